@@ -1,0 +1,293 @@
+"""The switches of minijax, under JAX's names: ``config`` and one `State` a setting.
+
+A setting has a value for the whole process, and each thread may override it for the length of
+a ``with`` block.  Both live in one object: a `State` is a `threading.local`, whose *class*
+holds the process value and whose *instance* holds this thread's override.  Python's attribute
+lookup looks at the instance first, so ``enable_x64.value`` is the whole rule, at the price of
+one attribute read.
+
+    >>> import minijax as jax
+    >>> jax.config.jax_enable_x64
+    False
+    >>> with jax.enable_x64(True):
+    ...     jax.config.jax_enable_x64
+    True
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_UNSET: Any = object()
+_TRUE_WORDS = ("y", "yes", "t", "true", "on", "1")
+_FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
+
+
+class State(threading.local):
+    """One setting: ``state.value`` reads it, ``with state(new):`` overrides it in this thread.
+
+    Invariant: every setting is the only instance of its own subclass, so that the subclass
+    attribute ``value`` can be the value of the process.
+    """
+
+    name: str = ""
+    value: Any = None
+    parse: Callable[[Any], Any]
+    context_default: Any = _UNSET
+    # Callables that see a new process value before it is set, and may refuse it by raising.
+    guards: list[Callable[[Any], None]]
+
+    def __call__(self, new_value: Any = _UNSET) -> Override:
+        if new_value is _UNSET:
+            new_value = self.context_default
+        if new_value is _UNSET:
+            raise TypeError(f"Context manager for {self.name} config option requires an argument: "
+                            f"the new value, as in `with {self.name.removeprefix('jax_')}(value):`.")
+        return Override(self, self.parse(new_value))
+
+    def set_process_value(self, new_value: Any) -> None:
+        """Sets the value that every thread without an override sees."""
+        new_value = self.parse(new_value)
+        for guard in self.guards:
+            guard(new_value)
+        type(self).value = new_value
+
+    def __bool__(self) -> bool:
+        raise TypeError("bool() not supported for instances of type 'State' "
+                        "(did you mean to use 'State.value' instead?)")
+
+    def __repr__(self) -> str:
+        return f"<State {self.name}={self.value!r}>"
+
+
+class Override:
+    """``with Override(state, value):`` sets a thread's value, and puts back what was there."""
+
+    __slots__ = ("state", "value", "saved")
+
+    def __init__(self, state: State, value: Any) -> None:
+        self.state, self.value = state, value
+        self.saved: list[Any] = []  # a stack, so that one override may be entered twice
+
+    def __enter__(self) -> None:
+        self.saved.append(self.state.__dict__.get("value", _UNSET))
+        self.state.value = self.value
+
+    def __exit__(self, *exc_info: object) -> None:
+        previous = self.saved.pop()
+        if previous is _UNSET:
+            del self.state.value
+        else:
+            self.state.value = previous
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """Used as a decorator: every call of ``fun`` runs under the override."""
+        @functools.wraps(fun)
+        def with_override(*args: Any, **kwargs: Any) -> Any:
+            with Override(self.state, self.value):
+                return fun(*args, **kwargs)
+        return with_override
+
+
+# -- What a setting accepts: one parser a kind. Environment variables give strings. --------------
+
+
+def _truth_of_word(word: str, name: str) -> bool:
+    """Reads a boolean environment variable."""
+    if word.lower() in _TRUE_WORDS:
+        return True
+    if word.lower() in _FALSE_WORDS:
+        return False
+    raise ValueError(f"invalid truth value {word!r} for environment {name.upper()!r}; "
+                     f"use one of {', '.join(_TRUE_WORDS + _FALSE_WORDS)}.")
+
+
+def _parse_choice(choices: tuple[str | None, ...], value: Any) -> Any:
+    if value is not None and not isinstance(value, str) or value not in choices:
+        raise ValueError(f"new enum value must be in {list(choices)}, "
+                         f"got {value} of type {type(value)}.")
+    return value
+
+
+def _parse_promotion(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("jax_numpy_dtype_promotion must be 'standard' or 'strict', "
+                        f"got {value} of type {type(value)}.")
+    return _parse_choice(("standard", "strict"), value)
+
+
+def _parse_int(value: Any) -> int:
+    if not isinstance(value, int):
+        raise ValueError(f"new int config value must be of type int, "
+                         f"got {value} of type {type(value)}.")
+    return value
+
+
+def _parse_optional_str(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError("new string config value must be None or of type str, "
+                         f"got {value} of type {type(value)}.")
+    return value
+
+
+# -- Making settings ---------------------------------------------------------------------------
+
+_states: dict[str, State] = {}
+
+
+def _define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
+            from_env: Callable[[str], Any] = str, context_default: Any = _UNSET) -> State:
+    """Makes the setting ``name``; its environment variable is the name in capitals."""
+    word = os.environ.get(name.upper())
+    try:
+        value = parse(default if word is None else from_env(word))
+    except ValueError as error:
+        raise ValueError(f"The environment variable {name.upper()}={word}: {error}") from None
+    attributes = dict(name=name, value=value, parse=staticmethod(parse), __doc__=help,
+                      guards=[], context_default=context_default, __module__=__name__)
+    state = type("State", (State,), attributes)()
+    _states[name] = state
+    return state
+
+
+def _bool_state(name: str, help: str) -> State:
+    return _define(name, False, bool, help, context_default=True,
+                   from_env=lambda word: _truth_of_word(word, name))
+
+
+def _choice_state(name: str, choices: tuple[str | None, ...], default: str | None,
+                  help: str) -> State:
+    return _define(name, default, functools.partial(_parse_choice, choices), help)
+
+
+enable_x64 = _bool_state(
+    "jax_enable_x64",
+    "Whether 64-bit dtypes exist; when off, they are read as their 32-bit counterparts.")
+disable_jit = _bool_state(
+    "jax_disable_jit",
+    "Whether `jit` steps aside, so that every operation runs eagerly and can be inspected.")
+debug_nans = _bool_state(
+    "jax_debug_nans",
+    "Whether an operation that makes a NaN raises FloatingPointError.")
+check_tracer_leaks = _bool_state(
+    "jax_check_tracer_leaks",
+    "Whether a trace that ends while a tracer of it is still alive raises an error.")
+log_compiles = _bool_state(
+    "jax_log_compiles",
+    "Whether every compilation by XLA is logged as a warning (else at level DEBUG).")
+numpy_rank_promotion = _choice_state(
+    "jax_numpy_rank_promotion", ("allow", "warn", "raise"), "allow",
+    "What happens when broadcasting joins arrays of different rank.")
+numpy_dtype_promotion = _define(
+    "jax_numpy_dtype_promotion", "standard", _parse_promotion,
+    "'standard' promotes along JAX's lattice; 'strict' refuses to mix strong dtypes.")
+default_matmul_precision = _choice_state(
+    "jax_default_matmul_precision",
+    (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+     "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
+     "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+     "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+     "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64"), None,
+    "The precision of matrix products that do not ask for one.")
+traceback_filtering = _choice_state(
+    "jax_traceback_filtering",
+    ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
+    "How minijax's own frames are kept out of tracebacks; 'off' shows them.")
+platforms = _define(
+    "jax_platforms", None, _parse_optional_str,
+    "Comma-separated platforms to start, the first being the default; None means all.")
+compilation_cache_dir = _define(
+    "jax_compilation_cache_dir", None, _parse_optional_str,
+    "The folder where compiled programs are kept between runs; None means nowhere.")
+num_cpu_devices = _define(
+    "jax_num_cpu_devices", -1, _parse_int,
+    "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.",
+    from_env=int)
+
+checking_leaks = functools.partial(check_tracer_leaks, True)
+
+
+def trace_context() -> tuple[Any, ...]:
+    """The settings that change what tracing a function gives: a part of every cache key."""
+    return (enable_x64.value, disable_jit.value, numpy_rank_promotion.value,
+            numpy_dtype_promotion.value, default_matmul_precision.value)
+
+
+class Config:
+    """The object ``minijax.config``: reads and sets the settings by name.
+
+    ``config.jax_enable_x64`` is a value; ``config.enable_x64`` is the `State` behind it.
+
+        >>> import minijax as jax
+        >>> jax.config.update("jax_numpy_rank_promotion", "warn")
+        >>> jax.config.jax_numpy_rank_promotion
+        'warn'
+        >>> jax.config.update("jax_numpy_rank_promotion", "allow")
+    """
+
+    __slots__ = ()
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets a setting for the whole process.
+
+        Args:
+          name: the setting, as ``"jax_enable_x64"``.
+          value: its new value.
+        Raises:
+          AttributeError: there is no such setting.
+          ValueError, TypeError: the setting does not accept this value.
+        """
+        _lookup(name).set_process_value(value)
+
+    def read(self, name: str) -> Any:
+        """Reads a setting that has no context manager (as in JAX, only ``jax_enable_x64``).
+
+        Raises:
+          AttributeError: there is no such setting, or it is to be read as an attribute.
+        """
+        state = _lookup(name)
+        if state is not enable_x64:
+            raise AttributeError("For flags with a corresponding contextmanager, read their value "
+                                 f"via e.g. `config.{name}` rather than `config.read({name!r})`.")
+        return state.value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All settings and their values, as this thread sees them."""
+        return {name: state.value for name, state in _states.items()}
+
+    @property
+    def x64_enabled(self) -> bool:
+        return enable_x64.value
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _states:
+            return _states[name].value
+        if "jax_" + name in _states:
+            return _states["jax_" + name]
+        raise AttributeError(f"'Config' object has no attribute {name!r}{_known_names()}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"config.{name} cannot be assigned; "
+                             f"use config.update({name!r}, {value!r}).")
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *_states]
+
+
+def _lookup(name: str) -> State:
+    try:
+        return _states[name]
+    except KeyError:
+        raise AttributeError(f"Unrecognized config option: {name}{_known_names()}") from None
+
+
+def _known_names() -> str:
+    return f". The options are: {', '.join(sorted(_states))}."
+
+
+config = Config()
