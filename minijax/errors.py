@@ -1,0 +1,302 @@
+"""Errors that teach, and tracebacks without minijax's own frames.
+
+Every error says what happened, to which value, where in the user's code, what to do about it,
+and which chapter of the book explains it.  The classes have the names and base classes of
+``jax.errors``.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType, TracebackType
+from typing import Any, TypeVar
+
+from minijax import settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# -- Where in the user's code ------------------------------------------------------------------
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+@functools.cache
+def _is_minijax(filename: str) -> bool:
+    return filename.startswith(_PACKAGE)
+
+
+@functools.cache
+def _is_user_file(filename: str) -> bool:
+    """Whether a file belongs neither to minijax nor to Python's standard library."""
+    in_stdlib = filename.startswith(("<frozen", _STDLIB)) and "-packages" not in filename
+    return not (in_stdlib or _is_minijax(filename))
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of the user's code, if any."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not _is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_location() -> tuple[CodeType, int] | None:
+    """Where the user's code is now, in the form that is cheapest to take; see `format_location`."""
+    frame = user_frame()
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def format_location(location: tuple[CodeType, int] | None) -> str:
+    """``"file.py:12 (function)"``; empty when the location is unknown."""
+    if location is None:
+        return ""
+    code, lasti = location
+    positions = next(itertools.islice(code.co_positions(), lasti // 2, None), (None,))
+    return f"{_short_path(code.co_filename)}:{positions[0]} ({code.co_name})"
+
+
+def _short_path(filename: str) -> str:
+    """The path as the user would type it: relative if it lies in the working directory."""
+    return filename.removeprefix(os.getcwd() + os.sep)
+
+
+def user_frame_summary() -> str:
+    """``"file.py:12 (function)"`` of the innermost frame of the user's code; may be empty."""
+    return format_location(user_location())
+
+
+def user_stacklevel() -> int:
+    """The ``stacklevel`` with which the caller's warning points at the user's code."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and not _is_user_file(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+# -- The errors --------------------------------------------------------------------------------
+
+
+class _TeachingError(Exception):
+    """An error whose message ends with what to do, and the chapter to read."""
+
+    remedy = ""
+    chapter = ""
+
+    def __init__(self, message: str) -> None:
+        advice = (self.remedy, self.chapter and f"To understand why, read {self.chapter}.")
+        super().__init__("\n".join(filter(None, (message.rstrip(), *advice))))
+
+
+_STAGING = 'chapter 5 of the book, "Jaxprs", and chapter 6, "jit"'
+
+
+class JAXTypeError(_TeachingError, TypeError):
+    """A TypeError of minijax."""
+
+
+class JAXIndexError(_TeachingError, IndexError):
+    """An IndexError of minijax."""
+
+
+class JaxRuntimeError(RuntimeError):
+    """XLA failed to compile or to run a program."""
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is not well typed."""
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """A number was needed while tracing, when only its shape and dtype are known.
+
+    Args:
+      tracer: the traced value.
+      context: what needed the number.
+    """
+
+    remedy = ("While a function is traced its arguments have shapes and dtypes, but no values yet. "
+              "If the value is known before the call, make its argument static "
+              "(`static_argnums` or `static_argnames` of `jit`); otherwise compute with it by "
+              "`jax.numpy` and `jax.lax` functions only.")
+    chapter = _STAGING
+
+    def __init__(self, tracer: Any, context: str = "") -> None:
+        super().__init__("Abstract tracer value encountered where concrete value is expected: "
+                         f"{describe(tracer)}\n{context}{_origin(tracer)}")
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value was used as a condition: ``if x``, ``x and y``, ``max(x, y)``."""
+
+    remedy = ("Python must take one branch while tracing, before the value is known. "
+              "To choose between values use `jnp.where(condition, x, y)`; to choose which code "
+              "runs use `lax.cond`; for loops, `lax.while_loop`. If the condition depends on an "
+              "argument that rarely changes, make it static (`static_argnums` or "
+              "`static_argnames` of `jit`).")
+
+    def __init__(self, tracer: Any) -> None:
+        JAXTypeError.__init__(
+            self, f"Attempted boolean conversion of {describe(tracer)}.{_origin(tracer)}")
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A traced value was given to NumPy."""
+
+    remedy = ("NumPy needs numbers, and a traced value has none yet. Use the function of the same "
+              "name in `jax.numpy`; if a NumPy array is indexed by the traced value, wrap the "
+              "array first: `jnp.asarray(array)[index]`.")
+    chapter = _STAGING
+
+    def __init__(self, tracer: Any) -> None:
+        super().__init__("The numpy.ndarray conversion method __array__() was called on "
+                         f"{describe(tracer)}.{_origin(tracer)}")
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """A traced value was used where Python needs an integer: a list index, an axis, a size."""
+
+    remedy = ("Shapes, axes and indices of Python lists must be known while tracing. Make the "
+              "argument static (`static_argnums` or `static_argnames` of `jit`), or, to index a "
+              "list by a traced value, make it an array first: `jnp.array(values)[index]`.")
+    chapter = _STAGING
+
+    def __init__(self, tracer: Any) -> None:
+        super().__init__(
+            f"The __index__() method was called on {describe(tracer)}.{_origin(tracer)}")
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """A traced mask was used as an index, so that the size of the result is not known."""
+
+    remedy = ("How many elements a mask selects is not known while tracing, and every array needs "
+              "a shape. Keep the shape with `jnp.where(mask, x, fill)`, or give the size: "
+              "`jnp.nonzero(mask, size=n)`.")
+    chapter = _STAGING
+
+    def __init__(self, tracer: Any) -> None:
+        super().__init__(
+            f"Array boolean indices must be concrete; got {describe(tracer)}.{_origin(tracer)}")
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A traced value outlived the function whose tracing made it.
+
+    Args:
+      message: which value, and where it was born.
+    """
+
+    remedy = ("A traced value must not be stored outside the function that is being transformed "
+              "(in a global, a list, an attribute): return it instead. To find where it is "
+              "stored, run under `jax.checking_leaks()`.")
+    chapter = 'chapter 1 of the book, "Values and traces"'
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice.
+
+    Args:
+      message: which key.
+    """
+
+    remedy = "Split it first, and use each part once: `key, subkey = jax.random.split(key)`."
+
+
+def describe(tracer: Any) -> str:
+    """``"traced array with shape float32[3]"``."""
+    aval = tracer.aval
+    if not hasattr(aval, "shape"):
+        return f"traced array with aval {aval}"
+    return f"traced array with shape {aval.dtype.name}[{','.join(map(str, aval.shape))}]"
+
+
+def _origin(tracer: Any) -> str:
+    """Where a traced value comes from, on a line of its own, if the tracer knows."""
+    message = getattr(tracer, "_origin_msg", str)().strip()
+    return f"\n{message}" if message else ""
+
+
+# -- Tracebacks --------------------------------------------------------------------------------
+
+_HIDDEN_FRAMES_NOTE = (
+    "--------------------\nFor simplicity, minijax has removed its own frames from the traceback "
+    "of this exception. Set JAX_TRACEBACK_FILTERING=off to see them.")
+
+
+class UnfilteredStackTrace(Exception):
+    """Carries the complete traceback, as the cause of an exception whose own is filtered."""
+
+
+def api_boundary(fun: F) -> F:
+    """Wraps a public function: exceptions that leave it show none of minijax's own frames.
+
+    The class and the message of the exception stay; a note says how to see everything.
+    Only the outermost boundary acts, so that the traceback is filtered once.
+    """
+    @functools.wraps(fun)
+    def at_boundary(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            if not _inside_boundary(sys._getframe(1)):
+                _hide_frames(error)
+            raise
+    return at_boundary  # type: ignore[return-value]
+
+
+# All boundaries share one code object, by which their frames are recognised.
+_BOUNDARY_CODE = next(const for const in api_boundary.__code__.co_consts
+                      if isinstance(const, CodeType))
+
+
+def _inside_boundary(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not _BOUNDARY_CODE:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _hide_frames(error: Exception) -> None:
+    """Filters the traceback of an exception in the way that the setting asks for."""
+    mode = settings.traceback_filtering.value
+    if mode == "auto":
+        mode = "tracebackhide" if "IPython" in sys.modules else "quiet_remove_frames"
+    traceback = error.__traceback__
+    if mode == "off" or traceback is None:
+        return
+    if mode == "tracebackhide":
+        return _mark_hidden_frames(traceback)
+    error.__traceback__ = _without_internal_frames(traceback)
+    if mode == "quiet_remove_frames":
+        error.add_note(_HIDDEN_FRAMES_NOTE)
+    else:
+        full = UnfilteredStackTrace(f"{type(error).__name__}: {error}")
+        error.__cause__ = full.with_traceback(traceback)
+
+
+def _frames(traceback: TracebackType | None) -> list[TracebackType]:
+    entries = []
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    return entries
+
+
+def _without_internal_frames(traceback: TracebackType) -> TracebackType | None:
+    """A copy of a traceback with the frames of minijax left out."""
+    kept = None
+    for entry in reversed(_frames(traceback)):
+        if not _is_minijax(entry.tb_frame.f_code.co_filename):
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def _mark_hidden_frames(traceback: TracebackType) -> None:
+    """Marks minijax's frames in the way that IPython and pytest understand."""
+    for entry in _frames(traceback):
+        if _is_minijax(entry.tb_frame.f_code.co_filename):
+            entry.tb_frame.f_locals["__tracebackhide__"] = True
