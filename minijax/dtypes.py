@@ -19,7 +19,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from minijax import errors, settings
+from minijax import errors
+from minijax.settings import enable_x64, numpy_dtype_promotion
 
 # -- The dtypes --------------------------------------------------------------------------------
 
@@ -77,6 +78,7 @@ _TO_32_BITS: dict[np.dtype, np.dtype] = dict(zip(
 python_scalar_dtypes: dict[type, np.dtype] = {
     bool: np.dtype("bool"), int: np.dtype("int64"),
     float: np.dtype("float64"), complex: np.dtype("complex128")}
+python_scalar_types = frozenset(python_scalar_dtypes)
 
 
 class extended(np.generic):
@@ -117,7 +119,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
             return dtype
         raise ValueError(f"the extended dtype {dtype} has no canonical NumPy dtype.")
     plain = dtype if isinstance(dtype, np.dtype) else _as_numpy_dtype(dtype)
-    return plain if settings.enable_x64.value else _TO_32_BITS.get(plain, plain)
+    return plain if enable_x64.value else _TO_32_BITS.get(plain, plain)
 
 
 def _as_numpy_dtype(x: Any) -> np.dtype:
@@ -154,7 +156,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
     if isinstance(dtype, ExtendedDType):
         return dtype
     if isinstance(dtype, type) and dtype in python_scalar_dtypes:
-        return canonicalize_dtype(python_scalar_dtypes[dtype])
+        return python_scalar_dtype(dtype)
     plain = _as_numpy_dtype(dtype)
     if plain not in _VALID:
         where = f" in {fun_name}" if fun_name else ""
@@ -162,8 +164,14 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
     return _canonicalize_explicit(plain, fun_name or "")
 
 
+def python_scalar_dtype(scalar_type: type) -> np.dtype:
+    """The dtype of the values of ``bool``, ``int``, ``float`` or ``complex``."""
+    dtype = python_scalar_dtypes[scalar_type]
+    return dtype if enable_x64.value else _TO_32_BITS.get(dtype, dtype)
+
+
 def default_int_dtype() -> np.dtype:
-    return canonicalize_dtype(python_scalar_dtypes[int])
+    return python_scalar_dtype(int)
 
 
 def default_uint_dtype() -> np.dtype:
@@ -171,11 +179,11 @@ def default_uint_dtype() -> np.dtype:
 
 
 def default_float_dtype() -> np.dtype:
-    return canonicalize_dtype(python_scalar_dtypes[float])
+    return python_scalar_dtype(float)
 
 
 def default_complex_dtype() -> np.dtype:
-    return canonicalize_dtype(python_scalar_dtypes[complex])
+    return python_scalar_dtype(complex)
 
 
 # -- The dtype of a value ----------------------------------------------------------------------
@@ -195,7 +203,7 @@ def dtype(x: Any) -> Any:
         raise ValueError(f"Invalid argument to dtype: {x}.")
     scalar_type = x if isinstance(x, type) else type(x)
     if scalar_type in python_scalar_dtypes:
-        return canonicalize_dtype(python_scalar_dtypes[scalar_type])
+        return python_scalar_dtype(scalar_type)
     if isinstance(x, (str, np.dtype)) or isinstance(x, type) and issubclass(x, np.generic):
         return _canonicalize_explicit(_check_valid(np.dtype(x), x), "dtype")
     return canonicalize_dtype(_check_valid(_dtype_of_object(x), x), allow_extended_dtype=True)
@@ -226,7 +234,7 @@ def is_python_scalar(x: Any) -> bool:
 
 def is_weakly_typed(x: Any) -> bool:
     """Whether the dtype of ``x`` yields to others of its kind: Python numbers but for bools."""
-    return _dtype_and_weak_type(x)[1]
+    return dtype_and_weak_type(x)[1]
 
 
 def scalar_type_of(x: Any) -> type:
@@ -245,7 +253,7 @@ def scalar_type_to_dtype(scalar_type: type, value: Any = None) -> np.dtype:
     Raises:
       OverflowError: ``value`` does not fit in the default integer.
     """
-    canonical = canonicalize_dtype(python_scalar_dtypes[scalar_type])
+    canonical = python_scalar_dtype(scalar_type)
     if scalar_type is int and value is not None:
         bounds = np.iinfo(canonical)
         if not bounds.min <= value <= bounds.max:
@@ -288,7 +296,7 @@ PROMOTIONS: dict[Node, tuple[Node, ...]] = {
     float: (_f16, _bf16, *_NARROW_FLOATS, complex),
     _bf16: (_f32,), _f16: (_f32,), _f32: (_f64, _c64), _f64: (_c128,),
     complex: (_c64,), _c64: (_c128,), _c128: (),
-    **{narrow: () for narrow in _NARROW_UINTS + _NARROW_INTS + _NARROW_FLOATS},
+    **dict.fromkeys(_NARROW_UINTS + _NARROW_INTS + _NARROW_FLOATS, ()),
 }
 
 # With x64 off no promotion may make 64 bits out of 32, and only this one would.
@@ -353,31 +361,35 @@ def _node_name(node: Node) -> str:
 
 _Typed = tuple[Any, bool]  # (dtype, weak_type)
 
-# What a dtype or type given as an argument stands for, for x64 off and on.
-_typed_memo: dict[bool, dict[Any, _Typed]] = {False: {}, True: {}}
-_result_memo: dict[tuple[str, bool], dict[frozenset[_Typed], _Typed]] = {
-    key: {} for key in _BOUNDS}
+# The types whose values all have one dtype: Python's numbers, NumPy's scalars, and also dtypes,
+# as NumPy has a class for each (one for x64 off, one for on).
+_typed_memo: dict[bool, dict[type, _Typed]] = {False: {}, True: {}}
+# The results, by the types of the two arguments, or by the set of the types of more.
+_result_memo: dict[str, dict[bool, dict[Any, _Typed]]] = {
+    mode: {False: {}, True: {}} for mode in ("standard", "strict")}
 
 
-def _dtype_and_weak_type(x: Any) -> _Typed:
-    """The dtype of a value, dtype or type, and whether it is weak."""
-    if type(x) in python_scalar_dtypes:
-        x = type(x)
-    if isinstance(x, (np.dtype, type)):
-        typed = _typed_memo[settings.enable_x64.value].get(x)
-        return typed if typed is not None else _type_and_weak_type(x)
-    aval = getattr(x, "aval", x)
-    weak_type = getattr(aval, "weak_type", None)
-    if weak_type is None:
-        return dtype(x), False
-    return aval.dtype, weak_type
+def dtype_and_weak_type(x: Any) -> _Typed:
+    """The dtype of a value, dtype or type, and whether it is weak; None is the default float."""
+    typed = _typed_memo[enable_x64.value].get(type(x))
+    if typed is not None:
+        return typed
+    if hasattr(x, "aval"):
+        return x.aval.dtype, x.aval.weak_type
+    if hasattr(x, "weak_type"):
+        return x.dtype, x.weak_type
+    return _find_dtype_and_weak_type(x)
 
 
-def _type_and_weak_type(x: Any) -> _Typed:
-    """`_dtype_and_weak_type` of a type, memoised unless it has to warn each time."""
-    typed = dtype(x), x in (int, float, complex) and isinstance(x, type)
-    if x not in _TO_32_BITS:
-        _typed_memo[settings.enable_x64.value][x] = typed
+def _find_dtype_and_weak_type(x: Any) -> _Typed:
+    """`dtype_and_weak_type` of what is not an array; memoised if the type of ``x`` settles it."""
+    scalar_type = x if isinstance(x, type) else type(x)
+    typed = default_float_dtype() if x is None else dtype(x), scalar_type in (int, float, complex)
+    is_scalar = scalar_type is not x and (
+        scalar_type in python_scalar_dtypes or isinstance(x, np.generic))
+    is_canonical_dtype = isinstance(x, np.dtype) and x == typed[0] and x != float0
+    if is_scalar or is_canonical_dtype:  # else a warning is due each time
+        _typed_memo[enable_x64.value][type(x)] = typed
     return typed
 
 
@@ -396,14 +408,16 @@ def lattice_result_type(*args: Any) -> _Typed:
         (dtype('float32'), True)
     """
     if len(args) == 1:
-        return _dtype_and_weak_type(args[0])
-    key = frozenset(map(_dtype_and_weak_type, args))
-    mode, x64 = settings.numpy_dtype_promotion.value, settings.enable_x64.value
-    result = _result_memo[mode, x64].get(key)
+        return dtype_and_weak_type(args[0])
+    key: Any = tuple(map(dtype_and_weak_type, args))
+    if len(args) > 2:
+        key = frozenset(key)
+    mode, x64 = numpy_dtype_promotion.value, enable_x64.value
+    result = _result_memo[mode][x64].get(key)
     if result is None:
-        result = _promote(key, mode, x64)
-        if result[0] not in _TO_32_BITS or x64:
-            _result_memo[mode, x64][key] = result
+        result = _promote(frozenset(key), mode, x64)
+        if x64 or result[0] not in _TO_32_BITS:  # else a warning is due each time
+            _result_memo[mode][x64][key] = result
     return result
 
 
@@ -440,8 +454,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
-    result, weak_type = lattice_result_type(
-        *(default_float_dtype() if arg is None else arg for arg in args))
+    result, weak_type = lattice_result_type(*args)
     if weak_type:  # weak dtypes of an uncommon width are not results anyone expects
         result = _default_dtype_of_kind(result)
     return (result, weak_type) if return_weak_type_flag else result
@@ -450,7 +463,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 def _default_dtype_of_kind(dtype: np.dtype) -> np.dtype:
     if dtype in _UNSIGNED:
         return default_uint_dtype()
-    return canonicalize_dtype(python_scalar_dtypes[scalar_type_of(dtype)])
+    return python_scalar_dtype(scalar_type_of(dtype))
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
@@ -465,7 +478,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     """
     nodes = frozenset(x if isinstance(x, type) and x in (int, float, complex)
                       else _as_numpy_dtype(x) for x in (a, b))
-    mode, x64 = settings.numpy_dtype_promotion.value, settings.enable_x64.value
+    mode, x64 = numpy_dtype_promotion.value, enable_x64.value
     return np.dtype(_least_upper_bound(mode, x64, nodes))
 
 

@@ -7,6 +7,7 @@ and which chapter of the book explains it.  The classes have the names and base 
 
 from __future__ import annotations
 
+import builtins
 import functools
 import itertools
 import os
@@ -264,18 +265,19 @@ def _hide_frames(error: Exception) -> None:
     """Filters the traceback of an exception in the way that the setting asks for."""
     mode = settings.traceback_filtering.value
     if mode == "auto":
-        mode = "tracebackhide" if "IPython" in sys.modules else "quiet_remove_frames"
+        mode = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "quiet_remove_frames"
     traceback = error.__traceback__
     if mode == "off" or traceback is None:
         return
     if mode == "tracebackhide":
-        return _mark_hidden_frames(traceback)
+        _mark_hidden_frames(traceback)
+        return
     error.__traceback__ = _without_internal_frames(traceback)
-    if mode == "quiet_remove_frames":
-        error.add_note(_HIDDEN_FRAMES_NOTE)
-    else:
+    if mode == "remove_frames":
         full = UnfilteredStackTrace(f"{type(error).__name__}: {error}")
         error.__cause__ = full.with_traceback(traceback)
+    else:
+        error.add_note(_HIDDEN_FRAMES_NOTE)
 
 
 def _frames(traceback: TracebackType | None) -> list[TracebackType]:

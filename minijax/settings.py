@@ -45,8 +45,9 @@ class State(threading.local):
         if new_value is _UNSET:
             new_value = self.context_default
         if new_value is _UNSET:
-            raise TypeError(f"Context manager for {self.name} config option requires an argument: "
-                            f"the new value, as in `with {self.name.removeprefix('jax_')}(value):`.")
+            short_name = self.name.removeprefix("jax_")
+            raise TypeError(f"Context manager for {short_name} config option requires an argument: "
+                            f"the new value, as in `with {short_name}(value):`.")
         return Override(self, self.parse(new_value))
 
     def set_process_value(self, new_value: Any) -> None:
@@ -147,8 +148,8 @@ def _define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
         value = parse(default if word is None else from_env(word))
     except ValueError as error:
         raise ValueError(f"The environment variable {name.upper()}={word}: {error}") from None
-    attributes = dict(name=name, value=value, parse=staticmethod(parse), __doc__=help,
-                      guards=[], context_default=context_default, __module__=__name__)
+    attributes = {"name": name, "value": value, "parse": staticmethod(parse), "guards": [],
+                  "context_default": context_default, "__doc__": help, "__module__": __name__}
     state = type("State", (State,), attributes)()
     _states[name] = state
     return state
