@@ -1,0 +1,502 @@
+"""Chapter 5: jaxprs as text, in JAX's own format.
+
+Two parts. First a small pretty printer: a *document* says where lines may break, and `layout`
+decides where they do. Then the words: names for variables, one document for each equation.
+
+The printer asks a jaxpr for its attributes only (`constvars`, `invars`, `eqns`, `outvars`) and an
+atom for its `pretty_print`: it needs none of the classes of `jaxpr.py`, which stands on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+# ----------------------------------------------------------------------------------------------
+# Documents: texts, and the places where a line may break.
+
+
+class Doc:
+    """A document, which knows its `width` on one line and the number of its margin `notes`.
+
+    A plain `str` is a document, too. Measuring a document when it is made, from its parts, lets
+    `layout` decide on a group without looking into it: printing takes linear time.
+    """
+
+    __slots__ = ("width", "notes")
+    width: int
+    notes: int
+
+
+class Text(Doc):
+    """Text that has a colour, or a note for the margin of the line where it lands."""
+
+    __slots__ = ("text", "note", "style")
+
+    def __init__(self, text: str, note: str | None = None, style: Style | None = None):
+        self.text, self.note, self.style = text, note, style
+        self.width, self.notes = len(text), int(note is not None)
+
+
+class Break(Doc):
+    """`text` within a group that fits on its line; a new line in one that does not."""
+
+    __slots__ = ("text",)
+    notes = 0
+
+    def __init__(self, text: str = " "):
+        self.text, self.width = text, len(text)
+
+
+class Concat(Doc):
+    """Documents in a row."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Iterable[AnyDoc]):
+        self.parts = list(parts)
+        self.width = self.notes = 0
+        for part in self.parts:
+            if type(part) is str:
+                self.width += len(part)
+            else:
+                self.width += part.width
+                self.notes += part.notes
+
+
+class Nest(Doc):
+    """A document whose new lines begin `indent` columns further to the right."""
+
+    __slots__ = ("indent", "body")
+
+    def __init__(self, indent: int, body: Doc):
+        self.indent, self.body = indent, body
+        self.width, self.notes = body.width, body.notes
+
+
+class Group(Doc):
+    """A document that is set on one line if it fits there, and breaks at *all* its breaks if not.
+
+    The groups inside it decide for themselves. Two notes would share a margin: they do not fit.
+    """
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: Doc):
+        self.body = body
+        self.width, self.notes = body.width, body.notes
+
+    def fits(self, room: int) -> bool:
+        return self.width <= room and self.notes <= 1
+
+
+AnyDoc = str | Doc
+Style = tuple[int, int]  # the terminal's codes for colour and intensity
+
+SPACE = Break(" ")
+NOTHING = Break("")
+PLAIN: Style = (39, 22)
+KEYWORD: Style = (34, 1)
+TYPE: Style = (35, 22)
+
+
+def join(separator: AnyDoc, docs: Iterable[AnyDoc]) -> Doc:
+    """The documents in a row, with `separator` between them."""
+    parts: list[AnyDoc] = []
+    for doc in docs:
+        parts += (separator, doc)
+    return Concat(parts[1:])
+
+
+# ----------------------------------------------------------------------------------------------
+# Layout: from a document to lines.
+
+
+class Page:
+    """The lines written so far, and the one that is being written."""
+
+    __slots__ = ("lines", "pieces", "column", "notes", "style", "use_color")
+
+    def __init__(self, use_color: bool):
+        self.lines: list[tuple[str, int, list[str]]] = []
+        self.pieces: list[str] = []
+        self.column = 0
+        self.notes: list[str] = []
+        self.style = PLAIN
+        self.use_color = use_color
+
+    def write(self, text: str, style: Style = PLAIN) -> None:
+        if self.use_color and style != self.style:
+            codes = [str(new) for new, old in zip(style, self.style, strict=True) if new != old]
+            self.pieces.append(f"\x1b[{';'.join(codes)}m")
+            self.style = style
+        self.pieces.append(text)
+        self.column += len(text)
+
+    def end_line(self, indent: int) -> None:
+        """Finish this line, and begin the next one `indent` columns in."""
+        self.lines.append(("".join(self.pieces), self.column, self.notes))
+        self.pieces, self.column, self.notes = [" " * indent], indent, []
+
+    def text(self) -> str:
+        """All lines, with the notes in one column on the right."""
+        self.write("")  # leaves the terminal plain
+        self.end_line(0)
+        margin = max(column for _, column, _ in self.lines)
+        out = []
+        for line, column, notes in self.lines:
+            blanks = [" " * (margin - column)] + [" " * margin] * len(notes)
+            out.append(line + blanks[0] + f" # {notes[0]}" if notes else line)
+            out += [blank + f" # {note}" for blank, note in zip(blanks[1:], notes[1:])]
+        return "\n".join(out)
+
+
+def layout(doc: AnyDoc, width: int = 80, use_color: bool = False) -> str:
+    """Set a document in lines of at most `width` columns where its breaks allow that."""
+    page = Page(use_color)
+    agenda: list[tuple[AnyDoc, int, bool]] = [(doc, 0, False)]  # document, indentation, flat?
+    while agenda:
+        doc, indent, flat = agenda.pop()
+        kind = type(doc)
+        if kind is str:
+            page.write(doc)
+        elif kind is Concat:
+            agenda.extend([(part, indent, flat) for part in reversed(doc.parts)])
+        elif kind is Group:
+            agenda.append((doc.body, indent, flat or doc.fits(width - page.column)))
+        elif kind is Nest:
+            agenda.append((doc.body, indent + doc.indent, flat))
+        elif kind is Break and flat:
+            page.write(doc.text)
+        elif kind is Break:
+            page.end_line(indent)
+        else:
+            page.write(doc.text, doc.style or PLAIN)
+            if doc.note is not None:
+                page.notes.append(doc.note)
+    return page.text()
+
+
+# ----------------------------------------------------------------------------------------------
+# Which parameters of an equation are printed.
+
+PrintRule = Callable[[dict[str, Any]], dict[str, Any]]
+
+# By the primitive's name: a function from an equation's params to those that are printed, in the
+# order of printing. Without a rule all are printed, in the order of their names.
+pp_rules: dict[str, PrintRule] = {}
+
+
+def _sorted_params(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: params[name] for name in sorted(params)}
+
+
+def _without(params: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name not in hidden}
+
+
+def _jit_params(params):
+    """The name first, as that is what one looks for; options only where they are in use."""
+    hidden = {"name", "inline"}
+    if not any(params.get("donated_invars", ())):
+        hidden.add("donated_invars")
+    if not params.get("keep_unused"):
+        hidden.add("keep_unused")
+    return {"name": params["name"], **_sorted_params(_without(params, hidden))}
+
+
+def _broadcast_in_dim_params(params):
+    """The shape is said by the binder's type."""
+    hidden = {"shape"} if params["broadcast_dimensions"] else {"shape", "broadcast_dimensions"}
+    return _sorted_params(_without(params, hidden))
+
+
+def _dot_general_params(params):
+    """Nothing that is `None`; the dimensions as lists, which are shorter than tuples of one."""
+    shown = {name: value for name, value in params.items() if value is not None}
+    contracting, batch = shown["dimension_numbers"]
+    shown["dimension_numbers"] = (tuple(map(list, contracting)), tuple(map(list, batch)))
+    return _sorted_params(shown)
+
+
+pp_rules["jit"] = _jit_params
+pp_rules["broadcast_in_dim"] = _broadcast_in_dim_params
+pp_rules["dot_general"] = _dot_general_params
+
+# Primitives that call the jaxpr in their param `jaxpr` on their operands: its variables are named
+# after the ones outside.
+NAMED_AFTER_CALLER = {"jit"}
+
+# ----------------------------------------------------------------------------------------------
+# Jaxprs inside jaxprs.
+
+
+def _is_jaxpr(value) -> bool:
+    return hasattr(value, "eqns")
+
+
+def _open(jaxpr):
+    """The jaxpr without its constants."""
+    return getattr(jaxpr, "jaxpr", jaxpr)
+
+
+def _jaxprs_in_params(params: dict[str, Any]) -> Iterator[Any]:
+    for value in params.values():
+        for item in value if type(value) is tuple else (value,):
+            if _is_jaxpr(item):
+                yield _open(item)
+
+
+_LONG = 10  # equations
+
+
+def shared_jaxprs(root) -> dict[Any, str]:
+    """The inner jaxprs to be printed ahead of `root`, by name: the long ones, and all used twice.
+
+    Breadth first, as the order says which names are free. A jaxpr is visited a second time, for
+    what is inside it is then used twice as well, but not a third: nested sharing stays linear.
+    """
+    visits: Counter = Counter()
+    names: dict[Any, str] = {}
+    queue = deque([root])
+    while queue:
+        jaxpr = queue.popleft()
+        visits[jaxpr] += 1
+        if visits[jaxpr] > 2:
+            continue
+        for eqn in jaxpr.eqns:
+            name = eqn.params.get("name")
+            for inner in _jaxprs_in_params(eqn.params):
+                queue.append(inner)
+                if name is not None:
+                    names.setdefault(inner, name.strip("<>"))
+    wanted = [j for j, n in visits.items() if n > 1 or (j is not root and len(j.eqns) > _LONG)]
+    unique = _distinct(names.get(jaxpr, "jaxpr") for jaxpr in wanted)
+    return dict(zip(wanted, unique, strict=True))
+
+
+def _distinct(names: Iterable[str]) -> Iterator[str]:
+    """Number the repetitions of each name: `f`, `f1`, `f2` …"""
+    uses: Counter = Counter()
+    for name in names:
+        if uses[name]:
+            uses[name] += 1
+            name = f"{name}{uses[name] - 1}"
+        uses[name] += 1
+        yield name
+
+
+def unused_binders(jaxpr) -> Iterator[Any]:
+    """The results of equations that nobody reads."""
+    used = {id(atom) for atom in jaxpr.outvars}
+    for eqn in reversed(jaxpr.eqns):
+        yield from (v for v in eqn.outvars if id(v) not in used)
+        used.update(map(id, eqn.invars))
+
+
+# ----------------------------------------------------------------------------------------------
+# The words.
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """What to print. `note` gives an equation's remark for the margin, or `None`."""
+
+    print_shapes: bool = True
+    name_stack: bool = False
+    custom_pp_eqn_rules: bool = True
+    note: Callable[[Any], str | None] = lambda eqn: None
+
+
+def letters(n: int) -> str:
+    """The number `n` in letters: a, b, …, z, ba, bb, …"""
+    n, digit = divmod(n, 26)
+    return (letters(n) if n else "") + chr(ord("a") + digit)
+
+
+def run(steps: Generator) -> AnyDoc:
+    """Run a generator that yields the generators whose results it needs, and return its result.
+
+    This is recursion on a list in place of Python's stack: jaxprs may be nested without limit.
+    """
+    waiting, result = [steps], None
+    while waiting:
+        try:
+            waiting.append(waiting[-1].send(result))
+            result = None
+        except StopIteration as done:
+            waiting.pop()
+            result = done.value
+    return result
+
+
+class Printer:
+    """Makes the documents of one text. Variables are named as they are met, across all jaxprs.
+
+    Methods that may meet an inner jaxpr are generators, for `run`.
+    """
+
+    def __init__(self, options: PrintOptions, shared: dict[Any, str] | None = None):
+        self.options = options
+        self.shared = shared or {}
+        taken = set(self.shared.values())
+        fresh = (name for name in map(letters, count()) if name not in taken)
+        self.var_names: defaultdict[Any, str] = defaultdict(fresh.__next__)
+
+    def vars(self, atoms: Sequence, separator: str = "", binders: bool = False) -> AnyDoc:
+        """Atoms in a row, filled into lines; binders with their types."""
+        show = self.binder if binders and self.options.print_shapes else self.atom
+        if len(atoms) == 1:
+            return show(atoms[0])
+        docs = [show(atom) for atom in atoms]
+        return Nest(2, Group(join(Concat([separator, Group(SPACE)]), docs)))
+
+    def atom(self, atom) -> AnyDoc:
+        return atom.pretty_print(self)
+
+    def binder(self, var) -> AnyDoc:
+        kind = var.aval.str_short(short_dtypes=True)
+        return Concat([var.pretty_print(self), Text(":" + kind, style=TYPE)])
+
+    def name_alike(self, inner: Sequence, outer: Sequence) -> None:
+        """Give each variable of `inner` that has no name yet that of its partner in `outer`."""
+        if len(inner) != len(outer):
+            return  # an ill-typed call is printed all the same
+        used = set()
+        for var, partner in zip(inner, outer, strict=True):
+            if _is_var(var) and _is_var(partner) and not (var in self.var_names or partner in used):
+                used.add(partner)
+                self.var_names[var] = partner.pretty_print(self)
+
+    def jaxpr(self, jaxpr, is_definition: bool = False) -> Generator[Any, Any, AnyDoc]:
+        """A jaxpr in full, or the name of one that was printed ahead."""
+        if jaxpr in self.shared and not is_definition:
+            return self.shared[jaxpr]
+        heading = self.heading(jaxpr)
+        eqns = []
+        for eqn in jaxpr.eqns:
+            eqns.append((yield from self.eqn(eqn)))
+        return self.skeleton(heading, eqns, jaxpr.outvars)
+
+    def excerpt(self, jaxpr, start: int, stop: int) -> Generator[Any, Any, AnyDoc]:
+        """A jaxpr with the equations `start` to `stop` only."""
+        heading = self.heading(jaxpr)
+        eqns: list[AnyDoc] = ["..."] if start > 0 else []
+        for eqn in jaxpr.eqns[max(start, 0) : stop]:
+            eqns.append((yield from self.eqn(eqn)))
+        return self.skeleton(heading, eqns + ["..."] * (stop < len(jaxpr.eqns)), jaxpr.outvars)
+
+    def heading(self, jaxpr) -> Doc:
+        """`lambda consts; arguments. let`"""
+        constvars = self.vars(jaxpr.constvars, binders=True)
+        invars = self.vars(jaxpr.invars, binders=True)
+        keywords = Text("lambda ", style=KEYWORD), Text("let", style=KEYWORD)
+        return Concat([keywords[0], constvars, "; ", invars, ". ", keywords[1]])
+
+    def skeleton(self, heading: Doc, eqns: list[AnyDoc], outvars: Sequence) -> Doc:
+        """`{ heading equations in (results) }`"""
+        body = Nest(2, Concat([SPACE, join(Break("; "), eqns)]))
+        results = Concat(["(", self.vars(outvars, ","), ",)" if len(outvars) == 1 else ")"])
+        lines = [heading, body, SPACE, Text("in ", style=KEYWORD), results]
+        return Group(Concat([Nest(2, Concat(["{ ", *lines])), " }"]))
+
+    def eqn(self, eqn) -> Generator[Any, Any, Doc]:
+        """`results = primitive[params] operands`"""
+        custom = self.options.custom_pp_eqn_rules
+        primitive = eqn.primitive.name
+        if custom and primitive in NAMED_AFTER_CALLER:
+            self.name_after_caller(eqn)
+        results = self.vars(eqn.outvars, binders=True)
+        rule = pp_rules.get(primitive, _sorted_params) if custom else _sorted_params
+        params = yield from self.params(rule(eqn.params))
+        stack = _name_stack(eqn) if self.options.name_stack else None
+        application = [Text(primitive, note=stack), *params, " ", self.vars(eqn.invars)]
+        if not eqn.outvars:
+            return Concat(application)
+        return Concat([results, Text(" = ", note=self.options.note(eqn)), *application])
+
+    def name_after_caller(self, eqn) -> None:
+        inner = _open(eqn.params["jaxpr"])
+        if inner not in self.shared:
+            self.name_alike(inner.invars, eqn.invars)
+            self.name_alike(inner.outvars, eqn.outvars)
+
+    def params(self, params: dict[str, Any]) -> Generator[Any, Any, list[Doc]]:
+        """`[name=value …]`, or nothing at all."""
+        if not params:
+            return []
+        docs = []
+        for name, value in params.items():
+            docs.append(Concat([f"{name}=", (yield from self.param(value))]))
+        return [Group(Concat([Nest(2, Concat(["[", NOTHING, join(SPACE, docs)])), NOTHING, "]"]))]
+
+    def param(self, value) -> Generator[Any, Any, AnyDoc]:
+        """A parameter's value: a jaxpr, a tuple of jaxprs, or anything else by its `str`."""
+        if _is_jaxpr(value):
+            return (yield self.jaxpr(_open(value)))
+        if type(value) is tuple and all(map(_is_jaxpr, value)):
+            docs = []
+            for inner in value:
+                docs.append((yield self.jaxpr(_open(inner))))
+            return Group(Concat([Nest(2, Concat(["(", NOTHING, join(SPACE, docs)])), NOTHING, ")"]))
+        return _plain_param(value)
+
+    def definition(self, jaxpr, name: str) -> Generator[Any, Any, Doc]:
+        """`let name = { … } in`, ahead of the jaxprs that use it."""
+        body = yield self.jaxpr(jaxpr, is_definition=True)
+        return Concat([f"let {name} = ", body, " in", SPACE])
+
+
+def _is_var(atom) -> bool:
+    return not hasattr(atom, "val")
+
+
+def _name_stack(eqn) -> str:
+    return f"[{getattr(eqn.source_info, 'name_stack', '')}]"
+
+
+def _plain_param(value) -> str:
+    """Any value as text, in one order and without the addresses that change from run to run."""
+    if isinstance(value, frozenset):
+        return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})"
+    text = str(value)
+    if " at 0x" not in text:
+        return text
+    return re.sub(r"(?<= at 0x)[0-9a-fA-F]+", lambda address: "X" * len(address[0]), text)
+
+
+# ----------------------------------------------------------------------------------------------
+# The entrances.
+
+
+def print_jaxpr(jaxpr, options: PrintOptions, width: int = 80, use_color: bool = False) -> str:
+    """A jaxpr as text, after those that it shares."""
+    return layout(_documents(printer_for(jaxpr, options), jaxpr), width, use_color)
+
+
+def _documents(printer: Printer, jaxpr) -> Doc:
+    docs = [run(printer.definition(inner, name)) for inner, name in printer.shared.items()]
+    return Concat([*docs, run(printer.jaxpr(jaxpr, is_definition=True))])
+
+
+def print_eqn(eqn) -> str:
+    """One equation by itself, with names of its own."""
+    return layout(run(Printer(PrintOptions()).eqn(eqn))).rstrip()
+
+
+def printer_for(jaxpr, options: PrintOptions) -> Printer:
+    """A printer that knows what `jaxpr` shares, and which of its results nobody reads."""
+    printer = Printer(options, shared_jaxprs(jaxpr))
+    printer.var_names.update(dict.fromkeys(unused_binders(jaxpr), "_"))
+    return printer
+
+
+def named_printer_for(jaxpr, options: PrintOptions) -> Printer:
+    """A printer that has named all variables, as `print_jaxpr` would: for parts of the text."""
+    printer = printer_for(jaxpr, options)
+    _documents(printer, jaxpr)
+    return printer
