@@ -1,0 +1,262 @@
+"""Chapter 1: the immutable array, and evaluation on NumPy.
+
+An `Array` holds a NumPy value, an XLA buffer, or both: whichever it was made from, and the other
+when somebody asks. A primitive's *NumPy rule* takes and returns NumPy values; `def_numpy` makes
+the evaluation rule of it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .core import ArrayMethods, Primitive, ShapedArray, Tracer, check_escaped, typeof
+
+
+class _ArrayType(type):
+    """`isinstance(x, Array)` is true of tracers too: to user code they are arrays."""
+
+    def __instancecheck__(cls, x):
+        return type(x) is cls or isinstance(x, Tracer)
+
+
+class Array(ArrayMethods, metaclass=_ArrayType):
+    """An immutable array, as `minijax.numpy.array` and every operation make them.
+
+    It has the attributes, methods and operators of a NumPy array, except those that change it:
+    instead of `x[i] = y` write `x = x.at[i].set(y)`.
+
+    >>> x = jnp.arange(3.0)
+    >>> x + 1
+    Array([1., 2., 3.], dtype=float32)
+    """
+
+    __slots__ = ("aval", "_value", "_buffer", "__weakref__")
+    __hash__ = None  # type: ignore[assignment]
+
+    aval: ShapedArray
+
+    def __init__(self, value, aval: ShapedArray, buffer: Any = None):
+        self.aval, self._value, self._buffer = aval, value, buffer
+
+    # How to read an XLA buffer into NumPy. Chapter 6 supplies it, with the buffers.
+    _read_buffer: Callable = staticmethod(lambda buffer: np.asarray(buffer))
+
+    def _numpy(self):
+        """The contents as an `ndarray` or a NumPy scalar, never to be written to."""
+        if self._value is None:
+            self._check_alive()
+            self._value = self._read_buffer(self._buffer)
+        return self._value
+
+    def _check_alive(self):
+        if self.is_deleted():
+            kind = self.aval.str_short(short_dtypes=False)
+            raise RuntimeError(
+                f"Array has been deleted with shape={kind}. It was donated to a jitted function "
+                "(`donate_argnums`), or `delete()` was called on it."
+            )
+
+    # Conversions
+
+    def __array__(self, dtype=None, copy=None):
+        """NumPy's view of the contents: read-only, or a fresh copy if `copy`."""
+        value = np.asarray(self._numpy())
+        if copy or (dtype is not None and dtype != value.dtype):
+            return np.array(value, dtype=dtype)
+        view = value.view()
+        view.flags.writeable = False
+        return view
+
+    def _scalar(self):
+        if self.aval.ndim:
+            raise TypeError(
+                "Only scalar arrays can be converted to Python scalars; "
+                f"got arr.ndim={self.aval.ndim}"
+            )
+        return self._numpy()[()]
+
+    def __bool__(self):
+        if self.aval.size != 1:
+            kind = "an empty array" if self.aval.size == 0 else "an array with more than one element"
+            raise ValueError(
+                f"The truth value of {kind} is ambiguous. Use a.any() or a.all()"
+                if self.aval.size
+                else f"The truth value of {kind} is ambiguous. Use `array.size > 0` to check "
+                "that an array is not empty."
+            )
+        return bool(self._numpy())
+
+    def __int__(self):
+        return int(self._scalar())
+
+    def __float__(self):
+        return float(self._scalar())
+
+    def __complex__(self):
+        return complex(self._scalar())
+
+    def __index__(self):
+        if self.aval.ndim or self.aval.dtype.kind not in "iu":
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self._numpy())
+
+    def item(self, *args):
+        """The element (at `args`, if there are more than one) as a Python number."""
+        return np.asarray(self._numpy()).item(*args)
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers."""
+        return self._numpy().tolist()
+
+    def concrete_value(self):
+        """The array itself: its contents are known (compare `Tracer.concrete_value`)."""
+        return self
+
+    def __iter__(self):
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
+        return (Array(value, row) for value in self._numpy())
+
+    # Life and place
+
+    def block_until_ready(self) -> Array:
+        """Wait until the contents are computed; returns the array."""
+        if self._buffer is not None and self._value is None:
+            self._check_alive()
+            self._buffer.block_until_ready()
+        return self
+
+    def is_deleted(self) -> bool:
+        """Whether the contents were given away (donated to a jitted function, or deleted)."""
+        return self._value is None and (self._buffer is None or self._buffer.is_deleted())
+
+    def delete(self) -> None:
+        """Free the contents now."""
+        self._value = self._buffer = None
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process holds all of the array."""
+        return True
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return Array(np.array(self._numpy()), self.aval)
+
+    def __reduce__(self):
+        return _unpickle, (np.asarray(self._numpy()), self.aval.weak_type)
+
+    def __dlpack__(self, **kwargs):
+        return np.asarray(self._numpy()).__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return np.asarray(self._numpy()).__dlpack_device__()
+
+    def __setitem__(self, index, value):
+        raise TypeError(
+            f"'{type(self)}' object does not support item assignment. JAX arrays are immutable: "
+            "instead of ``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another .at[] method."
+        )
+
+    # Printing
+
+    def __format__(self, spec):
+        return format(self.item() if not self.aval.ndim else np.asarray(self), spec)
+
+    def __str__(self):
+        return str(np.asarray(self._numpy()))
+
+    def __repr__(self):
+        if self.is_deleted():
+            return f"<deleted Array with shape={self.aval.str_short(short_dtypes=False)}>"
+        tail = f"dtype={self.aval.dtype.name}{', weak_type=True' * self.aval.weak_type})"
+        if self.aval.size == 0 and self.aval.shape != (0,):
+            return f"Array([], shape={self.aval.shape}, {tail}"
+        body = np.array2string(np.asarray(self._numpy()), prefix="Array(", suffix=",",
+                               separator=", ")
+        room = np.get_printoptions()["linewidth"] - len(body) + body.rfind("\n") + 1
+        gap = "\n" + " " * len("Array(") if len(f"Array(, {tail}") > room else " "
+        return f"Array({body},{gap}{tail}"
+
+
+def _unpickle(value, weak_type):
+    return Array(value, ShapedArray(value.shape, value.dtype, weak_type))
+
+
+def as_array(x) -> Array:
+    """A concrete value as an `Array`, its contents copied if somebody else could change them.
+
+    Raises:
+      UnexpectedTracerError: `x` is a tracer whose trace is over.
+      TypeError: `x` is no array and no number.
+    """
+    if type(x) is Array:
+        return x
+    aval, value = _foreign(x)
+    return Array(np.array(value) if isinstance(x, np.ndarray) else value, aval)
+
+
+# ----------------------------------------------------------------------------------------------
+# Evaluation on NumPy
+
+
+class _Quiet(threading.local):
+    """Each thread's way to run a NumPy function without floating point warnings.
+
+    NumPy keeps its error state in a context variable. A copy of the context made once, in which
+    the warnings are off, costs a fraction of entering `np.errstate` around each operation.
+    """
+
+    def __init__(self):
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+_quiet = _Quiet()
+
+
+def _foreign(x) -> tuple[ShapedArray, Any]:
+    """The type and the NumPy value of an argument that is not an `Array`."""
+    if isinstance(x, Tracer):
+        check_escaped(x)
+        raise AssertionError(f"a tracer of a living trace reached evaluation: {x}")
+    aval = typeof(x)
+    if hasattr(type(x), "__jax_array__"):
+        return aval, x.__jax_array__()._numpy()
+    if isinstance(x, np.ndarray):
+        return aval, x.astype(aval.dtype, copy=False)
+    return aval, aval.dtype.type(x)
+
+
+def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
+    """Make `rule`, which takes and returns NumPy values, the evaluation rule of `primitive`.
+
+    The shape rule runs first: NumPy would broadcast and promote where we must complain.
+    """
+
+    def evaluate(*args, **params):
+        avals, values = [], []
+        for x in args:
+            if type(x) is Array:
+                value = x._value
+                avals.append(x.aval)
+                values.append(x._numpy() if value is None else value)
+            else:
+                aval, value = _foreign(x)
+                avals.append(aval)
+                values.append(value)
+        out_aval = primitive.out_aval(tuple(avals), params)
+        out = _quiet.run(rule, *values, **params)
+        return [*map(Array, out, out_aval)] if primitive.multiple_results else Array(out, out_aval)
+
+    primitive.impl = evaluate  # type: ignore[method-assign]
+    return rule

@@ -1,0 +1,497 @@
+"""Chapter 1: primitives, traces and tracers.
+
+A function that uses only *primitives* (`sin`, `add`, `reshape` …) can be interpreted in more than
+one way: evaluated, differentiated, vectorised, staged out. Which interpretation is in force is a
+property of the moment, the *current trace* of this thread, and not of the arguments:
+
+    primitive.bind(*args, **params)  →  current_trace().process_primitive(primitive, args, params)
+
+A trace boxes its values in *tracers*. Each trace knows its parent, the trace that was current when
+it began, and its rules run with the parent current: so a rule written with ordinary operations is
+itself interpreted by the traces outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes, errors, settings
+
+# ----------------------------------------------------------------------------------------------
+# Abstract values: what is known of an array before it has contents.
+
+
+class ShapedArray:
+    """The type of an array: `shape`, `dtype`, `weak_type`.
+
+    Equal abstract values are one object, so that they compare and hash by identity: a tuple of
+    them is a cheap cache key.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: anything that NumPy understands as an element type, or an `ml_dtypes` one.
+      weak_type: whether the type came from a Python scalar and yields in promotions.
+
+    >>> ShapedArray((2, 3), "float32")
+    ShapedArray(float32[2,3])
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "__weakref__")
+    _interned: dict[tuple, ShapedArray] = {}
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    ndim: int
+    size: int
+
+    def __new__(cls, shape, dtype, weak_type=False):
+        try:
+            return cls._interned[shape, dtype, weak_type]
+        except (KeyError, TypeError):
+            return cls._intern(tuple(map(int, shape)), np.dtype(dtype), bool(weak_type))
+
+    @classmethod
+    def _intern(cls, shape, dtype, weak_type):
+        """Make the one object for this type; `setdefault` settles races between threads."""
+        self = object.__new__(cls)
+        self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+        self.ndim, self.size = len(shape), int(np.prod(shape, dtype=np.int64))
+        return cls._interned.setdefault((shape, dtype, weak_type), self)
+
+    def update(self, **changes) -> ShapedArray:
+        """The same type with some of `shape`, `dtype`, `weak_type` replaced."""
+        kept = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
+        return ShapedArray(**(kept | changes))
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
+        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def strip_weak_type(self) -> ShapedArray:
+        """The same type, not weak."""
+        return ShapedArray(self.shape, self.dtype)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The type of a perturbation: its own for inexact types, `float0` for all others."""
+        if dtypes.issubdtype(self.dtype, np.inexact):
+            return self
+        return ShapedArray(self.shape, dtypes.float0)
+
+    to_cotangent_aval = to_tangent_aval
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+AbstractValue = ShapedArray
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The abstract value of an array, a tracer, a NumPy value or a Python scalar.
+
+    Raises:
+      TypeError: `x` is none of these.
+
+    >>> typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    try:
+        return x.aval
+    except AttributeError:
+        return _abstractify(x)
+
+
+def _abstractify(x) -> ShapedArray:
+    """`typeof` for values that carry no aval."""
+    kind = type(x)
+    if kind in dtypes.python_scalar_types:
+        return ShapedArray((), dtypes.python_scalar_dtype(kind), True)
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSUMm":
+        return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    if hasattr(kind, "__jax_array__"):
+        return typeof(x.__jax_array__())
+    raise TypeError(
+        f"Value {x!r} with type {kind} is not a valid JAX type: expected an array or a "
+        "number (a list or a tuple must be made one first, by `jnp.asarray`)."
+    )
+
+
+def valid_jaxtype(x) -> bool:
+    """Whether `x` may be the argument of a primitive."""
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
+# ----------------------------------------------------------------------------------------------
+# Traces: the interpreters, and the one that is current.
+
+
+class Trace:
+    """An interpreter of primitives, standing on its `parent`.
+
+    `staging` says whether the values at the bottom are symbolic: then nothing is computed now.
+    """
+
+    __slots__ = ("parent", "staging", "valid", "__weakref__")
+
+    def __init__(self, parent: Trace | None):
+        self.parent = parent
+        self.staging = parent is not None and parent.staging
+        self.valid = True
+
+    def process_primitive(self, primitive: Primitive, args: Sequence, params: dict) -> Any:
+        """Interpret one application of a primitive."""
+        raise NotImplementedError
+
+    def invalidate(self) -> None:
+        """Declare the trace over: a tracer of it that turns up later has leaked."""
+        self.valid = False
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.parent!r})"
+
+
+class EvalTrace(Trace):
+    """The bottom of every stack: it computes."""
+
+    __slots__ = ()
+
+    def process_primitive(self, primitive, args, params):
+        return primitive.impl(*args, **params)
+
+    def __repr__(self):
+        return "EvalTrace"
+
+
+eval_trace = EvalTrace(None)
+
+
+class _ThreadState(threading.local):
+    """What a thread knows: the trace in force, and the sizes of the named axes in scope."""
+
+    def __init__(self):
+        self.trace: Trace = eval_trace
+        self.axis_sizes: dict = {}
+
+
+state = _ThreadState()
+
+
+def current_trace() -> Trace:
+    """The trace that interprets the next primitive in this thread."""
+    return state.trace
+
+
+@contextlib.contextmanager
+def set_current_trace(trace: Trace) -> Iterator[Trace]:
+    """Make `trace` current within a `with` block."""
+    previous, state.trace = state.trace, trace
+    try:
+        yield trace
+    finally:
+        state.trace = previous
+
+
+@contextlib.contextmanager
+def new_trace(trace: Trace) -> Iterator[Trace]:
+    """Make a fresh `trace` current within a `with` block, and invalidate it at the end."""
+    previous, state.trace = state.trace, trace
+    try:
+        yield trace
+    finally:
+        state.trace = previous
+        trace.invalidate()
+
+
+def ensure_compile_time_eval() -> contextlib.AbstractContextManager:
+    """A context in which operations on concrete values are computed at once, even under `jit`.
+
+    Raises:
+      UnexpectedTracerError: within it, an operation meets a traced value.
+
+    >>> with ensure_compile_time_eval():
+    ...     n = int(jnp.sum(jnp.arange(3)))
+    """
+    return set_current_trace(eval_trace)
+
+
+# ----------------------------------------------------------------------------------------------
+# Tracers: the boxes.
+
+
+class ArrayMethods:
+    """What arrays and tracers share: `operators.py` and `numpy/` hang their methods here."""
+
+    __slots__ = ()
+    __array_priority__ = 100  # NumPy's own operators step back when they meet one of ours
+
+    aval: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def __len__(self):
+        return len(self.aval)
+
+
+class Tracer(ArrayMethods):
+    """A value in the hands of a trace. It answers for its type, and never for its contents."""
+
+    __slots__ = ("_trace", "__weakref__")
+    __hash__ = None  # type: ignore[assignment]
+
+    _trace: Trace
+
+    def concrete_value(self):
+        """The array behind the box if its contents are known, else `None`."""
+        return None
+
+    def _concretize(self, error: type[Exception], convert: Callable):
+        value = self.concrete_value()
+        if value is None:
+            check_escaped(self)
+            raise error(self)
+        return convert(value)
+
+    def __bool__(self):
+        if self.aval.size != 1 and self.concrete_value() is None and self.aval.ndim:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()"
+            )
+        return self._concretize(errors.TracerBoolConversionError, bool)
+
+    def __int__(self):
+        return self._concretize(errors.ConcretizationTypeError, int)
+
+    def __float__(self):
+        return self._concretize(errors.ConcretizationTypeError, float)
+
+    def __complex__(self):
+        return self._concretize(errors.ConcretizationTypeError, complex)
+
+    def __index__(self):
+        return self._concretize(errors.TracerIntegerConversionError, lambda x: x.__index__())
+
+    def __array__(self, *args, **kwargs):
+        raise errors.TracerArrayConversionError(self)
+
+    def item(self, *args):
+        """The one element as a Python number, if it is known (see `Array.item`)."""
+        return self._concretize(errors.ConcretizationTypeError, lambda x: x.item(*args))
+
+    def tolist(self):
+        """The elements as nested lists, if they are known (see `Array.tolist`)."""
+        return self._concretize(errors.ConcretizationTypeError, lambda x: x.tolist())
+
+    def block_until_ready(self):
+        """Nothing is pending in a traced value: returns itself."""
+        return self
+
+    def _origin_msg(self) -> str:
+        """Where the value came from, for error messages."""
+        return ""
+
+    def __iter__(self):
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.aval.shape[0]))  # type: ignore[index]
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __format__(self, spec):
+        value = self.concrete_value()
+        return format(value, spec) if spec and value is not None else format(repr(self), spec)
+
+    def __repr__(self):
+        name = type(self).__name__
+        return f"{name}({self.aval.str_short(short_dtypes=False)}{self._details()})"
+
+    def _details(self) -> str:
+        return ""
+
+
+def check_escaped(x) -> None:
+    """Raise `UnexpectedTracerError` if the tracer `x` outlived its trace."""
+    if not x._trace.valid:
+        raise errors.UnexpectedTracerError(x)
+
+
+def concrete_or_error(force: Callable | None, value, context: str = ""):
+    """`value` made concrete by `force` (`int`, `operator.index`, … or `None`: as an array).
+
+    Raises:
+      ConcretizationTypeError: `value` is a tracer of unknown contents.
+    """
+    if isinstance(value, Tracer):
+        concrete = value.concrete_value()
+        if concrete is None:
+            check_escaped(value)
+            raise errors.ConcretizationTypeError(value, context)
+        value = concrete
+    return value if force is None else force(value)
+
+
+def is_concrete(x) -> bool:
+    """Whether the contents of `x` are known now."""
+    return not isinstance(x, Tracer) or x.concrete_value() is not None
+
+
+# ----------------------------------------------------------------------------------------------
+# Primitives: the words of the language.
+
+_CACHE_LIMIT = 4096
+
+
+class Primitive:
+    """An operation that every interpreter has a rule for.
+
+    The two rules of this chapter are attributes: `impl` evaluates, `abstract_eval` says the types
+    of the results from those of the arguments. Other chapters keep their rules in tables of
+    their own, keyed by primitive.
+
+    Args:
+      name: what jaxprs print.
+
+    >>> double_p = Primitive("double")
+    >>> double_p.def_impl(lambda x: x + x)
+    >>> double_p.bind(3)
+    6
+    """
+
+    multiple_results = False
+    call_primitive = False
+    map_primitive = False
+
+    def __init__(self, name: str, multiple_results: bool = False):
+        self.name = name
+        self.multiple_results = multiple_results
+        self._out_avals: dict = {}
+
+    def bind(self, *args, **params):
+        """Apply the primitive: the current trace decides what that means."""
+        return state.trace.process_primitive(self, args, params)
+
+    def impl(self, *args, **params):
+        raise NotImplementedError(
+            f"Evaluation rule for '{self.name}' not implemented: give it one by "
+            f"`{self.name}_p.def_impl` (chapter 1 tells how)."
+        )
+
+    def abstract_eval(self, *avals, **params):
+        raise NotImplementedError(
+            f"Abstract evaluation rule for '{self.name}' not implemented: give it one by "
+            f"`{self.name}_p.def_abstract_eval` (chapter 1 tells how)."
+        )
+
+    def def_impl(self, impl: Callable) -> Callable:
+        """Set the evaluation rule, `(*arrays, **params) -> array(s)`; returns it."""
+        self.impl = impl  # type: ignore[method-assign]
+        return impl
+
+    def def_abstract_eval(self, rule: Callable) -> Callable:
+        """Set the shape rule, `(*avals, **params) -> aval(s)`; returns it."""
+        self.abstract_eval = rule  # type: ignore[method-assign]
+        self._out_avals.clear()
+        return rule
+
+    def out_aval(self, avals: tuple, params: dict):
+        """`abstract_eval`, remembered: equal types and parameters give equal results."""
+        key = (avals, *params.items()) if params else avals
+        try:
+            return self._out_avals[key]
+        except (KeyError, TypeError):  # TypeError: a parameter that cannot be hashed
+            return self._remember_out_aval(key, avals, params)
+
+    def _remember_out_aval(self, key, avals, params):
+        out = self.abstract_eval(*avals, **params)
+        if len(self._out_avals) >= _CACHE_LIMIT:
+            self._out_avals.clear()
+        with contextlib.suppress(TypeError):
+            self._out_avals[key] = out
+        return out
+
+    def __repr__(self):
+        return self.name
+
+
+def missing_rule(primitive: Primitive, transformation: str, chapter: int) -> Exception:
+    """The error for a table that has no entry for `primitive`."""
+    return NotImplementedError(
+        f"{transformation} rule for '{primitive.name}' not implemented: "
+        f"chapter {chapter} tells how to write one."
+    )
+
+
+def numpy_rank_promotion_check(shapes: Sequence[tuple], name: str) -> None:
+    """Complain of mixed ranks if `jax_numpy_rank_promotion` asks for it."""
+    mode = settings.numpy_rank_promotion.value
+    if mode != "allow":
+        _report_rank_promotion(mode, shapes, name)
+
+
+def _report_rank_promotion(mode, shapes, name):
+    nonscalar_ranks = {len(shape) for shape in shapes if shape}
+    if len(nonscalar_ranks) <= 1:
+        return
+    text = f"Operands could not be broadcast together for {name} on shapes {list(shapes)}"
+    if mode == "raise":
+        raise ValueError(text + " and with the config option jax_numpy_rank_promotion='raise'.")
+    import warnings
+
+    warnings.warn(f"Following NumPy automatic rank promotion for {name} on shapes {list(shapes)}.",
+                  stacklevel=3)

@@ -1,0 +1,403 @@
+"""Chapter 1: the elementwise primitives. One row each: name, accepted types, NumPy rule."""
+
+from __future__ import annotations
+
+import enum
+import operator
+
+import numpy as np
+
+from .. import dtypes
+from ..array import as_array, def_numpy
+from ..core import ShapedArray, typeof
+from .shape_rules import (ANY, BOOL_OR_INT, COMPLEX, FLOAT, INEXACT, NUMBER, ORDERED, REAL, SIGNED,
+                          SINGLE_OR_DOUBLE, all_weak, check_dtype, check_same_dtypes, elementwise_rule,
+                          elementwise_shape, make_primitive)
+
+
+def _unary(name, accepted, numpy_rule, doc, out_dtype=None):
+    """A row of the table of unary operations: the primitive and its `lax` function."""
+    primitive = make_primitive(name, elementwise_rule(name, [accepted], out_dtype))
+    def_numpy(primitive, numpy_rule)
+
+    def function(x, *, accuracy=None):
+        return primitive.bind(x)
+
+    kinds = ", ".join(kind.__name__ for kind in accepted)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  x: an array of any shape; dtype {kinds}.\n"
+        "  accuracy: accepted for JAX's sake; every backend here uses its default.\n\n"
+        "Returns:\n  an array of the shape of `x`.\n\nRaises:\n  TypeError: another dtype.\n"
+    )
+    return primitive, function
+
+
+def _binary(name, accepted, numpy_rule, doc, out_dtype=None):
+    """A row of the table of binary operations: the primitive and its `lax` function."""
+    kinds = accepted if isinstance(accepted, list) else [accepted, accepted]
+    primitive = make_primitive(name, elementwise_rule(name, kinds, out_dtype))
+    def_numpy(primitive, numpy_rule)
+
+    def function(x, y):
+        return primitive.bind(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  x, y: arrays of one dtype and one rank (or scalars), their dimensions "
+        "equal or 1.\n\nReturns:\n  an array of the common shape.\n\n"
+        "Raises:\n  TypeError: dtypes or shapes that do not fit; `minijax.numpy` promotes them.\n"
+    )
+    return primitive, function
+
+
+def _real_part_dtype(dtype):
+    return np.dtype({"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype))
+
+
+def _complex_dtype(dtype):
+    return np.dtype("complex128" if dtype.itemsize == 8 and dtype.kind == "f" else
+                    dtype if dtype.kind == "c" else "complex64")
+
+
+def _bool_dtype(dtype):
+    return np.dtype(bool)
+
+
+# ----------------------------------------------------------------------------------------------
+# NumPy rules that are not one NumPy function
+
+
+def _logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def _sign(x):
+    # XLA keeps the sign of zero, which NumPy drops.
+    return np.where(x == 0, x, np.sign(x)) if x.dtype.kind not in "iuc" else np.sign(x)
+
+
+def _integer_pow(x, *, y):
+    """Repeated squaring, as XLA's expansion: exact for integers, accurate for complex numbers."""
+    result, base, n = np.ones_like(x), x, abs(y)
+    while n:
+        if n & 1:
+            result = result * base
+        base, n = base * base, n >> 1
+    return 1 / result if y < 0 else result
+
+
+def _pow(x, y):
+    return np.power(x, y.astype(x.dtype))
+
+
+def _div(x, y):
+    if x.dtype.kind not in "iu":
+        return np.divide(x, y)
+    # XLA: towards zero, and -1 (all bits set) for a zero divisor.
+    quotient = np.where(y == 0, ~np.zeros_like(x), _truncated_quotient(x, np.where(y == 0, 1, y)))
+    return quotient.astype(x.dtype)
+
+
+def _truncated_quotient(x, y):
+    floor = np.floor_divide(x, y)
+    inexact = floor * y != x
+    return floor + (inexact & ((x < 0) != (y < 0)))
+
+
+def _rem(x, y):
+    if x.dtype.kind not in "iu":
+        return np.fmod(x, y)
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))).astype(x.dtype)
+
+
+def _round(x, *, rounding_method):
+    if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+        return np.rint(x)
+    whole = np.trunc(x)
+    return whole + np.copysign(np.abs(x - whole) >= 0.5, x).astype(x.dtype)
+
+
+def _select_n(which, *cases):
+    if which.dtype == bool:
+        return cases[0] if len(cases) == 1 else np.where(which, cases[1], cases[0])
+    result = cases[-1]
+    for i in reversed(range(len(cases) - 1)):
+        result = np.where(which <= i, cases[i], result)
+    return result
+
+
+def _clamp(low, x, high):
+    return np.minimum(np.maximum(low, x), high)
+
+
+def _convert_element_type(x, *, new_dtype, weak_type):
+    kind = np.dtype(new_dtype).kind
+    if x.dtype.kind == "c" and kind not in "cb":
+        x = x.real
+    if kind in "iu" and not dtypes.issubdtype(x.dtype, np.integer) and x.dtype != bool:
+        return _saturate(x, np.dtype(new_dtype))
+    return x.astype(new_dtype)
+
+
+def _saturate(x, dtype):
+    """From floats to integers as XLA does: out of range to the nearest end, NaN to zero."""
+    info = np.iinfo(dtype)
+    wide = np.asarray(x, np.float64)
+    with_ends = np.clip(np.nan_to_num(wide, nan=0.0), float(info.min), float(info.max))
+    inside = np.where(wide >= float(info.max), 0, np.trunc(with_ends)).astype(dtype)
+    return np.where(wide >= float(info.max), dtype.type(info.max), inside)
+
+
+# ----------------------------------------------------------------------------------------------
+# The table
+
+neg_p, neg = _unary("neg", NUMBER, np.negative, "Elementwise negation: -x.")
+sin_p, sin = _unary("sin", INEXACT, np.sin, "Elementwise sine; x in radians.")
+cos_p, cos = _unary("cos", INEXACT, np.cos, "Elementwise cosine; x in radians.")
+tan_p, tan = _unary("tan", INEXACT, np.tan, "Elementwise tangent; x in radians.")
+tanh_p, tanh = _unary("tanh", INEXACT, np.tanh, "Elementwise hyperbolic tangent.")
+exp_p, exp = _unary("exp", INEXACT, np.exp, "Elementwise exponential: e to the x.")
+exp2_p, exp2 = _unary("exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.")
+log_p, log = _unary("log", INEXACT, np.log, "Elementwise natural logarithm.")
+log1p_p, log1p = _unary("log1p", INEXACT, np.log1p, "Elementwise log(1 + x), exact near 0.")
+expm1_p, expm1 = _unary("expm1", INEXACT, np.expm1, "Elementwise exp(x) - 1, exact near 0.")
+sqrt_p, sqrt = _unary("sqrt", INEXACT, np.sqrt, "Elementwise square root.")
+rsqrt_p, rsqrt = _unary("rsqrt", INEXACT, lambda x: 1 / np.sqrt(x),
+                        "Elementwise reciprocal square root.")
+cbrt_p, cbrt = _unary("cbrt", FLOAT, np.cbrt, "Elementwise cube root.")
+logistic_p, logistic = _unary("logistic", INEXACT, _logistic,
+                              "Elementwise logistic sigmoid: 1 / (1 + exp(-x)).")
+abs_p, abs_ = _unary("abs", SIGNED, np.abs, "Elementwise absolute value.", _real_part_dtype)
+sign_p, sign = _unary("sign", NUMBER, _sign,
+                      "Elementwise sign: -1, 0 or 1 (for complex x, x / abs(x)).")
+floor_p, floor = _unary("floor", FLOAT, np.floor, "Elementwise rounding down.")
+ceil_p, ceil = _unary("ceil", FLOAT, np.ceil, "Elementwise rounding up.")
+square_p, square = _unary("square", NUMBER, np.square, "Elementwise square: x * x.")
+is_finite_p, is_finite = _unary("is_finite", FLOAT, np.isfinite,
+                                "Elementwise: neither infinite nor NaN.", _bool_dtype)
+real_p, real = _unary("real", COMPLEX, np.real, "Elementwise real part.", _real_part_dtype)
+imag_p, imag = _unary("imag", COMPLEX, np.imag, "Elementwise imaginary part.", _real_part_dtype)
+not_p, bitwise_not = _unary("not", BOOL_OR_INT, np.invert, "Elementwise complement: ~x.")
+
+add_p, add = _binary("add", NUMBER, np.add, "Elementwise sum: x + y.")
+sub_p, sub = _binary("sub", NUMBER, np.subtract, "Elementwise difference: x - y.")
+mul_p, mul = _binary("mul", NUMBER, np.multiply, "Elementwise product: x * y.")
+div_p, div = _binary("div", NUMBER, _div, "Elementwise quotient: x / y; of integers, truncated.")
+rem_p, rem = _binary("rem", REAL, _rem, "Elementwise remainder, with the sign of x.")
+pow_p, pow = _binary("pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.")
+max_p, max = _binary("max", ANY, np.maximum, "Elementwise maximum; NaN if either is.")
+min_p, min = _binary("min", ANY, np.minimum, "Elementwise minimum; NaN if either is.")
+eq_p, eq = _binary("eq", ANY, np.equal, "Elementwise x == y.", _bool_dtype)
+ne_p, ne = _binary("ne", ANY, np.not_equal, "Elementwise x != y.", _bool_dtype)
+lt_p, lt = _binary("lt", ORDERED, np.less, "Elementwise x < y.", _bool_dtype)
+le_p, le = _binary("le", ORDERED, np.less_equal, "Elementwise x <= y.", _bool_dtype)
+gt_p, gt = _binary("gt", ORDERED, np.greater, "Elementwise x > y.", _bool_dtype)
+ge_p, ge = _binary("ge", ORDERED, np.greater_equal, "Elementwise x >= y.", _bool_dtype)
+and_p, bitwise_and = _binary("and", BOOL_OR_INT, np.bitwise_and, "Elementwise x & y.")
+or_p, bitwise_or = _binary("or", BOOL_OR_INT, np.bitwise_or, "Elementwise x | y.")
+xor_p, bitwise_xor = _binary("xor", BOOL_OR_INT, np.bitwise_xor, "Elementwise x ^ y.")
+complex_p, complex = _binary("complex", [SINGLE_OR_DOUBLE, SINGLE_OR_DOUBLE], lambda x, y: x + y.dtype.type(1) * 1j * y,
+                             "Elementwise x + iy.", _complex_dtype)
+
+
+# ----------------------------------------------------------------------------------------------
+# Operations with parameters, or with other than one or two arguments
+
+
+class RoundingMethod(enum.IntEnum):
+    """How `round` treats halves."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+round_p = make_primitive("round", elementwise_rule("round", [FLOAT]))
+def_numpy(round_p, _round)
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+    """Elementwise rounding to whole numbers.
+
+    Args:
+      x: a floating point array.
+      rounding_method: where halves go, a `RoundingMethod`.
+
+    Raises:
+      ValueError: no such rounding method.
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+def _integer_pow_shape(x, *, y):
+    if y < 0 and dtypes.issubdtype(x.dtype, np.integer):
+        raise TypeError("Integers cannot be raised to negative powers, got integer_pow"
+                        f"({x.str_short(short_dtypes=False)}, {y})")
+    return elementwise_rule("integer_pow", [NUMBER])(x)
+
+
+integer_pow_p = make_primitive("integer_pow", _integer_pow_shape)
+def_numpy(integer_pow_p, _integer_pow)
+
+
+def integer_pow(x, y: int):
+    """Elementwise power with a static integer exponent, by repeated squaring.
+
+    Args:
+      x: an array of numbers.
+      y: an int; negative only if `x` is not an integer array.
+
+    Raises:
+      TypeError: an integer array and a negative `y`.
+    """
+    return integer_pow_p.bind(x, y=operator.index(y))
+
+
+def _conj_shape(x, *, input_dtype):
+    check_dtype("conj", x, SINGLE_OR_DOUBLE + COMPLEX)
+    return ShapedArray(x.shape, _complex_dtype(x.dtype), x.weak_type)
+
+
+conj_p = make_primitive("conj", _conj_shape)
+def_numpy(conj_p, lambda x, *, input_dtype: np.conj(x).astype(_complex_dtype(x.dtype)))
+
+
+def conj(x):
+    """Elementwise complex conjugate; a real `x` becomes complex."""
+    return conj_p.bind(x, input_dtype=typeof(x).dtype)
+
+
+def _select_n_shape(which, *cases):
+    if not cases:
+        raise TypeError("select must have at least one case")
+    if any(case.shape != cases[0].shape for case in cases):
+        raise TypeError("select cases must have the same shapes, got "
+                        f"[{', '.join(str(case.shape) for case in cases)}].")
+    if any(case.dtype != cases[0].dtype for case in cases):
+        raise TypeError("select cases must have the same dtypes, got "
+                        f"[{', '.join(case.dtype.name for case in cases)}].")
+    if which.dtype != bool and not dtypes.issubdtype(which.dtype, np.integer):
+        raise TypeError("select `which` must be boolean or integer type, got "
+                        f"{which.dtype.name}.")
+    if which.dtype == bool and len(cases) > 2:
+        raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.")
+    if which.shape not in ((), cases[0].shape):
+        raise TypeError("select `which` must be scalar or have the same shape as cases, got "
+                        f"`which` shape {which.shape} but case shape {cases[0].shape}.")
+    return ShapedArray(cases[0].shape, cases[0].dtype, all_weak(cases))
+
+
+select_n_p = make_primitive("select_n", _select_n_shape)
+def_numpy(select_n_p, _select_n)
+
+
+def select_n(which, *cases):
+    """Elementwise choice: `cases[which]`.
+
+    Args:
+      which: booleans (two cases) or integers in `[0, len(cases))`; a scalar, or the cases' shape.
+      *cases: arrays of one shape and dtype.
+
+    Raises:
+      TypeError: shapes or dtypes that do not fit.
+    """
+    if not cases:
+        raise ValueError("select_n() must have at least one case")
+    return select_n_p.bind(which, *cases)
+
+
+def select(pred, on_true, on_false):
+    """Elementwise choice: `on_true` where `pred`, else `on_false` (see `select_n`)."""
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+def _clamp_shape(low, x, high):
+    check_same_dtypes("clamp", (low, x, high))
+    for name, bound in (("min", low), ("max", high)):
+        if bound.shape not in ((), x.shape):
+            raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), "
+                            f"got {name}.shape={bound.shape}, operand.shape={x.shape}.")
+    return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
+
+
+clamp_p = make_primitive("clamp", _clamp_shape)
+def_numpy(clamp_p, _clamp)
+
+
+def clamp(min, x, max):
+    """Elementwise: `x` brought into the interval from `min` to `max`.
+
+    Args:
+      min, max: scalars, or arrays of the shape of `x`; of its dtype.
+      x: an array.
+
+    Raises:
+      TypeError: shapes or dtypes that do not fit.
+    """
+    return clamp_p.bind(min, x, max)
+
+
+convert_element_type_p = make_primitive(
+    "convert_element_type",
+    lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
+)
+def_numpy(convert_element_type_p, _convert_element_type)
+
+
+def convert_element_type(operand, new_dtype):
+    """The elements converted to `new_dtype`, as XLA does: to integers, towards zero.
+
+    Args:
+      operand: an array.
+      new_dtype: an element type. The result is not weakly typed.
+
+    >>> lax.convert_element_type(jnp.array([1.7, -1.7]), "int32")
+    Array([ 1, -1], dtype=int32)
+    """
+    return convert(operand, dtypes.check_and_canonicalize_user_dtype(new_dtype))
+
+
+def convert(x, dtype: np.dtype, weak_type: bool = False):
+    """`x` with this canonical element type; `x` itself if it has it already."""
+    aval = typeof(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and not _is_plain(x):
+        return x
+    if aval.dtype.kind == "c" and dtype.kind not in "cb":
+        x = real(x)
+        if typeof(x).dtype == dtype:
+            return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
+
+
+def _is_plain(x):
+    return isinstance(x, (np.ndarray, np.generic, bool, int, float, complex_type))
+
+
+complex_type = type(1j)
+
+add_any_p = make_primitive("add_any", lambda x, y: x if x.weak_type <= y.weak_type else y)
+def_numpy(add_any_p, np.add)
+
+
+def _identity_primitive(name):
+    primitive = make_primitive(name, lambda x: x)
+    primitive.def_impl(as_array)
+    return primitive
+
+
+stop_gradient_p = _identity_primitive("stop_gradient")
+copy_p = _identity_primitive("copy")
+
+
+def reciprocal(x):
+    """Elementwise 1 / x.
+
+    Args:
+      x: a floating point or complex array.
+    """
+    return integer_pow(x, -1)
+
+
+def stop_gradient_leaf(x):
+    """`x`, seen as a constant by every derivative; integers are that already."""
+    return stop_gradient_p.bind(x) if dtypes.issubdtype(typeof(x).dtype, np.inexact) else x
