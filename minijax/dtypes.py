@@ -78,6 +78,11 @@ _TO_32_BITS: dict[np.dtype, np.dtype] = dict(zip(
 python_scalar_dtypes: dict[type, np.dtype] = {
     bool: np.dtype("bool"), int: np.dtype("int64"),
     float: np.dtype("float64"), complex: np.dtype("complex128")}
+_SCALAR_TYPES: dict[np.dtype, type] = {
+    dtype: scalar_type
+    for scalar_type, kind in ((bool, "bool"), (int, "integral"), (float, "real floating"),
+                              (complex, "complex floating"))
+    for dtype in _KINDS[kind]}
 python_scalar_types = frozenset(python_scalar_dtypes)
 
 
@@ -118,14 +123,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         if allow_extended_dtype:
             return dtype
         raise ValueError(f"the extended dtype {dtype} has no canonical NumPy dtype.")
-    plain = dtype if isinstance(dtype, np.dtype) else _as_numpy_dtype(dtype)
+    plain = np.dtype(dtype)  # also takes any object that has a dtype
     return plain if enable_x64.value else _TO_32_BITS.get(plain, plain)
-
-
-def _as_numpy_dtype(x: Any) -> np.dtype:
-    """``np.dtype(x)``, also for any object that has a ``dtype``."""
-    attribute = getattr(x, "dtype", None)
-    return attribute if isinstance(attribute, np.dtype) else np.dtype(x)
 
 
 def _canonicalize_explicit(dtype: np.dtype, fun_name: str) -> np.dtype:
@@ -157,7 +156,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         return dtype
     if isinstance(dtype, type) and dtype in python_scalar_dtypes:
         return python_scalar_dtype(dtype)
-    plain = _as_numpy_dtype(dtype)
+    plain = np.dtype(dtype)
     if plain not in _VALID:
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError(f"JAX only supports number and bool dtypes, got dtype {dtype}{where}.")
@@ -239,12 +238,10 @@ def is_weakly_typed(x: Any) -> bool:
 
 def scalar_type_of(x: Any) -> type:
     """The Python scalar type (bool, int, float, complex) of the elements of ``x``."""
-    kind = dtype(x)
-    for scalar_type, family in ((bool, "bool"), (int, "integral"),
-                                (float, "real floating"), (complex, "complex floating")):
-        if kind in _KINDS[family]:
-            return scalar_type
-    raise TypeError(f"Invalid scalar value {x}")
+    scalar_type = _SCALAR_TYPES.get(dtype(x))
+    if scalar_type is None:
+        raise TypeError(f"Invalid scalar value {x}")
+    return scalar_type
 
 
 def scalar_type_to_dtype(scalar_type: type, value: Any = None) -> np.dtype:
@@ -416,7 +413,7 @@ def lattice_result_type(*args: Any) -> _Typed:
     result = _result_memo[mode][x64].get(key)
     if result is None:
         result = _promote(frozenset(key), mode, x64)
-        if x64 or result[0] not in _TO_32_BITS:  # else a warning is due each time
+        if x64 or not any(dtype in _TO_32_BITS for dtype, _ in key):  # else it warns each time
             _result_memo[mode][x64][key] = result
     return result
 
@@ -429,14 +426,15 @@ def _promote(typed: frozenset[_Typed], mode: str, x64: bool) -> _Typed:
         return dtypes.pop(), False  # also lets extended dtypes and float0 meet themselves
     if all_weak and mode != "strict":
         # Weak dtypes of uncommon widths (a weak int8) keep their width among themselves.
-        return dtype(_least_upper_bound(mode, x64, frozenset(dtypes))), True
+        result = dtype(_least_upper_bound(mode, x64, frozenset(dtypes)))
+        return result, result != bool_
     bound = _least_upper_bound(mode, x64, frozenset(_node(*pair) for pair in typed))
     return dtype(bound), isinstance(bound, type)
 
 
 def _node(dtype: Any, weak_type: bool) -> Node:
     """The place of a dtype in the lattice."""
-    return scalar_type_of(dtype) if weak_type and dtype != bool_ else dtype
+    return _SCALAR_TYPES[dtype] if weak_type and dtype != bool_ else dtype
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
@@ -463,7 +461,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 def _default_dtype_of_kind(dtype: np.dtype) -> np.dtype:
     if dtype in _UNSIGNED:
         return default_uint_dtype()
-    return python_scalar_dtype(scalar_type_of(dtype))
+    return python_scalar_dtype(_SCALAR_TYPES[dtype])
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
@@ -477,7 +475,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
         dtype('float32')
     """
     nodes = frozenset(x if isinstance(x, type) and x in (int, float, complex)
-                      else _as_numpy_dtype(x) for x in (a, b))
+                      else np.dtype(x) for x in (a, b))
     mode, x64 = numpy_dtype_promotion.value, enable_x64.value
     return np.dtype(_least_upper_bound(mode, x64, nodes))
 
