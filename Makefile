@@ -1,0 +1,69 @@
+# Everything here works on a machine with Python >= 3.11, make and a package index.
+# Another Python: make PYTHON=python3.13 test
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+PYTHONS ?= python3.12 python3.13
+BIN = $(VENV)/bin
+SOURCES = minijax tests tools chapters
+
+.PHONY: help tour test lint bench book test-all-pythons clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make tour              watch minijax differentiate, and a network learn to read"
+	@echo "make test              lint, then compare everything with real JAX"
+	@echo "make bench             measure our speed against real JAX's"
+	@echo "make book              check the code of the book's chapters"
+	@echo "make lint              style, types, and the chapter order"
+	@echo "make test-all-pythons  the tests on every Python there is of: $(PYTHONS)"
+	@echo "make clean             remove what the others made"
+
+# One virtual environment. A target installs the extras it needs, again whenever pyproject.toml has
+# changed: $(VENV)/installed-X is as new as the last installation of the extra X.
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minijax needs Python 3.11 or newer: make PYTHON=python3.13 ...")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed-%: pyproject.toml | $(VENV)/made
+	@echo "Installing minijax[$*] into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+tour: $(VENV)/installed-tour
+	$(BIN)/python -m minijax tour
+
+lint: $(VENV)/installed-lint $(VENV)/installed-test
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+bench: $(VENV)/installed-test
+	$(BIN)/python -m tests.benchmarks
+
+# The site comes later; what the book holds today are programs, and these are checked.
+book: $(VENV)/installed-test
+	$(BIN)/python -m pytest -q chapters
+
+test-all-pythons:
+	@for python in $(PYTHONS); do \
+	  if $$python -c 'import venv' 2>/dev/null; then \
+	    $(MAKE) PYTHON=$$python VENV=.venv-$$(basename $$python) test-here || exit 1; \
+	  else \
+	    echo "$$python is not here: skipped"; \
+	  fi; \
+	done
+
+.PHONY: test-here
+test-here: $(VENV)/installed-test
+	$(BIN)/python --version
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+clean:
+	rm -rf build dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Small models written with minijax, which the tour and the chapters share."""

@@ -1,0 +1,10 @@
+"""`python -m minijax`: the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from minijax.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The command line: a guided tour, the jaxpr of any function, and a doctor."""

@@ -1,0 +1,52 @@
+"""`python -m minijax doctor`: what is installed, and whether XLA compiles and runs a program."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+import numpy as np
+
+import minijax as jax
+
+
+def version(package: str) -> str:
+    """The installed version of a package, or that there is none."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def try_xla() -> str:
+    """Compile a small program and compare its result with NumPy's; raises if anything is wrong."""
+    x = np.arange(6, dtype=np.float32)
+    result = np.asarray(jax.jit(lambda x: 2 * x + 1)(x))
+    if not np.array_equal(result, 2 * x + 1):
+        raise ArithmeticError(f"2 * {x} + 1 came out as {result}")
+    return "compiles and runs a program, with the right result"
+
+
+def line(name: str, value: object) -> None:
+    """One finding, in two columns."""
+    print(f"{name:<12}{value}")
+
+
+def doctor() -> int:
+    """Print the findings; return 0 if minijax works here, else 1."""
+    line("minijax", version("minijax"))
+    line("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    for package in ("numpy", "jaxlib", "ml_dtypes", "opt_einsum"):
+        line(package, version(package))
+    line("jax", f"{version('jax')} (minijax never imports it; the tests compare with it)")
+    x64 = "on" if jax.config.jax_enable_x64 else "off (64-bit values become 32-bit, as in JAX)"
+    line("x64", x64)
+    try:
+        line("devices", ", ".join(str(device) for device in jax.devices()))
+        line("XLA", try_xla())
+    except Exception as error:  # whatever is broken, the doctor's task is to say it
+        line("XLA", f"FAILS. {type(error).__name__}: {error}")
+        print("\nminijax does not work here. Does jaxlib suit this Python and this processor?")
+        return 1
+    print("\nAll is well.")
+    return 0

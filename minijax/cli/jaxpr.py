@@ -1,0 +1,93 @@
+"""`python -m minijax jaxpr MODULE:FUNCTION --args ...`: what a function becomes when traced."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax import dtypes
+from minijax.cli.errors import Failure
+
+TYPES = (
+    *(np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+    *(dtypes.bfloat16, np.float16, np.float32, np.float64, np.complex64, np.complex128),
+)
+DTYPES = {dtypes.short_name(np.dtype(type_)): np.dtype(type_) for type_ in TYPES}
+
+
+class ShapeMaker:
+    """`f32` in an expression: `f32[3,4]` is a `ShapeDtypeStruct`, alone or in a pytree."""
+
+    def __init__(self, dtype: np.dtype):
+        self.dtype = dtype
+
+    def __getitem__(self, shape: int | tuple[int, ...]) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape if isinstance(shape, tuple) else (shape,), self.dtype)
+
+
+SHAPES = {name: ShapeMaker(dtype) for name, dtype in DTYPES.items()}
+NAMES = {"np": np, "jnp": jnp, "jax": jax, "minijax": jax} | SHAPES
+SCALAR_SHAPE = re.compile(rf"\b({'|'.join(DTYPES)})\[\s*\]")  # f32[] is not Python, f32[()] is
+
+
+def evaluate(expression: str) -> Any:
+    """The argument that an expression on the command line stands for."""
+    try:
+        return eval(SCALAR_SHAPE.sub(r"\1[()]", expression), dict(NAMES))
+    except Exception as error:
+        raise Failure(f"argument {expression!r} is not understood: {describe(error)}") from None
+
+
+def find_function(target: str) -> Callable:
+    """The function that MODULE:FUNCTION names; modules are looked for in the working folder too."""
+    module_name, colon, path = target.partition(":")
+    if not (module_name and colon and path):
+        raise Failure(f"{target!r} is not of the form MODULE:FUNCTION, as minijax.numpy:mean is")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = importlib.import_module(module_name)
+    except Exception as error:
+        raise Failure(f"cannot import {module_name!r}: {describe(error)}") from None
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise Failure(f"{module_name!r} has no function {path!r}")
+        found = getattr(found, name)
+    if not callable(found):
+        raise Failure(f"{target} is {type(found).__name__}, which cannot be called")
+    return found
+
+
+def describe(error: Exception) -> str:
+    """The kind of error and the first line of what it says."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def place_in_user_code(error: Exception) -> str:
+    """` at file.py:12`: the innermost frame that is not ours; empty if there is none."""
+    ours = os.path.dirname(os.path.abspath(jax.__file__))
+    frames = traceback.extract_tb(error.__traceback__)
+    users = [frame for frame in frames if not frame.filename.startswith(ours)]
+    return f" at {os.path.relpath(users[-1].filename)}:{users[-1].lineno}" if users else ""
+
+
+def print_jaxpr(target: str, expressions: Sequence[str]) -> int:
+    """Trace the function with the arguments and print its jaxpr."""
+    function = find_function(target)
+    arguments = [evaluate(expression) for expression in expressions]
+    try:
+        print(jax.make_jaxpr(function)(*arguments))
+    except Exception as error:
+        where = place_in_user_code(error)
+        raise Failure(f"tracing {target} failed{where}: {describe(error)}", exit_code=1) from None
+    return 0

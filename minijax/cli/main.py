@@ -1,0 +1,66 @@
+"""Reads the command line and runs a command.
+
+Exit codes: 0 all is well, 1 something failed, 2 the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from minijax.cli.errors import Failure
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line; argparse would print the usage with it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (try: {self.prog} --help)\n")
+
+
+def build_parser() -> Parser:
+    """All commands with their options."""
+    parser = Parser(prog="python -m minijax", description="minijax on the command line.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    tour = commands.add_parser("tour", help="watch derivatives, batching and a network that learns")
+    tour.add_argument("--output", type=Path, default=Path("build/tour"), metavar="FOLDER",
+                      help="where the pictures go (default: build/tour)")
+
+    jaxpr = commands.add_parser("jaxpr", help="print a function as a jaxpr")
+    jaxpr.add_argument("target", metavar="MODULE:FUNCTION", help="for example minijax.numpy:mean")
+    jaxpr.add_argument("--args", nargs="*", default=[], metavar="EXPRESSION", dest="arguments",
+                       help="an argument each: a Python expression, in which np, jnp and jax are "
+                            "known, and shapes like f32[3,4]")
+
+    commands.add_parser("doctor", help="say what is installed and whether XLA works")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    options = build_parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a log that cannot hold a ✓ gets a ?
+    # Each command is imported when it is asked for: the doctor must run where the tour cannot.
+    try:
+        if options.command == "tour":
+            from minijax.cli.tour import tour
+
+            return tour(options.output)
+        if options.command == "jaxpr":
+            from minijax.cli.jaxpr import print_jaxpr
+
+            return print_jaxpr(options.target, options.arguments)
+        from minijax.cli.doctor import doctor
+
+        return doctor()
+    except Failure as failure:
+        print(f"python -m minijax {options.command}: error: {failure}", file=sys.stderr)
+        return failure.exit_code
+    except KeyboardInterrupt:
+        return 130

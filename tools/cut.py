@@ -1,0 +1,130 @@
+"""Cut minijax at a chapter: `python tools/cut.py 4` makes what stands at the end of chapter 4.
+
+The rooms of chapters 1..N are copied to build/cut/chNN/minijax as they are. The facades, which only
+re-export, are shortened: a line `# chapter M` begins what chapter M adds, and it goes if M > N.
+With `--test`, the tests of chapters 1..N (with `--last`, of chapter N only) run against the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "minijax"
+LAST = 8  # the last chapter at which the package can be cut
+
+# A room is a module or a folder. The same rooms, in the same order, are pyproject.toml's contract.
+ROOMS = {
+    1: ("util", "settings", "errors", "dtypes", "core", "array", "primitives", "operators"),
+    2: ("forward",),
+    3: ("pytree", "api_util"),
+    4: ("batching",),
+    5: ("jaxpr", "printing", "staging"),
+    6: ("xla",),
+    7: ("partial_eval",),
+    8: ("transposition", "reverse"),
+    12: ("numpy",),
+    16: ("cli", "__main__"),
+}
+FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters")
+MARKER = re.compile(r"\s*# chapter (\d+)\b")
+
+
+def cut_facade(text: str, chapter: int) -> str:
+    """The lines of a facade that chapters 1..`chapter` wrote, with those before any marker."""
+    kept, owner = [], 1
+    for line in text.splitlines(keepends=True):
+        marker = MARKER.match(line)
+        owner = int(marker[1]) if marker else owner
+        if owner <= chapter:
+            kept.append(line)
+    return "".join(kept)
+
+
+def sources(name: str) -> list[Path]:
+    """The files of a room or a facade, relative to the package."""
+    module = PACKAGE / f"{name}.py"
+    found = [module] if module.exists() else sorted((PACKAGE / name).rglob("*.py"))
+    return [path.relative_to(PACKAGE) for path in found]
+
+
+def copy(path: Path, target: Path, text: str) -> None:
+    """Write a file of the cut package, making its folders."""
+    (target / path).parent.mkdir(parents=True, exist_ok=True)
+    (target / path).write_text(text)
+
+
+def cut(chapter: int, folder: Path) -> Path:
+    """Make `folder`/minijax as at the end of a chapter, and `folder`/tests; return `folder`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    package = folder / "minijax"
+    for owner, rooms in ROOMS.items():
+        for path in (path for room in rooms if owner <= chapter for path in sources(room)):
+            copy(path, package, (PACKAGE / path).read_text())
+    for path in (path for facade in FACADES for path in sources(facade)):
+        copy(path, package, cut_facade((PACKAGE / path).read_text(), chapter))
+    copy_tests(chapter, folder / "tests")
+    return folder
+
+
+def copy_tests(chapter: int, target: Path) -> None:
+    """The tests of chapters 1..`chapter`, and what they share."""
+    target.mkdir(parents=True)
+    shared = [path for path in (ROOT / "tests").glob("*.py") if not path.name.startswith("test_")]
+    for path in shared:
+        shutil.copy(path, target)
+    folders = [f"ch{number:02}" for number in range(1, chapter + 1)]
+    for name in ("oracle", *folders):
+        if (ROOT / "tests" / name).is_dir():
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / "tests" / name, target / name, ignore=ignore)
+
+
+def run(folder: Path, *arguments: str) -> int:
+    """Run Python in a cut, where `import minijax` means the cut one; return the exit code."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment).returncode
+
+
+def import_all(folder: Path) -> int:
+    """Import every module of the cut package, in a fresh process."""
+    package = folder / "minijax"
+    modules = [path.relative_to(folder).with_suffix("") for path in sorted(package.rglob("*.py"))]
+    names = [".".join(module.parts).removesuffix(".__init__") for module in modules]
+    lines = [f"import {name}" for name in names]
+    lines.append(f"assert minijax.__file__ == {str(package / '__init__.py')!r}, minijax.__file__")
+    return run(folder, "-c", "\n".join(lines))
+
+
+def test(folder: Path, chapters: range, *options: str) -> int:
+    """Run the tests of some chapters against a cut package."""
+    paths = [f"tests/ch{n:02}" for n in chapters if (folder / "tests" / f"ch{n:02}").is_dir()]
+    config = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
+    return run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *config, *options, *paths)
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("chapter", type=int, choices=range(1, LAST + 1), metavar="CHAPTER")
+    parser.add_argument("--test", action="store_true", help="run the tests of chapters 1..CHAPTER")
+    parser.add_argument("--last", action="store_true", help="with --test: of CHAPTER only")
+    parser.add_argument("--folder", type=Path, help="default: build/cut/chNN")
+    options, for_pytest = parser.parse_known_args()
+    number = options.chapter
+    folder = cut(number, (options.folder or ROOT / "build" / "cut" / f"ch{number:02}").resolve())
+    code = import_all(folder)
+    print(f"minijax at the end of chapter {number} is in {os.path.relpath(folder)}", flush=True)
+    if code or not options.test:
+        return code
+    return test(folder, range(number if options.last else 1, number + 1), *for_pytest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
