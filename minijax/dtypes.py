@@ -267,18 +267,18 @@ def coerce_to_array(x: Any, dtype: Any = None) -> np.ndarray:
 
 # -- The promotion lattice ---------------------------------------------------------------------
 #
-#                 i4  u4                                        f8 ...
-#                /   /                                         /
-#      bool - int* - u8 - u16 - u32 - u64 --\                 /- bf16 -\
-#                \     \     \     \          - - float* - - -          f32 - f64
-#                 i8 - i16 - i32 - i64 -----/                 \- f16 --/   \     \
-#                                                              \- complex* - c64 - c128
+#              u8 -- u16 -- u32 -- u64                 bf16
+#             /   \      \      \      \              /     \
+#   bool - int*    \      \      \      -- float* ------ f16 -- f32 -- f64
+#             \     \      \      \    /              \            \      \
+#              i8 -- i16 -- i32 -- i64                 complex* --- c64 -- c128
 #
-# int*, float* and complex* are the weak types of Python's scalars, represented by the Python types
-# themselves.  Each entry lists the types directly above one type; narrow types have none, for they
-# are too narrow for a promotion to be what the user meant.
+# int*, float* and complex* are the weak types of Python's scalars, represented here by the Python
+# types themselves.  Each entry lists what is directly above one type.  The narrow types hang below
+# int* and float* with nothing above them: where an int4 meets an int8, a conversion is more likely
+# to be a mistake than a wish.
 
-Node = Any  # np.dtype | type
+Node = Any  # a strong type is a np.dtype, a weak one is int, float or complex
 
 _u8, _u16, _u32, _u64 = _dtypes("uint8", "uint16", "uint32", "uint64")
 _i8, _i16, _i32, _i64 = _dtypes("int8", "int16", "int32", "int64")

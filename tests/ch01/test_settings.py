@@ -1,0 +1,225 @@
+"""Settings: values, overrides and errors as JAX's; threads; environment variables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import jax
+import pytest
+
+from minijax import settings
+from minijax.settings import config
+
+NAMES = sorted(settings._states)
+VALUES = {
+    "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict",
+    "jax_default_matmul_precision": "highest", "jax_traceback_filtering": "off",
+    "jax_platforms": "cpu", "jax_compilation_cache_dir": "/nowhere", "jax_num_cpu_devices": 3}
+
+
+def error_of(fun, *args):
+    try:
+        fun(*args)
+    except Exception as error:
+        return type(error)
+    return None
+
+
+# -- The same as JAX ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_default_and_read_as_jax(name):
+    assert getattr(config, name) == getattr(jax.config, name)
+    assert error_of(config.read, name) == error_of(jax.config.read, name)
+
+
+@pytest.mark.parametrize("value", [True, 0, "yes", None, 3, 2.5, "warn", "strict", "highest",
+                                   "raise", "off", b"x", ("a",)])
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"jax_num_cpu_devices"}))
+def test_accepted_values_as_jax(name, value):
+    ours, theirs = settings._states[name], jax.config._value_holders[name]
+    assert error_of(ours, value) == error_of(theirs, value)
+    if error_of(ours, value) is None:
+        with ours(value), theirs(value):
+            assert getattr(config, name) == getattr(jax.config, name)
+
+
+@pytest.mark.parametrize("access", [lambda c: c.update("jax_foo", 1), lambda c: c.read("jax_foo"),
+                                    lambda c: c.jax_foo, lambda c: c.foo,
+                                    lambda c: setattr(c, "jax_enable_x64", True)])
+def test_unknown_names_and_assignment(access):
+    assert error_of(access, config) is error_of(access, jax.config) is AttributeError
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_manager_without_an_argument_needs_a_default(name):
+    ours, theirs = settings._states[name], jax.config._value_holders[name]
+    assert error_of(ours) == error_of(theirs)
+
+
+def test_a_state_is_not_a_truth_value():
+    with pytest.raises(TypeError, match=r"State\.value"):
+        bool(settings.enable_x64)
+
+
+def test_errors_name_the_options():
+    with pytest.raises(AttributeError, match="Unrecognized config option: jax_x64.*jax_enable_x64"):
+        config.update("jax_x64", True)
+
+
+# -- Process values and overrides --------------------------------------------------------------
+
+
+@pytest.fixture
+def restored():
+    before = config.values
+    yield
+    for name, value in before.items():
+        config.update(name, value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_update_sets_the_value_and_an_override_shadows_it(name, restored):
+    state, before = settings._states[name], getattr(config, name)
+    new = VALUES.get(name, True)
+    with state(before):
+        config.update(name, new)
+        assert state.value == getattr(config, name) == config.values[name] == before
+    assert state.value == getattr(config, name) == config.values[name] == new
+
+
+def test_overrides_nest_and_survive_exceptions():
+    states = []
+    with settings.enable_x64(True):
+        with pytest.raises(KeyError), settings.enable_x64(False):
+            states.append(settings.enable_x64.value)
+            raise KeyError
+        states.append(settings.enable_x64.value)
+    assert [*states, settings.enable_x64.value] == [False, True, False]
+
+
+def test_one_override_may_be_entered_twice():
+    override = settings.enable_x64(True)
+    with override, override:
+        assert settings.enable_x64.value
+    assert not settings.enable_x64.value
+
+
+def test_an_override_decorates_functions():
+    @settings.enable_x64(True)
+    def read():
+        """Reads."""
+        return config.x64_enabled, config.jax_enable_x64, config.enable_x64.value
+
+    assert read() == (True, True, True) and read.__doc__ == "Reads."
+    assert not config.x64_enabled
+
+
+def test_checking_leaks():
+    with settings.checking_leaks():
+        assert config.jax_check_tracer_leaks
+    assert not config.jax_check_tracer_leaks
+
+
+def test_guards_see_the_parsed_value_first_and_may_refuse_it():
+    def refuse(value):
+        raise RuntimeError(f"too late for {value}")
+
+    settings.num_cpu_devices.guards.append(refuse)
+    try:
+        with pytest.raises(RuntimeError, match="too late for 4"):
+            config.update("jax_num_cpu_devices", 4)
+    finally:
+        settings.num_cpu_devices.guards.remove(refuse)
+    assert config.jax_num_cpu_devices == -1
+
+
+CONTEXT = [("jax_enable_x64", True), ("jax_disable_jit", True),
+           ("jax_numpy_rank_promotion", "warn"), ("jax_numpy_dtype_promotion", "strict"),
+           ("jax_default_matmul_precision", "highest")]
+
+
+@pytest.mark.parametrize("name, value", CONTEXT)
+def test_trace_context_changes_with_what_tracing_depends_on(name, value):
+    before = settings.trace_context()
+    with settings._states[name](value):
+        assert settings.trace_context() != before
+        hash(settings.trace_context())
+    assert settings.trace_context() == before
+
+
+# -- Threads -----------------------------------------------------------------------------------
+
+
+def test_an_override_is_seen_by_its_own_thread_only():
+    """Eight threads hold different overrides at once; each sees its own, the rest see none."""
+    inside, seen, before = threading.Barrier(9), {}, settings.platforms.value
+
+    def work(index):
+        with settings.enable_x64(index % 2 == 0), settings.platforms(str(index)):
+            inside.wait()
+            seen[index] = settings.enable_x64.value, settings.platforms.value
+            inside.wait()
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    inside.wait()
+    outside = settings.enable_x64.value, settings.platforms.value
+    inside.wait()
+    for thread in threads:
+        thread.join()
+    assert outside == (False, before)
+    assert seen == {index: (index % 2 == 0, str(index)) for index in range(8)}
+
+
+def test_update_in_one_thread_reaches_threads_that_are_running(restored):
+    updated, seen = threading.Event(), []
+
+    def work():
+        seen.append(settings.enable_x64.value)
+        updated.wait()
+        seen.append(settings.enable_x64.value)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not seen:
+        pass
+    config.update("jax_enable_x64", True)
+    updated.set()
+    thread.join()
+    assert seen == [False, True]
+
+
+# -- Environment variables ---------------------------------------------------------------------
+
+
+def read_in_new_process(**environment):
+    program = "from minijax import settings; print(settings.config.values)"
+    return subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment},
+                          capture_output=True, text=True)
+
+
+def test_environment_variables_set_the_process_values():
+    result = read_in_new_process(JAX_ENABLE_X64="True", JAX_DISABLE_JIT="on", JAX_DEBUG_NANS="0",
+                                 JAX_NUMPY_RANK_PROMOTION="raise", JAX_NUM_CPU_DEVICES="8",
+                                 JAX_PLATFORMS="cpu", JAX_NUMPY_DTYPE_PROMOTION="strict")
+    values = eval(result.stdout)
+    expected = {"jax_enable_x64": True, "jax_disable_jit": True, "jax_debug_nans": False,
+                "jax_numpy_rank_promotion": "raise", "jax_num_cpu_devices": 8,
+                "jax_platforms": "cpu", "jax_numpy_dtype_promotion": "strict"}
+    assert expected.items() <= values.items()
+
+
+@pytest.mark.parametrize("variable, word", [("JAX_ENABLE_X64", "maybe"),
+                                            ("JAX_NUMPY_RANK_PROMOTION", "never"),
+                                            ("JAX_NUM_CPU_DEVICES", "two")])
+def test_bad_environment_variables_are_named(variable, word):
+    result = read_in_new_process(**{variable: word})
+    last_line = result.stderr.strip().splitlines()[-1]
+    assert result.returncode and "ValueError" in last_line
+    assert variable in last_line and word in last_line
