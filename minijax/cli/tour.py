@@ -133,7 +133,7 @@ class Tour:
         self.guide.show(draw_digit(images[hardest]))
         self.guide.say(f"""
             This {labels[hardest]} pulls hardest at the parameters: its gradient has length
-            {lengths[hardest]:.1f}, where half of the images stay below {np.median(lengths):.3f}.""")
+            {lengths[hardest]:.1f}; half of the images stay below {np.median(lengths):.3f}.""")
         mean = jax.tree.map(lambda leaf: leaf.mean(0), each)
         self.guide.check("their mean is the gradient of the batch", close(mean, batch, 1e-4))
 

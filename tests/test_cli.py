@@ -1,0 +1,169 @@
+"""The command line: what it prints, its exit codes, and that the tour leaves jax alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minijax.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+    """Run Python in the repository, as a user would."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | (env or {})
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+
+
+def complaint(capsys, *arguments: str) -> tuple[int, str]:
+    """The exit code and the one line on stderr of a command that fails; stdout stays empty."""
+    try:
+        code = main(arguments)
+    except SystemExit as stop:  # argparse's way out
+        code = stop.code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("\n")
+    assert err.count("\n") == 1, err
+    return code, err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "COMMAND"),
+        (["fly"], "invalid choice: 'fly'"),
+        (["jaxpr"], "MODULE:FUNCTION"),
+        (["tour", "--speed", "9"], "--speed"),
+        (["doctor", "now"], "now"),
+        (["jaxpr", "minijax.numpy"], "not of the form MODULE:FUNCTION"),
+        (["jaxpr", "no_such_module:f"], "No module named 'no_such_module'"),
+        (["jaxpr", "math:no_such"], "'math' has no function 'no_such'"),
+        (["jaxpr", "math:pi"], "cannot be called"),
+        (["jaxpr", "minijax.numpy:sin", "--args", "f32[3"], "'f32[3' is not understood"),
+        (["jaxpr", "minijax.numpy:sin", "--args", "1/0"], "ZeroDivisionError"),
+        (["jaxpr", "minijax.numpy:sin", "--args", "x"], "name 'x' is not defined"),
+    ],
+)
+def test_bad_arguments_get_one_line_and_exit_code_2(capsys, arguments, words):
+    code, line = complaint(capsys, *arguments)
+    assert code == 2
+    assert words in line
+    assert line.startswith("python -m minijax")
+
+
+def test_a_function_that_fails_is_named_with_its_place(capsys):
+    code, line = complaint(capsys, "jaxpr", "tests.test_cli:choose", "--args", "f32[]")
+    assert code == 1
+    assert "tracing tests.test_cli:choose failed at tests/test_cli.py:" in line
+    assert "TracerBoolConversionError" in line
+
+
+def choose(x):
+    """A function that cannot be traced: it wants to know a value."""
+    return x if x > 0 else -x
+
+
+@pytest.mark.parametrize(
+    ("target", "expressions", "text"),
+    [
+        ("minijax.lax:sin", ["f32[3,4]"], "a:f32[3,4]. let b:f32[3,4] = sin a in (b,)"),
+        ("minijax.lax:sin", ["bf16[]"], "a:bf16[]. let b:bf16[] = sin a in (b,)"),
+        ("minijax.lax:mul", ["2.0", "np.float32(3)"], "= mul a b in"),
+        ("tests.test_cli:first_of_pair", ["(f32[2], i32[3])"], "a:f32[2] b:i32[3]. let  in (a,)"),
+    ],
+)
+def test_jaxpr_prints_what_make_jaxpr_returns(capsys, target, expressions, text):
+    assert main(["jaxpr", target, "--args", *expressions]) == 0
+    assert text in " ".join(capsys.readouterr().out.split("\n")).replace("   ", " ")
+
+
+def first_of_pair(pair):
+    """Takes a pytree."""
+    return pair[0]
+
+
+def test_modules_are_found_in_the_working_folder(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a_program_of_mine.py").write_text("def double(x):\n    return 2 * x\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert main(["jaxpr", "a_program_of_mine:double", "--args", "f32[2]"]) == 0
+    assert "mul 2.0:f32[] a" in capsys.readouterr().out
+
+
+def test_doctor():
+    done = run("-m", "minijax", "doctor")
+    assert done.returncode == 0, done.stderr
+    assert "compiles and runs a program" in done.stdout
+    assert re.search(r"^jaxlib +0\.1", done.stdout, re.MULTILINE)
+
+
+def test_doctor_without_xla(monkeypatch, capsys):
+    from minijax.cli import doctor
+
+    def broken():
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(doctor, "try_xla", broken)
+    assert main(["doctor"]) == 1
+    assert "RuntimeError: no compiler" in capsys.readouterr().out
+
+
+# Runs the command line in a process where an attempt to import jax, even one that is caught, is
+# noted and fails. (jaxlib's C++ tries to import it in places.)
+FORBID_JAX = """
+import sys
+
+class Forbidden:
+    attempts = []
+    def find_spec(self, name, path=None, target=None):
+        if name == "jax" or name.startswith("jax."):
+            self.attempts.append(name)
+            raise ImportError(f"{name} is forbidden here")
+
+sys.meta_path.insert(0, Forbidden())
+from minijax.cli.main import main
+code = main(sys.argv[1:])
+assert Forbidden.attempts == [], Forbidden.attempts
+assert "jax" not in sys.modules
+sys.exit(code)
+"""
+
+
+def test_the_tour_without_jax_in_its_process(tmp_path):
+    """The whole tour; a process of its own compares with real JAX."""
+    done = run("-c", FORBID_JAX, "tour", "--output", str(tmp_path / "pictures"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "checks passed" in done.stdout
+    assert "real JAX 0.1" in " ".join(done.stdout.split())
+    for picture in ("loss.png", "confusion.png"):
+        assert (tmp_path / "pictures" / picture).read_bytes().startswith(b"\x89PNG")
+    found = re.search(r"([\d.]+)% of the exam .* after ([\d.]+) s", done.stdout)
+    assert float(found[1]) >= 97
+    assert float(found[2]) < 20
+
+
+def test_the_tour_says_what_it_lacks(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    code, line = complaint(capsys, "tour", "--output", str(tmp_path))
+    assert code == 1
+    assert "pip install 'minijax[tour]'" in line
+
+
+def test_the_tour_notices_a_wrong_result():
+    from minijax.cli.compare import close
+
+    assert close([1.0, 2.0], [1.0, 2.0], 0)
+    assert close("text", "text", 0)
+    assert not close([1.0, 2.0], [1.0, 2.1], 1e-3)
+    assert not close([1.0, float("nan")], [1.0, 2.0], 1e-3)
+    assert not close([float("nan"), 1.0], [1.0, 1.0], 1e-3)
+    assert not close("text", "test", 1)

@@ -1,0 +1,99 @@
+"""The repository itself: the README's example, the size of the rooms, and a few house rules."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import tokenize
+import tomllib
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from tools.cut import LAST, PACKAGE, ROOMS, sources
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+NAMES = subprocess.run(
+    ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+).stdout.splitlines()
+FILES = [ROOT / name for name in NAMES if (ROOT / name).is_file()]
+PYTHON_FILES = [path for path in FILES if path.suffix == ".py"]
+
+
+def code_lines(path: Path) -> int:
+    """Lines with code on them: neither blank, nor comment, nor docstring."""
+    skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    lines: set[int] = set()
+    previous = tokenize.NEWLINE
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            starts_statement = previous in {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+            is_docstring = token.type == tokenize.STRING and starts_statement
+            if token.type not in skip and not is_docstring and token.type != tokenize.ENDMARKER:
+                lines.update(range(token.start[0], token.end[0] + 1))
+            if token.type not in {tokenize.COMMENT, tokenize.NL}:
+                previous = token.type
+    return len(lines)
+
+
+def test_the_readme_example_prints_what_the_readme_says():
+    found = re.search(r"```python\n(.*?)```\n+[^`]*?```text\n(.*?)```", README, re.DOTALL)
+    program, output = found.groups()
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(program, "README.md", "exec"), {})
+    assert printed.getvalue() == output
+    assert len([line for line in program.splitlines() if line]) <= 12
+
+
+def test_the_readme_points_to_files_that_exist():
+    for link in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_is_longer_than_700_lines(path):
+    assert len(path.read_text().splitlines()) <= 700
+
+
+def test_the_first_eight_chapters_are_small():
+    rooms = [room for chapter in range(1, LAST + 1) for room in ROOMS[chapter]]
+    total = sum(code_lines(PACKAGE / path) for room in rooms for path in sources(room))
+    assert total <= 4_500, total
+
+
+def test_nothing_is_left_undone():
+    """No marks of unfinished work, and no test that is told to fail or not to run."""
+    words = ["TO" + "DO", "FIX" + "ME", "pytest.mark." + "xfail", "pytest.mark." + "skip"]
+    for path in PYTHON_FILES:
+        text = path.read_text()
+        assert not [word for word in words if word in text], path
+
+
+def test_nothing_names_a_machine():
+    """No paths of the machine it was written on, no address of a package index."""
+    marks = ["/" + "home/", "/" + "root/", "/" + "tmp/", "/" + "work/", "index-" + "url"]
+    for path in FILES:
+        if path.suffix in {".py", ".md", ".toml", ".yml", ""} and path.name != "LICENSE":
+            text = path.read_text()
+            assert not [mark for mark in marks if mark in text], path
+
+
+def test_every_dependency_has_its_reason():
+    lines = (ROOT / "pyproject.toml").read_text().splitlines()
+    project = tomllib.loads("\n".join(lines))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    for requirement in {requirement for group in groups for requirement in group}:
+        number = next(n for n, line in enumerate(lines) if f'"{requirement}"' in line)
+        explained = "#" in lines[number] or "#" in lines[number - 1] or "#" in lines[number - 2]
+        assert explained or requirement.startswith("minijax["), requirement
+
+
+def test_the_version_is_one():
+    import minijax
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert minijax.__version__ == project["version"]
