@@ -21,15 +21,14 @@ from typing import Any
 
 
 class Doc:
-    """A document, which knows its `width` on one line and the number of its margin `notes`.
+    """A document, which knows its `width` on one line. A plain `str` is a document, too.
 
-    A plain `str` is a document, too. Measuring a document when it is made, from its parts, lets
-    `layout` decide on a group without looking into it: printing takes linear time.
+    It is measured when it is made, from its parts, so that `layout` can decide on a group without
+    looking into it: printing takes linear time.
     """
 
-    __slots__ = ("width", "notes")
+    __slots__ = ("width",)
     width: int
-    notes: int
 
 
 class Text(Doc):
@@ -39,14 +38,13 @@ class Text(Doc):
 
     def __init__(self, text: str, note: str | None = None, style: Style | None = None):
         self.text, self.note, self.style = text, note, style
-        self.width, self.notes = len(text), int(note is not None)
+        self.width = len(text)
 
 
 class Break(Doc):
     """`text` within a group that fits on its line; a new line in one that does not."""
 
     __slots__ = ("text",)
-    notes = 0
 
     def __init__(self, text: str = " "):
         self.text, self.width = text, len(text)
@@ -59,13 +57,7 @@ class Concat(Doc):
 
     def __init__(self, parts: Iterable[AnyDoc]):
         self.parts = list(parts)
-        self.width = self.notes = 0
-        for part in self.parts:
-            if type(part) is str:
-                self.width += len(part)
-            else:
-                self.width += part.width
-                self.notes += part.notes
+        self.width = sum([len(part) if type(part) is str else part.width for part in self.parts])
 
 
 class Nest(Doc):
@@ -75,23 +67,20 @@ class Nest(Doc):
 
     def __init__(self, indent: int, body: Doc):
         self.indent, self.body = indent, body
-        self.width, self.notes = body.width, body.notes
+        self.width = body.width
 
 
 class Group(Doc):
     """A document that is set on one line if it fits there, and breaks at *all* its breaks if not.
 
-    The groups inside it decide for themselves. Two notes would share a margin: they do not fit.
+    Only the group has to fit, whatever follows it. The groups inside it decide for themselves.
     """
 
     __slots__ = ("body",)
 
     def __init__(self, body: Doc):
         self.body = body
-        self.width, self.notes = body.width, body.notes
-
-    def fits(self, room: int) -> bool:
-        return self.width <= room and self.notes <= 1
+        self.width = body.width
 
 
 AnyDoc = str | Doc
@@ -167,7 +156,7 @@ def layout(doc: AnyDoc, width: int = 80, use_color: bool = False) -> str:
         elif kind is Concat:
             agenda.extend([(part, indent, flat) for part in reversed(doc.parts)])
         elif kind is Group:
-            agenda.append((doc.body, indent, flat or doc.fits(width - page.column)))
+            agenda.append((doc.body, indent, flat or page.column + doc.width <= width))
         elif kind is Nest:
             agenda.append((doc.body, indent + doc.indent, flat))
         elif kind is Break and flat:
