@@ -1,0 +1,184 @@
+"""Chapter 1: `x[…]` with integers, slices, `None` and `...`.
+
+An index is read once, from left to right, into one *cut* for each dimension of the array. Static
+cuts become `slice` (and `rev` for negative steps); if any position is traced, all of the box is
+found by `dynamic_slice`. Dimensions indexed by an integer are then squeezed out, new ones put in.
+Indexing by arrays takes elements anywhere and needs the `gather` of chapter 11.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import dtypes
+from .core import typeof
+from .primitives.elementwise import add, convert, lt, select
+from .primitives.shaping import expand_dims, rev, squeeze
+from .primitives.slicing import dynamic_slice_p, slice
+
+# Chapter 11 sets this to the function that indexes by arrays, `(x, index) -> array`.
+advanced_getitem: list[Callable] = []
+
+
+class Cut(NamedTuple):
+    """What is taken of one dimension: `start:stop:step`, or a single `start` (dropped)."""
+
+    start: Any
+    stop: int | None
+    step: int
+    drop: bool
+
+
+def getitem(x, index):
+    """`x[index]` as in NumPy.
+
+    Args:
+      x: an array.
+      index: an integer (traced or not), a slice with static bounds, `None`, `...`, or a tuple of
+        these. A traced or out-of-range integer is clamped into bounds.
+
+    Raises:
+      IndexError: too many indices, or a slice with traced bounds.
+      TypeError: an index of another type.
+    """
+    entries = index if isinstance(index, tuple) else (index,)
+    if any(is_array_index(entry) for entry in entries):
+        if not advanced_getitem:
+            raise NotImplementedError(
+                "Indexing by arrays, lists and booleans needs the gather primitive of chapter 11."
+            )
+        return advanced_getitem[0](x, index)
+    entries = expand_ellipsis(entries, typeof(x).ndim)
+    cuts = [_cut(entry, size, position) for position, (entry, size) in
+            enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
+    out = _take_box(x, cuts)
+    out = squeeze(out, [d for d, cut in enumerate(cuts) if cut.drop])
+    # Where the new dimensions stand among those that remain.
+    drops = iter(cuts)
+    kept = [entry is None for entry in entries if entry is None or not next(drops).drop]
+    new = [d for d, is_new in enumerate(kept) if is_new]
+    return expand_dims(out, new) if new else out
+
+
+def is_array_index(entry) -> bool:
+    """Whether the entry of an index selects by its elements: an array, a list, a boolean."""
+    if isinstance(entry, (bool, np.bool_, list)):
+        return True
+    if hasattr(entry, "ndim") and not isinstance(entry, np.generic):
+        return entry.ndim > 0 or typeof(entry).dtype == bool
+    return False
+
+
+def expand_ellipsis(entries: tuple, ndim: int) -> list:
+    """The entries with `...` (or what is missing at the end) written out as full slices."""
+    ellipses = sum(entry is Ellipsis for entry in entries)
+    given = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if given > ndim:
+        raise IndexError(f"Too many indices: array is {ndim}-dimensional, "
+                         f"but {given} were indexed")
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if not ellipses:
+        entries = (*entries, Ellipsis)
+    at = next(i for i, entry in enumerate(entries) if entry is Ellipsis)
+    full = [builtins.slice(None)] * (ndim - given)
+    return [*entries[:at], *full, *entries[at + 1:]]
+
+
+def _cut(entry, size: int, position: int) -> Cut:
+    """Read one entry of an index, for a dimension of this size."""
+    if isinstance(entry, builtins.slice):
+        return _slice_cut(entry, size, position)
+    if isinstance(entry, str):
+        raise TypeError(f"JAX does not support string indexing; got idx={entry!r}")
+    dtype = getattr(entry, "dtype", None)
+    if dtype is not None and dtypes.issubdtype(dtype, np.integer) and not entry.ndim \
+            and hasattr(entry, "aval"):
+        if size == 0:
+            raise IndexError(f"index is out of bounds for axis {position} with size 0")
+        return Cut(entry, None, 1, True)
+    try:
+        index = operator.index(entry)
+    except TypeError:
+        kind = np.result_type(entry).name if isinstance(entry, (float, complex)) else \
+            dtype.name if dtype is not None else type(entry).__name__
+        raise TypeError("Indexer must have integer or boolean type, got indexer "
+                        f"with type {kind} at position {position}, indexer value {entry}"
+                        ) from None
+    if size == 0:
+        raise IndexError(f"index is out of bounds for axis {position} with size 0")
+    if -size <= index < size:
+        return Cut(index % size, index % size + 1, 1, True)
+    return Cut(np.int32(index), None, 1, True)
+
+
+def _slice_cut(entry, size, position) -> Cut:
+    try:
+        bounds = [None if bound is None else operator.index(bound)
+                  for bound in (entry.start, entry.stop, entry.step)]
+    except TypeError as error:
+        raise IndexError(
+            "Slice entries must be static integers. "
+            f"Got slice({entry.start}, {entry.stop}, {entry.step}) at position {position}. "
+            "To take a box of static size at a traced place, use lax.dynamic_slice."
+        ) from error
+    start, stop, step = builtins.slice(*bounds).indices(size)
+    return Cut(start, stop, step, False)
+
+
+def _take_box(x, cuts):
+    """Static cuts by `slice` and `rev`; if a position is traced, the box by `dynamic_slice`."""
+    if not any(cut.stop is None for cut in cuts):
+        return _take_static(x, cuts)
+    shape = typeof(x).shape
+    starts = [_dynamic_start(cut, size) for cut, size in zip(cuts, shape)]
+    sizes = [1 if cut.drop else size for cut, size in zip(cuts, shape)]
+    contiguous = [not cut.drop and cut.step == 1 for cut in cuts]
+    sizes = [max(cut.stop - cut.start, 0) if whole else size
+             for cut, whole, size in zip(cuts, contiguous, sizes)]
+    starts = [start if cut.drop or whole else np.int32(0)
+              for cut, whole, start in zip(cuts, contiguous, starts)]
+    starts = [_from_front(start, size) for start, size in zip(starts, shape)]
+    box = dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes))
+    rest = [cut if not (cut.drop or whole) else Cut(0, size, 1, False)
+            for cut, whole, size in zip(cuts, contiguous, sizes)]
+    return _take_static(box, rest)
+
+
+def _dynamic_start(cut, size):
+    """The start of a cut as a 32-bit (or wider, if it came so) integer scalar."""
+    start = cut.start
+    if not hasattr(start, "aval"):
+        return np.int32(start)
+    wide = typeof(start).dtype.itemsize == 8
+    return convert(start, np.dtype("int64" if wide else "int32"))
+
+
+def _from_front(start, size):
+    """Negative starts count from the end."""
+    n = typeof(start).dtype.type(size)
+    if not hasattr(start, "aval"):
+        return start + n if start < 0 else start
+    return select(lt(start, n.dtype.type(0)), add(start, n), start)
+
+
+def _take_static(x, cuts):
+    """`slice` along all dimensions at once, then `rev` along those with a negative step."""
+    ranges = [range(cut.start, cut.stop, cut.step) for cut in cuts]
+    backwards = [d for d, r in enumerate(ranges) if r.step < 0]
+    ranges = [r[::-1] if r.step < 0 else r for r in ranges]
+    starts = [r.start for r in ranges]
+    limits = [max(r.stop, r.start) if r.step == 1 else (r[-1] + 1 if len(r) else r.start)
+              for r in ranges]
+    strides = [r.step for r in ranges]
+    full = [(r.start, r.stop, r.step) == (0, n, 1) for r, n in zip(ranges, typeof(x).shape)]
+    if not all(full):
+        one = all(step == 1 for step in strides)
+        limits = [n if whole else limit for limit, n, whole in zip(limits, typeof(x).shape, full)]
+        x = slice(x, starts, limits, None if one else strides)
+    return rev(x, backwards) if backwards else x

@@ -1,0 +1,487 @@
+"""Chapter 1: `x + y` for arrays of any types and shapes, and the other operators.
+
+The primitives want arguments of one type and one rank. Here they are brought to it: promoted to
+the least type that holds both (a Python scalar yields to an array of its kind), and given leading
+dimensions of size 1. The functions have the names of `minijax.numpy`, which re-exports them.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .array import Array, as_array
+from .core import ArrayMethods, numpy_rank_promotion_check, state, typeof
+from .indexing import getitem
+from .primitives import elementwise as prim
+from .primitives.dot import dot_general
+from .primitives.shape_rules import canonical_axis
+from .primitives.shaping import broadcast_to_rank, reshape, squeeze, transpose
+
+# ----------------------------------------------------------------------------------------------
+# Promotion
+
+_SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}
+_INEXACT_KINDS = frozenset("fc")
+
+
+def is_arraylike(x) -> bool:
+    """Whether `x` may be an operand: an array, a NumPy value or a Python number."""
+    return (isinstance(x, (ArrayMethods, np.ndarray, np.generic)) or type(x) in _SCALAR_KINDS
+            or isinstance(x, (bool, int, float, complex)) or hasattr(type(x), "__jax_array__"))
+
+
+def check_arraylike(name: str, *args) -> None:
+    """Raise `TypeError` unless all arguments are arrays or numbers."""
+    for position, x in enumerate(args):
+        if not is_arraylike(x):
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} "
+                            f"at position {position}.")
+
+
+def promote_shapes(name: str, *args) -> Sequence:
+    """The arguments with leading dimensions of size 1 up to one rank; scalars stay scalars."""
+    shapes = [typeof(x).shape for x in args]
+    ranks = {len(shape) for shape in shapes if shape}
+    if len({*shapes} - {()}) > 1:
+        _check_broadcast(name, shapes)
+    if len(ranks) < 2:
+        return args
+    numpy_rank_promotion_check(shapes, name)
+    return [broadcast_to_rank(x, max(ranks)) for x in args]
+
+
+def _check_broadcast(name, shapes):
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise TypeError(f"{name} got incompatible shapes for broadcasting: "
+                        f"{', '.join(map(str, shapes))}.") from None
+
+
+def promote_dtypes(*args) -> list:
+    """The arguments converted to the least type that holds them all."""
+    if len(args) > 1 and len({typeof(x) for x in args}) == 1 and hasattr(args[0], "aval"):
+        return list(args)
+    dtype, weak_type = dtypes.lattice_result_type(*args)
+    return [convert_operand(x, dtype, weak_type) for x in args]
+
+
+def promote_dtypes_inexact(*args) -> list:
+    """`promote_dtypes`, and integers to floating point."""
+    dtype, weak_type = dtypes.lattice_result_type(*args)
+    inexact = dtypes.to_inexact_dtype(dtype)
+    return [convert_operand(x, inexact, weak_type) for x in args]
+
+
+def convert_operand(x, dtype: np.dtype, weak_type: bool):
+    """One operand of a promotion: known scalars are converted by NumPy, and stay literals."""
+    if type(x) in _SCALAR_KINDS:
+        if weak_type and dtypes.python_scalar_dtype(type(x)) == dtype:
+            return x
+        return as_scalar(x, dtype) if not weak_type else prim.convert(as_array(x), dtype, True)
+    if isinstance(x, (np.ndarray, np.generic)):
+        x = as_array(x)
+    return prim.convert(x, dtype, weak_type)
+
+
+def as_scalar(x, dtype: np.dtype) -> np.generic:
+    """A Python number as a NumPy scalar; integers wrap, as `convert_element_type` does."""
+    if type(x) is int and dtype.kind in "iu":
+        return np.asarray(x, dtypes.python_scalar_dtype(int)).astype(dtype)[()]
+    if type(x) is complex and dtype.kind not in "c":
+        x = x.real
+    return dtype.type(x)
+
+
+def promote_args(name: str, *args) -> Sequence:
+    """The arguments of the function `name` brought to one type and one rank."""
+    check_arraylike(name, *args)
+    return promote_shapes(name, *promote_dtypes(*args))
+
+
+def promote_args_inexact(name: str, *args) -> Sequence:
+    """`promote_args`, and integers to floating point."""
+    check_arraylike(name, *args)
+    return promote_shapes(name, *promote_dtypes_inexact(*args))
+
+
+def _scalar_operand(x, aval) -> Any:
+    """The Python scalar `x` beside an array of strong type `aval`, or `None` if it widens it."""
+    kind = _SCALAR_KINDS.get(type(x))
+    if kind is None or aval.weak_type or kind > _kind_rank(aval.dtype):
+        return None
+    return as_scalar(x, aval.dtype)
+
+
+def _kind_rank(dtype) -> int:
+    """2 for floating and 3 for complex types; the others take the long way."""
+    kind = dtype.kind
+    return 2 if kind == "f" else 3 if kind == "c" else -1
+
+
+# ----------------------------------------------------------------------------------------------
+# The functions behind the operators
+
+
+def _binary_function(name, primitive, on_bools=None, doc=""):
+    """A promoting binary function; the usual cases, equal types or a scalar, go straight on."""
+
+    def function(x, y):
+        aval = getattr(x, "aval", None)
+        if aval is not None:
+            if aval is getattr(y, "aval", None) and aval.dtype.kind != "b":
+                return state.trace.process_primitive(primitive, (x, y), {})
+            scalar = _scalar_operand(y, aval)
+            if scalar is not None:
+                return state.trace.process_primitive(primitive, (x, scalar), {})
+        x, y = promote_args(name, x, y)
+        if on_bools is not None and typeof(x).dtype == bool:
+            return on_bools.bind(x, y)
+        return primitive.bind(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.\n"
+        "\nReturns:\n  an array of the broadcast shape.\n\nRaises:\n  TypeError: an argument that "
+        "is no array and no number, or shapes that do not broadcast.\n"
+    )
+    return function
+
+
+add = _binary_function("add", prim.add_p, prim.or_p, "Elementwise x + y; of booleans, or.")
+subtract = _binary_function("subtract", prim.sub_p, None, "Elementwise x - y.")
+multiply = _binary_function("multiply", prim.mul_p, prim.and_p,
+                            "Elementwise x * y; of booleans, and.")
+maximum = _binary_function("maximum", prim.max_p, None, "Elementwise maximum; NaN if either is.")
+minimum = _binary_function("minimum", prim.min_p, None, "Elementwise minimum; NaN if either is.")
+equal = _binary_function("equal", prim.eq_p, prim.eq_p, "Elementwise x == y.")
+not_equal = _binary_function("not_equal", prim.ne_p, prim.ne_p, "Elementwise x != y.")
+bitwise_and = _binary_function("bitwise_and", prim.and_p, None, "Elementwise x & y.")
+bitwise_or = _binary_function("bitwise_or", prim.or_p, None, "Elementwise x | y.")
+bitwise_xor = _binary_function("bitwise_xor", prim.xor_p, None, "Elementwise x ^ y.")
+
+
+def _order_function(name, primitive, doc):
+    """A comparison; complex numbers are ordered by real, then by imaginary part, as in NumPy."""
+    on_reals = _binary_function(name, primitive, None, doc)
+
+    def function(x, y):
+        if "c" in (getattr(getattr(z, "dtype", None), "kind", "") for z in (x, y)):
+            return _compare_complex(name, primitive, x, y)
+        return on_reals(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = on_reals.__doc__
+    return function
+
+
+def _compare_complex(name, primitive, x, y):
+    x, y = promote_args(name, x, y)
+    same = prim.eq_p.bind(prim.real(x), prim.real(y))
+    by_imag = primitive.bind(prim.imag(x), prim.imag(y))
+    return prim.select(same, by_imag, primitive.bind(prim.real(x), prim.real(y)))
+
+
+less = _order_function("less", prim.lt_p, "Elementwise x < y.")
+less_equal = _order_function("less_equal", prim.le_p, "Elementwise x <= y.")
+greater = _order_function("greater", prim.gt_p, "Elementwise x > y.")
+greater_equal = _order_function("greater_equal", prim.ge_p, "Elementwise x >= y.")
+
+_divide = _binary_function("true_divide", prim.div_p)
+
+
+def true_divide(x, y):
+    """Elementwise x / y in floating point (or complex) arithmetic.
+
+    Args:
+      x, y: arrays or scalars whose shapes broadcast; dtypes are promoted, integers to floats.
+
+    Raises:
+      TypeError: an argument that is no array and no number, or shapes that do not broadcast.
+
+    >>> true_divide(jnp.arange(3), 2)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    if getattr(getattr(x, "dtype", None), "kind", "") in _INEXACT_KINDS and \
+            getattr(getattr(y, "dtype", None), "kind", "f") in _INEXACT_KINDS:
+        return _divide(x, y)
+    return prim.div(*promote_args_inexact("true_divide", x, y))
+
+
+def negative(x):
+    """Elementwise -x."""
+    check_arraylike("negative", x)
+    return prim.neg(x)
+
+
+def positive(x):
+    """Elementwise +x: `x` as an array."""
+    check_arraylike("positive", x)
+    return x if hasattr(x, "aval") else as_array(x)
+
+
+def absolute(x):
+    """Elementwise absolute value; of unsigned integers and booleans, themselves."""
+    check_arraylike("absolute", x)
+    dtype = typeof(x).dtype
+    unsigned = dtype == bool or dtypes.issubdtype(dtype, np.unsignedinteger)
+    return positive(x) if unsigned else prim.abs_(x)
+
+
+def bitwise_not(x):
+    """Elementwise ~x."""
+    check_arraylike("bitwise_not", x)
+    return prim.bitwise_not(x)
+
+
+def power(x, y):
+    """Elementwise x to the y.
+
+    A static integer `y` becomes `integer_pow`, repeated squaring; integers to traced integer
+    powers are squared and multiplied bit by bit.
+
+    Args:
+      x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.
+
+    Raises:
+      TypeError: integers to a static negative power, or operands that do not fit.
+    """
+    check_arraylike("power", x, y)
+    if isinstance(y, (int, np.integer, np.bool_)) and not isinstance(x, (int, float, complex)) \
+            and typeof(x).dtype != bool:
+        return prim.integer_pow(x, int(y))
+    x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
+    if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
+        return prim.pow(*promote_shapes("power", x, y))
+    x, y = promote_args("power", x, y)
+    if typeof(x).dtype == bool:
+        x, y = (prim.convert(z, dtypes.default_int_dtype()) for z in (x, y))
+    if dtypes.issubdtype(typeof(x).dtype, np.integer):
+        return _integer_power(x, y)
+    return prim.pow(x, y)
+
+
+def _integer_power(x, y):
+    """x ** y for integers: any more than six bits of y would overflow."""
+    dtype = typeof(x).dtype
+    zero, one, two = (dtype.type(k) for k in (0, 1, 2))
+    is_zero = bitwise_and(equal(x, zero), not_equal(y, zero))
+    result = prim.select(is_zero, *_zero_and_one(is_zero, dtype))
+    for _ in range(6):
+        odd = not_equal(bitwise_and(y, one), zero)
+        product = multiply(result, x)
+        odd, kept = promote_shapes("power", odd, result)
+        result = _select_broadcast(odd, product, kept)
+        x, y = multiply(x, x), prim.div(y, two)
+    return result
+
+
+def _zero_and_one(like, dtype):
+    shape = typeof(like).shape
+    return as_array(np.zeros(shape, dtype)), as_array(np.ones(shape, dtype))
+
+
+def _select_broadcast(which, on_true, on_false):
+    """`select` for arguments that broadcast."""
+    shape = np.broadcast_shapes(*(typeof(z).shape for z in (which, on_true, on_false)))
+    zero = np.zeros(shape, typeof(on_true).dtype)
+    which = prim.or_p.bind(which, as_array(np.zeros(shape, bool)))
+    return prim.select(which, add(on_true, as_array(zero)), add(on_false, as_array(zero)))
+
+
+def matmul(a, b, *, precision=None, preferred_element_type=None):
+    """The matrix product over the last dimension of `a` and the last but one of `b`.
+
+    Args:
+      a: an array of shape `(…, n, k)`, or a vector `(k,)`.
+      b: an array of shape `(…, k, m)`, or a vector `(k,)`; the leading dimensions broadcast.
+      precision, preferred_element_type: as for `lax.dot_general`.
+
+    Returns:
+      an array of shape `(…, n, m)`; the dimension of a vector is left out.
+
+    Raises:
+      ValueError: a scalar.
+      TypeError: shapes that do not fit.
+    """
+    check_arraylike("matmul", a, b)
+    for position, x in enumerate((a, b)):
+        if typeof(x).ndim == 0:
+            raise ValueError(f"matmul input operand {position} must have ndim at least 1, "
+                             "but it has ndim 0")
+    if preferred_element_type is None:
+        preferred_element_type = dtypes.result_type(a, b)
+    a, b = promote_dtypes(a, b)
+    a_shape, b_shape = typeof(a).shape, typeof(b).shape
+    a_batch, b_batch = a_shape[:-2], b_shape[:-2]
+    _check_broadcast("matmul", [a_batch, b_batch])
+    # Batch dimensions that only one operand has, or in which the other is 1, are free ones of it.
+    shared = [n == m != 1 or n == m for n, m in zip(a_batch[::-1], b_batch[::-1])][::-1]
+    a_both = [len(a_batch) - len(shared) + i for i, both in enumerate(shared) if both]
+    b_both = [len(b_batch) - len(shared) + i for i, both in enumerate(shared) if both]
+    a, a_kept = _squeeze_ones(a, a_batch, a_both, len(a_batch) > 0)
+    b, b_kept = _squeeze_ones(b, b_batch, b_both, len(b_batch) > 0)
+    numbers = (((typeof(a).ndim - 1,), (max(typeof(b).ndim - 2, 0),)),
+               (tuple(map(a_kept.index, a_both)), tuple(map(b_kept.index, b_both))))
+    out = dot_general(a, b, numbers, precision, preferred_element_type)
+    return _order_batch(out, (a_batch, a_kept, a_both, len(a_shape)),
+                        (b_batch, b_kept, b_both, len(b_shape)))
+
+
+def _squeeze_ones(x, batch, both, has_batch):
+    """`x` without the batch dimensions in which it is 1 and broadcasts; and the dims kept."""
+    ones = [d for d, n in enumerate(batch) if n == 1 and d not in both] if has_batch else []
+    kept = [d for d in range(typeof(x).ndim) if d not in ones]
+    return (squeeze(x, ones) if ones else x), kept
+
+
+def _order_batch(out, a_side, b_side):
+    """Put the dimensions of `dot_general`'s result in the order of `matmul`'s."""
+    (a_batch, a_kept, a_both, a_ndim), (b_batch, b_kept, b_both, b_ndim) = a_side, b_side
+    n_batch = max(len(a_batch), len(b_batch))
+    a_free = [d + n_batch - len(a_batch) for d in a_kept if d < len(a_batch) and d not in a_both]
+    b_free = [d + n_batch - len(b_batch) for d in b_kept if d < len(b_batch) and d not in b_both]
+    rows, columns = ["row"] * (a_ndim > 1), ["column"] * (b_ndim > 1)
+    have = [d + n_batch - len(a_batch) for d in a_both] + a_free + rows + b_free + columns
+    want = [d for d in range(n_batch) if d in have] + rows + columns
+    out = transpose(out, [have.index(d) for d in want])
+    if len(want) - len(rows) - len(columns) == n_batch:
+        return out
+    shape = list(typeof(out).shape)
+    for d in range(n_batch):
+        if d not in have:
+            shape.insert(d, 1)
+    return reshape(out, shape)
+
+
+# ----------------------------------------------------------------------------------------------
+# The methods of arrays and tracers
+
+
+def astype(x, dtype, copy: bool = False):
+    """`x` converted to another element type; see `lax.convert_element_type`.
+
+    Args:
+      x: an array.
+      dtype: an element type; `None` is the default floating point type.
+      copy: whether the result must be another array.
+    """
+    target = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
+    if dtypes.issubdtype(typeof(x).dtype, np.complexfloating) and target == bool:
+        return not_equal(x, 0)
+    result = prim.convert(x, target)
+    return prim.copy_p.bind(result) if copy and result is x else result
+
+
+def reshape_method(x, *shape, order: str = "C"):
+    """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = shape[0]
+    sizes = [operator.index(size) for size in shape]
+    sizes = _fill_in_size(typeof(x), sizes)
+    if order == "F":
+        backwards = reshape(x, sizes[::-1], tuple(range(typeof(x).ndim))[::-1])
+        return transpose(backwards, tuple(range(len(sizes)))[::-1])
+    if order != "C":
+        raise NotImplementedError(f"reshape with order={order!r}: only 'C' and 'F' are known")
+    return reshape(x, sizes)
+
+
+def _fill_in_size(aval, sizes):
+    """Replace the one -1 among the sizes."""
+    known = math.prod(size for size in sizes if size != -1)
+    if sizes.count(-1) == 1 and (known and aval.size % known == 0):
+        sizes = [aval.size // known if size == -1 else size for size in sizes]
+    if math.prod(sizes) != aval.size or -1 in sizes:
+        raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
+                        f"{tuple(sizes)} (size {abs(math.prod(sizes))})")
+    return sizes
+
+
+def transpose_method(x, *axes):
+    """`x.transpose()`, `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+        axes = axes[0] or ()
+    ndim = typeof(x).ndim
+    return transpose(x, [canonical_axis(a, ndim) for a in axes] if axes else range(ndim)[::-1])
+
+
+def matrix_transpose(x):
+    """`x` with its last two dimensions swapped.
+
+    Raises:
+      ValueError: fewer than two dimensions.
+    """
+    ndim = typeof(x).ndim
+    if ndim < 2:
+        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={ndim}")
+    return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def _operator(function):
+    """A method `self ∘ other` that leaves foreign types to their own operators."""
+
+    def method(self, other):
+        return function(self, other) if is_arraylike(other) else NotImplemented
+
+    return method
+
+
+def _reflected(function):
+    def method(self, other):
+        return function(other, self) if is_arraylike(other) else NotImplemented
+
+    return method
+
+
+def _equality(function, value_if_foreign):
+    """`==` and `!=`: an array differs from `None` and strings, and refuses containers."""
+
+    def method(self, other):
+        if is_arraylike(other):
+            return function(self, other)
+        if isinstance(other, (list, tuple, dict, set)):
+            symbol = "!=" if value_if_foreign else "=="
+            raise TypeError(f"unsupported operand type(s) for {symbol}: "
+                            f"'{type(self).__name__}' and '{type(other).__name__}'")
+        return value_if_foreign
+
+    return method
+
+
+_BINARY_OPERATORS = {
+    "add": add, "sub": subtract, "mul": multiply, "truediv": true_divide, "pow": power,
+    "matmul": matmul, "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
+}
+_COMPARISONS = {"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal}
+_METHODS = {
+    "__neg__": negative, "__pos__": positive, "__abs__": absolute, "__invert__": bitwise_not,
+    "__eq__": _equality(equal, False), "__ne__": _equality(not_equal, True),
+    "__getitem__": getitem, "astype": astype, "reshape": reshape_method,
+    "transpose": transpose_method, "T": property(transpose_method),
+    "mT": property(matrix_transpose),
+}
+
+
+def install_methods(methods: dict[str, Any]) -> None:
+    """Give arrays and tracers these methods and properties."""
+    for name, method in methods.items():
+        setattr(ArrayMethods, name, method)
+
+
+def install_binary_operators(functions: dict[str, Any]) -> None:
+    """Give arrays and tracers the operators `__name__` and `__rname__` of these functions."""
+    install_methods({f"__{name}__": _operator(f) for name, f in functions.items()})
+    install_methods({f"__r{name}__": _reflected(f) for name, f in functions.items()})
+
+
+install_binary_operators(_BINARY_OPERATORS)
+install_methods({f"__{name}__": _operator(f) for name, f in _COMPARISONS.items()})
+install_methods(_METHODS)
+Array.__hash__ = None  # type: ignore[assignment]
