@@ -8,7 +8,6 @@ from typing import Any
 
 from minijax.pytree.structure import (
     LEAF,
-    NONE,
     TUPLE,
     Difference,
     KeyEntry,
@@ -380,7 +379,7 @@ def _prefix_subtrees_into(prefix, full, out):
     if not same_root or len(prefix.subtrees) != len(full.subtrees):
         return False
     pairs = zip(prefix.subtrees, full.subtrees)
-    return all([_prefix_subtrees_into(sub, full_sub, out) for sub, full_sub in pairs])
+    return all(_prefix_subtrees_into(sub, full_sub, out) for sub, full_sub in pairs)
 
 
 def _repeat(values, subtrees):
@@ -462,11 +461,12 @@ def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None
 ) -> list[Callable[[str], ValueError]]:
     """Why `prefix_tree` is not a prefix of `full_tree`: for each place, name -> error."""
-    prefix = tree_structure(prefix_tree, is_leaf)
-    return [
-        lambda name, difference=difference: ValueError(difference_text(difference, name))
-        for difference in differences(prefix, full_tree)
-    ]
+    found = differences(tree_structure(prefix_tree, is_leaf), full_tree)
+    return [functools.partial(_difference_error, difference) for difference in found]
+
+
+def _difference_error(difference, name):
+    return ValueError(difference_text(difference, name))
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf = None) -> Iterator[Difference]:

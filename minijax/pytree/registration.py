@@ -49,8 +49,8 @@ def _checked(flatten, cls):
         result = flatten(tree)
         if not (isinstance(result, tuple) and len(result) == 2 and hasattr(result[0], "__iter__")):
             raise ValueError(
-                f"The flatten function registered for {cls} must return a pair (children, aux_data) "
-                f"whose children are iterable, but it returned {result!r}."
+                f"The flatten function registered for {cls} must return a pair "
+                f"(children, aux_data) whose children are iterable, but it returned {result!r}."
             )
         children, aux = result
         return tuple(children), aux

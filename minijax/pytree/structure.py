@@ -1,9 +1,9 @@
 """Chapter 3, first half: the *structure* of a pytree.
 
-A pytree is a value seen as nested containers with leaves. Flattening splits it into its leaves (a plain list)
-and a `PyTreeDef`, which remembers everything else; unflattening puts them together again. What counts as a
-container is decided by exact type, in one table: `registry`. This file holds that table, the keys of which
-paths are made, the flattening recursion, and `PyTreeDef`. `pytree.py` builds the `tree_*` functions on it.
+A pytree is a value seen as nested containers with leaves. Flattening splits it into its leaves
+(a plain list) and a `PyTreeDef`, which remembers everything else; unflattening puts them together
+again. What counts as a container is decided by exact type, in one table: `registry`. This file
+holds that table, the keys of which paths are made, the recursions, and `PyTreeDef`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-# ---- paths ---------------------------------------------------------------------------------------------------
+# -- paths ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,54 +83,65 @@ def _simple_key(key: KeyEntry) -> str:
     return str(key)
 
 
-# ---- node types: how each container comes apart and goes together ----------------------------------------------
+# -- node types: how each container comes apart and goes together --------------------------------
 
 
 class NodeType:
     """How values of one type flatten by one level.
 
-    `flatten(x) -> (children, aux)` and `unflatten(aux, children) -> x` are inverse; `aux` is what of `x` is not
-    a child, compared with `==`. `flatten_with_keys(x)` gives `((key, child), ...), aux`. `dataclass_fields` is
-    (data fields, meta fields) for `register_dataclass`, else None: other registries can use it to mirror ours.
+    `flatten(x) -> (children, aux)` and `unflatten(aux, children) -> x` are inverse to each other;
+    `aux` is what of `x` is not a child, compared with `==`. `flatten_with_keys(x)` gives
+    `((key, child), ...), aux`. `dataclass_fields` is (data fields, meta fields) for a type from
+    `register_dataclass`, else None: whoever mirrors this registry may treat those specially.
     """
 
-    __slots__ = ("type", "flatten", "unflatten", "flatten_with_keys", "dataclass_fields")
+    __slots__ = ("python_type", "flatten", "unflatten", "flatten_with_keys", "dataclass_fields")
 
-    def __init__(self, type, flatten, unflatten, flatten_with_keys=None, dataclass_fields=None):
-        self.type: type = type
-        self.flatten: Callable[[Any], tuple[Iterable[Any], Any]] = flatten
-        self.unflatten: Callable[[Any, Iterable[Any]], Any] = unflatten
+    def __init__(
+        self,
+        python_type: type,
+        flatten: Callable[[Any], tuple[Any, Any]],
+        unflatten: Callable[[Any, Any], Any],
+        flatten_with_keys: Callable[[Any], tuple[Any, Any]] | None = None,
+        dataclass_fields: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+    ):
+        self.python_type = python_type
+        self.flatten = flatten
+        self.unflatten = unflatten
         self.flatten_with_keys = flatten_with_keys or self._flatten_with_indices
-        self.dataclass_fields: tuple[tuple[str, ...], tuple[str, ...]] | None = dataclass_fields
+        self.dataclass_fields = dataclass_fields
 
     def _flatten_with_indices(self, tree):
         children, aux = self.flatten(tree)
         return [(FlattenedIndexKey(i), child) for i, child in enumerate(children)], aux
 
     def __repr__(self) -> str:
-        return f"NodeType({self.type.__name__})"
+        return f"NodeType({self.python_type.__name__})"
 
 
 registry: dict[type, NodeType] = {}
 
-# Called with each newly registered NodeType. Whoever keeps a second registry (chapter 6: XLA's, in C++) first
-# copies `registry`, then appends itself here.
+# Called with each newly registered NodeType. Whoever keeps a second registry (chapter 6: XLA's, in
+# C++) first copies `registry`, then appends itself here.
 register_listeners: list[Callable[[NodeType], None]] = []
 
 
 def register_node_type(node_type: NodeType) -> None:
     """Enter `node_type` in the registry; a type has at most one entry, for good."""
-    if registry.setdefault(node_type.type, node_type) is not node_type:
+    if registry.setdefault(node_type.python_type, node_type) is not node_type:
         raise ValueError(
-            f"{node_type.type} is already registered as a pytree node type; a type can only be "
-            "registered once, because structures made earlier rely on its registration."
+            f"{node_type.python_type} is already registered as a pytree node type. A type can only "
+            "be registered once, because structures made earlier rely on its registration."
         )
     for listener in register_listeners:
         listener(node_type)
 
 
 def node_type_of(tree: Any) -> NodeType | None:
-    """The node type that takes `tree` apart, or None for a leaf. Subclasses count as other types, as in JAX."""
+    """The node type that takes `tree` apart, or None for a leaf.
+
+    Only the exact type counts: an instance of a subclass of `dict` is a leaf, as in JAX.
+    """
     node_type = registry.get(type(tree))
     if node_type is None and isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return NAMEDTUPLE
@@ -138,7 +149,7 @@ def node_type_of(tree: Any) -> NodeType | None:
 
 
 def sorted_keys(mapping: dict) -> tuple:
-    """The keys in the order in which their values are leaves. Sorted, so that equal dicts flatten alike."""
+    """The keys in the order of their leaves: sorted, so that equal dicts flatten alike."""
     try:
         return tuple(sorted(mapping))
     except Exception as e:
@@ -186,7 +197,7 @@ for _node_type in BUILTIN_NODE_TYPES:
     register_node_type(_node_type)
 
 
-# ---- PyTreeDef: what remains of a tree when the leaves are taken out ---------------------------------------------
+# -- PyTreeDef: what remains of a tree when the leaves are taken out -----------------------------
 
 
 class PyTreeDef:
@@ -208,7 +219,7 @@ class PyTreeDef:
         self.aux = aux
         self.subtrees = subtrees
         self.num_leaves = num_leaves
-        self._hash = None
+        self._hash: int | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -225,11 +236,11 @@ class PyTreeDef:
             return None
         if self.node_type is NAMEDTUPLE:
             return self.aux, None
-        return self.node_type.type, list(self.aux) if self.node_type is DICT else self.aux
+        return self.node_type.python_type, list(self.aux) if self.node_type is DICT else self.aux
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Build the tree that has this structure and these leaves."""
-        if type(leaves) is not list:
+        if not isinstance(leaves, (list, tuple)):
             leaves = list(
                 islice(leaves, self.num_leaves + 1)
             )  # one more than needed shows that there are more
@@ -241,7 +252,10 @@ class PyTreeDef:
         return _unflatten(self, iter(leaves))
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The subtrees of `tree` at the places where this structure, a prefix of `tree`'s, has leaves."""
+        """The subtrees of `tree` at the places where this structure has leaves.
+
+        Raises ValueError if this structure is not a prefix of `tree`'s.
+        """
         return flatten_up_to(self, tree, "tree")
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
@@ -250,9 +264,9 @@ class PyTreeDef:
             raise TypeError(f"PyTreeDef.compose expects a PyTreeDef, got {type(inner)}.")
         if self is LEAF:
             return inner
-        return make_treedef(
-            self.node_type, self.aux, tuple(sub.compose(inner) for sub in self.subtrees)
-        )
+        assert self.node_type is not None
+        subtrees = tuple(subtree.compose(inner) for subtree in self.subtrees)
+        return make_treedef(self.node_type, self.aux, subtrees)
 
     def walk(
         self,
@@ -260,7 +274,7 @@ class PyTreeDef:
         f_leaf: Callable[[Any], Any] | None,
         leaves: Iterable[Any],
     ) -> Any:
-        """Fold: `f_leaf(leaf)` at leaves, `f_node(results of the children, aux data)` at the other nodes."""
+        """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
         leaves = list(map(f_leaf, leaves) if f_leaf else leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -270,13 +284,13 @@ class PyTreeDef:
 
     @staticmethod
     def from_node_data_and_children(
-        registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+        node_registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
     ) -> PyTreeDef:
         """The inverse of `node_data` and `children`. The first argument is there for JAX's sake."""
         if node_data is None:
             return LEAF
         cls, aux = node_data
-        node_type = globals()["registry"].get(cls)
+        node_type = registry.get(cls)
         if node_type is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
             node_type, aux = NAMEDTUPLE, cls
         if node_type is None:
@@ -342,10 +356,10 @@ def _text(treedef):
         return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(aux, parts)) + "}"
     if node_type is NAMEDTUPLE:
         return f"CustomNode(namedtuple[{aux.__name__}], [{inside}])"
-    return f"CustomNode({node_type.type.__name__}[{aux}], [{inside}])"
+    return f"CustomNode({node_type.python_type.__name__}[{aux}], [{inside}])"
 
 
-# ---- the recursions ------------------------------------------------------------------------------------------
+# -- the recursions ------------------------------------------------------------------------------
 
 
 def flatten_into(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> PyTreeDef:
@@ -413,7 +427,7 @@ def _walk(treedef, f_node, leaves):
 
 
 class _Mismatch(Exception):
-    """A structure is not a prefix of a tree. Says nothing: `differences` finds out where and why."""
+    """A structure is no prefix of a tree. Says no more: `differences` finds out where and why."""
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str) -> list[Any]:
@@ -439,7 +453,7 @@ def _flatten_up_to_into(treedef, tree, out):
         _flatten_up_to_into(subtree, child, out)
 
 
-# ---- saying where two structures differ --------------------------------------------------------------------------
+# -- saying where two structures differ ----------------------------------------------------------
 
 
 class Difference(NamedTuple):
@@ -471,6 +485,7 @@ def differences(
     if why is not None:
         yield Difference(path, _describe(expected), _describe(found), why)
         return
+    assert expected.node_type is not None
     keyed_children, _ = expected.node_type.flatten_with_keys(tree)
     for subtree, (key, child) in zip(expected.subtrees, keyed_children):
         yield from differences(subtree, child, strict, (*path, key), is_leaf)
@@ -527,4 +542,5 @@ def mismatch_error(expected: PyTreeDef, tree: Any, name: str) -> ValueError:
 def difference_text(difference: Difference, name: str) -> str:
     """One sentence that names the place, as in `in_axes[0]['w']`."""
     path, expected, found, why = difference
-    return f"Pytree structures differ at {name}{keystr(path)}: expected {expected}, got {found} ({why})."
+    place = f"{name}{keystr(path)}"
+    return f"Pytree structures differ at {place}: expected {expected}, got {found} ({why})."
