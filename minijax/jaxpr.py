@@ -30,7 +30,7 @@ from .util import safe_zip
 class Var:
     """A variable. It has a type but no name: printing gives it one. Two are equal if identical.
 
-    >>> Var(core.ShapedArray((3,), "float32")).aval
+    >>> Var(jax.core.ShapedArray((3,), "float32")).aval
     ShapedArray(float32[3])
     """
 
@@ -62,7 +62,7 @@ class DropVar(Var):
 class Literal:
     """A constant in the place of a variable: a scalar, written into its equation.
 
-    >>> Literal(2.0, core.typeof(2.0))
+    >>> Literal(2.0, jax.typeof(2.0))
     Literal(2.0)
     """
 
@@ -99,7 +99,7 @@ def gensym() -> Callable[[ShapedArray], Var]:
     """A maker of fresh variables. (They are fresh because they are new objects.)
 
     >>> newvar = gensym()
-    >>> newvar(core.typeof(1.0)) == newvar(core.typeof(1.0))
+    >>> newvar(jax.typeof(1.0)) == newvar(jax.typeof(1.0))
     False
     """
     return Var
@@ -194,8 +194,8 @@ def new_jaxpr_eqn(
 ) -> JaxprEqn:
     """An equation, with JAX's order of arguments; by default it comes from the caller's line.
 
-    >>> x, y = Var(core.typeof(1.0)), Var(core.typeof(1.0))
-    >>> new_jaxpr_eqn([x], [y], lax.sin_p, {})
+    >>> x, y = Var(jax.typeof(1.0)), Var(jax.typeof(1.0))
+    >>> new_jaxpr_eqn([x], [y], jax.lax.sin_p, {})
     a:f32[] = sin b
     """
     return JaxprEqn(primitive, invars, outvars, params, source_info or new_source_info())
@@ -232,7 +232,7 @@ class _Printed:
         """
         note = _source_of if source_info else _no_note
         options = printing.PrintOptions(print_shapes, name_stack, custom_pp_eqn_rules, note)
-        return printing.print_jaxpr(open_jaxpr(self), options, width, use_color)
+        return printing.print_jaxpr(self, options, width, use_color)
 
     def __str__(self):
         return self.pretty_print()

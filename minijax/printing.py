@@ -57,7 +57,7 @@ class Concat(Doc):
 
     def __init__(self, parts: Iterable[AnyDoc]):
         self.parts = list(parts)
-        self.width = sum([len(part) if type(part) is str else part.width for part in self.parts])
+        self.width = sum([len(p) if isinstance(p, str) else p.width for p in self.parts])
 
 
 class Nest(Doc):
@@ -126,8 +126,15 @@ class Page:
         self.pieces.append(text)
         self.column += len(text)
 
+    def write_noted(self, doc: Text) -> None:
+        self.write(doc.text, doc.style or PLAIN)
+        if doc.note is not None:
+            self.notes.append(doc.note)
+
     def end_line(self, indent: int) -> None:
         """Finish this line, and begin the next one `indent` columns in."""
+        if self.notes:
+            self.write("")  # in the plain style
         self.lines.append(("".join(self.pieces), self.column, self.notes))
         self.pieces, self.column, self.notes = [" " * indent], indent, []
 
@@ -138,10 +145,14 @@ class Page:
         margin = max(column for _, column, _ in self.lines)
         out = []
         for line, column, notes in self.lines:
-            blanks = [" " * (margin - column)] + [" " * margin] * len(notes)
-            out.append(line + blanks[0] + f" # {notes[0]}" if notes else line)
-            out += [blank + f" # {note}" for blank, note in zip(blanks[1:], notes[1:])]
+            gaps = [margin - column] + [margin] * len(notes)
+            remarks = [f"{' ' * gap} # {note}" for gap, note in zip(gaps, notes, strict=False)]
+            first, *more = [self.dim(remark) for remark in remarks] or [""]
+            out += [line + first, *more]
         return "\n".join(out)
+
+    def dim(self, text: str) -> str:
+        return f"\x1b[2m{text}\x1b[22m" if self.use_color else text
 
 
 def layout(doc: AnyDoc, width: int = 80, use_color: bool = False) -> str:
@@ -150,23 +161,20 @@ def layout(doc: AnyDoc, width: int = 80, use_color: bool = False) -> str:
     agenda: list[tuple[AnyDoc, int, bool]] = [(doc, 0, False)]  # document, indentation, flat?
     while agenda:
         doc, indent, flat = agenda.pop()
-        kind = type(doc)
-        if kind is str:
+        if isinstance(doc, str):
             page.write(doc)
-        elif kind is Concat:
+        elif isinstance(doc, Concat):
             agenda.extend([(part, indent, flat) for part in reversed(doc.parts)])
-        elif kind is Group:
+        elif isinstance(doc, Group):
             agenda.append((doc.body, indent, flat or page.column + doc.width <= width))
-        elif kind is Nest:
+        elif isinstance(doc, Nest):
             agenda.append((doc.body, indent + doc.indent, flat))
-        elif kind is Break and flat:
+        elif isinstance(doc, Text):
+            page.write_noted(doc)
+        elif isinstance(doc, Break) and flat:
             page.write(doc.text)
-        elif kind is Break:
-            page.end_line(indent)
         else:
-            page.write(doc.text, doc.style or PLAIN)
-            if doc.note is not None:
-                page.notes.append(doc.note)
+            page.end_line(indent)
     return page.text()
 
 
@@ -307,12 +315,16 @@ def letters(n: int) -> str:
     return (letters(n) if n else "") + chr(ord("a") + digit)
 
 
-def run(steps: Generator) -> AnyDoc:
+Steps = Generator[Any, Any, Any]  # yields more steps, is sent their results, returns a document
+
+
+def run(steps: Steps) -> Doc:
     """Run a generator that yields the generators whose results it needs, and return its result.
 
     This is recursion on a list in place of Python's stack: jaxprs may be nested without limit.
     """
-    waiting, result = [steps], None
+    waiting: list[Steps] = [steps]
+    result = None
     while waiting:
         try:
             waiting.append(waiting[-1].send(result))
@@ -361,7 +373,7 @@ class Printer:
                 used.add(partner)
                 self.var_names[var] = partner.pretty_print(self)
 
-    def jaxpr(self, jaxpr, is_definition: bool = False) -> Generator[Any, Any, AnyDoc]:
+    def jaxpr(self, jaxpr, is_definition: bool = False) -> Steps:
         """A jaxpr in full, or the name of one that was printed ahead."""
         if jaxpr in self.shared and not is_definition:
             return self.shared[jaxpr]
@@ -371,7 +383,7 @@ class Printer:
             eqns.append((yield from self.eqn(eqn)))
         return self.skeleton(heading, eqns, jaxpr.outvars)
 
-    def excerpt(self, jaxpr, start: int, stop: int) -> Generator[Any, Any, AnyDoc]:
+    def excerpt(self, jaxpr, start: int, stop: int) -> Steps:
         """A jaxpr with the equations `start` to `stop` only."""
         heading = self.heading(jaxpr)
         eqns: list[AnyDoc] = ["..."] if start > 0 else []
@@ -386,14 +398,14 @@ class Printer:
         keywords = Text("lambda ", style=KEYWORD), Text("let", style=KEYWORD)
         return Concat([keywords[0], constvars, "; ", invars, ". ", keywords[1]])
 
-    def skeleton(self, heading: Doc, eqns: list[AnyDoc], outvars: Sequence) -> Doc:
+    def skeleton(self, heading: Doc, eqns: Iterable[AnyDoc], outvars: Sequence) -> Doc:
         """`{ heading equations in (results) }`"""
         body = Nest(2, Concat([SPACE, join(Break("; "), eqns)]))
         results = Concat(["(", self.vars(outvars, ","), ",)" if len(outvars) == 1 else ")"])
         lines = [heading, body, SPACE, Text("in ", style=KEYWORD), results]
         return Group(Concat([Nest(2, Concat(["{ ", *lines])), " }"]))
 
-    def eqn(self, eqn) -> Generator[Any, Any, Doc]:
+    def eqn(self, eqn) -> Steps:
         """`results = primitive[params] operands`"""
         custom = self.options.custom_pp_eqn_rules
         primitive = eqn.primitive.name
@@ -414,7 +426,7 @@ class Printer:
             self.name_alike(inner.invars, eqn.invars)
             self.name_alike(inner.outvars, eqn.outvars)
 
-    def params(self, params: dict[str, Any]) -> Generator[Any, Any, list[Doc]]:
+    def params(self, params: dict[str, Any]) -> Steps:
         """`[name=value …]`, or nothing at all."""
         if not params:
             return []
@@ -423,7 +435,7 @@ class Printer:
             docs.append(Concat([f"{name}=", (yield from self.param(value))]))
         return [Group(Concat([Nest(2, Concat(["[", NOTHING, join(SPACE, docs)])), NOTHING, "]"]))]
 
-    def param(self, value) -> Generator[Any, Any, AnyDoc]:
+    def param(self, value) -> Steps:
         """A parameter's value: a jaxpr, a tuple of jaxprs, or anything else by its `str`."""
         if _is_jaxpr(value):
             return (yield self.jaxpr(_open(value)))
@@ -434,7 +446,7 @@ class Printer:
             return Group(Concat([Nest(2, Concat(["(", NOTHING, join(SPACE, docs)])), NOTHING, ")"]))
         return _plain_param(value)
 
-    def definition(self, jaxpr, name: str) -> Generator[Any, Any, Doc]:
+    def definition(self, jaxpr, name: str) -> Steps:
         """`let name = { … } in`, ahead of the jaxprs that use it."""
         body = yield self.jaxpr(jaxpr, is_definition=True)
         return Concat([f"let {name} = ", body, " in", SPACE])
@@ -463,7 +475,8 @@ def _plain_param(value) -> str:
 
 
 def print_jaxpr(jaxpr, options: PrintOptions, width: int = 80, use_color: bool = False) -> str:
-    """A jaxpr as text, after those that it shares."""
+    """A jaxpr, open or closed, as text, after those that it shares."""
+    jaxpr = _open(jaxpr)
     return layout(_documents(printer_for(jaxpr, options), jaxpr), width, use_color)
 
 
