@@ -368,7 +368,9 @@ class Tracer(ArrayMethods):
 def check_escaped(x) -> None:
     """Raise `UnexpectedTracerError` if the tracer `x` outlived its trace."""
     if not x._trace.valid:
-        raise errors.UnexpectedTracerError(x)
+        raise errors.UnexpectedTracerError(
+            f"A {type(x).__name__}, a {errors.describe(x)}, was used after the end of the "
+            f"transformation that made it.\n{x._origin_msg()}")
 
 
 def concrete_or_error(force: Callable | None, value, context: str = ""):
