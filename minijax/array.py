@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import UnexpectedTracerError
 from .core import ArrayMethods, Primitive, ShapedArray, Tracer, check_escaped, typeof
 
 
@@ -228,12 +229,12 @@ def _foreign(x) -> tuple[ShapedArray, Any]:
     """The type and the NumPy value of an argument that is not an `Array`."""
     if isinstance(x, Tracer):
         check_escaped(x)
-        raise AssertionError(f"a tracer of a living trace reached evaluation: {x}")
+        raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")
     aval = typeof(x)
-    if hasattr(type(x), "__jax_array__"):
-        return aval, x.__jax_array__()._numpy()
     if isinstance(x, np.ndarray):
         return aval, x.astype(aval.dtype, copy=False)
+    if hasattr(type(x), "__jax_array__"):
+        return aval, x.__jax_array__()._numpy()
     return aval, aval.dtype.type(x)
 
 

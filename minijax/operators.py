@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .array import Array, as_array
+from .array import as_array
 from .core import ArrayMethods, numpy_rank_promotion_check, state, typeof
 from .indexing import getitem
 from .primitives import elementwise as prim
@@ -69,34 +69,14 @@ def promote_dtypes(*args) -> list:
     if len(args) > 1 and len({typeof(x) for x in args}) == 1 and hasattr(args[0], "aval"):
         return list(args)
     dtype, weak_type = dtypes.lattice_result_type(*args)
-    return [convert_operand(x, dtype, weak_type) for x in args]
+    return [prim.convert(x, dtype, weak_type) for x in args]
 
 
 def promote_dtypes_inexact(*args) -> list:
     """`promote_dtypes`, and integers to floating point."""
     dtype, weak_type = dtypes.lattice_result_type(*args)
     inexact = dtypes.to_inexact_dtype(dtype)
-    return [convert_operand(x, inexact, weak_type) for x in args]
-
-
-def convert_operand(x, dtype: np.dtype, weak_type: bool):
-    """One operand of a promotion: known scalars are converted by NumPy, and stay literals."""
-    if type(x) in _SCALAR_KINDS:
-        if weak_type and dtypes.python_scalar_dtype(type(x)) == dtype:
-            return x
-        return as_scalar(x, dtype) if not weak_type else prim.convert(as_array(x), dtype, True)
-    if isinstance(x, (np.ndarray, np.generic)):
-        x = as_array(x)
-    return prim.convert(x, dtype, weak_type)
-
-
-def as_scalar(x, dtype: np.dtype) -> np.generic:
-    """A Python number as a NumPy scalar; integers wrap, as `convert_element_type` does."""
-    if type(x) is int and dtype.kind in "iu":
-        return np.asarray(x, dtypes.python_scalar_dtype(int)).astype(dtype)[()]
-    if type(x) is complex and dtype.kind not in "c":
-        x = x.real
-    return dtype.type(x)
+    return [prim.convert(x, inexact, weak_type) for x in args]
 
 
 def promote_args(name: str, *args) -> Sequence:
@@ -116,7 +96,7 @@ def _scalar_operand(x, aval) -> Any:
     kind = _SCALAR_KINDS.get(type(x))
     if kind is None or aval.weak_type or kind > _kind_rank(aval.dtype):
         return None
-    return as_scalar(x, aval.dtype)
+    return aval.dtype.type(x)
 
 
 def _kind_rank(dtype) -> int:
@@ -484,4 +464,3 @@ def install_binary_operators(functions: dict[str, Any]) -> None:
 install_binary_operators(_BINARY_OPERATORS)
 install_methods({f"__{name}__": _operator(f) for name, f in _COMPARISONS.items()})
 install_methods(_METHODS)
-Array.__hash__ = None  # type: ignore[assignment]

@@ -8,9 +8,9 @@ import operator
 import numpy as np
 
 from .. import dtypes
-from ..array import as_array, def_numpy
-from ..core import ShapedArray, typeof
-from .shape_rules import (ANY, BOOL_OR_INT, COMPLEX, FLOAT, INEXACT, NUMBER, ORDERED, REAL, SIGNED,
+from ..array import Array, as_array, def_numpy
+from ..core import ArrayMethods, ShapedArray, typeof
+from .shape_rules import (ANY, BOOL_OR_INT, COMPLEX, FLOAT, INEXACT, INTEGER, NUMBER, ORDERED, REAL, SIGNED,
                           SINGLE_OR_DOUBLE, all_weak, check_dtype, check_same_dtypes, elementwise_rule,
                           elementwise_shape, make_primitive)
 
@@ -111,6 +111,23 @@ def _rem(x, y):
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))).astype(x.dtype)
 
 
+def _shift(ufunc, outside):
+    """A shift that, by the width or more, gives `outside` (`None`: the sign, repeated)."""
+
+    def rule(x, y):
+        bits = x.dtype.itemsize * 8
+        in_range = (y >= 0) & (y < bits)
+        shifted = ufunc(x, np.where(in_range, y, bits - 1).astype(x.dtype))
+        return shifted if outside is None else np.where(in_range, shifted, x.dtype.type(outside))
+
+    return rule
+
+
+def _shift_logical(x, y):
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return _shift(np.right_shift, 0)(x.astype(unsigned), y.astype(unsigned)).astype(x.dtype)
+
+
 def _round(x, *, rounding_method):
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
@@ -197,6 +214,14 @@ ge_p, ge = _binary("ge", ORDERED, np.greater_equal, "Elementwise x >= y.", _bool
 and_p, bitwise_and = _binary("and", BOOL_OR_INT, np.bitwise_and, "Elementwise x & y.")
 or_p, bitwise_or = _binary("or", BOOL_OR_INT, np.bitwise_or, "Elementwise x | y.")
 xor_p, bitwise_xor = _binary("xor", BOOL_OR_INT, np.bitwise_xor, "Elementwise x ^ y.")
+shift_left_p, shift_left = _binary("shift_left", INTEGER, _shift(np.left_shift, 0),
+                                   "Elementwise x << y; 0 if y is out of range.")
+shift_right_logical_p, shift_right_logical = _binary(
+    "shift_right_logical", INTEGER, lambda x, y: _shift_logical(x, y),
+    "Elementwise shift to the right, filled with zeros.")
+shift_right_arithmetic_p, shift_right_arithmetic = _binary(
+    "shift_right_arithmetic", INTEGER, _shift(np.right_shift, None),
+    "Elementwise x >> y, filled with copies of the sign bit.")
 complex_p, complex = _binary("complex", [SINGLE_OR_DOUBLE, SINGLE_OR_DOUBLE], lambda x, y: x + y.dtype.type(1) * 1j * y,
                              "Elementwise x + iy.", _complex_dtype)
 
@@ -358,22 +383,33 @@ def convert_element_type(operand, new_dtype):
 
 
 def convert(x, dtype: np.dtype, weak_type: bool = False):
-    """`x` with this canonical element type; `x` itself if it has it already."""
-    aval = typeof(x)
-    if aval.dtype == dtype and aval.weak_type == weak_type and not _is_plain(x):
+    """`x` with this canonical element type; `x` itself if it has it already.
+
+    What is no array yet, a Python number or a NumPy value, is converted now and not traced.
+    """
+    if not isinstance(x, ArrayMethods):
+        return constant(x, dtype, weak_type)
+    aval = x.aval
+    if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
     if aval.dtype.kind == "c" and dtype.kind not in "cb":
         x = real(x)
-        if typeof(x).dtype == dtype:
+        if x.aval.dtype == dtype and not weak_type:
             return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
 
 
-def _is_plain(x):
-    return isinstance(x, (np.ndarray, np.generic, bool, int, float, complex_type))
+def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
+    """A known value as an array of this type, whatever trace is current.
 
+    Raises:
+      OverflowError: a Python integer too large for the default integer type.
+    """
+    if type(x) is int:
+        x = np.asarray(x, dtypes.python_scalar_dtype(int))
+    value = _convert_element_type(np.asarray(x), new_dtype=dtype, weak_type=weak_type)
+    return Array(value, ShapedArray(value.shape, dtype, weak_type))
 
-complex_type = type(1j)
 
 add_any_p = make_primitive("add_any", lambda x, y: x if x.weak_type <= y.weak_type else y)
 def_numpy(add_any_p, np.add)

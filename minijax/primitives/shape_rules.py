@@ -11,6 +11,7 @@ from .. import dtypes
 from ..core import Primitive, ShapedArray
 
 # The kinds of element types that a primitive may accept.
+INTEGER = (np.integer,)
 FLOAT = (np.floating,)
 COMPLEX = (np.complexfloating,)
 SINGLE_OR_DOUBLE = (np.float32, np.float64)

@@ -295,6 +295,18 @@ stack_p = make_primitive("stack", _stack_shape)
 def_numpy(stack_p, lambda *xs, axis: np.stack(xs, axis))
 
 
+def _unstack_shape(x, *, axis):
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
+    piece = ShapedArray(x.shape[:axis] + x.shape[axis + 1:], x.dtype, x.weak_type)
+    return [piece] * x.shape[axis]
+
+
+unstack_p = make_primitive("unstack", _unstack_shape)
+unstack_p.multiple_results = True
+def_numpy(unstack_p, lambda x, *, axis: list(np.moveaxis(x, axis, 0)))
+
+
 def _split_shape(x, *, sizes, axis):
     if not 0 <= axis < x.ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
