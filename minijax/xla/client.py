@@ -1,0 +1,256 @@
+"""Chapter 6: the one door to XLA. No other file of minijax imports `jaxlib`.
+
+`jaxlib` is XLA's compiler and runtime behind Python bindings that promise nobody anything: names
+move between releases, and a few calls import `jax` behind one's back. So everything that is
+wanted of it comes through the few functions below, and what differs between releases is decided
+here, once.
+
+Loading XLA takes longer than loading NumPy. Those who need this module therefore import it when
+they first need it, and `import minijax` stays light.
+
+XLA checks little: an executable reads whatever bytes it is handed. The types of the arguments
+are its caller's to check.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import os
+import threading
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads: hush its log
+
+import ml_dtypes  # noqa: F401, E402  (lets NumPy name the small floats that XLA returns)
+import numpy as np  # noqa: E402
+from jaxlib import _jax, xla_client  # noqa: E402
+from jaxlib import version as _jaxlib_version  # noqa: E402
+
+from .. import settings  # noqa: E402
+from ..core import ShapedArray  # noqa: E402
+
+JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
+
+Buffer = xla_client.ArrayImpl  # an array in XLA's memory; it may still be being computed
+Device = xla_client.Device
+XlaRuntimeError = xla_client.XlaRuntimeError
+PyTreeRegistry = _jax.pytree.PyTreeRegistry
+
+gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of XLA let go of
+
+# ----------------------------------------------------------------------------------------------
+# The client: one a process and platform, made when first asked for.
+
+_lock = threading.Lock()
+_clients: dict[str, xla_client.Client] = {}
+
+
+def platforms() -> list[str]:
+    """The platforms that the setting `jax_platforms` allows, the default one first."""
+    return [name.strip() for name in (settings.platforms.value or "cpu").split(",")]
+
+
+def backend(platform: str | None = None) -> xla_client.Client:
+    """The client of a platform (of the default one), made on the first call.
+
+    Raises:
+      RuntimeError: there is no such platform here.
+    """
+    name = platform or platforms()[0]
+    with _lock:
+        if name not in _clients:
+            _clients[name] = _make_client(name)
+        return _clients[name]
+
+
+def _make_client(platform):
+    if platform != "cpu":
+        raise RuntimeError(
+            f"Unable to initialize backend '{platform}': minijax drives XLA on 'cpu' only. "
+            'Choose it by config.update("jax_platforms", "cpu") or JAX_PLATFORMS=cpu.'
+        )
+    return xla_client.make_cpu_client(num_devices=max(1, settings.num_cpu_devices.value))
+
+
+def devices(platform: str | None = None) -> list[Device]:
+    """All devices of a platform."""
+    return backend(platform).devices()
+
+
+@functools.cache
+def default_device() -> Device:
+    """Where work goes that names no device."""
+    return devices()[0]
+
+
+class SingleDeviceSharding(xla_client.SingleDeviceSharding):
+    """The placement of a whole array on one device, with the attributes C++ asks of it."""
+
+    memory_kind = None
+
+    def __init__(self, device: Device):
+        super().__init__(device)
+        self.device = device
+        self._devices = _jax.DeviceList((device,))
+
+    @property
+    def _internal_device_list(self):
+        return self._devices
+
+    @property
+    def _addressable_device_assignment(self):
+        return (self.device,)
+
+    def _to_xla_hlo_sharding(self, ndim: int):
+        return xla_client.HloSharding.replicate()
+
+
+@functools.cache
+def placement(device: Device) -> SingleDeviceSharding:
+    """The one sharding object of a device."""
+    return SingleDeviceSharding(device)
+
+
+# ----------------------------------------------------------------------------------------------
+# Moving data.
+
+_COPY = xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+
+
+def put(
+    value: np.ndarray, aval: ShapedArray, device: Device | None = None, owned: bool = False
+) -> Buffer:
+    """Hand a NumPy array to XLA.
+
+    XLA would read a well-aligned array in place, perhaps after this call returned. That is right
+    only if nobody writes to it any more, which the caller promises by `owned`; else it is copied.
+    """
+    device = device or default_device()
+    more = {} if owned else {"host_buffer_semantics": _COPY}
+    return xla_client.batched_device_put(
+        aval, placement(device), [value], [device], enable_x64=True, **more
+    )
+
+
+def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
+    """The same array in the memory of another device."""
+    if buffer.sharding.device is device:
+        return buffer
+    return xla_client.batched_device_put(
+        buffer.aval, placement(device), [buffer], [device], enable_x64=True
+    )
+
+
+def to_numpy(buffer: Buffer) -> np.ndarray:
+    """A read-only view of a buffer, waiting until it is computed. On the CPU nothing is copied.
+
+    Raises:
+      RuntimeError: the buffer was donated or deleted.
+    """
+    if JAXLIB_VERSION >= (0, 11):
+        return buffer._to_np_array_did_copy()[0]  # np.asarray would import jax
+    dtype = buffer.aval.dtype
+    if dtype.isbuiltin == 1:
+        return np.asarray(buffer)
+    buffer.block_until_ready()  # NumPy's buffer protocol has no letter for bfloat16 and its kin
+    return _view_foreign(buffer, dtype)
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+def _view_foreign(buffer, dtype):
+    """View the bytes of a buffer as `dtype`; the view keeps the DLPack capsule, so the bytes."""
+    shape = buffer.aval.shape
+    nbytes = buffer.aval.size * dtype.itemsize
+    if not nbytes:
+        return np.empty(shape, dtype)
+    capsule = _jax.buffer_to_dlpack_managed_tensor(buffer, stream=None)
+    address = ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
+    memory = (ctypes.c_char * nbytes).from_address(address)
+    memory.owner = capsule
+    view = np.frombuffer(memory, dtype).reshape(shape)
+    view.flags.writeable = False
+    return view
+
+
+# ----------------------------------------------------------------------------------------------
+# Programs.
+
+
+class Executable:
+    """A compiled program of one device.
+
+    `execute` runs it: buffers in, a result object out, whose `consume_with_handlers(handlers)` is
+    the list of the result buffers. Both are attributes for the sake of a fast dispatch.
+    """
+
+    __slots__ = ("loaded", "execute", "handlers", "device")
+
+    def __init__(self, loaded, out_avals: list[ShapedArray], device: Device):
+        self.loaded = loaded
+        self.execute = loaded.execute_sharded  # never `loaded.execute`: slow, and imports jax
+        self.handlers = [result_handler(aval, device) for aval in out_avals]
+        self.device = device
+
+    def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
+        """Start the program; it runs on while the results are handed out."""
+        return self.execute(buffers).consume_with_handlers(self.handlers)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """What XLA reckons a run costs: "flops", "bytes accessed" …"""
+        cost = self.loaded.cost_analysis()
+        return cost[0] if isinstance(cost, list) else cost
+
+    def memory_analysis(self):
+        """XLA's account of the memory of a run: `argument_size_in_bytes`, `temp_size_in_bytes` …"""
+        return self.loaded.get_compiled_memory_stats()
+
+    def hlo_text(self) -> str:
+        """The optimised program."""
+        return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+
+@functools.cache
+def result_handler(aval: ShapedArray, device: Device):
+    """What makes a buffer with the type `aval` of a raw result; C++ all through."""
+    checks = {} if JAXLIB_VERSION >= (0, 11) else {"_skip_checks": True}
+    return _jax.array_result_handler(aval, placement(device), committed=False, **checks)
+
+
+def compile(
+    text: str,
+    out_avals: list[ShapedArray],
+    device: Device | None = None,
+    options: dict[str, object] | None = None,
+) -> Executable:
+    """Compile a StableHLO module for one device. `options` sets XLA flags by name.
+
+    Raises:
+      XlaRuntimeError: the text is no valid module, or XLA cannot compile it.
+    """
+    device = device or default_device()
+    loaded = backend(device.platform).compile_and_load(
+        text, _jax.DeviceList((device,)), _compile_options(device, options)
+    )
+    return Executable(loaded, out_avals, device)
+
+
+def _compile_options(device, flags):
+    options = xla_client.CompileOptions()
+    assignment = np.array([[device.id]], np.int32)
+    options.device_assignment = xla_client.DeviceAssignment.create(assignment)
+    if flags:
+        options.env_option_overrides = list(flags.items())
+    return options
+
+
+def cost_before_compiling(text: str) -> dict[str, float]:
+    """What XLA reckons of a StableHLO module as it stands, before any optimisation."""
+    computation = _jax.mlir.mlir_module_to_xla_computation(
+        text, use_tuple_args=False, return_tuple=False
+    )
+    return _jax.hlo_module_cost_analysis(backend(), computation.get_hlo_module())
