@@ -1,5 +1,6 @@
 """`jax.tree`: the functions on pytrees, under short names (chapter 3)."""
 
+# chapter 3
 from minijax.pytree import static as static
 from minijax.pytree import tree_all as all
 from minijax.pytree import tree_broadcast as broadcast

@@ -1,5 +1,6 @@
 """`jax.tree_util`: pytrees, key paths, and how types become nodes of trees (chapter 3)."""
 
+# chapter 3
 from minijax.pytree import (
     DictKey,
     FlattenedIndexKey,

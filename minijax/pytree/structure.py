@@ -495,22 +495,21 @@ def _root_difference(expected, found):
     """How the roots differ, children aside; None if they agree."""
     if found is LEAF or expected.node_data()[0] is not found.node_data()[0]:
         return "their types differ"
-    if expected.node_type is DICT and expected.aux != found.aux:
-        missing = [key for key in expected.aux if key not in found.aux]
-        extra = [key for key in found.aux if key not in expected.aux]
-        return " and ".join(
-            f"{what} {keys}"
-            for what, keys in (
-                ("the second lacks keys", missing),
-                ("the second has more keys", extra),
-            )
-            if keys
-        )
+    if expected.node_type is DICT and (why := _key_difference(expected.aux, found.aux)):
+        return why
     if len(expected.subtrees) != len(found.subtrees):
         return "their numbers of children differ"
     if expected.aux != found.aux:
         return f"their metadata differ, {expected.aux} and {found.aux}"
     return None
+
+
+def _key_difference(expected, found):
+    """Which keys one has and the other has not; empty if none."""
+    missing = [key for key in expected if key not in set(found)]
+    extra = [key for key in found if key not in set(expected)]
+    parts = [("the second lacks keys", missing), ("the second has more keys", extra)]
+    return " and ".join(f"{text} {keys}" for text, keys in parts if keys)
 
 
 def _describe(treedef):
