@@ -127,7 +127,7 @@ def _abstractify(x) -> ShapedArray:
     """`typeof` for values that carry no aval."""
     kind = type(x)
     if kind in dtypes.python_scalar_types:
-        return ShapedArray((), dtypes.python_scalar_dtype(kind), True)
+        return ShapedArray((), dtypes.python_scalar_dtype(kind), kind is not bool)
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSUMm":
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if hasattr(kind, "__jax_array__"):
