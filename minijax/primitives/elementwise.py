@@ -128,30 +128,6 @@ def _shift_logical(x, y):
     return _shift(np.right_shift, 0)(x.astype(unsigned), y.astype(unsigned)).astype(x.dtype)
 
 
-def _is_wide_shift(x, y):
-    """Where `y` shifts all bits of `x` out (a negative one does), which NumPy leaves undefined."""
-    return (y < 0) | (y >= 8 * x.dtype.itemsize)
-
-
-def _shift_left(x, y):
-    wide = _is_wide_shift(x, y)
-    return np.where(wide, x.dtype.type(0), np.left_shift(x, np.where(wide, 0, y).astype(y.dtype)))
-
-
-def _shift_right(x, y):
-    signed = np.dtype(f"int{8 * x.dtype.itemsize}")
-    last = 8 * x.dtype.itemsize - 1
-    places = np.where(_is_wide_shift(x, y), last, y).astype(signed)
-    return np.right_shift(x.astype(signed), places).astype(x.dtype)
-
-
-def _shift_right_logical(x, y):
-    unsigned = np.dtype(f"uint{8 * x.dtype.itemsize}")
-    wide = _is_wide_shift(x, y)
-    bits = np.right_shift(x.astype(unsigned), np.where(wide, 0, y).astype(unsigned))
-    return np.where(wide, unsigned.type(0), bits).astype(x.dtype)
-
-
 def _round(x, *, rounding_method):
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
@@ -238,11 +214,6 @@ ge_p, ge = _binary("ge", ORDERED, np.greater_equal, "Elementwise x >= y.", _bool
 and_p, bitwise_and = _binary("and", BOOL_OR_INT, np.bitwise_and, "Elementwise x & y.")
 or_p, bitwise_or = _binary("or", BOOL_OR_INT, np.bitwise_or, "Elementwise x | y.")
 xor_p, bitwise_xor = _binary("xor", BOOL_OR_INT, np.bitwise_xor, "Elementwise x ^ y.")
-shift_left_p, shift_left = _binary("shift_left", INTEGER, _shift_left, "Elementwise x << y.")
-shift_right_arithmetic_p, shift_right_arithmetic = _binary(
-    "shift_right_arithmetic", INTEGER, _shift_right, "Elementwise x >> y, keeping the sign of x.")
-shift_right_logical_p, shift_right_logical = _binary(
-    "shift_right_logical", INTEGER, _shift_right_logical, "Elementwise x >> y, filling with zeros.")
 shift_left_p, shift_left = _binary("shift_left", INTEGER, _shift(np.left_shift, 0),
                                    "Elementwise x << y; 0 if y is out of range.")
 shift_right_logical_p, shift_right_logical = _binary(
