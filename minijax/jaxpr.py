@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class DropVar(Var):
         return "_"
 
 
+@final
 class Literal:
     """A constant in the place of a variable: a scalar, written into its equation.
 
@@ -433,23 +434,25 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env = dict(safe_zip(jaxpr.constvars, consts)) | dict(safe_zip(jaxpr.invars, args))
     del consts, args  # from here on, the environment decides how long they live
     for eqn in jaxpr.eqns:
-        results = _apply(eqn, [v.val if type(v) is Literal else env[v] for v in eqn.invars])
-        clean_up_dead_vars(eqn, env, last)
-        for v, result in safe_zip(eqn.outvars, results):
-            if v in last:
-                env[v] = result
-        del results
-    return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+        _eval_eqn(eqn, env, last)
+    return [_read_env(env, atom) for atom in jaxpr.outvars]
 
 
-def _apply(eqn: JaxprEqn, operands: list) -> Sequence[Any]:
-    """The equation's results, as a sequence; an exception will say which equation it was."""
+def _read_env(env: dict[Var, Any], atom: Atom) -> Any:
+    return atom.val if type(atom) is Literal else env[atom]
+
+
+def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]) -> None:
+    """Put the results that will be read in `env`; an exception says which equation it was."""
+    operands = [_read_env(env, atom) for atom in eqn.invars]
     try:
         results = eqn.primitive.bind(*operands, **eqn.params)
     except Exception as error:
         _note_equation(error, eqn)
         raise
-    return results if eqn.primitive.multiple_results else (results,)
+    clean_up_dead_vars(eqn, env, last)
+    results = results if eqn.primitive.multiple_results else (results,)
+    env.update((v, x) for v, x in safe_zip(eqn.outvars, results) if v in last)
 
 
 _NOTE = "This happened in the jaxpr equation "
@@ -507,13 +510,13 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 def _check_one(jaxpr: Jaxpr) -> None:
     """Check a jaxpr, taking those inside it to be well typed."""
     scope: set[Var] = set()
-    index = -1
+    index = None
     try:
         for v in (*jaxpr.constvars, *jaxpr.invars):
             _bind(scope, v)
-        for index, eqn in enumerate(jaxpr.eqns):  # noqa: B007
+        for index, eqn in enumerate(jaxpr.eqns):  # noqa: B007 (it tells which one failed)
             _check_eqn(scope, eqn)
-        index = -1
+        index = None
         for atom in jaxpr.outvars:
             _read(scope, atom)
     except _IllTyped as wrong:
@@ -597,15 +600,16 @@ def _escaped(text: str) -> str:
 _RADIUS = 10  # equations shown before and after
 
 
-def _type_error(jaxpr: Jaxpr, index: int, wrong: _IllTyped) -> JaxprTypeError:
-    """The error that shows equation `index`, or none of them if that is -1, in its jaxpr."""
-    marked = jaxpr.eqns[index] if index >= 0 else None
-    options = printing.PrintOptions(note=lambda eqn: "<-- here" if eqn is marked else None)
-    printer = printing.named_printer_for(jaxpr, options)
+def _type_error(jaxpr: Jaxpr, index: int | None, wrong: _IllTyped) -> JaxprTypeError:
+    """The error that shows the jaxpr, and in it the equation at `index` if it is at fault."""
+    printer = printing.named_printer_for(jaxpr, printing.PrintOptions())
     message = [wrong.text.format(*(atom.pretty_print(printer) for atom in wrong.atoms))]
-    if marked is not None:
-        equation = printing.layout(printing.run(printer.eqn(marked)))
-        message += ["in equation:", equation, f"from source: {_source_of(marked)}"]
-    excerpt = printer.excerpt(jaxpr, max(index, 0) - _RADIUS, max(index, 0) + _RADIUS)
+    if index is None:
+        excerpt = printer.jaxpr(jaxpr, is_definition=True)
+    else:
+        eqn = jaxpr.eqns[index]
+        equation = printing.layout(printing.run(printer.eqn(eqn)))
+        message += ["in equation:", equation, f"from source: {_source_of(eqn)}"]
+        excerpt = printer.excerpt(jaxpr, index, _RADIUS, note="<-- here")
     message += ["while checking jaxpr:", printing.layout(printing.run(excerpt))]
     return JaxprTypeError("\n\n".join(message))

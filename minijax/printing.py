@@ -324,7 +324,7 @@ def run(steps: Steps) -> Doc:
     This is recursion on a list in place of Python's stack: jaxprs may be nested without limit.
     """
     waiting: list[Steps] = [steps]
-    result = None
+    result: Any = None
     while waiting:
         try:
             waiting.append(waiting[-1].send(result))
@@ -383,12 +383,13 @@ class Printer:
             eqns.append((yield from self.eqn(eqn)))
         return self.skeleton(heading, eqns, jaxpr.outvars)
 
-    def excerpt(self, jaxpr, start: int, stop: int) -> Steps:
-        """A jaxpr with the equations `start` to `stop` only."""
+    def excerpt(self, jaxpr, index: int, radius: int, note: str) -> Steps:
+        """A jaxpr with the equations around `index` only, and a note on that one."""
         heading = self.heading(jaxpr)
+        start, stop = max(index - radius, 0), index + radius + 1
         eqns: list[AnyDoc] = ["..."] if start > 0 else []
-        for eqn in jaxpr.eqns[max(start, 0) : stop]:
-            eqns.append((yield from self.eqn(eqn)))
+        for i, eqn in enumerate(jaxpr.eqns[start:stop], start):
+            eqns.append((yield from self.eqn(eqn, note if i == index else None)))
         return self.skeleton(heading, eqns + ["..."] * (stop < len(jaxpr.eqns)), jaxpr.outvars)
 
     def heading(self, jaxpr) -> Doc:
@@ -405,7 +406,7 @@ class Printer:
         lines = [heading, body, SPACE, Text("in ", style=KEYWORD), results]
         return Group(Concat([Nest(2, Concat(["{ ", *lines])), " }"]))
 
-    def eqn(self, eqn) -> Steps:
+    def eqn(self, eqn, note: str | None = None) -> Steps:
         """`results = primitive[params] operands`"""
         custom = self.options.custom_pp_eqn_rules
         primitive = eqn.primitive.name
@@ -418,7 +419,7 @@ class Printer:
         application = [Text(primitive, note=stack), *params, " ", self.vars(eqn.invars)]
         if not eqn.outvars:
             return Concat(application)
-        return Concat([results, Text(" = ", note=self.options.note(eqn)), *application])
+        return Concat([results, Text(" = ", note=note or self.options.note(eqn)), *application])
 
     def name_after_caller(self, eqn) -> None:
         inner = _open(eqn.params["jaxpr"])
