@@ -96,12 +96,13 @@ def flatten_fun_nokwargs_has_aux(
 
 def check_aux_pair(result: Any) -> tuple[Any, Any]:
     """What a function under `has_aux=True` returned, checked to be a pair (out, aux)."""
-    if not (isinstance(result, tuple) and len(result) == 2):
+    if not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise TypeError(
             "With has_aux=True the function must return a pair (output, auxiliary data), "
             f"but it returned {result!r} of type {type(result).__name__}."
         )
-    return result
+    out, aux = result
+    return out, aux
 
 
 def check_callable(fun: Any) -> None:
