@@ -424,27 +424,28 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
       consts: values for `jaxpr.constvars`.
       args: values for `jaxpr.invars`.
 
-    Returns: a list of the results.
+    Returns:
+      a list of the results.
+
+    Raises:
+      ValueError: there are too many or too few values.
 
     >>> closed = jax.make_jaxpr(lambda x: 3 * x + 1)(2.0)
     >>> eval_jaxpr(closed.jaxpr, closed.consts, 5.0)
     [Array(16., dtype=float32, weak_type=True)]
     """
     last = last_used(jaxpr)
-    env = dict(safe_zip(jaxpr.constvars, consts)) | dict(safe_zip(jaxpr.invars, args))
-    del consts, args  # from here on, the environment decides how long they live
+    inputs = safe_zip(jaxpr.constvars, consts) + safe_zip(jaxpr.invars, args)
+    env = {v: value for v, value in inputs if v in last}
+    del consts, args, inputs  # from here on, the environment decides how long values live
     for eqn in jaxpr.eqns:
         _eval_eqn(eqn, env, last)
-    return [_read_env(env, atom) for atom in jaxpr.outvars]
-
-
-def _read_env(env: dict[Var, Any], atom: Atom) -> Any:
-    return atom.val if type(atom) is Literal else env[atom]
+    return [atom.val if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
 
 
 def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]) -> None:
     """Put the results that will be read in `env`; an exception says which equation it was."""
-    operands = [_read_env(env, atom) for atom in eqn.invars]
+    operands = [atom.val if type(atom) is Literal else env[atom] for atom in eqn.invars]
     try:
         results = eqn.primitive.bind(*operands, **eqn.params)
     except Exception as error:
@@ -452,7 +453,9 @@ def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | Non
         raise
     clean_up_dead_vars(eqn, env, last)
     results = results if eqn.primitive.multiple_results else (results,)
-    env.update((v, x) for v, x in safe_zip(eqn.outvars, results) if v in last)
+    for v, result in zip(eqn.outvars, results, strict=True):
+        if v in last:
+            env[v] = result
 
 
 _NOTE = "This happened in the jaxpr equation "
