@@ -155,9 +155,9 @@ def sorted_keys(mapping: dict) -> tuple:
     except Exception as e:
         types = ", ".join(sorted({type(key).__name__ for key in mapping}))
         raise ValueError(
-            f"A dict in a pytree must have keys that can be sorted, but comparing the keys "
+            "A dict in a pytree must have keys that can be sorted, but comparing the keys "
             f"{list(mapping)!r} (of type {types}) raised {type(e).__name__}: {e}. "
-            f"Use keys of one type, or an OrderedDict."
+            "Use keys of one type, or an OrderedDict."
         ) from e
 
 
@@ -241,9 +241,8 @@ class PyTreeDef:
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Build the tree that has this structure and these leaves."""
         if not isinstance(leaves, (list, tuple)):
-            leaves = list(
-                islice(leaves, self.num_leaves + 1)
-            )  # one more than needed shows that there are more
+            # One more than needed shows that there are too many, even of infinitely many.
+            leaves = list(islice(leaves, self.num_leaves + 1))
         if len(leaves) != self.num_leaves:
             got = f"more than {self.num_leaves}" if len(leaves) > self.num_leaves else len(leaves)
             raise ValueError(
