@@ -22,13 +22,13 @@ import threading
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads: hush its log
 
-import ml_dtypes  # noqa: F401, E402  (lets NumPy name the small floats that XLA returns)
-import numpy as np  # noqa: E402
-from jaxlib import _jax, xla_client  # noqa: E402
-from jaxlib import version as _jaxlib_version  # noqa: E402
+import ml_dtypes  # noqa: F401  (lets NumPy name the small floats that XLA returns)
+import numpy as np
+from jaxlib import _jax, xla_client
+from jaxlib import version as _jaxlib_version
 
-from .. import settings  # noqa: E402
-from ..core import ShapedArray  # noqa: E402
+from .. import settings
+from ..core import ShapedArray
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
 

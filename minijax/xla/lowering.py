@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, ShapedArray, missing_rule
-from ..jaxpr import ClosedJaxpr, Jaxpr, Literal
+from ..jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 from ..staging import trace_to_jaxpr
 
 # ----------------------------------------------------------------------------------------------
@@ -366,17 +366,8 @@ def live_equations(jaxpr: Jaxpr) -> list:
 def has_side_effects(eqn) -> bool:
     """Whether an equation, or one in a jaxpr among its parameters, has side effects."""
     return eqn.primitive in side_effects or any(
-        has_side_effects(inner)
-        for jaxpr in _jaxprs_in(eqn.params)
-        for inner in jaxpr.eqns
+        has_side_effects(inner) for jaxpr in jaxprs_in_params(eqn.params) for inner in jaxpr.eqns
     )
-
-
-def _jaxprs_in(params):
-    for param in params.values():
-        for item in param if isinstance(param, (tuple, list)) else (param,):
-            if isinstance(item, (Jaxpr, ClosedJaxpr)):
-                yield item
 
 
 # ----------------------------------------------------------------------------------------------

@@ -1,40 +1,36 @@
-"""Chapter 6: how each starter primitive is said in StableHLO.
+"""Chapter 6: how primitives that move elements or combine them are said in StableHLO.
 
-The rules follow the order of chapter 1's files. Most primitives have an operation of the same
-meaning, and the rule is an entry in a table; the others are small functions.
+The rules follow the order of chapter 1's files; those of elementwise primitives are in
+`lowering_elementwise.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from .. import dtypes
 from ..core import ShapedArray
-from ..primitives import dot, elementwise, reductions, shaping, slicing
-from .lowering import (
-    Body,
-    Constant,
-    Value,
-    register_lowering,
-    tensor_type,
-    with_dtype,
-    with_shape,
+from ..primitives import dot, reductions, shaping, slicing
+from .lowering import Body, Constant, Value, register_lowering, tensor_type, with_dtype, with_shape
+from .lowering_elementwise import (
+    PARTS,
+    cast_text,
+    compare,
+    comparison_kind,
+    convert,
+    emit,
+    emit_cast,
+    extremum_rule,
+    nary_rule,
+    select,
+    typed_text,
 )
 
-
-def _cast(op: str, x: Value, out: ShapedArray) -> str:
-    """The text of an operation whose result type is not that of its operand."""
-    return f"stablehlo.{op} {x.name} : ({x.type}) -> {tensor_type(out)}"
-
-
-def _typed(op: str, operands: Sequence[Value], out: ShapedArray, options: str = "") -> str:
-    """The text of an operation that spells the types of all operands."""
-    names = ", ".join(x.name for x in operands)
-    types = ", ".join(x.type for x in operands)
-    return f"stablehlo.{op} {names}{options} : ({types}) -> {tensor_type(out)}"
+# ----------------------------------------------------------------------------------------------
+# Shaping
 
 
 def _ints(values) -> str:
@@ -42,267 +38,35 @@ def _ints(values) -> str:
     return str([int(v) for v in values])
 
 
-# ----------------------------------------------------------------------------------------------
-# Elementwise
-
-
-def _nary(op: str) -> Callable:
-    """The rule of an operation whose operands and result have one type; scalars are spread."""
-
-    def rule(ctx: Body, *operands: Value, **params) -> Value:
-        (out,) = ctx.avals_out
-        shape = out.shape
-        names = [
-            x.name if x.aval.shape == shape else ctx.broadcast(x, shape).name for x in operands
-        ]
-        return ctx.op(f"stablehlo.{op} {', '.join(names)} : {tensor_type(out)}", out)
-
-    return rule
-
-
-_NARY = {
-    "neg": "negate", "sin": "sine", "cos": "cosine", "tan": "tan", "tanh": "tanh",
-    "exp": "exponential", "log": "log", "log1p": "log_plus_one", "expm1": "exponential_minus_one",
-    "sqrt": "sqrt", "rsqrt": "rsqrt", "cbrt": "cbrt", "floor": "floor", "ceil": "ceil",
-    "not": "not", "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply",
-    "div": "divide", "rem": "remainder", "and": "and", "or": "or", "xor": "xor",
-    "complex": "complex", "clamp": "clamp",
-}  # fmt: skip
-
-for _name, _op in _NARY.items():
-    register_lowering(getattr(elementwise, f"{_name}_p"), _nary(_op))
-
-
-def _casting(op: str) -> Callable:
-    """The rule of a unary operation with a result of another element type."""
-
-    def rule(ctx, x):
-        (out,) = ctx.avals_out
-        return ctx.op(_cast(op, x, out), out)
-
-    return rule
-
-
-for _name in ("abs", "real", "imag", "is_finite"):
-    register_lowering(getattr(elementwise, f"{_name}_p"), _casting(_name))
-
-for _primitive in (elementwise.stop_gradient_p, elementwise.copy_p):
-    register_lowering(_primitive, lambda ctx, x: x)
-
-
-def emit(ctx: Body, op: str, *operands: Value, out: ShapedArray | None = None) -> Value:
-    """Append an elementwise operation on operands of one shape, whose type the result has too."""
-    out = out or operands[0].aval
-    names = ", ".join(x.name for x in operands)
-    return ctx.op(f"stablehlo.{op} {names} : {tensor_type(out)}", out)
-
-
-def compare(ctx: Body, direction: str, x: Value, y: Value) -> Value:
-    """Append a comparison of operands of one type; `direction` is EQ, NE, LT, LE, GT or GE."""
-    out = with_dtype(x.aval, np.dtype(bool))
-    kind = {"i": "SIGNED", "u": "UNSIGNED", "b": "UNSIGNED"}.get(x.aval.dtype.kind, "FLOAT")
-    types = f"({x.type}, {x.type}) -> {tensor_type(out)}"
-    return ctx.op(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
-
-
-def select(ctx: Body, which: Value, on_true: Value, on_false: Value) -> Value:
-    """Append a choice between two operands of one type; `which` has their shape, or rank 0."""
-    names = f"{which.name}, {on_true.name}, {on_false.name}"
-    return ctx.op(f"stablehlo.select {names} : {which.type}, {on_true.type}", on_true.aval)
-
-
-def _comparison(direction):
-    def rule(ctx, x, y):
-        shape = ctx.avals_out[0].shape
-        return compare(ctx, direction, ctx.broadcast(x, shape), ctx.broadcast(y, shape))
-
-    return rule
-
-
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    register_lowering(getattr(elementwise, f"{_name}_p"), _comparison(_name.upper()))
-
-
-def _extremum(op: str, direction: str) -> Callable:
-    """`max` or `min`; complex numbers are ordered by real part, then imaginary part."""
-    plain = _nary(op)
-
-    def rule(ctx, x, y):
-        (out,) = ctx.avals_out
-        if out.dtype.kind != "c":
-            return plain(ctx, x, y)
-        x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
-        return select(ctx, _complex_order(ctx, direction, x, y), x, y)
-
-    return rule
-
-
-def _complex_order(ctx, direction, x, y):
-    """Whether `x` comes before `y` in lexicographic order."""
-    part = with_dtype(x.aval, np.dtype(f"f{x.aval.dtype.itemsize // 2}"))
-    (xr, yr), (xi, yi) = ([ctx.op(_cast(op, z, part), part) for z in (x, y)] for op in PARTS)
-    tie = compare(ctx, "EQ", xr, yr)
-    return select(ctx, tie, compare(ctx, direction, xi, yi), compare(ctx, direction, xr, yr))
-
-
-PARTS = ("real", "imag")
-register_lowering(elementwise.max_p, _extremum("maximum", "GT"))
-register_lowering(elementwise.min_p, _extremum("minimum", "LT"))
-
-
-def _sign(ctx, x):
-    if x.aval.dtype.kind != "u":
-        return emit(ctx, "sign", x)
-    zero, one = ctx.constant(0, x.aval), ctx.constant(1, x.aval)
-    return select(ctx, compare(ctx, "EQ", x, zero), zero, one)
-
-
-def _logistic(ctx, x):
-    one = ctx.constant(1, x.aval)
-    return emit(ctx, "divide", one, emit(ctx, "add", one, _exp_of_minus(ctx, x)))
-
-
-def _exp_of_minus(ctx, x):
-    return emit(ctx, "exponential", emit(ctx, "negate", x))
-
-
-def _exp2(ctx, x):
-    log2 = ctx.constant(x.aval.dtype.type(math.log(2)), x.aval)
-    return emit(ctx, "exponential", emit(ctx, "multiply", log2, x))
-
-
-def _square(ctx, x):
-    if x.aval.dtype.kind == "c":  # more exact than a product
-        return ctx.op(f"chlo.square {x.name} : {x.type} -> {x.type}", x.aval)
-    return emit(ctx, "multiply", x, x)
-
-
-def _round(ctx, x, *, rounding_method):
-    ops = ("round_nearest_afz", "round_nearest_even")
-    return emit(ctx, ops[int(rounding_method)], x)
-
-
-def _integer_pow(ctx, x, *, y):
-    """Repeated squaring: a product of the x^(2^k) whose bit k is set in the exponent."""
-    one = ctx.constant(1, x.aval)
-    power, exponent, result = x, abs(y), None
-    while exponent:
-        if exponent & 1:
-            result = power if result is None else emit(ctx, "multiply", result, power)
-        exponent >>= 1
-        if exponent:
-            power = emit(ctx, "multiply", power, power)
-    result = result or one
-    return emit(ctx, "divide", one, result) if y < 0 else result
-
-
-_power = _nary("power")
-
-
-def _pow(ctx, x, y):
-    (out,) = ctx.avals_out
-    return _power(ctx, x, y if y.aval.dtype == out.dtype else convert(ctx, y, out.dtype))
-
-
-def convert(ctx: Body, x: Value, dtype: np.dtype) -> Value:
-    """Append a conversion; to booleans it asks whether the element is not zero."""
-    if dtype == np.bool_ and x.aval.dtype != np.bool_:
-        return compare(ctx, "NE", x, ctx.constant(0, x.aval))
-    out = with_dtype(x.aval, dtype)
-    return ctx.op(_cast("convert", x, out), out)
-
-
-def _convert_element_type(ctx, x, *, new_dtype, weak_type):
-    (out,) = ctx.avals_out
-    dtype = x.aval.dtype
-    if dtype == out.dtype:
-        return Value(x.name, out)
-    if dtype.kind == "c" and out.dtype.kind != "c":
-        x = emit_cast(ctx, "real", x, np.dtype(f"f{dtype.itemsize // 2}"))
-        if x.aval.dtype == out.dtype:
-            return x
-    return convert(ctx, x, out.dtype)
-
-
-def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
-    """Append a unary operation with a result of element type `dtype`."""
-    out = with_dtype(x.aval, dtype)
-    return ctx.op(_cast(op, x, out), out)
-
-
-def _conj(ctx, x, *, input_dtype):
-    (out,) = ctx.avals_out
-    if x.aval.dtype.kind != "c":
-        return emit(ctx, "complex", x, ctx.constant(0, x.aval), out=out)
-    part = np.dtype(f"f{out.dtype.itemsize // 2}")
-    real, imag = emit_cast(ctx, "real", x, part), emit_cast(ctx, "imag", x, part)
-    return emit(ctx, "complex", real, emit(ctx, "negate", imag), out=out)
-
-
-def _select_n(ctx, which, *cases):
-    if len(cases) == 1:
-        return cases[0]
-    if which.aval.dtype == np.bool_:
-        return select(ctx, which, cases[1], cases[0])
-    return _select_among(ctx, which, 0, cases)
-
-
-def _select_among(ctx, which, first, cases):
-    """Choose by bisection among the cases numbered from `first`."""
-    if len(cases) == 1:
-        return cases[0]
-    middle = len(cases) // 2
-    below = compare(ctx, "LT", which, ctx.constant(first + middle, which.aval))
-    low = _select_among(ctx, which, first, cases[:middle])
-    return select(ctx, below, low, _select_among(ctx, which, first + middle, cases[middle:]))
-
-
-for _primitive, _rule in {
-    elementwise.sign_p: _sign,
-    elementwise.logistic_p: _logistic,
-    elementwise.exp2_p: _exp2,
-    elementwise.square_p: _square,
-    elementwise.round_p: _round,
-    elementwise.integer_pow_p: _integer_pow,
-    elementwise.pow_p: _pow,
-    elementwise.convert_element_type_p: _convert_element_type,
-    elementwise.conj_p: _conj,
-    elementwise.select_n_p: _select_n,
-}.items():
-    register_lowering(_primitive, _rule)
-
-# ----------------------------------------------------------------------------------------------
-# Shaping
-
-
 def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions):
     (out,) = ctx.avals_out
     if type(x) is Constant and not x.aval.shape:
         return ctx.constant(x.value, out)
-    return ctx.op(_typed("broadcast_in_dim", [x], out, f", dims = {_ints(broadcast_dimensions)}"),
-                  out)
+    return ctx.op(
+        typed_text("broadcast_in_dim", [x], out, f", dims = {_ints(broadcast_dimensions)}"), out
+    )
 
 
 def _reshape(ctx, x, **params):
     (out,) = ctx.avals_out
-    return ctx.op(_cast("reshape", x, out), out)
+    return ctx.op(cast_text("reshape", x, out), out)
 
 
 def _transpose(ctx, x, *, permutation):
     (out,) = ctx.avals_out
-    return ctx.op(_typed("transpose", [x], out, f", dims = {_ints(permutation)}"), out)
+    return ctx.op(typed_text("transpose", [x], out, f", dims = {_ints(permutation)}"), out)
 
 
 def _concatenate(ctx, *operands, dimension):
     (out,) = ctx.avals_out
-    return ctx.op(_typed("concatenate", operands, out, f", dim = {dimension}"), out)
+    return ctx.op(typed_text("concatenate", operands, out, f", dim = {dimension}"), out)
 
 
 def _pad(ctx, x, fill, *, padding_config):
     (out,) = ctx.avals_out
     low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
     options = f", low = {_ints(low)}, high = {_ints(high)}, interior = {_ints(interior)}"
-    return ctx.op(_typed("pad", [x, fill], out, options), out)
+    return ctx.op(typed_text("pad", [x, fill], out, options), out)
 
 
 def _rev(ctx, x, *, dimensions):
@@ -314,14 +78,33 @@ def _iota(ctx, *, dtype, shape, dimension):
     return ctx.op(f"stablehlo.iota dim = {dimension} : {tensor_type(out)}", out)
 
 
-def _split(ctx, x, *, sizes, axis):
+def _pieces(ctx, x, piece_avals, axis):
+    """Slices of `x` of these types, one after the other along `axis`."""
     pieces, start = [], 0
-    for out in ctx.avals_out:
+    for out in piece_avals:
         starts = [start if d == axis else 0 for d in range(out.ndim)]
         start += out.shape[axis]
         limits = [start if d == axis else n for d, n in enumerate(out.shape)]
         pieces.append(emit_slice(ctx, x, starts, limits, None, out))
     return pieces
+
+
+def _split(ctx, x, *, sizes, axis):
+    return _pieces(ctx, x, ctx.avals_out, axis)
+
+
+def _stack(ctx, *operands, axis):
+    (out,) = ctx.avals_out
+    slab = with_shape(out, (*out.shape[:axis], 1, *out.shape[axis + 1 :]))
+    slabs = [ctx.op(cast_text("reshape", x, slab), slab) for x in operands]
+    return ctx.op(typed_text("concatenate", slabs, out, f", dim = {axis}"), out)
+
+
+def _unstack(ctx, x, *, axis):
+    shape = x.aval.shape
+    slab = with_shape(x.aval, (*shape[:axis], 1, *shape[axis + 1 :]))
+    slabs = _pieces(ctx, x, [slab] * shape[axis], axis)
+    return [ctx.op(cast_text("reshape", s, out), out) for s, out in zip(slabs, ctx.avals_out)]
 
 
 for _primitive, _rule in {
@@ -333,6 +116,8 @@ for _primitive, _rule in {
     shaping.pad_p: _pad,
     shaping.rev_p: _rev,
     shaping.iota_p: _iota,
+    shaping.stack_p: _stack,
+    shaping.unstack_p: _unstack,
     shaping.split_p: _split,
 }.items():
     register_lowering(_primitive, _rule)
@@ -361,14 +146,14 @@ def _dynamic_slice(ctx, x, *starts, slice_sizes):
     if not starts:
         return x
     options = f", sizes = {_ints(slice_sizes)}"
-    return ctx.op(_typed("dynamic_slice", [x, *starts], out, options), out)
+    return ctx.op(typed_text("dynamic_slice", [x, *starts], out, options), out)
 
 
 def _dynamic_update_slice(ctx, x, update, *starts):
     (out,) = ctx.avals_out
     if not starts:
         return update
-    return ctx.op(_typed("dynamic_update_slice", [x, update, *starts], out), out)
+    return ctx.op(typed_text("dynamic_update_slice", [x, update, *starts], out), out)
 
 
 register_lowering(slicing.slice_p, _slice)
@@ -459,8 +244,7 @@ def _argextremum(direction: str, identity: Callable) -> Callable:
 def _arg_reducer(direction, value, index):
     """The region that keeps of two (value, index) pairs the one that comes first."""
     v, i, p = value.type, index.type, "tensor<i1>"
-    kind = {"i": "SIGNED", "u": "UNSIGNED", "b": "UNSIGNED"}.get(value.aval.dtype.kind, "FLOAT")
-    signed = "UNSIGNED" if index.aval.dtype.kind == "u" else "SIGNED"
+    kind, signed = comparison_kind(value.aval.dtype), comparison_kind(index.aval.dtype)
     return f"""\
      reducer(%v: {v}, %w: {v}) (%i: {i}, %j: {i}) {{
       %more = stablehlo.compare {direction}, %v, %w, {kind} : ({v}, {v}) -> {p}
@@ -513,12 +297,35 @@ def emit_reduce_window(ctx: Body, scalar_rule, identity, x: Value, window, paddi
 
 def _logaddexp(ctx, x, y):
     """log(exp(x) + exp(y)) without overflow; where the difference is NaN (infinities), x + y."""
+    if x.aval.dtype.kind == "c":
+        return _complex_logaddexp(ctx, x, y)
     difference = emit(ctx, "subtract", x, y)
     distance = emit(ctx, "negate", emit(ctx, "abs", difference))
     rest = emit(ctx, "log_plus_one", emit(ctx, "exponential", distance))
     smooth = emit(ctx, "add", emit(ctx, "maximum", x, y), rest)
     undefined = compare(ctx, "NE", difference, difference)
     return select(ctx, undefined, emit(ctx, "add", x, y), smooth)
+
+
+def _complex_logaddexp(ctx, x, y):
+    """The same on complex numbers; the imaginary part is brought into [-pi, pi]."""
+    largest = _maximum(ctx, x, y)
+    twice = emit(ctx, "multiply", largest, ctx.constant(2, largest.aval))
+    distance = emit(ctx, "subtract", emit(ctx, "add", x, y), twice)
+    rest = emit(ctx, "log_plus_one", emit(ctx, "exponential", distance))
+    result = emit(ctx, "add", largest, rest)
+    part = np.dtype(f"f{x.aval.dtype.itemsize // 2}")
+    real, angle = (emit_cast(ctx, op, result, part) for op in PARTS)
+    return emit(ctx, "complex", real, _wrapped(ctx, angle), out=result.aval)
+
+
+def _wrapped(ctx, angle):
+    """The angle modulo 2 pi, in [-pi, pi]."""
+    pi, turn = ctx.constant(math.pi, angle.aval), ctx.constant(2 * math.pi, angle.aval)
+    rest = emit(ctx, "remainder", emit(ctx, "add", angle, pi), turn)
+    negative = compare(ctx, "LT", rest, ctx.constant(0, angle.aval))
+    rest = select(ctx, negative, emit(ctx, "add", rest, turn), rest)
+    return emit(ctx, "subtract", rest, pi)
 
 
 def _zero(dtype):
@@ -529,7 +336,7 @@ def _one(dtype):
     return dtype.type(1)
 
 
-_maximum, _minimum = _extremum("maximum", "GT"), _extremum("minimum", "LT")
+_maximum, _minimum = extremum_rule("maximum", "GT"), extremum_rule("minimum", "LT")
 
 for _primitive, _rule in {
     reductions.reduce_sum_p: _reduce("add", _zero),
@@ -541,8 +348,8 @@ for _primitive, _rule in {
     reductions.reduce_xor_p: _reduce("xor", _zero),
     reductions.argmax_p: _argextremum("GT", lowest),
     reductions.argmin_p: _argextremum("LT", highest),
-    reductions.cumsum_p: _cumulative(_nary("add"), _zero),
-    reductions.cumprod_p: _cumulative(_nary("multiply"), _one),
+    reductions.cumsum_p: _cumulative(nary_rule("add"), _zero),
+    reductions.cumprod_p: _cumulative(nary_rule("multiply"), _one),
     reductions.cummax_p: _cumulative(_maximum, lowest),
     reductions.cummin_p: _cumulative(_minimum, highest),
     reductions.cumlogsumexp_p: _cumulative(_logaddexp, lowest),
@@ -561,7 +368,7 @@ def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_t
     batching = f", batching_dims = {_ints(x_batch)} x {_ints(y_batch)}" if x_batch else ""
     contracting = f", contracting_dims = {_ints(x_contract)} x {_ints(y_contract)}"
     options = f"{batching}{contracting}, precision = [{', '.join(_precisions(precision))}]"
-    return ctx.op(_typed("dot_general", [x, y], out, options), out)
+    return ctx.op(typed_text("dot_general", [x, y], out, options), out)
 
 
 def _precisions(precision) -> list[str]:
