@@ -132,9 +132,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     """
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     numbers = ((_ints(x_contract), _ints(y_contract)), (_ints(x_batch), _ints(y_batch)))
-    if preferred_element_type is None:
-        preferred_element_type = dtypes.result_type(lhs, rhs)
-    else:
+    if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
                               precision=canonical_precision(precision),

@@ -188,7 +188,7 @@ def _from_front(i, n, dtype):
         return i
     negative = lt(i, convert_scalar(0, i))
     i = convert(i, dtype)
-    return select(negative, add(i, dtype.type(n)), i)
+    return select(negative, add(i, np.asarray(n).astype(dtype)[()]), i)
 
 
 def convert_scalar(value, like):
