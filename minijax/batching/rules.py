@@ -85,7 +85,8 @@ for _name in (
     defvectorized(getattr(elementwise, f"{_name}_p"))
 
 for _name in (
-    "add sub mul div rem pow max min eq ne lt le gt ge and or xor complex"
+    "add sub mul div rem pow max min eq ne lt le gt ge and or xor complex "
+    "shift_left shift_right_logical shift_right_arithmetic"
 ).split():
     defbroadcasting(getattr(elementwise, f"{_name}_p"))
 
@@ -128,10 +129,12 @@ def _clamp(args, dims):
     if (low_dim == x_dim == high_dim and same_shapes) or not (_ndim(low) or _ndim(high)):
         return elementwise.clamp(low, x, high), x_dim
     size = _batch_size(args, dims)
-    args = [bdim_at_front(a, d, size) if _ndim(a) else a for a, d in zip(args, dims)]
-    rank = max(map(_ndim, args))
-    shape = next(_shape(a) for a in args if _ndim(a) == rank)
-    return elementwise.clamp(*[_filled(a, shape, rank) for a in args]), 0
+    pairs = (low, low_dim), (high, high_dim), (x, x_dim)
+    low, high, x = [bdim_at_front(a, d, size) if _ndim(a) else a for a, d in pairs]
+    rank = max(_ndim(low), _ndim(high), _ndim(x))
+    shape = next(_shape(a) for a in (x, low, high) if _ndim(a) == rank)
+    low, high, x = [_filled(a, shape, rank) for a in (low, high, x)]
+    return elementwise.clamp(low, x, high), 0
 
 
 primitive_batchers[elementwise.add_any_p] = _add_any
@@ -183,6 +186,12 @@ def _stack(args, dims, *, axis):
     return shaping.stack_p.bind(*args, axis=axis + 1), 0
 
 
+def _unstack(args, dims, *, axis):
+    (bdim,) = dims
+    outs = shaping.unstack_p.bind(args[0], axis=axis + (axis >= bdim))
+    return outs, [bdim - (axis < bdim)] * len(outs)
+
+
 def _split(args, dims, *, sizes, axis):
     (bdim,) = dims
     return shaping.split(args[0], sizes, axis + (axis >= bdim)), [bdim] * len(sizes)
@@ -208,6 +217,7 @@ primitive_batchers[shaping.transpose_p] = _transpose
 primitive_batchers[shaping.rev_p] = _rev
 primitive_batchers[shaping.concatenate_p] = _concatenate
 primitive_batchers[shaping.stack_p] = _stack
+primitive_batchers[shaping.unstack_p] = _unstack
 primitive_batchers[shaping.split_p] = _split
 primitive_batchers[shaping.pad_p] = _pad
 # iota has no arguments, and so no batched ones: it needs no rule.
@@ -230,27 +240,34 @@ def _dynamic_slice(args, dims, *, slice_sizes):
     """Where the start is the same for all examples, slice all at once; then for each its own."""
     (x, *starts), (x_dim, *start_dims) = args, dims
     x = bdim_at_front(x, x_dim, _batch_size(args, dims))
-    x = _slice_at_common(x, starts, start_dims, slice_sizes)
-    for d, own in enumerate(start_dims):
-        if own is not None:
-            start = _clamped_start(starts[d], _shape(x)[d + 1] - slice_sizes[d])
-            x = _slice_at_own(x, start, slice_sizes[d], d + 1)
+    own = _own_dimensions(x, slice_sizes, start_dims)
+    x = _slice_in_others(x, slice_sizes, starts, start_dims, own)
+    for d in own:
+        start = _clamped_start(starts[d], _shape(x)[d + 1] - slice_sizes[d])
+        x = _slice_at_own(x, start, slice_sizes[d], d + 1)
     return x, 0
 
 
-def _slice_at_common(x, starts, start_dims, sizes):
-    """The dynamic slice in those dimensions in which all examples (in front) start alike."""
-    if all(d is not None or n == m for d, n, m in zip(start_dims, sizes, _shape(x)[1:])):
+def _own_dimensions(x, sizes, start_dims):
+    """The dimensions in which each example has its own start, and room to move."""
+    return [d for d, bdim in enumerate(start_dims)
+            if bdim is not None and sizes[d] < _shape(x)[d + 1]]
+
+
+def _slice_in_others(x, sizes, starts, start_dims, own):
+    """The dynamic slice of `x`, batched in front, in all dimensions but the `own`."""
+    sizes = [n if d in own else sizes[d] for d, n in enumerate(_shape(x)[1:])]
+    if own and (_shape(x)[0], *sizes) == _shape(x):
         return x
-    sizes = [n if d is None else m for d, n, m in zip(start_dims, sizes, _shape(x)[1:])]
     starts = _common_starts(starts, start_dims)
     return slicing.dynamic_slice_p.bind(x, *starts, slice_sizes=(_shape(x)[0], *sizes))
 
 
 def _common_starts(starts, start_dims):
-    """The starts, with zeros for the batch dimension in front and where examples differ."""
-    zero = typeof(starts[0]).dtype.type(0)
-    return [zero, *[zero if d is not None else i for i, d in zip(starts, start_dims)]]
+    """The starts, with zeros for the batch dimension in front, and where examples differ."""
+    dtype = typeof(starts[0]).dtype if starts else np.dtype(np.int32)
+    zero = dtype.type(0)
+    return [zero, *[i if bdim is None else zero for i, bdim in zip(starts, start_dims)]]
 
 
 def _clamped_start(start, highest):
@@ -285,28 +302,30 @@ def _slice_at_own(x, start, size, axis):
 def _dynamic_update_slice(args, dims):
     """As `_dynamic_slice`: what all examples share is cut out, updated, and written back."""
     (x, update, *starts), (x_dim, update_dim, *start_dims) = args, dims
-    size = _batch_size(args, dims)
-    x, update = bdim_at_front(x, x_dim, size), bdim_at_front(update, update_dim, size)
-    if any(d is not None for d in start_dims):
-        part = _slice_at_common(x, starts, start_dims, _shape(update)[1:])
-        update = _update_at_own(part, update, starts, start_dims)
-    if _shape(update) == _shape(x):
-        return update, 0
-    return slicing.dynamic_update_slice_p.bind(x, update, *_common_starts(starts, start_dims)), 0
+    batch_size = _batch_size(args, dims)
+    x, update = bdim_at_front(x, x_dim, batch_size), bdim_at_front(update, update_dim, batch_size)
+    sizes = _shape(update)[1:]
+    own = _own_dimensions(x, sizes, start_dims)
+    if own:
+        part = _slice_in_others(x, sizes, starts, start_dims, own)
+        update = _update_at_own(part, update, starts, own)
+        if _shape(update) == _shape(x):
+            return update, 0
+    starts = _common_starts(starts, start_dims)
+    return slicing.dynamic_update_slice_p.bind(x, update, *starts), 0
 
 
-def _update_at_own(x, update, starts, start_dims):
-    """Each example `x[i]` with `update[i]` written at its own start, in the dimensions that have.
+def _update_at_own(x, update, starts, own):
+    """Each example `x[i]` with `update[i]` written at its own start, in the `own` dimensions.
 
     The update is moved to its place, and then a mask of this place selects it.
     """
     inside = np.True_
-    for d, own in enumerate(start_dims):
-        if own is not None:
-            n, size = _shape(x)[d + 1], _shape(update)[d + 1]
-            start = _clamped_start(starts[d], n - size)
-            update = _moved_to(update, start, n, d + 1)
-            inside = elementwise.bitwise_and(inside, _between(start, size, _shape(x), d + 1))
+    for d in own:
+        n, size = _shape(x)[d + 1], _shape(update)[d + 1]
+        start = _clamped_start(starts[d], n - size)
+        update = _moved_to(update, start, n, d + 1)
+        inside = elementwise.bitwise_and(inside, _between(start, size, _shape(x), d + 1))
     return select(inside, update, x)
 
 
