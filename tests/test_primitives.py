@@ -1,0 +1,135 @@
+"""Every primitive × every rule × every dtype, against real JAX.
+
+An operation that a dtype does not allow is a case like any other: both libraries must refuse
+it with the same class of error.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from tests.oracle import both, subject
+from tests.oracle.composition import TRANSFORMS
+from tests.oracle.primitives_table import DTYPES_32, DTYPES_64, ROWS, Row, operands
+
+
+def _evaluation(jx: Any, f: Any, args: tuple) -> Any:
+    return f(*args)
+
+
+def _abstract_eval(jx: Any, f: Any, args: tuple) -> Any:
+    """Shapes and types alone, and the text of the equation that was staged."""
+    shapes = jx.tree_util.tree_leaves(jx.eval_shape(f, *args))
+    return [(s.shape, str(s.dtype), s.weak_type) for s in shapes], jx.make_jaxpr(f)(*args)
+
+
+def _lowering(jx: Any, f: Any, args: tuple) -> Any:
+    return jx.jit(f)(*args)
+
+
+def _transform(name: str) -> Any:
+    def rule(jx: Any, f: Any, args: tuple) -> Any:
+        transformed, args = TRANSFORMS[name](jx, f, args)
+        return transformed(*args)
+
+    return rule
+
+
+def _batching(jx: Any, f: Any, args: tuple) -> Any:
+    """Each non-empty subset of the operands batched, in front and behind."""
+    outs = []
+    for axes in itertools.product((None, 0, -1), repeat=len(args)):
+        ranks = [x.ndim for x in args]
+        if all(a is None for a in axes) or any(a == -1 and not n for a, n in zip(axes, ranks)):
+            continue
+        if len(args) > 2 and sum(a is not None for a in axes) == 2:
+            continue  # with three operands: one batched, or all
+        batched = [_stack(jx, x, axis) for x, axis in zip(args, axes, strict=True)]
+        outs.append(jx.vmap(f, in_axes=axes, out_axes=0)(*batched))
+    return outs
+
+
+def _stack(jx: Any, x: Any, axis: int | None) -> Any:
+    if axis is None:
+        return x
+    return jx.numpy.stack([x, jx.numpy.flip(x) if x.ndim else x], axis)
+
+
+def _second_order(jx: Any, f: Any, args: tuple) -> Any:
+    """Forward over reverse: the rules of the rules' own equations."""
+    transformed, args = TRANSFORMS["vjp"](jx, f, args)
+    transformed, args = TRANSFORMS["jvp"](jx, transformed, args)
+    return transformed(*args)
+
+
+RULES = {
+    "evaluation": _evaluation,
+    "abstract_eval": _abstract_eval,
+    "lowering": _lowering,
+    "jvp": _transform("jvp"),
+    "batching": _batching,
+    "partial_eval": _transform("linearize"),
+    "transpose": _transform("vjp"),
+    "second_order": _second_order,
+}
+
+# Rules whose work does not depend on the dtype are tried with one of each kind.
+FEW_DTYPES = ("bool", "int32", "bfloat16", "float32", "complex64")
+DTYPES_OF_RULE = {
+    "evaluation": DTYPES_32 + DTYPES_64,
+    "abstract_eval": DTYPES_32 + DTYPES_64,
+    "lowering": DTYPES_32 + DTYPES_64,
+    "jvp": FEW_DTYPES + ("float16", "float64"),
+    "batching": FEW_DTYPES,
+    "partial_eval": FEW_DTYPES,
+    "transpose": FEW_DTYPES + ("float16", "float64"),
+    "second_order": ("float32", "complex64"),
+}
+
+CASES = [
+    pytest.param(row, rule, dtype, id=f"{row.label}-{rule}-{dtype}")
+    for row in ROWS
+    for rule, dtypes in DTYPES_OF_RULE.items()
+    for dtype in dtypes
+]
+
+
+@pytest.mark.parametrize("row, rule, dtype", CASES)
+def test_primitive(row: Row, rule: str, dtype: str) -> None:
+    # The eager rules see every line of operands; the others, which compile more, the first.
+    lines = row.operands if rule in ("evaluation", "abstract_eval") else row.operands[:1]
+    for line in lines:
+        args = operands(line, dtype)
+
+        def program(jx: Any) -> Any:
+            def run(*args: Any) -> Any:
+                with jx.enable_x64(dtype in DTYPES_64):
+                    args = tuple(jx.numpy.asarray(x) for x in args)
+                    return RULES[rule](jx, row.call(jx), args)
+
+            return run
+
+        both(program, *args)
+
+
+def test_every_starter_primitive_has_a_row():
+    rows = {row.primitive for row in ROWS}
+    missing = {p.name for p in starter_primitives()} - rows
+    assert not missing, f"no row in the table for: {sorted(missing)}"
+
+
+def starter_primitives() -> list[Any]:
+    """Every `Primitive` that the rooms of `minijax.primitives` define."""
+    import importlib
+    import pkgutil
+
+    package = importlib.import_module(f"{subject.__name__}.primitives")
+    modules = [
+        importlib.import_module(f"{package.__name__}.{info.name}")
+        for info in pkgutil.iter_modules(package.__path__)
+    ]
+    found = {id(v): v for m in modules for v in vars(m).values() if type(v).__name__ == "Primitive"}
+    return list(found.values())
