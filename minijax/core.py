@@ -168,6 +168,10 @@ class Trace:
         """Interpret one application of a primitive."""
         raise NotImplementedError
 
+    def literal(self, value, aval: ShapedArray) -> Any:
+        """A known scalar, under staging: the staging trace writes it into the program."""
+        return self.parent.literal(value, aval)  # type: ignore[union-attr]
+
     def invalidate(self) -> None:
         """Declare the trace over: a tracer of it that turns up later has leaked."""
         self.valid = False

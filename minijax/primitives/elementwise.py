@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ..array import Array, as_array, def_numpy
-from ..core import ArrayMethods, ShapedArray, typeof
+from ..core import ArrayMethods, ShapedArray, state, typeof
 from .shape_rules import (ANY, BOOL_OR_INT, COMPLEX, FLOAT, INEXACT, INTEGER, NUMBER, ORDERED, REAL, SIGNED,
                           SINGLE_OR_DOUBLE, all_weak, check_dtype, check_same_dtypes, elementwise_rule,
                           elementwise_shape, make_primitive)
@@ -400,7 +400,7 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
 
 
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
-    """A known value as an array of this type, whatever trace is current.
+    """A known value as an array of this type; under staging, a scalar becomes a literal.
 
     Raises:
       OverflowError: a Python integer too large for the default integer type.
@@ -408,7 +408,9 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     if type(x) is int:
         x = np.asarray(x, dtypes.python_scalar_dtype(int))
     value = _convert_element_type(np.asarray(x), new_dtype=dtype, weak_type=weak_type)
-    return Array(value, ShapedArray(value.shape, dtype, weak_type))
+    aval = ShapedArray(value.shape, dtype, weak_type)
+    trace = state.trace
+    return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
 
 
 add_any_p = make_primitive("add_any", lambda x, y: x if x.weak_type <= y.weak_type else y)
