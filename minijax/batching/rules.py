@@ -78,17 +78,27 @@ def _with_trailing_ones(x, rank):
     return expand_dims(x, range(ndim, rank)) if ndim < rank else x
 
 
-for _name in (
-    "neg sin cos tan tanh exp exp2 log log1p expm1 sqrt rsqrt cbrt logistic abs sign floor ceil "
-    "round square integer_pow is_finite real imag conj not convert_element_type stop_gradient copy"
-).split():
-    defvectorized(getattr(elementwise, f"{_name}_p"))
+for _primitive in (
+    elementwise.neg_p, elementwise.sin_p, elementwise.cos_p, elementwise.tan_p,
+    elementwise.tanh_p, elementwise.exp_p, elementwise.exp2_p, elementwise.log_p,
+    elementwise.log1p_p, elementwise.expm1_p, elementwise.sqrt_p, elementwise.rsqrt_p,
+    elementwise.cbrt_p, elementwise.logistic_p, elementwise.abs_p, elementwise.sign_p,
+    elementwise.floor_p, elementwise.ceil_p, elementwise.round_p, elementwise.square_p,
+    elementwise.integer_pow_p, elementwise.is_finite_p, elementwise.real_p, elementwise.imag_p,
+    elementwise.conj_p, elementwise.not_p, elementwise.convert_element_type_p,
+    elementwise.stop_gradient_p, elementwise.copy_p,
+):
+    defvectorized(_primitive)
 
-for _name in (
-    "add sub mul div rem pow max min eq ne lt le gt ge and or xor complex "
-    "shift_left shift_right_logical shift_right_arithmetic"
-).split():
-    defbroadcasting(getattr(elementwise, f"{_name}_p"))
+for _primitive in (
+    elementwise.add_p, elementwise.sub_p, elementwise.mul_p, elementwise.div_p,
+    elementwise.rem_p, elementwise.pow_p, elementwise.max_p, elementwise.min_p,
+    elementwise.eq_p, elementwise.ne_p, elementwise.lt_p, elementwise.le_p, elementwise.gt_p,
+    elementwise.ge_p, elementwise.and_p, elementwise.or_p, elementwise.xor_p,
+    elementwise.complex_p, elementwise.shift_left_p, elementwise.shift_right_logical_p,
+    elementwise.shift_right_arithmetic_p,
+):
+    defbroadcasting(_primitive)
 
 
 def _add_any(args, dims):
@@ -367,10 +377,12 @@ def defreducer(primitive: Primitive) -> None:
     primitive_batchers[primitive] = rule
 
 
-for _name in (
-    "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin"
-).split():
-    defreducer(getattr(reductions, f"{_name}_p"))
+for _primitive in (
+    reductions.reduce_sum_p, reductions.reduce_prod_p, reductions.reduce_max_p,
+    reductions.reduce_min_p, reductions.reduce_and_p, reductions.reduce_or_p,
+    reductions.reduce_xor_p, reductions.argmax_p, reductions.argmin_p,
+):
+    defreducer(_primitive)
 
 
 def _defcumulative(primitive):
@@ -381,8 +393,11 @@ def _defcumulative(primitive):
     primitive_batchers[primitive] = rule
 
 
-for _name in "cumsum cumprod cummax cummin cumlogsumexp".split():
-    _defcumulative(getattr(reductions, f"{_name}_p"))
+for _primitive in (
+    reductions.cumsum_p, reductions.cumprod_p, reductions.cummax_p, reductions.cummin_p,
+    reductions.cumlogsumexp_p,
+):
+    _defcumulative(_primitive)
 
 
 def _dot_general(args, dims, *, dimension_numbers, **params):

@@ -107,6 +107,8 @@ class BatchTracer(Tracer):
 
     __slots__ = ("val", "batch_dim", "aval", "_birthplace")
 
+    _trace: BatchTrace
+
     def __init__(self, trace: BatchTrace, val: Any, batch_dim: int):
         aval = typeof(val)
         self._trace, self.val, self.batch_dim = trace, val, batch_dim
