@@ -1,0 +1,148 @@
+"""Chapter 12: what the functions of `minijax.numpy` do with their arguments first."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..array import Array, as_array
+from ..core import Tracer, concrete_or_error, typeof
+from ..operators import (
+    check_arraylike,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    promote_shapes,
+)
+from ..primitives.elementwise import convert, convert_element_type, ne
+from ..primitives.shape_rules import canonical_axis, canonical_shape
+from ..primitives.shaping import full_like
+
+__all__ = [
+    "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",
+    "complex_input", "constant_like", "convert", "convert_element_type", "ensure_array",
+    "ensure_arrays", "index_tuple", "is_integer", "promote_args", "promote_args_inexact",
+    "promote_args_numeric", "promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_numeric",
+    "promote_shapes", "static_index", "to_bool", "user_dtype", "zeros_like",
+]
+
+
+def ensure_array(name: str, x) -> Any:
+    """`x` as an array (or the tracer it is); a `TypeError` of the function `name` if it is none."""
+    if hasattr(x, "aval"):
+        return x
+    check_arraylike(name, x)
+    if hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    return as_array(dtypes.coerce_to_array(x)) if type(x) is int else as_array(x)
+
+
+def ensure_arrays(name: str, *args) -> tuple:
+    """`ensure_array` of each argument; the error says which of them is none."""
+    check_arraylike(name, *args)
+    return tuple(ensure_array(name, x) for x in args)
+
+
+def promote_dtypes_numeric(*args) -> list:
+    """`promote_dtypes`, and booleans to integers."""
+    dtype, weak_type = dtypes.lattice_result_type(*args)
+    numeric = dtypes.to_numeric_dtype(dtype)
+    return [convert(x, numeric, weak_type) for x in args]
+
+
+def promote_args_numeric(name: str, *args):
+    """`promote_args`, and booleans to integers."""
+    check_arraylike(name, *args)
+    return promote_shapes(name, *promote_dtypes_numeric(*args))
+
+
+def constant_like(x, value) -> Any:
+    """The number `value` as a scalar of the dtype of `x`."""
+    return typeof(x).dtype.type(value)
+
+
+def zeros_like(x):
+    """Zeros of the type of `x`."""
+    return full_like(x, 0)
+
+
+def to_bool(x):
+    """Elementwise: is `x` other than zero?"""
+    return x if typeof(x).dtype == bool else ne(x, constant_like(x, 0))
+
+
+def complex_input(x) -> bool:
+    """Whether `x` has complex elements."""
+    return typeof(x).dtype.kind == "c"
+
+
+def is_integer(x) -> bool:
+    """Whether `x` has integer or boolean elements: those that floating point functions convert."""
+    return not dtypes.issubdtype(typeof(x).dtype, np.inexact)
+
+
+def check_no_out(name: str, out) -> None:
+    """Arrays are immutable: there is nothing to write a result to."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+
+
+def check_mask(name: str, where):
+    """The `where` argument of a reduction: `None`, or a boolean array.
+
+    Raises:
+      ValueError: an array of another dtype.
+    """
+    if where is None:
+        return None
+    where = ensure_array(name, where)
+    if where.dtype != bool:
+        raise ValueError(f"jnp.{name}: where must be None or a boolean array; "
+                         f"got where.dtype={where.dtype!r}.")
+    return where
+
+
+def user_dtype(dtype, name: str) -> Any:
+    """The `dtype` argument of the function `name`, or `None` if there is none."""
+    return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+
+
+def static_index(value, what: str = "") -> int:
+    """An argument that must be a known integer.
+
+    Raises:
+      ConcretizationTypeError: it is traced.
+      TypeError: it is no integer.
+    """
+    return concrete_or_error(operator.index, value, what)
+
+
+def index_tuple(value) -> tuple[int, ...]:
+    """An int or a sequence of ints, as a tuple."""
+    try:
+        return (operator.index(value),)
+    except TypeError:
+        return tuple(map(operator.index, value))
+
+
+def optional_axes(axis) -> int | tuple[int, ...] | None:
+    """The `axis` argument of a reduction: `None`, an int or a sequence of ints; all known."""
+    if axis is None or type(axis) is int:
+        return axis
+    return concrete_or_error(_axes, axis, "The axis argument must be known statically.")
+
+
+def _axes(axis):
+    try:
+        return operator.index(axis)
+    except TypeError:
+        return tuple(map(operator.index, axis))
+
+
+def is_known(x) -> bool:
+    """Whether `x` is an array or number whose contents are known now."""
+    return type(x) is Array or not isinstance(x, Tracer)

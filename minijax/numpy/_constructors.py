@@ -1,0 +1,441 @@
+"""Chapter 12: arrays out of numbers, lists, shapes and other arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..array import Array, as_array
+from ..core import ArrayMethods, ShapedArray, Tracer, concrete_or_error, state, typeof
+from ..primitives.elementwise import add, convert, copy_p, eq, ge, mul
+from ..primitives.shaping import (
+    broadcast_in_dim,
+    broadcast_to,
+    broadcasted_iota,
+    concatenate,
+    expand_dims,
+    iota,
+    stack_p,
+)
+from ..primitives.shaping import full as lax_full
+from ..primitives.shaping import full_like as lax_full_like
+from ._arguments import (
+    canonical_shape,
+    check_arraylike,
+    ensure_array,
+    ensure_arrays,
+    static_index,
+    user_dtype,
+)
+
+# ----------------------------------------------------------------------------------------------
+# array and asarray
+
+
+def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndmin: int = 0,
+          device=None) -> Any:
+    """An array of numbers, of nested lists, of NumPy values or of arrays.
+
+    Args:
+      object: what to convert; lists may hold arrays and traced values.
+      dtype: the element type; by default the least that holds all elements. A single Python
+        number stays weakly typed, a list of them does not.
+      copy: whether the result must not share memory with an array.
+      order: `"K"` only.
+      ndmin: the least number of dimensions; new ones are put in front.
+      device: ignored until chapter 14.
+
+    Raises:
+      ValueError: lists of unequal lengths, or `None` among the elements.
+      TypeError: elements that are not numbers.
+      OverflowError: a Python integer too large for its type.
+
+    >>> array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    if order not in (None, "K"):
+        raise NotImplementedError("Only implemented for order='K'")
+    out = _array(object, user_dtype(dtype, "array"), copy)
+    return expand_dims(out, range(ndmin - out.ndim)) if ndmin > out.ndim else out
+
+
+def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None,
+            device=None) -> Any:
+    """`array`, but an array of the right type is returned as it is.
+
+    Args, raises: as `array`.
+
+    >>> x = jnp.ones(3)
+    >>> asarray(x) is x
+    True
+    """
+    if hasattr(a, "aval") and (dtype is None or a.aval.dtype == dtype) and not copy:
+        return a if dtype is None else convert(a, a.aval.dtype)
+    if order not in (None, "K"):
+        raise NotImplementedError("Only implemented for order='K'")
+    return _array(a, user_dtype(dtype, "asarray"), bool(copy))
+
+
+def _array(x, dtype, copy):
+    """`array` for a canonical dtype or `None`."""
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    if isinstance(x, ArrayMethods):
+        x = copy_p.bind(x) if copy else x
+        return x if dtype is None else convert(x, dtype)
+    if isinstance(x, (list, tuple)):
+        return _from_list(x, dtype)
+    if dtype is None and isinstance(x, (np.ndarray, np.generic)):
+        return as_array(np.ascontiguousarray(x) if x.ndim else x)
+    if type(x) in dtypes.python_scalar_types:
+        value = dtypes.coerce_to_array(x, dtype)
+        return convert(value, value.dtype, dtype is None and type(x) is not bool)
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    return as_array(np.asarray(x, dtype or dtypes.dtype(np.asarray(x))))
+
+
+def _from_list(xs, dtype):
+    """The array of a nested list: by NumPy if all of it is known, else by `concatenate`."""
+    leaves = list(_leaves(xs))
+    if dtype is None:
+        dtype = _common_dtype(leaves)
+    if not any(isinstance(leaf, ArrayMethods) for leaf in leaves):
+        return _wrap(np.asarray(xs, dtype))
+    if not state.trace.staging and not any(isinstance(leaf, Tracer) for leaf in leaves):
+        with contextlib.suppress(ValueError):  # rows of unequal shapes: told better below
+            return _wrap(np.asarray(xs, dtype))
+    rows = [expand_dims(_array(x, dtype, False), [0]) for x in xs]
+    while len(rows) > 16:
+        rows = [concatenate(rows[i:i + 16], 0) for i in range(0, len(rows), 16)]
+    return concatenate(rows, 0)
+
+
+def _wrap(value: np.ndarray) -> Array:
+    """An array around a NumPy value that nobody else has."""
+    return Array(value, ShapedArray(value.shape, value.dtype))
+
+
+def _leaves(xs) -> Iterator:
+    """The elements of a nested list."""
+    for x in xs:
+        if isinstance(x, (list, tuple)):
+            yield from _leaves(x)
+        elif x is None:
+            raise ValueError("None is not a valid value for jnp.array")
+        else:
+            yield x.__jax_array__() if hasattr(x, "__jax_array__") else x
+
+
+def _common_dtype(leaves) -> np.dtype:
+    """The least dtype that holds all of them; each kind of leaf is looked at once."""
+    kinds = {getattr(leaf, "aval", type(leaf)): leaf for leaf in leaves}
+    samples = [leaf if isinstance(leaf, (ArrayMethods, *dtypes.python_scalar_types))
+               else np.asarray(leaf) for leaf in kinds.values()]
+    return dtypes.lattice_result_type(*samples)[0] if samples else dtypes.default_float_dtype()
+
+
+# ----------------------------------------------------------------------------------------------
+# Arrays of one value
+
+
+def _shape(shape) -> tuple[int, ...]:
+    """The `shape` argument of a constructor: an int or a sequence of ints."""
+    if isinstance(shape, types.GeneratorType):
+        raise TypeError("expected sequence object with len >= 0 or a single integer")
+    is_scalar = not isinstance(shape, (tuple, list)) and np.ndim(shape) == 0
+    return canonical_shape((shape,) if is_scalar else shape)
+
+
+def _check_forgotten_parentheses(name, shape, dtype):
+    if isinstance(dtype, int) and isinstance(shape, int):
+        raise TypeError(f"Cannot interpret '{dtype}' as a data type. Did you write "
+                        f"`jax.numpy.{name}({shape}, {dtype})` when you meant "
+                        f"`jax.numpy.{name}(({shape}, {dtype}))`, one tuple for the shape?")
+
+
+def _filled(name, value):
+    """`zeros`, `ones` and `empty`."""
+
+    def constructor(shape, dtype=None, *, device=None):
+        _check_forgotten_parentheses(name, shape, dtype)
+        dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+        return lax_full(_shape(shape), value, dtype)
+
+    constructor.__name__ = constructor.__qualname__ = name
+    what = {"empty": "unspecified contents (zeros)"}.get(name, name)
+    constructor.__doc__ = (
+        f"An array of {what}.\n\nArgs:\n  shape: an int or a sequence of ints.\n"
+        "  dtype: the element type; by default floating point.\n\n"
+        f"Raises:\n  TypeError: a shape that is traced or negative.\n\n>>> {name}((2, 3)).shape\n"
+        "(2, 3)\n"
+    )
+    return constructor
+
+
+zeros, ones, empty = _filled("zeros", 0), _filled("ones", 1), _filled("empty", 0)
+
+
+def full(shape, fill_value, dtype=None, *, device=None):
+    """An array with `fill_value` everywhere.
+
+    Args:
+      shape: an int or a sequence of ints.
+      fill_value: a scalar, or an array that broadcasts to `shape`.
+      dtype: the element type; by default that of `fill_value`.
+
+    Raises:
+      TypeError, ValueError: a shape that is traced, negative, or not that of the broadcast.
+
+    >>> full(2, 7.0)
+    Array([7., 7.], dtype=float32, weak_type=True)
+    """
+    dtype = user_dtype(dtype, "full")
+    check_arraylike("full", fill_value)
+    if not typeof(fill_value).ndim:
+        return lax_full(_shape(shape), fill_value, dtype)
+    return numpy_broadcast_to(asarray(fill_value, dtype), _shape(shape))
+
+
+def _filled_like(name, value):
+    """`zeros_like`, `ones_like` and `empty_like`."""
+
+    def constructor(a, dtype=None, shape=None, *, device=None):
+        if not (hasattr(a, "dtype") and hasattr(a, "shape")):
+            check_arraylike(name, a)
+        return lax_full_like(a, value, user_dtype(dtype, name),
+                             None if shape is None else _shape(shape))
+
+    constructor.__name__ = constructor.__qualname__ = name
+    constructor.__doc__ = (
+        f"`{name.removesuffix('_like')}` with the shape and the dtype of `a`, unless given.\n\n"
+        "Args:\n  a: an array, or what has a `shape` and a `dtype`.\n  dtype, shape: as for "
+        f"`{name.removesuffix('_like')}`.\n\nRaises:\n  TypeError: `a` is no array.\n"
+    )
+    return constructor
+
+
+zeros_like, ones_like = _filled_like("zeros_like", 0), _filled_like("ones_like", 1)
+empty_like = _filled_like("empty_like", 0)
+
+
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
+    """`full` with the shape and the dtype of `a`, unless given.
+
+    Args, raises: as `full`.
+    """
+    check_arraylike("full_like", 0 if hasattr(a, "dtype") and hasattr(a, "shape") else a,
+                    fill_value)
+    dtype = user_dtype(dtype, "full_like")
+    shape = None if shape is None else _shape(shape)
+    if not typeof(fill_value).ndim:
+        return lax_full_like(a, fill_value, dtype, shape)
+    value = asarray(fill_value, dtypes.result_type(a) if dtype is None else dtype)
+    return numpy_broadcast_to(value, np.shape(a) if shape is None else shape)
+
+
+def numpy_broadcast_to(array, shape: tuple[int, ...]):
+    """`broadcast_to` that raises as NumPy does when the shapes do not fit."""
+    aval = typeof(array)
+    if len(shape) < aval.ndim or any(
+            n not in (1, m) for n, m in zip(aval.shape[::-1], shape[::-1])):
+        raise ValueError(f"Incompatible shapes for broadcasting: {aval.shape} and requested shape "
+                         f"{tuple(shape)}")
+    return broadcast_to(array, shape)
+
+
+# ----------------------------------------------------------------------------------------------
+# Ranges and grids
+
+
+def arange(start, stop=None, step=None, dtype=None, *, device=None):
+    """Evenly spaced numbers: `start`, `start + step`, … before `stop`.
+
+    Args:
+      start, stop, step: known scalars; a single one is `stop`.
+      dtype: the element type; by default that of the arguments.
+
+    Raises:
+      ConcretizationTypeError: an argument is traced: the shape would depend on it.
+      ValueError: an argument that is no real scalar.
+
+    >>> arange(1, 7, 2)
+    Array([1, 3, 5], dtype=int32)
+    """
+    dtype = user_dtype(dtype, "arange")
+    given = {"stop" if stop is None and step is None else "start": start, "stop_": stop,
+             "step": step}
+    for name, value in given.items():
+        _check_range_argument(name.strip("_"), value)
+    start, stop, step = (concrete_or_error(None, value, f"It arose in the jnp.arange argument "
+                                           f"'{name.strip('_')}'") for name, value in given.items())
+    if dtype is None:
+        dtype = dtypes.result_type(*(x for x in (start, stop, step) if x is not None))
+    if stop is None:
+        start, stop = 0, start
+    if step is not None:
+        return _stepped_range(start, step, int(np.ceil((stop - start) / step)), dtype)
+    line = broadcasted_iota(dtype, (max(0, int(np.ceil(stop - start))),), 0)
+    return line if start == 0 else add(convert(start, dtype), line)
+
+
+def _check_range_argument(name, value):
+    if value is None:
+        return
+    check_arraylike("arange", value)
+    if typeof(value).ndim:
+        raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={value}")
+    if typeof(value).dtype.kind == "c":
+        raise ValueError(f"jax.numpy.arange: arguments must be real; got {name}={value}")
+
+
+def _stepped_range(start, step, size, dtype):
+    """`start + step * i`; in single precision for the narrower floating point types."""
+    narrow = dtypes.issubdtype(dtype, np.floating) and dtypes.finfo(dtype).bits < 32
+    working = np.dtype("float32") if narrow else dtype
+    line = broadcasted_iota(working, (max(0, size),), 0)
+    return convert(add(convert(start, working), mul(convert(step, working), line)), dtype)
+
+
+def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
+    """A matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+      N: the number of rows.
+      M: the number of columns; by default `N`.
+      k: which diagonal: 0 the main one, positive ones above it. May be traced.
+      dtype: the element type; by default floating point.
+
+    Raises:
+      ValueError: a negative size, or `k` no integer scalar.
+
+    >>> eye(2, 3, 1).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
+    if type(k) is int:
+        k = int(np.clip(k, -2**31, 2**31 - 1))
+    offset = ensure_array("eye", k)
+    if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
+        raise ValueError(f"k must be a scalar integer; got {k}")
+    shape = (static_index(N), static_index(N if M is None else M))
+    if min(shape) < 0:
+        raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
+    rows, columns = (broadcasted_iota(offset.dtype, shape, d) for d in (0, 1))
+    offset = convert(offset, offset.dtype)
+    return convert(eq(add(rows, offset), columns), dtype)
+
+
+def identity(n: int, dtype=None):
+    """The square matrix `eye(n)`."""
+    return eye(n, dtype=user_dtype(dtype, "identity"))
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype=None):
+    """A matrix with ones on and below a diagonal.
+
+    Args:
+      N, M, k: as for `eye`.
+      dtype: the element type; by default float32.
+
+    >>> tri(2, 3).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype("float32" if dtype is None else dtype, "tri")
+    shape = (N, N if M is None else M)
+    offset = ensure_array("tri", k)
+    if not dtypes.issubdtype(offset.dtype, np.integer):
+        raise TypeError(f"offset must be an integer, got {offset!r}")
+    rows = add(broadcasted_iota("int32", shape, 0), convert(offset, np.dtype("int32")))
+    return convert(ge(rows, broadcasted_iota("int32", shape, 1)), dtype)
+
+
+def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
+    """Coordinate arrays of a grid, one for each vector.
+
+    Args:
+      *xi: vectors.
+      sparse: whether to leave out the broadcasting.
+      indexing: `"ij"` for one dimension a vector in order; `"xy"` swaps the first two.
+
+    Raises:
+      ValueError: arguments that are no vectors, an unknown `indexing`, or `copy=False`.
+
+    >>> [x.shape for x in meshgrid(jnp.arange(2), jnp.arange(3))]
+    [(3, 2), (3, 2)]
+    """
+    args = list(ensure_arrays("meshgrid", *xi))
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(a.ndim != 1 for a in args):
+        raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got shapes "
+                         f"{[a.shape for a in args]}")
+    swap = indexing == "xy" and len(args) >= 2
+    if swap:
+        args[:2] = args[1::-1]
+    full_shape = [a.shape[0] for a in args]
+    grids = [broadcast_in_dim(a, [n if d == i or not sparse else 1
+                                  for d, n in enumerate(full_shape)], (i,))
+             for i, a in enumerate(args)]
+    if swap:
+        grids[:2] = grids[1::-1]
+    return grids
+
+
+def indices(dimensions: Sequence[int], dtype=None, sparse: bool = False):
+    """The indices of the elements of an array of shape `dimensions`, one array a dimension.
+
+    Args:
+      dimensions: a shape.
+      dtype: an integer type; by default the usual one.
+      sparse: whether to return them unbroadcast, as a tuple.
+
+    >>> indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
+    shape = tuple(static_index(d, "dimensions argument of jnp.indices") for d in dimensions)
+    output = []
+    for i, n in enumerate(shape):
+        target = [n if d == i else 1 for d in range(len(shape))] if sparse else shape
+        output.append(broadcast_in_dim(iota(dtype, n), target, (i,)))
+    if sparse:
+        return tuple(output)
+    return stack_p.bind(*output, axis=0) if output else array([], dtype=dtype)
+
+
+def ix_(*args) -> tuple:
+    """Vectors as arrays that index the grid of all their combinations.
+
+    Raises:
+      ValueError: an argument that is no vector.
+    """
+    arrays = ensure_arrays("ix", *args)
+    for a in arrays:
+        if a.ndim != 1:
+            raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
+                             f"{a.shape}")
+        if a.dtype == bool:
+            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
+    return tuple(
+        broadcast_in_dim(a, [a.shape[0] if d == i else 1 for d in range(len(arrays))], (i,))
+        for i, a in enumerate(arrays))
+
+
+def copy(a, order: str | None = None):
+    """A copy of `a`."""
+    check_arraylike("copy", a)
+    return array(a, copy=True, order=order)
+
+
+def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0):
+    """The elements in a buffer of bytes, as `numpy.frombuffer`."""
+    return asarray(np.frombuffer(buffer, dtype, count, offset))

@@ -1,0 +1,630 @@
+"""Chapter 12: sums, extremes, means and their kin, and running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from ..core import Primitive, state, typeof
+from ..primitives import elementwise as lax
+from ..primitives import reductions as red
+from ..primitives.shaping import broadcast_to, concatenate, expand_dims, full, reshape
+from ._arguments import (
+    canonical_axis,
+    check_arraylike,
+    check_mask,
+    check_no_out,
+    complex_input,
+    constant_like,
+    convert,
+    ensure_array,
+    ensure_arrays,
+    is_integer,
+    optional_axes,
+    promote_dtypes_inexact,
+    promote_dtypes_numeric,
+    promote_shapes,
+    user_dtype,
+)
+from ._select import _where
+from ._staged import staged
+
+_F16 = (np.dtype("float16"), np.dtype(dtypes.bfloat16))
+
+
+# ----------------------------------------------------------------------------------------------
+# The scheme of all reductions
+
+
+class Reduction(NamedTuple):
+    """A row of the table: how a reduction combines elements, and what it starts from."""
+
+    name: str
+    primitive: Primitive
+    combine: Callable
+    start: Any  # the neutral element
+    prepare: Callable | None = None  # a conversion that comes before the promotion to `dtype`
+    on_bools: tuple[Primitive, Callable] | None = None
+    may_be_empty: bool = True
+
+
+def _to_numeric(x):
+    return promote_dtypes_numeric(x)[0]
+
+
+def _to_bool(x):
+    return convert(lax.real(x) if complex_input(x) else x, np.dtype(bool))
+
+
+SUM = Reduction("sum", red.reduce_sum_p, lax.add, 0, _to_numeric,
+                (red.reduce_or_p, lax.bitwise_or))
+PROD = Reduction("prod", red.reduce_prod_p, lax.mul, 1, _to_numeric,
+                 (red.reduce_and_p, lax.bitwise_and))
+MAX = Reduction("max", red.reduce_max_p, lax.max, -np.inf, may_be_empty=False)
+MIN = Reduction("min", red.reduce_min_p, lax.min, np.inf, may_be_empty=False)
+ALL = Reduction("all", red.reduce_and_p, lax.bitwise_and, 1, _to_bool)
+ANY = Reduction("any", red.reduce_or_p, lax.bitwise_or, 0, _to_bool)
+
+
+def _reduce(kind: Reduction, a, axis, keepdims=False, dtype=None, out=None, initial=None,
+            where=None, widen_half=False, promote_integers=False):
+    """The general reduction: convert, mask, reduce, combine with `initial`, convert back."""
+    check_no_out(kind.name, out)
+    a = ensure_array(kind.name, a)
+    where = check_mask(kind.name, where)
+    if initial is None and where is not None and not kind.may_be_empty:
+        raise ValueError(f"reduction operation {kind.name} does not have an identity, so to use "
+                         "a where mask one has to specify 'initial'")
+    a = kind.prepare(a) if kind.prepare else a
+    axes = canonical_axes(axis, a.ndim)
+    if initial is None and not kind.may_be_empty and not all_sizes(a.shape, axes):
+        raise ValueError(f"zero-size array to reduction operation {kind.name} which has no "
+                         "identity")
+    dtype = user_dtype(dtype, kind.name) or \
+        (_wide_integer(a.dtype) if promote_integers else a.dtype)
+    a = convert(a, np.dtype("float32") if widen_half and dtype in _F16 else dtype)
+    primitive, combine = kind.primitive, kind.combine
+    if a.dtype == bool and kind.on_bools:
+        primitive, combine = kind.on_bools
+    if where is not None:
+        a = _where(where, a, start_value(kind.start, a.dtype))
+    result = primitive.bind(a, axes=axes)
+    if initial is not None:
+        result = combine(_initial_value(initial, a.dtype), result)
+    if keepdims:
+        result = expand_dims(result, axes)
+    return convert(result, dtype)
+
+
+def canonical_axes(axis, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction, counted from the front; all of them for `None`.
+
+    Raises:
+      ValueError: an axis out of bounds, or a repeated one.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(canonical_axis(d, ndim) for d in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axis': {axis}")
+    return axes
+
+
+def all_sizes(shape, axes) -> bool:
+    """Whether there is something to reduce along each of the axes."""
+    return 0 not in [shape[d] for d in axes]
+
+
+def _wide_integer(dtype):
+    """NumPy sums booleans and small integers in the default integer type."""
+    if dtype == bool:
+        return dtypes.default_int_dtype()
+    for family, wide in ((np.unsignedinteger, dtypes.default_uint_dtype()),
+                         (np.integer, dtypes.default_int_dtype())):
+        if dtypes.issubdtype(dtype, family):
+            return wide if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(wide) else dtype
+    return dtype
+
+
+def start_value(start, dtype):
+    """The neutral element in a dtype; infinity is the end of the range of an integer type."""
+    if dtype == bool:
+        return np.bool_(start > 0)
+    if np.isinf(start) and not dtypes.supports_inf(dtype):
+        integer = dtypes.issubdtype(dtype, np.integer)
+        info = dtypes.iinfo(dtype) if integer else dtypes.finfo(dtype)
+        start = info.min if start < 0 else info.max
+    return dtype.type(start)
+
+
+def _initial_value(initial, dtype):
+    value = convert(initial, dtype)
+    if value.ndim:
+        raise ValueError(f"initial value must be a scalar. Got array of shape {value.shape}")
+    return value
+
+
+# ----------------------------------------------------------------------------------------------
+# The reductions themselves
+
+
+def _is_plain(a, axis):
+    """Whether a reduction is the bare primitive: strong 32 or 64 bit floats, over all axes."""
+    aval = getattr(a, "aval", None)
+    return aval is not None and axis is None and not aval.weak_type and \
+        aval.dtype.kind == "f" and aval.dtype.itemsize > 2 and aval.size
+
+
+def _all_axes(primitive, a):
+    return state.trace.process_primitive(primitive, (a,), {"axes": tuple(range(a.aval.ndim))})
+
+
+def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
+        promote_integers: bool = True):
+    """The sum of the elements.
+
+    Args:
+      a: an array.
+      axis: an int or ints, the dimensions to reduce; by default all.
+      dtype: the type to sum in; by default that of `a`, or the default integer for small ones.
+      out: must be `None`.
+      keepdims: whether the reduced dimensions remain, with size 1.
+      initial: a scalar that is added.
+      where: a boolean array that broadcasts to `a`: what to take.
+      promote_integers: whether to widen small integers.
+
+    Raises:
+      ValueError: an axis that is repeated or out of bounds.
+      TypeError: `a` is no array.
+      NotImplementedError: an `out`.
+
+    >>> sum(jnp.arange(4)), sum(jnp.ones((2, 3)), axis=1).tolist()
+    (Array(6, dtype=int32), [3.0, 3.0])
+    """
+    if dtype is out is initial is where is None and not keepdims and _is_plain(a, axis):
+        return _all_axes(red.reduce_sum_p, a)
+    return _reduce(SUM, a, optional_axes(axis), keepdims, dtype, out, initial, where,
+                   dtype is None, promote_integers)
+
+
+def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
+         promote_integers: bool = True):
+    """The product of the elements; arguments as for `sum`."""
+    return _reduce(PROD, a, optional_axes(axis), keepdims, dtype, out, initial, where,
+                   dtype is None, promote_integers)
+
+
+def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
+    """The greatest element; NaN if there is one. Arguments as for `sum`.
+
+    Raises:
+      ValueError: nothing to reduce and no `initial`, or a `where` without an `initial`.
+    """
+    if out is initial is where is None and not keepdims and _is_plain(a, axis):
+        return _all_axes(red.reduce_max_p, a)
+    return _reduce(MAX, a, optional_axes(axis), keepdims, None, out, initial, where)
+
+
+def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
+    """The least element; NaN if there is one. Arguments and errors as for `max`."""
+    if out is initial is where is None and not keepdims and _is_plain(a, axis):
+        return _all_axes(red.reduce_min_p, a)
+    return _reduce(MIN, a, optional_axes(axis), keepdims, None, out, initial, where)
+
+
+amax, amin = max, min
+
+
+def all(a, axis=None, out=None, keepdims: bool = False, *, where=None):
+    """Whether all elements are true (not zero); arguments as for `sum`."""
+    return _reduce(ALL, a, optional_axes(axis), keepdims, None, out, None, where)
+
+
+def any(a, axis=None, out=None, keepdims: bool = False, *, where=None):
+    """Whether some element is true (not zero); arguments as for `sum`."""
+    return _reduce(ANY, a, optional_axes(axis), keepdims, None, out, None, where)
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=None):
+    """The arithmetic mean; arguments as for `sum`. Of integers it is a float.
+
+    >>> mean(jnp.array([1, 2, 4]))
+    Array(2.3333333, dtype=float32)
+    """
+    axis = optional_axes(axis)
+    a, where = ensure_array("mean", a), check_mask("mean", where)
+    check_no_out("mean", out)
+    result = dtypes.to_inexact_dtype(a.dtype) if dtype is None else user_dtype(dtype, "mean")
+    working = np.dtype("float32") if dtype is None and result in _F16 else result
+    count = _count(a, axis, keepdims, where, working)
+    total = sum(a, axis, working, keepdims=keepdims, where=where)
+    return convert(lax.div(total, count), result)
+
+
+def _count(a, axis, keepdims, where, dtype):
+    """How many elements a reduction sees, as a scalar or (under a mask) an array."""
+    if where is None:
+        return dtype.type(math.prod(a.shape[d] for d in canonical_axes(axis, a.ndim)))
+    return sum(broadcast_to(where, a.shape), axis, dtype, keepdims=keepdims)
+
+
+def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
+    """The weighted mean.
+
+    Args:
+      a, axis, keepdims: as for `sum`.
+      weights: an array of the shape of `a`, or of its sizes along `axis`; by default ones.
+      returned: whether to return the sum of the weights, too.
+
+    Raises:
+      ValueError: weights that do not fit.
+    """
+    axis = optional_axes(axis)
+    if weights is None:
+        (a,) = promote_dtypes_inexact(ensure_array("average", a))
+        avg = mean(a, axis, keepdims=keepdims)
+        count = math.prod(a.shape[d] for d in canonical_axes(axis, a.ndim))
+        total = full((), count, avg.dtype) if returned else None
+    else:
+        a, weights = promote_dtypes_inexact(*ensure_arrays("average", a, weights))
+        weights = _fit_weights(a, axis, weights)
+        total = sum(weights, axis, keepdims=keepdims)
+        avg = lax.div(sum(lax.mul(*promote_shapes("multiply", a, weights)), axis,
+                          keepdims=keepdims), total)
+    return (avg, broadcast_to(total, avg.shape)) if returned else avg
+
+
+def _fit_weights(a, axis, weights):
+    if a.shape == weights.shape:
+        return weights
+    if axis is None:
+        raise ValueError("Axis must be specified when shapes of a and weights differ.")
+    axes = canonical_axes(axis, a.ndim)
+    if weights.shape != tuple(a.shape[d] for d in axes):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified "
+                         "axis.")
+    shape = [n if d in axes else 1 for d, n in enumerate(a.shape)]
+    return reshape(weights, shape, tuple(map(int, np.argsort(axes))))
+
+
+# Variance and standard deviation
+
+
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
+        mean=None, correction=None):
+    """The variance: the mean square of the distance from the mean.
+
+    Args:
+      a, axis, dtype, out, keepdims, where: as for `mean`.
+      ddof, correction: the divisor is the number of elements less this (one name or the other).
+      mean: the mean, if it is known (with the reduced dimensions kept).
+
+    Raises:
+      ValueError: both `ddof` and `correction`.
+    """
+    return _var(ensure_array("var", a), axis=optional_axes(axis), dtype=dtype, out=out,
+                correction=_correction(ddof, correction), keepdims=keepdims, where=where,
+                a_mean=mean)
+
+
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
+        mean=None, correction=None):
+    """The standard deviation, the square root of `var`; arguments as there."""
+    return _std(ensure_array("std", a), axis=optional_axes(axis), dtype=dtype, out=out,
+                correction=_correction(ddof, correction), keepdims=keepdims, where=where,
+                mean=mean)
+
+
+def _correction(ddof, correction):
+    if correction is None:
+        return ddof
+    if not isinstance(ddof, int) or ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+@staged(static_argnames=("axis", "dtype", "keepdims"))
+def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, where=None,
+         a_mean=None):
+    where = check_mask("var", where)
+    dtype = user_dtype(dtype, "var")
+    check_no_out("var", out)
+    working, dtype = _var_dtypes(typeof(a).dtype, dtype)
+    a = convert(a, working)
+    if a_mean is None:
+        a_mean = mean(a, axis, working, keepdims=True, where=where)
+    else:
+        a_mean = convert(ensure_array("var", a_mean), working)
+    centered = lax.sub(*promote_shapes("subtract", a, a_mean))
+    centered = lax.real(lax.mul(centered, lax.conj(centered))) if working.kind == "c" \
+        else lax.square(centered)
+    working = centered.dtype
+    count = _count(a, axis, keepdims, where, working)
+    count = lax.sub(count, convert(correction, working))
+    total = sum(centered, axis, working, keepdims=keepdims, where=where)
+    result = convert(lax.div(total, count), dtype)
+    return _where(lax.gt(count, constant_like(count, 0)), result, np.nan)
+
+
+def _var_dtypes(a_dtype, dtype):
+    """The dtypes to compute the variance in, and to return it in."""
+    if dtype is not None:
+        if a_dtype.kind == "c" and dtype.kind != "c":
+            raise ValueError("jax.numpy.var does not yet support real dtype parameters when "
+                             "computing the variance of an array of complex values.")
+        working = dtype
+    elif not dtypes.issubdtype(a_dtype, np.inexact):
+        working = dtype = dtypes.to_inexact_dtype(a_dtype)
+    else:
+        working, dtype = a_dtype, dtypes.to_floating_dtype(a_dtype)
+    return (np.dtype("float32") if working in _F16 else working), dtype
+
+
+@staged(static_argnames=("axis", "dtype", "keepdims"))
+def _std(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, where=None,
+         mean=None):
+    where = check_mask("std", where)
+    dtype = user_dtype(dtype, "std")
+    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
+    check_no_out("std", out)
+    return lax.sqrt(var(a, axis, dtype, correction=correction, keepdims=keepdims, where=where,
+                        mean=mean))
+
+
+def ptp(a, axis=None, out=None, keepdims: bool = False):
+    """The greatest element less the least; arguments as for `max`."""
+    return _ptp(ensure_array("ptp", a), optional_axes(axis), out, keepdims)
+
+
+@staged(static_argnames=("axis", "keepdims"))
+def _ptp(a, axis=None, out=None, keepdims=False):
+    check_no_out("ptp", out)
+    return lax.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+@staged(static_argnames=("axis", "keepdims"))
+def count_nonzero(a, axis=None, keepdims: bool = False):
+    """The number of elements other than zero; arguments as for `sum`."""
+    a = ensure_array("count_nonzero", a)
+    nonzero = lax.ne(a, constant_like(a, 0))
+    return sum(nonzero, axis, dtypes.default_int_dtype(), keepdims=keepdims)
+
+
+# ----------------------------------------------------------------------------------------------
+# Without the NaNs
+
+
+def _without_nans(name, kind, a, nan_if_all_nan, where, **kwargs):
+    """A reduction with the neutral element in the place of NaNs."""
+    function = {"sum": sum, "prod": prod, "max": max, "min": min}[kind.name]
+    a, where = ensure_array(name, a), check_mask(name, where)
+    if is_integer(a):
+        return function(a, where=where, **kwargs)
+    filled = _where(lax.ne(a, a), start_value(kind.start, a.dtype), a)
+    out = function(filled, where=where, **kwargs)
+    if not nan_if_all_nan:
+        return out
+    all_nan = all(lax.ne(a, a), kwargs["axis"], keepdims=kwargs["keepdims"])
+    return _where(all_nan, constant_like(a, np.nan), out)
+
+
+@staged(static_argnames=("axis", "keepdims"))
+def nanmin(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
+    """The least element, NaNs left out; arguments as for `min`."""
+    return _without_nans("nanmin", MIN, a, initial is None, where, axis=axis, out=out,
+                         keepdims=keepdims, initial=initial)
+
+
+@staged(static_argnames=("axis", "keepdims"))
+def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
+    """The greatest element, NaNs left out; arguments as for `max`."""
+    return _without_nans("nanmax", MAX, a, initial is None, where, axis=axis, out=out,
+                         keepdims=keepdims, initial=initial)
+
+
+@staged(static_argnames=("axis", "dtype", "keepdims"))
+def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
+    """The sum, NaNs left out; arguments as for `sum`."""
+    return _without_nans("nansum", SUM, a, False, where, axis=axis, out=out, keepdims=keepdims,
+                         initial=initial, dtype=user_dtype(dtype, "nansum"))
+
+
+@staged(static_argnames=("axis", "dtype", "keepdims"))
+def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
+    """The product, NaNs left out; arguments as for `prod`."""
+    return _without_nans("nanprod", PROD, a, False, where, axis=axis, out=out, keepdims=keepdims,
+                         initial=initial, dtype=user_dtype(dtype, "nanprod"))
+
+
+@staged(static_argnames=("axis", "dtype", "keepdims"))
+def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None):
+    """The mean, NaNs left out; arguments as for `mean`."""
+    a, where = ensure_array("nanmean", a), check_mask("nanmean", where)
+    check_no_out("nanmean", out)
+    if is_integer(a):
+        return mean(a, axis, dtype, keepdims=keepdims, where=where)
+    dtype = a.dtype if dtype is None else user_dtype(dtype, "mean")
+    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, dtype, keepdims=keepdims, where=where)
+    return lax.div(nansum(a, axis, dtype=dtype, keepdims=keepdims, where=where), count)
+
+
+@staged(static_argnames=("axis", "dtype", "keepdims"))
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
+           mean=None):
+    """The variance, NaNs left out; arguments as for `var`."""
+    a, where = ensure_array("nanvar", a), check_mask("nanvar", where)
+    dtype = user_dtype(dtype, "nanvar")
+    check_no_out("nanvar", out)
+    working, dtype = _var_dtypes(a.dtype, dtype)
+    a = convert(a, working)
+    a_mean = nanmean(a, axis, dtype=working, keepdims=True, where=where) if mean is None \
+        else convert(ensure_array("nanvar", mean), working)
+    centered = _where(lax.ne(a, a), 0, lax.sub(*promote_shapes("subtract", a, a_mean)))
+    centered = lax.real(lax.mul(centered, lax.conj(centered))) if working.kind == "c" \
+        else lax.square(centered)
+    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
+    count = count - ddof
+    too_few = lax.le(count, constant_like(count, 0))
+    total = _where(too_few, np.nan, sum(centered, axis, keepdims=keepdims, where=where))
+    divisor = _where(too_few, 1, count)
+    return convert(lax.div(total, convert(divisor, total.dtype)), dtype)
+
+
+@staged(static_argnames=("axis", "dtype", "keepdims"))
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
+           mean=None):
+    """The standard deviation, NaNs left out; arguments as for `std`."""
+    a, where = ensure_array("nanstd", a), check_mask("nanstd", where)
+    check_no_out("nanstd", out)
+    return lax.sqrt(nanvar(a, axis, dtype=user_dtype(dtype, "nanstd"), ddof=ddof,
+                           keepdims=keepdims, where=where, mean=mean))
+
+
+# ----------------------------------------------------------------------------------------------
+# Positions of extremes
+
+
+def _arg_extreme(name, primitive, doc):
+    """`argmax` and `argmin`."""
+
+    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
+        a = ensure_array(name, a)
+        check_no_out(name, out)
+        dims, position = [axis], axis
+        if axis is None:
+            dims, position = list(range(a.ndim)), 0
+            a = reshape(a, (a.size,))
+        position = canonical_axis(position, a.ndim)
+        if a.shape[position] == 0:
+            raise ValueError(f"attempt to get {name} of an empty sequence")
+        result = primitive.bind(a, axes=(position,), index_dtype=dtypes.default_int_dtype())
+        return expand_dims(result, dims) if keepdims else result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  a: an array of real numbers.\n  axis: an int, the dimension to search; "
+        "by default the elements in row-major order.\n  keepdims: whether the reduced dimensions "
+        "remain, with size 1.\n\nRaises:\n  ValueError: nothing to search, or an axis out of "
+        "bounds.\n"
+    )
+    return function
+
+
+argmax = _arg_extreme("argmax", red.argmax_p, "The index of the first greatest element.")
+argmin = _arg_extreme("argmin", red.argmin_p, "The index of the first least element.")
+
+
+def _nan_arg_extreme(name, search, worst):
+    @staged(static_argnames=("axis", "keepdims"))
+    def staged_function(a, axis=None, keepdims=False):
+        if is_integer(a):
+            return search(a, axis, keepdims=keepdims)
+        is_nan = lax.ne(a, a)
+        found = search(_where(is_nan, worst, a), axis, keepdims=keepdims)
+        return _where(all(is_nan, axis, keepdims=keepdims), -1, found)
+
+    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
+        check_no_out(name, out)
+        return staged_function(ensure_array(name, a), axis, keepdims=bool(keepdims))
+
+    staged_function.__wrapped__.__name__ = f"_{name}"
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name.removeprefix('nan')}` with NaNs left out; -1 if all are NaN.\n"
+    return function
+
+
+nanargmax = _nan_arg_extreme("nanargmax", argmax, -np.inf)
+nanargmin = _nan_arg_extreme("nanargmin", argmin, np.inf)
+
+
+# ----------------------------------------------------------------------------------------------
+# Running sums and products
+
+
+def _accumulate(name, lax_function, a, axis, dtype, out=None, nan_as=None, promote=False):
+    """The general cumulative operation, along one axis or over the elements in row-major order."""
+    a = ensure_array(name, a)
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
+    if axis is None or a.ndim == 0:
+        a = reshape(a, (a.size,))
+    axis = canonical_axis(0 if axis is None else axis, a.ndim)
+    if nan_as is not None:
+        a = _where(lax.ne(a, a), constant_like(a, nan_as), a)
+    if dtype is None:
+        dtype = _wide_integer(a.dtype) if promote or a.dtype == bool else a.dtype
+        working = dtype
+    else:
+        dtype = user_dtype(dtype, name)
+        working = _wide_integer(dtype) if dtype == bool else dtype
+        if dtype == bool and a.dtype != bool:
+            a = lax.ne(a, constant_like(a, 0))
+    return convert(lax_function(convert(a, working), axis), dtype)
+
+
+def _cumulative(name, lax_function, doc, nan_as=None):
+    def function(a, axis: int | None = None, dtype=None, out=None):
+        return _accumulate(name, lax_function, a, axis, dtype, out, nan_as)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  a: an array.\n  axis: an int; by default the elements in row-major "
+        "order.\n  dtype: the type of the result.\n\nRaises:\n  ValueError: an axis out of bounds.\n"
+    )
+    return staged(function, static_argnames=("axis", "dtype"))
+
+
+cumsum = _cumulative("cumsum", red.cumsum, "The running sum.")
+cumprod = _cumulative("cumprod", red.cumprod, "The running product.")
+nancumsum = _cumulative("nancumsum", red.cumsum, "The running sum, NaNs counted as 0.", 0)
+nancumprod = _cumulative("nancumprod", red.cumprod, "The running product, NaNs counted as 1.", 1)
+
+
+@staged(static_argnames=("axis", "dtype"))
+def _cumsum_with_promotion(a, axis=None, dtype=None, out=None):
+    return _accumulate("_cumsum_with_promotion", red.cumsum, a, axis, dtype, out, promote=True)
+
+
+def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
+    """The running sum along an axis.
+
+    Args:
+      x: an array of at least one dimension.
+      axis: an int; may be left out for a vector.
+      dtype: the type of the result.
+      include_initial: whether to put a zero in front.
+
+    Raises:
+      ValueError: a scalar, or no axis for more than one dimension.
+    """
+    x, axis = _axis_of_cumulative("cumulative_sum", x, axis)
+    out = _cumsum_with_promotion(x, axis=axis, dtype=user_dtype(dtype, "cumulative_sum"))
+    return _with_initial(out, axis, 0) if include_initial else out
+
+
+def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
+    """The running product along an axis; arguments as for `cumulative_sum`."""
+    x, axis = _axis_of_cumulative("cumulative_prod", x, axis)
+    out = _accumulate("cumulative_prod", red.cumprod, x, axis, dtype)
+    return _with_initial(out, axis, 1) if include_initial else out
+
+
+def _axis_of_cumulative(name, x, axis):
+    x = ensure_array(name, x)
+    if x.ndim == 0:
+        raise ValueError(f"The input to {name} must have a dimension, got a scalar.")
+    if axis is None and x.ndim > 1:
+        raise ValueError(f"The input array of {name} has rank {x.ndim}, but axis was not set. "
+                         "The axis argument is only optional for one-dimensional arrays.")
+    return x, canonical_axis(0 if axis is None else axis, x.ndim)
+
+
+def _with_initial(out, axis, value):
+    shape = [1 if d == axis else n for d, n in enumerate(out.shape)]
+    return concatenate([full(shape, value, out.dtype), out], axis)

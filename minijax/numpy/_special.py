@@ -1,0 +1,381 @@
+"""Chapter 12: elementwise functions of several steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .. import dtypes
+from ..core import concrete_or_error, typeof
+from ..operators import bitwise_or, greater, less, maximum, minimum, multiply
+from ..primitives import elementwise as lax
+from ..primitives.elementwise import stop_gradient_p
+from ..primitives.reductions import argmax_p
+from ..primitives.shaping import concatenate, full_like, stack_p
+from ..primitives.shaping import expand_dims as lax_expand_dims
+from ._arguments import (
+    check_arraylike,
+    complex_input,
+    constant_like,
+    convert,
+    ensure_array,
+    ensure_arrays,
+    is_integer,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
+from ._constructors import array, asarray
+from ._reductions import all, cumsum
+from ._select import _where, broadcast_arrays, broadcast_together
+from ._staged import staged
+from ._ufuncs import isfinite, isnan, isneginf, isposinf, logical_and, logical_or
+
+# ----------------------------------------------------------------------------------------------
+# Into an interval
+
+
+@staged
+def clip(arr=None, /, min=None, max=None):
+    """`arr` brought into the interval from `min` to `max`, elementwise.
+
+    Args:
+      arr: an array of real numbers.
+      min, max: arrays or scalars, or `None` for no bound.
+
+    Raises:
+      ValueError: complex numbers, or no `arr`.
+
+    >>> clip(jnp.arange(5), 1, 3).tolist()
+    [1, 1, 2, 3, 3]
+    """
+    if arr is None:
+        raise ValueError("No input was provided to the clip function.")
+    check_arraylike("clip", arr)
+    if any(bound is not None and complex_input(bound) for bound in (arr, min, max)):
+        raise ValueError("Clip received a complex value, but complex values have no order. Clip "
+                         "the real or the imaginary part (jax.numpy.real, jax.numpy.imag).")
+    if min is not None:
+        arr = maximum(min, arr)
+    if max is not None:
+        arr = minimum(max, arr)
+    return asarray(arr)
+
+
+@staged
+def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
+    """`x` with numbers in the place of NaN and infinities.
+
+    Args:
+      x: an array; integers are returned as they are.
+      nan, posinf, neginf: what to put; by default 0 and the largest and least finite numbers.
+    """
+    x = ensure_array("nan_to_num", x)
+    if is_integer(x):
+        return x
+    if complex_input(x):
+        return lax.complex(
+            nan_to_num(lax.real(x), nan=nan, posinf=posinf, neginf=neginf),
+            nan_to_num(lax.imag(x), nan=nan, posinf=posinf, neginf=neginf))
+    info = dtypes.finfo(x.dtype)
+    posinf, neginf = (info.max if posinf is None else posinf), \
+        (info.min if neginf is None else neginf)
+    out = _where(isnan(x), asarray(nan, x.dtype), x)
+    out = _where(isposinf(out), asarray(posinf, x.dtype), out)
+    return _where(isneginf(out), asarray(neginf, x.dtype), out)
+
+
+@staged
+def fmin(x1, x2):
+    """Elementwise minimum; of a number and NaN, the number."""
+    return _where(bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
+
+
+@staged
+def fmax(x1, x2):
+    """Elementwise maximum; of a number and NaN, the number."""
+    return _where(bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
+
+
+# ----------------------------------------------------------------------------------------------
+# Closeness
+
+
+@staged(static_argnames=("equal_nan",))
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
+    """Elementwise: |a - b| ≤ atol + rtol |b|, or equal.
+
+    Args:
+      a, b: arrays whose shapes broadcast.
+      rtol, atol: the relative and the absolute tolerance.
+      equal_nan: whether NaN is close to NaN.
+    """
+    a, b = promote_args_inexact("isclose", *promote_args("isclose", a, b))
+    real_dtype = dtypes.to_floating_dtype(typeof(a).dtype)
+    rtol, atol = convert(rtol, real_dtype), convert(atol, real_dtype)
+    both_nan = logical_and(isnan(a), isnan(b))
+    finite = isfinite(b)
+    in_range = lax.le(lax.abs_(lax.sub(a, b)), lax.add(atol, lax.mul(rtol, lax.abs_(b))))
+    out = logical_or(lax.eq(a, b), logical_and(finite, in_range))
+    return logical_or(out, both_nan) if equal_nan else out
+
+
+@staged(static_argnames=("equal_nan",))
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
+    """Whether all elements are close, see `isclose`; a boolean array without dimensions."""
+    check_arraylike("allclose", a, b)
+    return all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1, a2, equal_nan: bool = False):
+    """Whether two arrays have one shape and equal elements; a boolean array without dimensions."""
+    a1, a2 = asarray(a1), asarray(a2)
+    if a1.shape != a2.shape:
+        return array(False)
+    eq = asarray(a1 == a2)
+    if equal_nan:
+        eq = logical_or(eq, logical_and(isnan(a1), isnan(a2)))
+    return all(eq)
+
+
+def array_equiv(a1, a2):
+    """Whether two arrays broadcast and have equal elements; a boolean array of no dimensions."""
+    a1, a2 = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return array(False)
+    return all(a1 == a2)
+
+
+# ----------------------------------------------------------------------------------------------
+# Exponentials, distances and steps
+
+
+def logaddexp(x1, x2, /):
+    """Elementwise log(exp(x1) + exp(x2)), without overflow."""
+    x1, x2 = promote_args_inexact("logaddexp", x1, x2)
+    return _log_of_sum(x1, x2, lax.exp, 1.0)
+
+
+def logaddexp2(x1, x2, /):
+    """Elementwise log2(2**x1 + 2**x2), without overflow."""
+    x1, x2 = promote_args_inexact("logaddexp2", x1, x2)
+    return _log_of_sum(x1, x2, lax.exp2, 1 / np.log(2))
+
+
+def _log_of_sum(x1, x2, exp, factor):
+    """The larger operand, plus the logarithm of one plus the ratio of the exponentials."""
+    larger = lax.max(x1, x2)
+    scaled = (lambda x: x) if factor == 1.0 else (
+        lambda x: lax.mul(constant_like(x, factor), x))
+    if complex_input(x1):
+        difference = lax.sub(lax.add(x1, x2), lax.mul(larger, constant_like(larger, 2)))
+        out = lax.add(larger, scaled(lax.log1p(exp(difference))))
+        return lax.complex(lax.real(out), _wrap(lax.imag(out), np.pi * factor))
+    difference = lax.sub(x1, x2)
+    is_nan = lax.ne(difference, difference)  # NaNs, or infinities of one sign
+    total = lax.add(x1, x2)
+    ratio = exp(lax.neg(lax.abs_(difference)))
+    return lax.select(is_nan, total, lax.add(larger, scaled(lax.log1p(ratio))))
+
+
+def _wrap(x, half_period):
+    """`x` moved by whole periods into the interval around 0."""
+    period, half = constant_like(x, 2 * half_period), constant_like(x, half_period)
+    shifted = lax.rem(lax.add(x, half), period)
+    nonnegative = lax.rem(lax.add(shifted, period), period)
+    return lax.sub(nonnegative, half)
+
+
+@staged
+def hypot(x1, x2, /):
+    """Elementwise length of the vector (x1, x2), without overflow.
+
+    Raises:
+      ValueError: complex arguments.
+    """
+    x1, x2 = promote_args_inexact("hypot", x1, x2)
+    if complex_input(x1):
+        raise ValueError("jnp.hypot is not well defined for complex-valued inputs. Take the "
+                         "absolute values first (jax.numpy.abs).")
+    x1, x2 = lax.abs_(x1), lax.abs_(x2)
+    infinite = lax.bitwise_or(isposinf(x1), isposinf(x2))
+    x1, x2 = maximum(x1, x2), minimum(x1, x2)
+    zero, one = constant_like(x1, 0), constant_like(x1, 1)
+    is_zero = lax.eq(x1, zero)
+    ratio = lax.div(x2, _where(lax.eq(x1, zero), full_like(x1, 1), x1))
+    length = lax.mul(x1, lax.sqrt(lax.add(one, lax.square(ratio))))
+    out = _where(is_zero, x1, length)
+    return _where(infinite, constant_like(out, np.inf), out)
+
+
+@staged
+def heaviside(x1, x2, /):
+    """Elementwise step: 0 for negative x1, 1 for positive, x2 at zero."""
+    x1, x2 = promote_dtypes_inexact(*ensure_arrays("heaviside", x1, x2))
+    zero, one = constant_like(x1, 0), constant_like(x1, 1)
+    negative, positive = lax.lt(x1, zero), lax.gt(x1, zero)
+    return _where(negative, zero, _where(positive, one, _where(lax.ne(x1, x1), x1, x2)))
+
+
+@staged
+def sinc(x, /):
+    """Elementwise sin(πx) / (πx), and 1 at 0."""
+    (x,) = promote_dtypes_inexact(ensure_array("sinc", x))
+    at_zero = lax.eq(x, constant_like(x, 0))
+    pi_x = lax.mul(constant_like(x, np.pi), x)
+    safe = _where(at_zero, constant_like(x, 1), pi_x)
+    return _where(at_zero, _sinc_series(pi_x), lax.div(lax.sin(safe), safe))
+
+
+def _sinc_series(t):
+    """1 - t²/6 + t⁴/120 - t⁶/5040: at 0 it has the derivatives of sin(t)/t up to the seventh."""
+    square, total = multiply(t, t), full_like(t, 0)
+    for coefficient in (-1 / 5040, 1 / 120, -1 / 6, 1.0):
+        total = lax.add(lax.mul(total, square), constant_like(t, coefficient))
+    return total
+
+
+# ----------------------------------------------------------------------------------------------
+# Choice among several
+
+
+def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=None):
+    """`x` where `condition` holds, else `y`, elementwise; or the indices where it holds.
+
+    Args:
+      condition: an array; elements other than zero count as true.
+      x, y: arrays that broadcast with it; dtypes are promoted. Without them, as `nonzero`.
+      size, fill_value: as for `nonzero`.
+
+    Raises:
+      ValueError: only one of `x` and `y`, or shapes that do not broadcast.
+
+    >>> where(jnp.arange(4) < 2, 1.0, 0.0).tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where "
+                         "function.")
+    if x is None or y is None:
+        check_arraylike("where", condition)
+        raise ValueError("Either both or neither of the x and y arguments should be provided to "
+                         f"jax.numpy.where, got {x} and {y}.")
+    check_arraylike("where", condition, x, y)
+    return _where(condition, x, y)
+
+
+def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
+    """The indices of the elements other than zero, one vector a dimension.
+
+    Args:
+      a: an array of at least one dimension, whose contents are known: how many indices there
+        are depends on them. (Chapter 11 has the way to do it with traced values and a `size`.)
+      size: the length of the result: what is too much is cut, what lacks is `fill_value`.
+      fill_value: a scalar, or one for each dimension; by default 0.
+
+    Raises:
+      ValueError: a scalar.
+      ConcretizationTypeError: `a` is traced.
+    """
+    a = ensure_array("nonzero", a)
+    if a.ndim == 0:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. "
+                         "Use jnp.atleast_1d(scalar).nonzero() instead.")
+    value = concrete_or_error(np.asarray, a, "The size argument of jnp.nonzero must be statically "
+                              "specified to use jnp.nonzero within JAX transformations.")
+    found = np.nonzero(value)
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    index_dtype = dtypes.default_int_dtype()
+    return tuple(asarray(_resized(index, size, fill), index_dtype)
+                 for index, fill in zip(found, fills))
+
+
+def _resized(index, size, fill):
+    if size is None or size == len(index):
+        return index
+    padded = np.full(size, 0 if fill is None else fill)
+    padded[:len(index)] = index[:size]
+    return padded
+
+
+def flatnonzero(a, *, size: int | None = None, fill_value=None):
+    """The indices of the elements other than zero, in row-major order; see `nonzero`."""
+    return nonzero(ensure_array("flatnonzero", a).reshape(-1), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a, *, size: int | None = None, fill_value=None):
+    """The indices of the elements other than zero, one row an element; see `nonzero`."""
+    a = ensure_array("argwhere", a)
+    found = nonzero(a if a.ndim else a.reshape(1), size=size, fill_value=fill_value)
+    rows = stack_p.bind(*found, axis=1)
+    return rows if a.ndim else rows[:, :0]
+
+
+def select(condlist: Sequence, choicelist: Sequence, default=0):
+    """Elementwise the first choice whose condition holds.
+
+    Args:
+      condlist: boolean arrays.
+      choicelist: as many arrays; all shapes broadcast, dtypes are promoted.
+      default: what to take where no condition holds.
+
+    Raises:
+      ValueError: lists of different lengths, or empty ones.
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError("condlist must have length equal to choicelist "
+                         f"({len(condlist)} vs {len(choicelist)})")
+    if not len(condlist):
+        raise ValueError("condlist must be non-empty")
+    check_arraylike("select", *condlist, *choicelist, default)
+    choices = promote_dtypes(*ensure_arrays("select", default, *choicelist))
+    conditions = stack_p.bind(*promote_dtypes(*broadcast_arrays(False, *condlist)), axis=0)
+    index_dtype = dtypes.default_int_dtype()
+    first = argmax_p.bind(convert(conditions, np.dtype(bool)), axes=(0,), index_dtype=index_dtype)
+    return lax.select_n(*broadcast_together(first, *choices))
+
+
+def piecewise(x, condlist, funclist: Sequence, *args, **kw):
+    """A function given by pieces.
+
+    Args:
+      x: an array.
+      condlist: booleans that say where each piece applies (the last that does wins).
+      funclist: for each condition a function of `x` or a number; one more is for elsewhere.
+      *args, **kw: further arguments of the functions.
+
+    Raises:
+      ValueError: numbers of conditions and functions that do not fit.
+    """
+    x = ensure_array("piecewise", x)
+    single = not isinstance(condlist, (list, tuple)) and typeof(condlist).ndim == x.ndim
+    conditions = convert(array([condlist] if single else condlist), np.dtype(bool))
+    n_conditions, n_pieces = conditions.shape[0], len(funclist)
+    if n_pieces == n_conditions + 1:
+        funclist = [*funclist[-1:], *funclist[:-1]]
+    elif n_pieces == n_conditions:
+        funclist = [0, *funclist]
+    else:
+        raise ValueError(f"with {n_conditions} condition(s), either {n_conditions} or "
+                         f"{n_conditions + 1} functions are expected; got {n_pieces}")
+    none = full_like(lax_expand_dims(conditions[0], (0,)), False)
+    first = cumsum(concatenate([none, conditions], 0), axis=0)
+    which = argmax_p.bind(first, axes=(0,), index_dtype=dtypes.default_int_dtype())
+    values = [_piece(piece, x, lax.eq(which, np.int32(i)), args, kw)
+              for i, piece in enumerate(funclist)]
+    return lax.select_n(which, *values)
+
+
+def _piece(piece, x, applies, args, kw):
+    """The values of one piece; elsewhere constant, that no NaN of a derivative comes through."""
+    if not isinstance(piece, Callable):
+        return broadcast_together(convert(asarray(piece), x.dtype), x)[0]
+    inexact = dtypes.issubdtype(x.dtype, np.inexact)
+    elsewhere = stop_gradient_p.bind(x) if inexact else x
+    return convert(piece(lax.select(applies, x, elsewhere), *args, **kw), x.dtype)

@@ -1,0 +1,557 @@
+"""Chapter 12: elementwise functions, in tables where they are one primitive and a promotion."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import dtypes
+from ..core import is_concrete, state, typeof
+from ..operators import absolute, bitwise_not, subtract, true_divide
+from ..primitives import elementwise as lax
+from ..primitives.shaping import full_like
+from ._arguments import (
+    check_arraylike,
+    check_no_out,
+    complex_input,
+    constant_like,
+    convert,
+    ensure_array,
+    ensure_arrays,
+    is_integer,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_dtypes_inexact,
+    promote_dtypes_numeric,
+    promote_shapes,
+    to_bool,
+    zeros_like,
+)
+from ._select import _where
+from ._staged import staged
+
+abs = absolute
+divide = true_divide
+invert = bitwise_invert = bitwise_not
+
+
+def _describe(function: Callable, name: str, doc: str, arguments: str, returns: str) -> None:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"{doc}\n\nArgs:\n  {arguments}\n\nReturns:\n  {returns}\n\n"
+                        "Raises:\n  TypeError: an argument that is no array and no number, or of a "
+                        "dtype or shape without this operation.\n")
+
+
+# ----------------------------------------------------------------------------------------------
+# One primitive in floating point or complex arithmetic
+
+
+def _inexact(name, primitive, doc):
+    """A row: the operands are promoted to an inexact type; arrays of one go straight on."""
+
+    def function(x, /):
+        aval = getattr(x, "aval", None)
+        if aval is not None and aval.dtype.kind in "fc":
+            return state.trace.process_primitive(primitive, (x,), {})
+        return primitive.bind(*promote_args_inexact(name, x))
+
+    _describe(function, name, doc, "x: an array; integers are converted to floating point.",
+              "an array of the shape of `x`.")
+    return function
+
+
+exp = _inexact("exp", lax.exp_p, "Elementwise e to the x.")
+exp2 = _inexact("exp2", lax.exp2_p, "Elementwise 2 to the x.")
+expm1 = _inexact("expm1", lax.expm1_p, "Elementwise exp(x) - 1, exact near 0.")
+log = _inexact("log", lax.log_p, "Elementwise natural logarithm.")
+log1p = _inexact("log1p", lax.log1p_p, "Elementwise log(1 + x), exact near 0.")
+sqrt = _inexact("sqrt", lax.sqrt_p, "Elementwise square root.")
+cbrt = _inexact("cbrt", lax.cbrt_p, "Elementwise cube root.")
+sin = _inexact("sin", lax.sin_p, "Elementwise sine; x in radians.")
+cos = _inexact("cos", lax.cos_p, "Elementwise cosine; x in radians.")
+tan = _inexact("tan", lax.tan_p, "Elementwise tangent; x in radians.")
+tanh = _inexact("tanh", lax.tanh_p, "Elementwise hyperbolic tangent.")
+
+
+def _scaled(name, factor, doc):
+    """A row: multiplication by a constant in floating point arithmetic."""
+
+    def function(x, /):
+        (x,) = promote_args_inexact(name, x)
+        return lax.mul(x, constant_like(x, factor))
+
+    _describe(function, name, doc, "x: an array; integers are converted to floating point.",
+              "an array of the shape of `x`.")
+    return function
+
+
+deg2rad = radians = _scaled("deg2rad", np.pi / 180, "Elementwise degrees as radians.")
+rad2deg = degrees = _scaled("rad2deg", 180 / np.pi, "Elementwise radians as degrees.")
+
+
+def log2(x, /):
+    """Elementwise logarithm to base 2; of integers, in floating point.
+
+    >>> log2(jnp.array([1, 8])).tolist()
+    [0.0, 3.0]
+    """
+    (x,) = promote_args_inexact("log2", x)
+    if not complex_input(x):
+        return lax.div(lax.log(x), lax.log(constant_like(x, 2)))
+    log_x = lax.log(x)
+    ln2 = np.log(constant_like(log_x, 2).real)
+    return lax.complex(lax.div(lax.real(log_x), ln2), lax.div(lax.imag(log_x), ln2))
+
+
+def log10(x, /):
+    """Elementwise logarithm to base 10; of integers, in floating point."""
+    (x,) = promote_args_inexact("log10", x)
+    factor = dtypes.finfo(typeof(x).dtype).dtype.type(0.4342944819032518)  # 1 / log(10)
+    if not complex_input(x):
+        return lax.mul(lax.log(x), factor)
+    log_x = lax.log(x)
+    return lax.complex(lax.mul(lax.real(log_x), factor), lax.mul(lax.imag(log_x), factor))
+
+
+# ----------------------------------------------------------------------------------------------
+# Signs and parts
+
+
+def sign(x, /):
+    """Elementwise sign: -1, 0 or 1; of complex numbers x / abs(x)."""
+    return lax.sign(*promote_args("sign", x))
+
+
+def fabs(x, /):
+    """Elementwise absolute value, in floating point.
+
+    Raises:
+      TypeError: `x` is complex.
+    """
+    x = ensure_array("fabs", x)
+    if complex_input(x):
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return lax.abs_(*promote_args_inexact("fabs", x))
+
+
+def conjugate(x, /):
+    """Elementwise complex conjugate; a real `x` as it is."""
+    x = ensure_array("conjugate", x)
+    return lax.conj(x) if complex_input(x) else x
+
+
+def conj(x, /):
+    """`conjugate`."""
+    return conjugate(x)
+
+
+def real(val, /):
+    """Elementwise real part."""
+    val = ensure_array("real", val)
+    return lax.real(val) if complex_input(val) else val
+
+
+def imag(val, /):
+    """Elementwise imaginary part; zeros for a real `val`."""
+    val = ensure_array("imag", val)
+    return lax.imag(val) if complex_input(val) else zeros_like(val)
+
+
+@staged
+def signbit(x, /):
+    """Elementwise: is x negative, zero with a minus sign included?
+
+    Raises:
+      ValueError: `x` is complex.
+    """
+    (x,) = promote_args("signbit", x)
+    if dtypes.issubdtype(x.dtype, np.integer):
+        return lax.lt(x, constant_like(x, 0))
+    if x.dtype == bool:
+        return full_like(x, False, dtype=bool)
+    if complex_input(x):
+        raise ValueError(f"jax.numpy.signbit is not well defined for {x.dtype}")
+    zero = constant_like(x, 0)
+    is_minus_zero = lax.lt(lax.div(constant_like(x, 1), x), zero)
+    return lax.bitwise_or(lax.lt(x, zero), lax.bitwise_and(lax.eq(x, zero), is_minus_zero))
+
+
+@staged
+def copysign(x1, x2, /):
+    """Elementwise abs(x1) with the sign of x2; in floating point.
+
+    Raises:
+      TypeError: complex arguments.
+    """
+    x1, x2 = promote_args_inexact("copysign", x1, x2)
+    if complex_input(x1):
+        raise TypeError("copysign does not support complex-valued inputs")
+    return _where(signbit(x2), lax.neg(lax.abs_(x1)), lax.abs_(x1))
+
+
+@staged
+def iscomplex(x):
+    """Elementwise: is the imaginary part other than zero?"""
+    i = imag(x)
+    return lax.ne(i, constant_like(i, 0))
+
+
+@staged
+def isreal(x):
+    """Elementwise: is the imaginary part zero?"""
+    i = imag(x)
+    return lax.eq(i, constant_like(i, 0))
+
+
+# ----------------------------------------------------------------------------------------------
+# Rounding
+
+
+def _whole(name, lax_function, doc):
+    """`floor` and `ceil`: integers are whole already."""
+
+    def function(x, /):
+        x = ensure_array(name, x)
+        return x if is_integer(x) else lax_function(x)
+
+    _describe(function, name, doc, "x: an array of real numbers.", "an array like `x`.")
+    return function
+
+
+floor = _whole("floor", lax.floor, "Elementwise rounding down.")
+ceil = _whole("ceil", lax.ceil, "Elementwise rounding up.")
+
+
+@staged
+def trunc(x):
+    """Elementwise rounding towards zero; integers as they are."""
+    x = ensure_array("trunc", x)
+    if is_integer(x):
+        return x
+    return _where(lax.lt(x, constant_like(x, 0)), ceil(x), floor(x))
+
+
+fix = trunc
+
+
+@staged
+def rint(x, /):
+    """Elementwise rounding to whole numbers, halves to even ones; the result is inexact."""
+    x = ensure_array("rint", x)
+    if is_integer(x):
+        return convert(x, dtypes.default_float_dtype())
+    if complex_input(x):
+        return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
+    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+
+
+@staged(static_argnames=("decimals",))
+def round(a, decimals: int = 0, out=None):
+    """Elementwise rounding to a number of decimal places, halves to even ones.
+
+    Args:
+      a: an array; integers are returned as they are.
+      decimals: how many places; negative ones round to tens, hundreds ….
+
+    Raises:
+      NotImplementedError: an integer array and negative `decimals`.
+
+    >>> round(jnp.array([1.25, 2.5]), 1).tolist()
+    [1.2000000476837158, 2.5]
+    """
+    a, decimals = ensure_array("round", a), operator.index(decimals)
+    check_no_out("round", out)
+    if dtypes.issubdtype(a.dtype, np.integer):
+        if decimals < 0:
+            raise NotImplementedError("integer np.round not implemented for decimals < 0")
+        return a
+    if decimals > np.log10(dtypes.finfo(a.dtype).max):
+        return a
+    if complex_input(a):
+        return lax.complex(_round_real(lax.real(a), decimals), _round_real(lax.imag(a), decimals))
+    return _round_real(a, decimals)
+
+
+def _round_real(x, decimals):
+    half_even = lax.RoundingMethod.TO_NEAREST_EVEN
+    if decimals == 0:
+        return lax.round(x, half_even)
+    working = np.dtype("float32") if x.dtype == np.float16 else x.dtype
+    wide = convert(x, working, x.weak_type and working == x.dtype)
+    factor = constant_like(wide, 10 ** decimals)
+    return convert(lax.div(lax.round(lax.mul(wide, factor), half_even), factor), x.dtype)
+
+
+@staged(static_argnames=("decimals",))
+def around(a, decimals: int = 0, out=None):
+    """`round`."""
+    return round(a, decimals, out)
+
+
+@staged
+def modf(x, /, out=None):
+    """Elementwise fractional and whole part, both with the sign of x."""
+    x = ensure_array("modf", x)
+    (x,) = promote_dtypes_inexact(x)
+    check_no_out("modf", out)
+    whole = _where(lax.ge(x, constant_like(x, 0)), floor(x), ceil(x))
+    return subtract(x, whole), whole
+
+
+# ----------------------------------------------------------------------------------------------
+# Tests of single elements
+
+
+def isfinite(x, /):
+    """Elementwise: neither infinite nor NaN."""
+    x = ensure_array("isfinite", x)
+    if is_integer(x):
+        return full_like(x, True, dtype=bool)
+    if complex_input(x):
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    return lax.is_finite(x)
+
+
+def isnan(x, /):
+    """Elementwise: not a number."""
+    x = ensure_array("isnan", x)
+    return lax.ne(x, x)
+
+
+@staged
+def isinf(x, /):
+    """Elementwise: plus or minus infinity, in either part of a complex number."""
+    x = ensure_array("isinf", x)
+    if is_integer(x):
+        return full_like(x, False, dtype=bool)
+    if complex_input(x):
+        return lax.bitwise_or(_is_infinite(lax.real(x)), _is_infinite(lax.imag(x)))
+    return _is_infinite(x)
+
+
+def _is_infinite(x):
+    return lax.eq(lax.abs_(x), constant_like(x, np.inf))
+
+
+def _is_one_infinity(name, infinity, doc):
+    def function(x, /, out=None):
+        x = ensure_array(name, x)
+        if out is not None:
+            raise NotImplementedError("The 'out' argument to isneginf/isposinf is not supported.")
+        if is_integer(x):
+            return full_like(x, False, dtype=bool)
+        if complex_input(x):
+            raise ValueError("isposinf/isneginf are not well defined for complex types")
+        return lax.eq(x, constant_like(x, infinity))
+
+    _describe(function, name, doc, "x: an array of real numbers.", "an array of booleans.")
+    return function
+
+
+isposinf = _is_one_infinity("isposinf", np.inf, "Elementwise: plus infinity.")
+isneginf = _is_one_infinity("isneginf", -np.inf, "Elementwise: minus infinity.")
+
+
+# ----------------------------------------------------------------------------------------------
+# Logic and bits
+
+
+def _logical(name, primitive, doc):
+    def function(x, y, /):
+        return primitive.bind(*map(to_bool, promote_args(name, x, y)))
+
+    _describe(function, name, doc, "x, y: arrays; elements other than zero count as true.",
+              "an array of booleans.")
+    return function
+
+
+logical_and = _logical("logical_and", lax.and_p, "Elementwise: both true.")
+logical_or = _logical("logical_or", lax.or_p, "Elementwise: at least one true.")
+logical_xor = _logical("logical_xor", lax.xor_p, "Elementwise: exactly one true.")
+
+
+def logical_not(x, /):
+    """Elementwise: zero, or false."""
+    return lax.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
+
+
+def left_shift(x, y, /):
+    """Elementwise x << y.
+
+    Raises:
+      TypeError: arguments that are not integers.
+    """
+    return lax.shift_left(*promote_args_numeric("left_shift", x, y))
+
+
+def right_shift(x1, x2, /):
+    """Elementwise x1 >> x2, keeping the sign of signed integers.
+
+    Raises:
+      TypeError: arguments that are not integers.
+    """
+    x1, x2 = promote_args_numeric("right_shift", x1, x2)
+    unsigned = dtypes.issubdtype(typeof(x1).dtype, np.unsignedinteger)
+    return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x1, x2)
+
+
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+
+
+# ----------------------------------------------------------------------------------------------
+# Powers and quotients
+
+
+def square(x, /):
+    """Elementwise x * x."""
+    x = ensure_array("square", x)
+    return lax.square(*promote_dtypes_numeric(x))
+
+
+def reciprocal(x, /):
+    """Elementwise 1 / x; of integers, in floating point."""
+    x = ensure_array("reciprocal", x)
+    return lax.integer_pow(*promote_dtypes_inexact(x), -1)
+
+
+def power(x1, x2, /):
+    """Elementwise x1 to the x2.
+
+    A known integer `x2` becomes `integer_pow`, repeated squaring; integers to traced integer
+    powers are squared and multiplied bit by bit.
+
+    Args:
+      x1, x2: arrays or scalars whose shapes broadcast; dtypes are promoted.
+
+    Raises:
+      TypeError: integers to a known negative power, or operands that do not fit.
+
+    >>> power(2, jnp.arange(4)).tolist()
+    [1, 2, 4, 8]
+    """
+    check_arraylike("power", x1, x2)
+    exponent = _known_integer(x2)
+    if exponent is not None:
+        return lax.integer_pow(*promote_dtypes_numeric(x1), exponent)
+    return _power(x1, x2)
+
+
+def _known_integer(x) -> int | None:
+    """`x` as a Python int, if it is a known integer scalar."""
+    if is_concrete(x):
+        with contextlib.suppress(TypeError):
+            return operator.index(x)
+    return None
+
+
+def pow(x1, x2, /):
+    """`power`."""
+    return power(x1, x2)
+
+
+def _power(x1, x2):
+    x1, x2 = promote_shapes("power", x1, x2)
+    base, exponent = promote_args_numeric("power", x1, x2)
+    if is_integer(base):
+        return _integer_power(base, exponent)
+    if dtypes.issubdtype(typeof(x1).dtype, np.inexact) and \
+            dtypes.issubdtype(typeof(x2).dtype, np.integer):
+        return lax.pow(x1, x2)
+    return lax.pow(base, exponent)
+
+
+def _integer_power(x1, x2):
+    """Six bits of the exponent are enough: a larger power of anything but 0 and ±1 overflows."""
+    zero, one = constant_like(x2, 0), constant_like(x2, 1)
+    is_zero = lax.bitwise_and(lax.eq(x1, zero), lax.ne(x2, zero))
+    result = _where(is_zero, zero, one)
+    for _ in range(6):
+        result = _where(lax.bitwise_and(x2, one), lax.mul(result, x1), result)
+        x1, x2 = lax.mul(x1, x1), lax.shift_right_logical(x2, one)
+    return result
+
+
+def float_power(x, y, /):
+    """Elementwise x to the y in floating point."""
+    return lax.pow(*promote_args_inexact("float_power", x, y))
+
+
+@staged
+def floor_divide(x1, x2, /):
+    """Elementwise x1 // x2, rounded down.
+
+    Args:
+      x1, x2: arrays or scalars whose shapes broadcast; dtypes are promoted.
+
+    Raises:
+      TypeError: complex arguments.
+    """
+    x1, x2 = promote_args_numeric("floor_divide", x1, x2)
+    dtype = typeof(x1).dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return lax.div(x1, x2)
+    if dtypes.issubdtype(dtype, np.integer):
+        quotient = lax.div(x1, x2)
+        other_signs = lax.ne(lax.sign(x1), lax.sign(x2))
+        inexact = lax.ne(lax.rem(x1, x2), constant_like(x1, 0))
+        round_down = lax.bitwise_and(other_signs, inexact)
+        return _where(round_down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
+    if complex_input(x1):
+        raise TypeError("floor_divide does not support complex-valued inputs")
+    return _float_divmod(x1, x2)[0]
+
+
+def _float_divmod(x1, x2):
+    """Quotient rounded down, and the remainder, which has the sign of `x2`."""
+    mod = lax.rem(x1, x2)
+    dividend = _where(lax.eq(x2, constant_like(x2, 0)), x1, lax.sub(x1, mod))
+    div = lax.div(dividend, x2)
+    wrong_sign = lax.bitwise_and(lax.ne(mod, constant_like(mod, 0)),
+                                 lax.ne(lax.sign(x2), lax.sign(mod)))
+    mod = lax.select(wrong_sign, lax.add(mod, x2), mod)
+    div = lax.select(wrong_sign, lax.sub(div, constant_like(div, 1)), div)
+    return lax.round(div), mod
+
+
+@staged
+def remainder(x1, x2, /):
+    """Elementwise x1 % x2: the remainder, with the sign of x2.
+
+    Raises:
+      TypeError: complex arguments.
+    """
+    x1, x2 = promote_args_numeric("remainder", x1, x2)
+    zero = constant_like(x1, 0)
+    if dtypes.issubdtype(typeof(x2).dtype, np.integer):
+        x2 = _where(lax.eq(x2, constant_like(x2, 0)), full_like(x2, 1), x2)
+    mod = lax.rem(x1, x2)
+    nonzero = lax.ne(mod, zero)
+    wrong_sign = lax.bitwise_and(lax.ne(lax.lt(mod, zero), lax.lt(x2, zero)), nonzero)
+    return lax.select(wrong_sign, lax.add(mod, x2), mod)
+
+
+def mod(x1, x2, /):
+    """`remainder`."""
+    return remainder(x1, x2)
+
+
+@staged
+def fmod(x1, x2, /):
+    """Elementwise remainder with the sign of x1, as in C."""
+    x1, x2 = ensure_arrays("fmod", x1, x2)
+    if dtypes.issubdtype(dtypes.result_type(x1, x2), np.integer):
+        x2 = _where(lax.eq(x2, constant_like(x2, 0)), full_like(x2, 1), x2)
+    return lax.rem(*promote_args_numeric("fmod", x1, x2))
+
+
+@staged
+def divmod(x1, x2, /):
+    """Elementwise (x1 // x2, x1 % x2)."""
+    x1, x2 = promote_args_numeric("divmod", x1, x2)
+    if dtypes.issubdtype(typeof(x1).dtype, np.integer):
+        return floor_divide(x1, x2), remainder(x1, x2)
+    return _float_divmod(x1, x2)
