@@ -60,16 +60,29 @@ def defbroadcasting(primitive: Primitive) -> None:
     """
 
     def rule(args, dims, **params):
-        infos = [(_shape(x), d) for x, d in zip(args, dims)]
-        agreed = next(info for info in infos if info[1] is not None)
-        if all(info == agreed or not info[0] for info in infos):
-            return primitive.bind(*args, **params), agreed[1]
+        dim = _agreed_dim(args, dims)
+        if dim is not None:
+            return primitive.bind(*args, **params), dim
         args = [bdim_at_front(x, d, 1) if _ndim(x) else x for x, d in zip(args, dims)]
         rank = max(map(_ndim, args))
         args = [_with_trailing_ones(x, rank) if d is not None else x for x, d in zip(args, dims)]
         return primitive.bind(*args, **params), 0
 
     primitive_batchers[primitive] = rule
+
+
+def _agreed_dim(args, dims):
+    """The one batch dimension, if the batched are of one shape and the others scalars."""
+    agreed = None
+    for x, dim in zip(args, dims):
+        if dim is None:
+            if not isinstance(x, np.generic) and typeof(x).shape:
+                return None
+        elif agreed is None:
+            agreed = typeof(x).shape, dim
+        elif agreed != (typeof(x).shape, dim):
+            return None
+    return agreed[1]
 
 
 def _with_trailing_ones(x, rank):

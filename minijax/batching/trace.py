@@ -169,7 +169,8 @@ class BatchTrace(Trace):
         try:
             if batched or (self.axis_data.name is not None
                            and primitive in fancy_primitive_batchers):
-                out, out_dim = self._rule(primitive)(values, dims, **params)
+                rule = primitive_batchers.get(primitive) or self._fancy_rule(primitive)
+                out, out_dim = rule(values, dims, **params)
             else:
                 return self.parent.process_primitive(primitive, values, params)
         finally:
@@ -178,10 +179,7 @@ class BatchTrace(Trace):
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim)]
         return out if out_dim is None else BatchTracer(self, out, out_dim)
 
-    def _rule(self, primitive):
-        rule = primitive_batchers.get(primitive)
-        if rule is not None:
-            return rule
+    def _fancy_rule(self, primitive):
         if primitive not in fancy_primitive_batchers:
             raise core.missing_rule(primitive, "Batching", 4)
         return functools.partial(fancy_primitive_batchers[primitive], self.axis_data)
@@ -207,7 +205,8 @@ def batch_fun(
     """
     trace = BatchTrace(core.current_trace(), axis_data, tag)
     tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]
-    with _named_axis(axis_data), core.new_trace(trace):
+    named = contextlib.nullcontext() if axis_data.name is None else _named_axis(axis_data)
+    with named, core.new_trace(trace):
         outs = fun(*tracers)
     infos = [trace.to_batch_info(x) for x in outs]
     return [x for x, _ in infos], [d for _, d in infos]
@@ -217,8 +216,7 @@ def batch_fun(
 def _named_axis(axis_data: AxisData) -> Iterator[None]:
     """The axis in scope under its name, hiding another of the same name outside."""
     outside = core.state.axis_sizes
-    if axis_data.name is not None:
-        core.state.axis_sizes = {**outside, axis_data.name: axis_data.size}
+    core.state.axis_sizes = {**outside, axis_data.name: axis_data.size}
     try:
         yield
     finally:
