@@ -47,14 +47,16 @@ def run(namespace: ModuleType, program: Program, *args: Any, **kwargs: Any) -> O
 
 def both(
     program: Program, *args: Any, tol: float | None = None, text: bool = True, **kwargs: Any
-) -> None:
+) -> Outcome:
     """Assert that the program does the same in minijax as in JAX, an error included.
 
     `tol` overrides the dtype's own tolerance; `text=False` skips the text of returned jaxprs.
+    Returns what JAX did.
     """
     expected = run(oracle, program, *args, **kwargs)
     actual = run(subject, program, *args, **kwargs)
     assert_same_outcome(actual, expected, tol=tol, text=text)
+    return expected
 
 
 def assert_same_outcome(

@@ -62,7 +62,7 @@ def _operand(position: int, name: str, positive: bool, shape: str) -> np.ndarray
 
 
 def _values(ranks: np.ndarray, position: int, dtype: np.dtype, positive: bool) -> np.ndarray:
-    if dtype == bool:
+    if dtype.kind == "b":
         return (ranks + position) % 3 != 0
     if dtype.kind == "u" or (dtype.kind == "i" and positive):
         return (ranks % 7 + 1 + position).astype(dtype)
@@ -78,10 +78,15 @@ def _values(ranks: np.ndarray, position: int, dtype: np.dtype, positive: bool) -
 
 # --- elementwise, one operand ---
 
-for _name in """neg sin cos tan tanh exp exp2 expm1 cbrt logistic abs sign floor ceil square
-    is_finite real imag conj""".split():
+UNARY = (
+    "neg", "sin", "cos", "tan", "tanh", "exp", "exp2", "expm1", "cbrt", "logistic", "abs", "sign",
+    "floor", "ceil", "square", "is_finite", "real", "imag", "conj",
+)  # fmt: skip
+UNARY_POSITIVE = ("log", "log1p", "sqrt", "rsqrt")
+
+for _name in UNARY:
     row(_name, lambda jx, name=_name: getattr(jx.lax, name), "T[2,3]", "T[]", "T[0,2]")
-for _name in "log log1p sqrt rsqrt".split():
+for _name in UNARY_POSITIVE:
     row(_name, lambda jx, name=_name: getattr(jx.lax, name), "T+[2,3]", "T+[]")
 row("not", lambda jx: jx.lax.bitwise_not, "T[2,3]", "T[]")
 row("round", lambda jx: lambda x: jx.lax.round(x), "T[2,3]")
@@ -99,10 +104,14 @@ for _new in ("bool", "int8", "int32", "uint8", "float16", "bfloat16", "float32",
 
 # --- elementwise, several operands ---
 
-for _name in "add sub mul div rem max min atan2 eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split():
-    if _name != "atan2":
-        row(_name.removeprefix("bitwise_"), lambda jx, name=_name: getattr(jx.lax, name),
-            "T[2,3] T[2,3]", "T[] T[]", "T[2,0] T[2,0]", "T[3] T[]")
+BINARY = (
+    "add", "sub", "mul", "div", "rem", "max", "min", "eq", "ne", "lt", "le", "gt", "ge",
+    "bitwise_and", "bitwise_or", "bitwise_xor",
+)  # fmt: skip
+
+for _name in BINARY:
+    row(_name.removeprefix("bitwise_"), lambda jx, name=_name: getattr(jx.lax, name),
+        "T[2,3] T[2,3]", "T[] T[]", "T[2,0] T[2,0]", "T[3] T[]")
 row("pow", lambda jx: jx.lax.pow, "T+[2,3] T[2,3]")
 row("pow", lambda jx: jx.lax.pow, "T[2,3] int32+[2,3]")
 row("complex", lambda jx: jx.lax.complex, "T[2,3] T[2,3]")
@@ -156,7 +165,7 @@ row("dynamic_update_slice",
 
 # --- reductions ---
 
-for _name in "sum max min prod and or xor".split():
+for _name in ("sum", "max", "min", "prod", "and", "or", "xor"):
     row(f"reduce_{_name}",
         lambda jx, name=_name: lambda x: getattr(jx.lax, f"reduce_{name}")(x, (0,)),
         "T[3]", "T[2,3]", "T[2,0]")
@@ -168,7 +177,7 @@ for _name in ("reduce_sum", "reduce_prod"):
 for _name in ("argmax", "argmin"):
     row(_name, lambda jx, name=_name: lambda x: getattr(jx.lax, name)(x, 1, np.int32), "T[2,3]")
     row(_name, lambda jx, name=_name: lambda x: getattr(jx.lax, name)(x, 0, np.uint8), "T[3]")
-for _name in "cumsum cumprod cummax cummin cumlogsumexp".split():
+for _name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
     row(_name, lambda jx, name=_name: lambda x: getattr(jx.lax, name)(x, 1), "T[2,4]", "T[2,0]")
     row(_name, lambda jx, name=_name: lambda x: getattr(jx.lax, name)(x, 0, reverse=True),
         "T[4]", "T[4,2]")

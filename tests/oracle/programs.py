@@ -264,7 +264,7 @@ def closure(jx):
     scale = np.array([1.0, 2.0, 3.0], np.float32)
 
     def f(x):
-        inner = lambda y: y * x + scale  # noqa: E731
+        inner = lambda y: y * x + scale
         return inner(inner(x))
 
     return f
