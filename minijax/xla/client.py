@@ -248,9 +248,15 @@ def _compile_options(device, flags):
     return options
 
 
+def _to_hlo(text):
+    return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+
+
+def hlo_before_compiling(text: str) -> str:
+    """A StableHLO module in XLA's own language, as it stands."""
+    return _to_hlo(text).as_hlo_text()
+
+
 def cost_before_compiling(text: str) -> dict[str, float]:
     """What XLA reckons of a StableHLO module as it stands, before any optimisation."""
-    computation = _jax.mlir.mlir_module_to_xla_computation(
-        text, use_tuple_args=False, return_tuple=False
-    )
-    return _jax.hlo_module_cost_analysis(backend(), computation.get_hlo_module())
+    return _jax.hlo_module_cost_analysis(backend(), _to_hlo(text).get_hlo_module())

@@ -378,14 +378,16 @@ def has_side_effects(eqn) -> bool:
 class LoweredModule:
     """The text of a module, and how to call it.
 
-    Its arguments are those of the jaxpr numbered in `kept`, then the arrays `hoisted`.
-    `unused_donations` are the types of donated arguments that no result can take the place of.
+    Its arguments are those of the jaxpr numbered in `kept`, then the arrays `hoisted`. A result
+    takes the memory of the arguments numbered in `donated`; for those in `not_donated`, which were
+    offered too, there is none of their type.
     """
 
     text: str
     kept: tuple[int, ...]
     hoisted: tuple[tuple[Any, ShapedArray], ...]
-    unused_donations: tuple[ShapedArray, ...]
+    donated: tuple[int, ...]
+    not_donated: tuple[int, ...]
 
 
 def lower_jaxpr(
@@ -417,13 +419,13 @@ def lower_jaxpr(
     results = _lower_equations(
         body, jaxpr, equations, [arguments.get(i) for i in range(len(invars))]
     )
-    aliases, unused = match_donations(
-        [i for i in kept if donated and donated[i]], invars, [v.aval for v in outvars]
-    )
+    offered = [i for i in kept if donated and donated[i]]
+    aliases = match_donations(offered, invars, [v.aval for v in outvars])
     heads = [_argument_head(x, aliases.get(i)) for i, x in arguments.items()]
     module.functions.append(body.text(heads, results, "public"))
     hoisted = tuple(module.hoisted[key] for key in body.hoisted)
-    return LoweredModule(module.text(), kept, hoisted, tuple(unused))
+    not_donated = tuple(i for i in offered if i not in aliases)
+    return LoweredModule(module.text(), kept, hoisted, tuple(aliases), not_donated)
 
 
 def _argument_head(x: Value, alias: int | None) -> str:
@@ -438,19 +440,13 @@ def used_variables(jaxpr: Jaxpr, equations: Sequence) -> set:
     return set(jaxpr.outvars).union(*(eqn.invars for eqn in equations))
 
 
-def match_donations(donated, invars, out_avals) -> tuple[dict[int, int], list[ShapedArray]]:
-    """Pair donated arguments with results of the same shape and dtype, first come first served.
-
-    Returns the result number for each argument number, and the types that found no partner.
-    """
+def match_donations(offered, invars, out_avals) -> dict[int, int]:
+    """Pair donated arguments with results of the same shape and dtype, first come first served."""
     free: dict[tuple, list[int]] = {}
     for number, aval in enumerate(out_avals):
         free.setdefault((aval.shape, aval.dtype), []).append(number)
-    aliases, unused = {}, []
-    for i in donated:
-        partners = free.get((invars[i].aval.shape, invars[i].aval.dtype))
-        if partners:
+    aliases = {}
+    for i in offered:
+        if partners := free.get((invars[i].aval.shape, invars[i].aval.dtype)):
             aliases[i] = partners.pop(0)
-        else:
-            unused.append(invars[i].aval)
-    return aliases, unused
+    return aliases

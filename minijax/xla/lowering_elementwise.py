@@ -143,7 +143,7 @@ PARTS = ("real", "imag")
 
 
 def _real_or_complex(op: str, complex_fun: Callable) -> Callable:
-    """The rule of an operation that XLA does well on real numbers, and we better on complex ones."""
+    """The rule of an operation whose complex case we take apart, better than XLA does."""
     plain, by_parts = nary_rule(op), lower_fun(complex_fun)
     return lambda ctx, x, **_: (by_parts if x.aval.dtype.kind == "c" else plain)(ctx, x)
 

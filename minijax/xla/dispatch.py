@@ -1,0 +1,213 @@
+"""Chapter 6: compiled programs, and how arrays get into them and out again.
+
+XLA computes asynchronously: a call returns at once, with buffers that are still being filled.
+An `Array` that holds such a buffer waits for it only when somebody looks at its contents.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..array import Array
+from ..core import ShapedArray, Tracer, check_escaped
+from ..dtypes import float0
+from ..errors import user_stacklevel
+from ..jaxpr import ClosedJaxpr
+from ..pytree import register_listeners, registry
+from ..pytree.structure import BUILTIN_NODE_TYPES
+from . import lowering_rules  # noqa: F401  (fills the table of rules)
+from .lowering import LoweredModule, lower_jaxpr
+
+
+@functools.cache
+def xla() -> Any:
+    """The adapter to jaxlib (`client.py`). Loaded when first needed: loading XLA takes time, and
+    programs that compile nothing do without it."""
+    from . import client
+
+    return client
+
+
+# ----------------------------------------------------------------------------------------------
+# Arrays and buffers
+
+
+def read_buffer(buffer) -> np.ndarray:
+    """The contents of a buffer, as soon as they are computed."""
+    return xla().to_numpy(buffer)
+
+
+Array._read_buffer = staticmethod(read_buffer)
+
+
+def buffer_of(x: Any, aval: ShapedArray):
+    """An XLA buffer with the contents of an argument of this type; an `Array` keeps its own."""
+    if type(x) is not Array:
+        return xla().put(foreign_value(x, aval), aval)
+    if x._buffer is None:
+        x._check_alive()
+        x._buffer = xla().put(np.asarray(x._value), aval, owned=True)
+    return x._buffer
+
+
+def foreign_value(x: Any, aval: ShapedArray) -> np.ndarray:
+    """An argument that is not an `Array`, in NumPy.
+
+    Raises:
+      UnexpectedTracerError: it is a tracer whose trace is over.
+    """
+    if isinstance(x, Tracer):
+        check_escaped(x)
+        raise TypeError(f"a traced value came to a program that is to be run: {x}")
+    if aval.dtype == float0:  # has no contents; XLA gets zeros
+        return np.zeros(aval.shape, np.bool_)
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    return np.asarray(x, aval.dtype)
+
+
+def array_of(buffer, aval: ShapedArray):
+    """A result of a program."""
+    return np.zeros(aval.shape, float0) if aval.dtype == float0 else Array(None, aval, buffer)
+
+
+# ----------------------------------------------------------------------------------------------
+# Programs
+
+
+class Program:
+    """A compiled jaxpr: call it with a list of arrays for a list of arrays.
+
+    `kept` numbers the arguments that XLA is given, after which come the `constants`; those
+    numbered in `donated` give their memory away.
+    """
+
+    __slots__ = ("executable", "in_avals", "out_avals", "kept", "constants", "donated")
+
+    def __init__(self, executable, module: LoweredModule, in_avals, out_avals):
+        self.executable = executable
+        self.in_avals, self.out_avals = in_avals, out_avals
+        self.kept, self.donated = module.kept, module.donated
+        self.constants = [buffer_of(x, aval) for x, aval in module.hoisted]
+
+    def __call__(self, args: Sequence) -> list:
+        in_avals = self.in_avals
+        buffers = [buffer_of(args[i], in_avals[i]) for i in self.kept]
+        outs = self.executable(buffers + self.constants)
+        self.forget_donated(args)
+        return [*map(array_of, outs, self.out_avals)]
+
+    def forget_donated(self, args: Sequence) -> None:
+        """Make arrays whose memory is gone say so when they are used."""
+        for i in self.donated:
+            if type(args[i]) is Array:
+                args[i].delete()
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether a run is no more than to hand over all buffers and to wrap the results."""
+        takes_all = len(self.kept) == len(self.in_avals)
+        special = any(aval.dtype == float0 for aval in self.out_avals)
+        return takes_all and not (self.constants or self.donated or special)
+
+
+def lower(jaxpr: ClosedJaxpr, name: str, donated: tuple, keep_unused: bool) -> LoweredModule:
+    """The StableHLO module of a jaxpr; warns of donations that are of no use."""
+    module = lower_jaxpr(jaxpr, f"jit_{name}", donated, keep_unused, locations=True)
+    if module.not_donated:
+        types = ", ".join(
+            jaxpr.in_avals[i].str_short(short_dtypes=False) for i in module.not_donated
+        )
+        warnings.warn(
+            f"Some donated buffers were not usable: {types}.\nNo result has the same shape and "
+            "dtype, so their memory cannot be used again (chapter 6 of the book).",
+            stacklevel=user_stacklevel(),
+        )
+    return module
+
+
+def compile_module(
+    module: LoweredModule, jaxpr: ClosedJaxpr, options: dict | None = None, device=None
+) -> Program:
+    """Compile the module of a jaxpr."""
+    in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
+    executable = xla().compile(module.text, [*map(_stored, out_avals)], device, options)
+    return Program(executable, module, in_avals, out_avals)
+
+
+def _stored(aval):
+    """The type as which XLA holds an array of this type."""
+    return ShapedArray(aval.shape, np.bool_) if aval.dtype == float0 else aval
+
+
+class _Once:
+    """A result that the first thread to ask computes, while the others wait for it."""
+
+    __slots__ = ("lock", "value")
+
+    def __init__(self):
+        self.lock, self.value = threading.Lock(), None
+
+    def get(self, make: Callable):
+        if self.value is None:
+            with self.lock:
+                if self.value is None:
+                    self.value = make()
+        return self.value
+
+
+_programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_programs_lock = threading.Lock()
+
+
+def program_of(
+    jaxpr: ClosedJaxpr, name: str, donated: tuple, keep_unused: bool, options=(), device=None
+) -> Program:
+    """The compiled program of a jaxpr, made on the first call and kept while the jaxpr lives."""
+    key = (name, donated, keep_unused, options, device)
+    with _programs_lock:
+        once = _programs.setdefault(jaxpr, {}).setdefault(key, _Once())
+
+    def make():
+        module = lower(jaxpr, name, donated, keep_unused)
+        return compile_module(module, jaxpr, dict(options), device)
+
+    return once.get(make)
+
+
+def forget_programs() -> None:
+    """Drop all compiled programs."""
+    with _programs_lock:
+        _programs.clear()
+
+
+# ----------------------------------------------------------------------------------------------
+# Flattening in C++
+
+
+@functools.cache
+def fast_registry():
+    """A copy of chapter 3's registry in XLA's C++, which flattens a pytree in half the time."""
+    copy = xla().PyTreeRegistry(
+        enable_none=True,
+        enable_tuple=True,
+        enable_namedtuple=True,
+        enable_list=True,
+        enable_dict=True,
+    )
+
+    def register(node_type):
+        if node_type not in BUILTIN_NODE_TYPES:
+            copy.register_node(node_type.python_type, node_type.flatten, node_type.unflatten)
+
+    for node_type in list(registry.values()):
+        register(node_type)
+    register_listeners.append(register)
+    return copy
