@@ -1,0 +1,55 @@
+"""minijax: JAX's core, small enough to be read in a weekend and complete enough to be used.
+
+The public names, in the order of the book's chapters: `import minijax as jax`.
+"""
+
+# chapter 1
+from .settings import (
+    checking_leaks,
+    config,
+    debug_nans,
+    default_matmul_precision,
+    enable_x64,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    check_tracer_leaks,
+)
+from . import dtypes, errors
+from .core import ensure_compile_time_eval, typeof
+from .array import Array
+from . import operators as _operators  # gives arrays their operators
+
+# chapter 3
+from . import tree, tree_util
+from .tree_jvp import jvp
+
+# chapter 4
+from .batching import vmap
+
+# chapter 5
+from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+
+# chapter 6
+from .settings import disable_jit
+from .xla.jit import jit
+
+# chapter 7
+from .partial_eval import linearize
+
+# chapter 8
+from .reverse import (
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    linear_transpose,
+    value_and_grad,
+    vjp,
+)
+
+# chapter 12
+from . import lax, numpy
+
+__version__ = "0.1.0"

@@ -225,11 +225,20 @@ class _Quiet(threading.local):
 _quiet = _Quiet()
 
 
+# NumPy scalars that are what they say whether 64-bit types are enabled or not.
+_SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
+    bool, "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32",
+    "complex64"))}
+
+
 def _foreign(x) -> tuple[ShapedArray, Any]:
     """The type and the NumPy value of an argument that is not an `Array`."""
     if isinstance(x, Tracer):
         check_escaped(x)
         raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")
+    aval = _SCALAR_AVALS.get(type(x))
+    if aval is not None:
+        return aval, x
     aval = typeof(x)
     if isinstance(x, np.ndarray):
         return aval, x.astype(aval.dtype, copy=False)

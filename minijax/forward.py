@@ -216,7 +216,8 @@ def defbilinear(primitive: Primitive) -> None:
 
 
 def _const(like, value):
-    return lax.constant(value, typeof(like).dtype)
+    aval = typeof(like)
+    return lax.constant(value, aval.dtype, aval.weak_type)
 
 
 def _full(like, value):
