@@ -317,8 +317,9 @@ def _slice_at_own(x, start, size, axis):
         here = slicing.slice_in_dim(x, 0, size + last - step, 1, axis)
         there = slicing.slice_in_dim(x, step, size + last, 1, axis)
         x = select(broadcast_in_dim(far, _shape(here), (0,)), there, here)
-        start = select(far, elementwise.sub(start, np.int32(step)), start)
         last -= step
+        if last:
+            start = select(far, elementwise.sub(start, np.int32(step)), start)
     return x
 
 
