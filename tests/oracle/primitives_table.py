@@ -112,6 +112,8 @@ BINARY = (
 for _name in BINARY:
     row(_name.removeprefix("bitwise_"), lambda jx, name=_name: getattr(jx.lax, name),
         "T[2,3] T[2,3]", "T[] T[]", "T[2,0] T[2,0]", "T[3] T[]")
+for _name in ("shift_left", "shift_right_arithmetic", "shift_right_logical"):
+    row(_name, lambda jx, name=_name: getattr(jx.lax, name), "T[2,3] T+[2,3]", "T[] T+[]")
 row("pow", lambda jx: jx.lax.pow, "T+[2,3] T[2,3]")
 row("pow", lambda jx: jx.lax.pow, "T[2,3] int32+[2,3]")
 row("complex", lambda jx: jx.lax.complex, "T[2,3] T[2,3]")
@@ -147,6 +149,9 @@ row("iota", lambda jx: lambda x: jx.lax.broadcasted_iota(x.dtype, (2, 3), 1) + x
 row("iota", lambda jx: lambda x: jx.lax.broadcasted_iota(x.dtype, (2, 3), 0), "T[2,3]")
 row("split", lambda jx: lambda x: jx.lax.split(x, (1, 2), 0), "T[3,2]")
 row("split", lambda jx: lambda x: jx.lax.split(x, (2, 0, 1), 1), "T[2,3]")
+
+row("stack", lambda jx: lambda *xs: jx.numpy.stack(xs, 1), "T[2,3] T[2,3] T[2,3]")
+row("unstack", lambda jx: lambda x: jx.numpy.unstack(x, axis=1), "T[2,3]")
 
 # --- slices ---
 

@@ -1,0 +1,109 @@
+"""The rule atlas: every primitive × every rule. `python -m tools.atlas` prints it as a table.
+
+A hole in the table is either declared here, with its reason, or a mistake: the test of this
+file fails on an undeclared hole, and on a declared one that has been filled meanwhile.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+
+import minijax
+from minijax.core import Primitive
+
+NOT_LINEAR = "not linear: only its derivative is transposed"
+ZERO_DERIVATIVE = "its derivative is zero: no tangent ever flows through it"
+NO_REALS = "of booleans or integers, which have no tangents to transpose"
+NO_OPERANDS = "has no operands"
+
+# column -> reason -> the primitives that have, and need, no such rule
+HOLES: dict[str, dict[str, str]] = {
+    "batching": {NO_OPERANDS: "iota"},
+    "transpose": {
+        NO_OPERANDS: "iota",
+        NOT_LINEAR: """abs cbrt clamp cos cumlogsumexp cummax cummin cumprod exp exp2 expm1
+            integer_pow log log1p logistic max min pow reduce_max reduce_min reduce_prod rem rsqrt
+            sin sqrt square tan tanh""",
+        ZERO_DERIVATIVE: "argmax argmin ceil floor round sign stop_gradient",
+        NO_REALS: """and eq ge gt is_finite le lt ne not or reduce_and reduce_or reduce_xor
+            shift_left shift_right_arithmetic shift_right_logical xor""",
+    },
+}  # fmt: skip
+
+
+def primitives() -> list[Primitive]:
+    """Every primitive that a module of minijax defines, by name."""
+    modules = list(_library_modules())
+    found = {v.name: v for m in modules for v in vars(m).values() if isinstance(v, Primitive)}
+    return [found[name] for name in sorted(found)]
+
+
+def _library_modules() -> Iterator:
+    for info in pkgutil.walk_packages(minijax.__path__, "minijax."):
+        if not info.name.startswith(("minijax.cli", "minijax.__main__")):
+            yield importlib.import_module(info.name)
+
+
+def columns() -> dict[str, Callable[[Primitive], bool]]:
+    """Each rule's name, and how to see whether a primitive has it."""
+    from minijax import forward, partial_eval, transposition
+    from minijax.batching import trace as batching
+    from minijax.xla import lowering
+
+    return {
+        "evaluation": lambda p: "impl" in vars(p) or type(p).impl is not Primitive.impl,
+        "abstract_eval": lambda p: (
+            "abstract_eval" in vars(p) or type(p).abstract_eval is not Primitive.abstract_eval
+        ),
+        "jvp": lambda p: p in forward.primitive_jvps,
+        "batching": lambda p: (
+            p in batching.primitive_batchers or p in batching.fancy_primitive_batchers
+        ),
+        "lowering": lambda p: p in lowering.lowering_rules,
+        # An equation is known if all its operands are. Only a primitive that holds a jaxpr can be
+        # known in part, and needs a rule that says which part.
+        "partial_eval": lambda p: p in partial_eval.partial_eval_rules or not _holds_a_jaxpr(p),
+        "transpose": lambda p: p in transposition.primitive_transposes,
+    }
+
+
+def _holds_a_jaxpr(primitive: Primitive) -> bool:
+    return primitive.name in ("jit",)
+
+
+def declared() -> dict[tuple[str, str], str]:
+    """(primitive's name, column) -> the reason why that place is empty."""
+    return {
+        (name, column): reason
+        for column, reasons in HOLES.items()
+        for reason, names in reasons.items()
+        for name in names.split()
+    }
+
+
+def holes() -> set[tuple[str, str]]:
+    """The (primitive's name, column) that have no rule."""
+    has_rule = columns()
+    return {(p.name, c) for p in primitives() for c in has_rule if not has_rule[c](p)}
+
+
+def page() -> str:
+    """The atlas in Markdown: a check mark for a rule, a numbered note for a declared hole."""
+    empty, reasons, names = holes(), declared(), list(columns())
+    notes = list(dict.fromkeys(reasons.values()))
+    lines = ["| primitive | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for primitive in primitives():
+        cells = [
+            "✓" if place not in empty else f"({notes.index(reasons[place]) + 1})"
+            if place in reasons else "**missing**"
+            for place in ((primitive.name, column) for column in names)
+        ]
+        lines.append(f"| {primitive.name} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", *(f"({i}) {note}  " for i, note in enumerate(notes, 1))])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page() + "\n")
