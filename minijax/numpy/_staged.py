@@ -12,11 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import state
-try:
-    from ..xla.jit import jit
-except ImportError:  # chapter 6 is still being built
-    def jit(function, static_argnames=()):
-        return function
+from ..xla.jit import jit
 
 
 def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = ()) -> Any:

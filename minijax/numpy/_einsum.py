@@ -1,0 +1,166 @@
+"""Chapter 12: `einsum`. opt_einsum chooses the order of the contractions, each is one here."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from typing import Any
+
+import opt_einsum
+
+from .. import dtypes
+from ..core import typeof
+from ..primitives.dot import dot_general
+from ..primitives.elementwise import bitwise_and, convert, eq, select
+from ..primitives.reductions import reduce_or, reduce_sum
+from ..primitives.shaping import broadcast_in_dim, broadcasted_iota, full_like, squeeze, transpose
+from ._arguments import check_no_out, ensure_array
+
+
+class _LeftToRight(opt_einsum.paths.PathOptimizer):
+    """`optimize=False`: contract the first two operands, again and again."""
+
+    def __call__(self, inputs, *args, **kwargs):
+        return [(0, 1)] * (len(inputs) - 1)
+
+
+def _optimizer(optimize):
+    if optimize is True:
+        return "optimal"
+    return _LeftToRight() if optimize is False else optimize
+
+
+def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision=None,
+           preferred_element_type=None):
+    """Sums of products in Einstein's notation.
+
+    Args:
+      subscripts: `"ij,jk->ik"`: a letter for each dimension; those that are not in the result are
+        summed over. (Or operands and lists of ints in turn, as in NumPy.)
+      *operands: arrays.
+      optimize: how opt_einsum looks for the order of contractions.
+      precision, preferred_element_type: as for `lax.dot_general`.
+
+    Returns:
+      an array with the dimensions after the arrow.
+
+    Raises:
+      ValueError: subscripts that do not fit the operands.
+
+    >>> einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.0)).tolist()
+    [3.0, 3.0]
+    """
+    check_no_out("einsum", out)
+    arrays, contractions = opt_einsum.contract_path(
+        subscripts, *operands, einsum_call=True, use_blas=True, optimize=_optimizer(optimize))
+    arrays = [ensure_array("einsum", x) for x in arrays]
+    if preferred_element_type is None:
+        dtype, weak_type = dtypes.result_type(*arrays, return_weak_type_flag=True)
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum")
+        weak_type = False
+    for positions, summed, expression, *_ in contractions:
+        picked = [arrays.pop(i) for i in positions]
+        arrays.append(_contract(picked, sorted(summed), expression, precision, dtype))
+    return convert(arrays[0], dtype, weak_type)
+
+
+def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
+    """The order in which `einsum` would contract the operands; see `opt_einsum.contract_path`."""
+    return opt_einsum.contract_path(subscripts, *operands, optimize=_optimizer(optimize))
+
+
+def _contract(operands, summed, expression, precision, dtype):
+    """One or two operands, as `expression` says; `summed` are the letters to sum over."""
+    inputs, result = expression.split("->")
+    names = inputs.split(",")
+    if len(operands) == 1:
+        out, out_names = _sum_one(operands[0], names[0], summed, result, dtype)
+    elif len(operands) == 2:
+        out, out_names = _multiply_two(operands, names, summed, result, precision, dtype)
+    else:
+        raise NotImplementedError("jax.numpy.einsum does not support simultaneous contraction of "
+                                  "3 or more operands: choose another `optimize`.")
+    return transpose(out, [out_names.index(name) for name in result])
+
+
+def _sum_one(x, names, summed, result, dtype):
+    counts = collections.Counter(names)
+    x, names = _sum_over(x, names, [n for n in summed if counts[n] == 1], dtype)
+    return _merge_repeats(x, names, counts, result, dtype)
+
+
+def _sum(x, axes, dtype):
+    if dtypes.result_type(x, dtype) != x.dtype:
+        x = convert(x, dtype)
+    return (reduce_or if x.dtype == bool else reduce_sum)(x, axes)
+
+
+def _sum_over(x, names, letters, dtype):
+    """Sum over dimensions that occur nowhere else."""
+    if letters:
+        x = _sum(x, [names.index(name) for name in letters], dtype)
+    return x, "".join(name for name in names if name not in letters)
+
+
+def _merge_repeats(x, names, counts, kept, dtype):
+    """Take the diagonal of dimensions of one letter, by a mask and a sum."""
+    for name, count in counts.items():
+        if count < 2:
+            continue
+        axes = [d for d, n in enumerate(names) if n == name]
+        x = select(_diagonal_mask(typeof(x).shape, axes), x, full_like(x, 0))
+        if name in kept:
+            x, names = _sum(x, axes[:-1], dtype), names.replace(name, "", count - 1)
+        else:
+            x, names = _sum(x, axes, dtype), names.replace(name, "")
+    return x, names
+
+
+def _diagonal_mask(shape, axes):
+    sizes = [shape[d] for d in axes]
+    positions = [broadcasted_iota("uint32", sizes, d) for d in range(len(axes))]
+    pairs = [eq(i, j) for i, j in zip(positions, positions[1:])]
+    mask = pairs[0]
+    for pair in pairs[1:]:
+        mask = bitwise_and(mask, pair)
+    return broadcast_in_dim(mask, shape, axes)
+
+
+def _multiply_two(operands, names, summed, result, precision, dtype):
+    """Reduce each operand on its own as far as possible, then one `dot_general`."""
+    (x, y), (x_names, y_names) = operands, names
+    x, x_names = _without_broadcast_ones(x, x_names, typeof(y).shape, y_names)
+    y, y_names = _without_broadcast_ones(y, y_names, typeof(x).shape, x_names)
+    x_counts, y_counts = collections.Counter(x_names), collections.Counter(y_names)
+    x, x_names = _sum_over(
+        x, x_names, [n for n in summed if x_counts[n] == 1 and not y_counts[n]], dtype)
+    y, y_names = _sum_over(
+        y, y_names, [n for n in summed if y_counts[n] == 1 and not x_counts[n]], dtype)
+    x, x_names = _merge_repeats(x, x_names, x_counts, result + y_names, dtype)
+    y, y_names = _merge_repeats(y, y_names, y_counts, result + x_names, dtype)
+    contracted = [n for n in summed if n in x_names or n in y_names]
+    batch = [n for n in result if n in x_names and n in y_names]
+    x_free, y_free = (_remaining(n, batch + contracted) for n in (x_names, y_names))
+    if "".join(batch) + y_free + x_free == result:  # then nothing is left to transpose
+        x, x_names, x_free, y, y_names, y_free = y, y_names, y_free, x, x_names, x_free
+    contracting = _positions(x_names, contracted), _positions(y_names, contracted)
+    batching = _positions(x_names, batch), _positions(y_names, batch)
+    out = dot_general(x, y, (contracting, batching), precision, dtype)
+    return out, "".join(batch) + x_free + y_free
+
+
+def _without_broadcast_ones(x, names, other_shape, other_names):
+    """`x` without the dimensions of size 1 that broadcast against the other operand's."""
+    ones = [d for d, name in enumerate(names) if typeof(x).shape[d] == 1
+            and name in other_names and other_shape[other_names.index(name)] != 1]
+    x = squeeze(x, ones)
+    return x, "".join(name for d, name in enumerate(names) if d not in ones)
+
+
+def _remaining(names: str, taken: Sequence[str]) -> str:
+    return "".join(name for name in names if name not in taken)
+
+
+def _positions(names: str, letters: Sequence[str]) -> tuple[int, ...]:
+    return tuple(names.index(name) for name in letters)

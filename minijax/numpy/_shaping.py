@@ -1,0 +1,563 @@
+"""Chapter 12: arrays in other shapes: dimensions moved, added, dropped, repeated and reversed."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import dtypes
+from ..core import concrete_or_error
+from ..operators import matrix_transpose as _matrix_transpose
+from ..operators import reshape_method
+from ..primitives import shaping as lax
+from ..primitives.elementwise import convert, select, sub
+from ..primitives.elementwise import max as lax_max
+from ..primitives.shape_rules import broadcast_shapes as lax_broadcast_shapes
+from ..primitives.slicing import dynamic_slice_in_dim, slice_in_dim
+from ._arguments import (
+    canonical_axis,
+    canonical_shape,
+    check_arraylike,
+    ensure_array,
+    index_tuple,
+    optional_axes,
+    static_index,
+    user_dtype,
+)
+from ._constructors import array, asarray, eye, numpy_broadcast_to, tri, zeros_like
+from ._reductions import sum
+from ._select import _where
+from ._staged import staged
+from ._ufuncs import remainder
+
+# ----------------------------------------------------------------------------------------------
+# Facts about shapes
+
+
+def shape(a) -> tuple[int, ...]:
+    """The sizes of the dimensions of `a`."""
+    return a.shape if hasattr(a, "shape") else np.shape(a)
+
+
+def ndim(a) -> int:
+    """The number of dimensions of `a`."""
+    return a.ndim if hasattr(a, "ndim") else np.ndim(a)
+
+
+def size(a, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements of `a`, or the product of its sizes along `axis`."""
+    sizes = shape(a)
+    if axis is None:
+        return math.prod(sizes)
+    return math.prod(sizes[canonical_axis(d, len(sizes))] for d in index_tuple(axis))
+
+
+def broadcast_shapes(*shapes) -> tuple[int, ...]:
+    """The shape that all the `shapes` broadcast to.
+
+    Raises:
+      ValueError: they do not fit.
+
+    >>> broadcast_shapes((3, 1), 4)
+    (3, 4)
+    """
+    as_tuples = [(s,) if np.ndim(s) == 0 else tuple(s) for s in shapes]
+    return lax_broadcast_shapes(*as_tuples) if as_tuples else ()
+
+
+# ----------------------------------------------------------------------------------------------
+# Shape and order of dimensions
+
+
+def reshape(a, shape, order: str = "C", *, copy: bool | None = None):
+    """The elements of `a`, read in order, in another shape.
+
+    Args:
+      a: an array.
+      shape: an int or ints; one may be -1, meaning what is left.
+      order: `"C"` (the last index changes fastest) or `"F"` (the first does).
+
+    Raises:
+      TypeError: another number of elements.
+
+    >>> reshape(jnp.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    return reshape_method(ensure_array("reshape", a), shape, order=order)
+
+
+def ravel(a, order: str = "C"):
+    """The elements of `a` as a vector; `order` as for `reshape`."""
+    a = ensure_array("ravel", a)
+    if order == "K":
+        raise NotImplementedError("Ravel not implemented for order='K'.")
+    return lax.reshape(a, (a.size,)) if order == "C" else reshape_method(a, a.size, order=order)
+
+
+def transpose(a, axes: Sequence[int] | None = None):
+    """`a` with its dimensions in the order `axes`; by default reversed.
+
+    Raises:
+      TypeError, ValueError: `axes` are not the dimensions of `a`.
+    """
+    a = ensure_array("transpose", a)
+    axes = range(a.ndim)[::-1] if axes is None else [canonical_axis(d, a.ndim) for d in axes]
+    return lax.transpose(a, axes)
+
+
+def permute_dims(a, /, axes: Sequence[int]):
+    """`transpose` with all axes given."""
+    return lax.transpose(ensure_array("permute_dims", a), axes)
+
+
+def matrix_transpose(x, /):
+    """`x` with its last two dimensions swapped.
+
+    Raises:
+      ValueError: fewer than two dimensions.
+    """
+    return _matrix_transpose(ensure_array("matrix_transpose", x))
+
+
+def swapaxes(a, axis1: int, axis2: int):
+    """`a` with two of its dimensions swapped."""
+    a = ensure_array("swapaxes", a)
+    axis1, axis2 = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
+    order = list(range(a.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return lax.transpose(a, order)
+
+
+def moveaxis(a, source, destination):
+    """`a` with dimensions `source` moved to `destination`, the others in their order.
+
+    Args:
+      a: an array.
+      source, destination: an int each, or sequences of one length.
+
+    Raises:
+      ValueError: sequences of different lengths, or a dimension out of bounds.
+    """
+    a = ensure_array("moveaxis", a)
+    source = [canonical_axis(d, a.ndim) for d in index_tuple(source)]
+    destination = [canonical_axis(d, a.ndim) for d in index_tuple(destination)]
+    if len(source) != len(destination):
+        raise ValueError("Inconsistent number of elements: "
+                         f"{len(source)} vs {len(destination)}")
+    order = [d for d in range(a.ndim) if d not in source]
+    for to, origin in sorted(zip(destination, source)):
+        order.insert(to, origin)
+    return lax.transpose(a, order)
+
+
+@staged(static_argnames=("axis", "start"))
+def rollaxis(a, axis: int, start: int = 0):
+    """`a` with dimension `axis` moved to stand before dimension `start`."""
+    a, start = ensure_array("rollaxis", a), static_index(start)
+    axis = canonical_axis(axis, a.ndim)
+    if not -a.ndim <= start <= a.ndim:
+        raise ValueError(f"{start=} must satisfy {-a.ndim}<=start<={a.ndim}")
+    start += a.ndim * (start < 0)
+    return moveaxis(a, axis, start - (start > axis))
+
+
+def expand_dims(a, axis):
+    """`a` with new dimensions of size 1 at these positions of the result.
+
+    Raises:
+      ValueError: a position that is repeated or out of bounds.
+    """
+    return lax.expand_dims(ensure_array("expand_dims", a), index_tuple(axis))
+
+
+def squeeze(a, axis=None):
+    """`a` without these dimensions, by default without all those of size 1.
+
+    Raises:
+      ValueError: a dimension of another size.
+    """
+    a = ensure_array("squeeze", a)
+    ones = [d for d, n in enumerate(a.shape) if n == 1]
+    return lax.squeeze(a, ones if axis is None else index_tuple(axis))
+
+
+def broadcast_to(array, shape):
+    """`array` repeated to `shape`.
+
+    Raises:
+      ValueError: it does not broadcast to it.
+    """
+    shape = (shape,) if not isinstance(shape, tuple) and np.ndim(shape) == 0 else shape
+    return numpy_broadcast_to(ensure_array("broadcast_to", array), canonical_shape(shape))
+
+
+def _at_least(n, positions, doc):
+    """`atleast_1d`, `_2d` and `_3d`: `positions` of the new dimensions for each rank."""
+    name = f"atleast_{n}d"
+
+    def function(*arys):
+        check_arraylike(name, *arys)
+        out = [_add_dims(asarray(x)) for x in arys]
+        return out[0] if len(out) == 1 else out
+
+    def _add_dims(x):
+        return lax.expand_dims(x, positions[x.ndim]) if x.ndim < n else x
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}\n\nArgs:\n  *arys: arrays; for several, a list is returned.\n"
+    return staged(function)
+
+
+atleast_1d = _at_least(1, [(0,)], "A scalar as a vector of one element.")
+atleast_2d = _at_least(2, [(0, 1), (0,)], "Scalars and vectors as matrices of one row.")
+atleast_3d = _at_least(3, [(0, 1, 2), (0, 2), (2,)], "New dimensions of size 1 up to three.")
+
+
+# ----------------------------------------------------------------------------------------------
+# Order of elements
+
+
+def flip(m, axis=None):
+    """`m` with its elements in reverse order along `axis` (an int or ints; by default all)."""
+    return _flip(ensure_array("flip", m), optional_axes(axis))
+
+
+@staged(static_argnames=("axis",))
+def _flip(m, axis=None):
+    axes = range(m.ndim) if axis is None else [canonical_axis(d, m.ndim) for d in index_tuple(axis)]
+    return lax.rev(m, axes)
+
+
+def fliplr(m):
+    """`m` reversed along its second dimension."""
+    return _flip(ensure_array("fliplr", m), 1)
+
+
+def flipud(m):
+    """`m` reversed along its first dimension."""
+    return _flip(ensure_array("flipud", m), 0)
+
+
+@staged(static_argnames=("k", "axes"))
+def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)):
+    """`m` turned by `k` right angles in the plane of two dimensions, the first towards the second.
+
+    Raises:
+      ValueError: fewer than two dimensions, or equal `axes`.
+    """
+    m = ensure_array("rot90", m)
+    if m.ndim < 2:
+        raise ValueError("rot90 requires its first argument to have ndim at least two, but got "
+                         f"first argument of shape {m.shape}, which has ndim {m.ndim}")
+    first, second = (canonical_axis(d, m.ndim) for d in axes)
+    if first == second:
+        raise ValueError("Axes must be different")
+    if k % 4 == 0:
+        return m
+    if k % 4 == 2:
+        return flip(flip(m, first), second)
+    if k % 4 == 1:
+        return swapaxes(flip(m, second), first, second)
+    return flip(swapaxes(m, first, second), second)
+
+
+def roll(a, shift, axis=None):
+    """`a` with its elements moved on, those that leave at the end coming in at the start.
+
+    Args:
+      a: an array.
+      shift: how far: an int or ints; an integer array if it is traced.
+      axis: an int or ints; by default the elements in row-major order.
+
+    Raises:
+      ValueError: shifts and axes that do not broadcast.
+
+    >>> roll(jnp.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+    """
+    a = ensure_array("roll", a)
+    if axis is None:
+        return lax.reshape(roll(ravel(a), shift, 0), a.shape)
+    axes = tuple(canonical_axis(d, a.ndim) for d in index_tuple(axis))
+    try:
+        shift = index_tuple(shift)
+    except TypeError:
+        return _roll_dynamic(a, asarray(shift), axes)
+    return _roll_static(a, shift, axes)
+
+
+@staged(static_argnames=("shift", "axis"))
+def _roll_static(a, shift, axis):
+    for d, s in zip(*np.broadcast_arrays(axis, shift)):
+        if a.shape[d]:
+            cut = int(-s % a.shape[d])
+            pieces = [slice_in_dim(a, cut, a.shape[d], axis=d), slice_in_dim(a, 0, cut, axis=d)]
+            a = lax.concatenate(pieces, int(d))
+    return a
+
+
+@staged(static_argnames=("axis",))
+def _roll_dynamic(a, shift, axis):
+    """A window on two copies, at a place that depends on the shift."""
+    shape = lax_broadcast_shapes(shift.shape, (len(axis),))
+    if len(shape) != 1:
+        raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
+    for s, d in zip(broadcast_to(shift, shape), np.broadcast_to(axis, shape)):
+        d, n = int(d), np.int32(a.shape[d])
+        s = remainder(convert(s, np.dtype("int32")), lax_max(n, np.int32(1)))
+        a = dynamic_slice_in_dim(lax.concatenate((a, a), d), sub(n, s), a.shape[d], axis=d)
+    return a
+
+
+# ----------------------------------------------------------------------------------------------
+# Repetition
+
+
+def tile(A, reps):
+    """`A` laid side by side.
+
+    Args:
+      A: an array.
+      reps: how often, along each dimension (aligned at the last one).
+
+    >>> tile(jnp.arange(2), (2, 2)).tolist()
+    [[0, 1, 0, 1], [0, 1, 0, 1]]
+    """
+    A = ensure_array("tile", A)
+    reps = index_tuple(reps)
+    n = max(A.ndim, len(reps))
+    reps = (1,) * (n - len(reps)) + reps
+    A = lax.broadcast_to_rank(A, n)
+    if all(rep == 1 for rep in reps):
+        return A
+    pairs = [size for pair in zip(reps, A.shape) for size in pair]
+    repeated = lax.broadcast_in_dim(A, pairs, range(1, 2 * n, 2))
+    return lax.reshape(repeated, [rep * size for rep, size in zip(reps, A.shape)])
+
+
+def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None):
+    """Each element repeated in place.
+
+    Args:
+      a: an array.
+      repeats: how often: an int, or known ints, one for each element along `axis`.
+      axis: an int; by default the elements in row-major order.
+      total_repeat_length: the size of the result along `axis`, where `repeats` are many.
+
+    Raises:
+      ConcretizationTypeError: traced `repeats`: the shape would depend on them.
+      ValueError: `repeats` that do not fit.
+
+    >>> repeat(jnp.arange(3), 2).tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+    a = ensure_array("repeat", a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    repeats = concrete_or_error(np.asarray, repeats, "When jit-compiling jnp.repeat, the total "
+                                "number of repeats must be static: make `repeats` static.")
+    axis = canonical_axis(axis, a.ndim)
+    if repeats.ndim == 0 and total_repeat_length is None:
+        return _repeat_all(a, int(repeats), axis)
+    counts = np.broadcast_to(repeats.ravel(), (a.shape[axis],))
+    out = [_repeat_all(slice_in_dim(a, i, i + 1, axis=axis), int(count), axis)
+           for i, count in enumerate(counts) if count]
+    if total_repeat_length is not None:
+        out = _fit_length(out, a, axis, total_repeat_length)
+    return lax.concatenate(out, axis) if out else slice_in_dim(a, 0, 0, axis=axis)
+
+
+def _repeat_all(a, count, axis):
+    doubled = [*a.shape[:axis + 1], count, *a.shape[axis + 1:]]
+    dims = [d for d in range(len(doubled)) if d != axis + 1]
+    out_shape = [n * count if d == axis else n for d, n in enumerate(a.shape)]
+    return lax.reshape(lax.broadcast_in_dim(a, doubled, dims), out_shape)
+
+
+def _fit_length(pieces, a, axis, length):
+    """The repeated pieces cut to `length`, or the last element repeated up to it."""
+    total = builtins.sum(piece.shape[axis] for piece in pieces)
+    if total < length and a.shape[axis]:
+        last = slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
+        pieces = [*pieces, _repeat_all(last, length - total, axis)]
+    joined = lax.concatenate(pieces, axis)
+    return [slice_in_dim(joined, 0, length, axis=axis)]
+
+
+@staged(static_argnames=("new_shape",))
+def resize(a, new_shape):
+    """The elements of `a` in another shape, again from the start where they do not suffice.
+
+    Raises:
+      ValueError: a negative size.
+    """
+    new_shape = index_tuple(new_shape)
+    if any(n < 0 for n in new_shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    a, total = ravel(a), math.prod(new_shape)
+    if a.size == 0 or total == 0:
+        return zeros_like(a, shape=new_shape)
+    return lax.reshape(tile(a, -(-total // a.size))[:total], new_shape)
+
+
+# ----------------------------------------------------------------------------------------------
+# Diagonals and triangles
+
+
+@staged(static_argnames=("k",))
+def tril(m, k: int = 0):
+    """`m` with zeros above a diagonal; `k` as for `eye`.
+
+    Raises:
+      ValueError: fewer than two dimensions.
+    """
+    m, mask = _triangle("tril", m, k)
+    return select(mask, m, lax.full_like(m, 0))
+
+
+@staged(static_argnames=("k",))
+def triu(m, k: int = 0):
+    """`m` with zeros below a diagonal; `k` as for `eye`.
+
+    Raises:
+      ValueError: fewer than two dimensions.
+    """
+    m, mask = _triangle("triu", m, k - 1)
+    return select(mask, lax.full_like(m, 0), m)
+
+
+def _triangle(name, m, k):
+    """`m`, and where its elements lie on or below a diagonal."""
+    m = ensure_array(name, m)
+    if m.ndim < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
+    return m, lax.broadcast(tri(*m.shape[-2:], k=k, dtype=bool), m.shape[:-2])
+
+
+@staged(static_argnames=("axis1", "axis2", "dtype"))
+def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
+    """The sum along a diagonal.
+
+    Args:
+      a: an array of at least two dimensions.
+      offset: which diagonal, as `k` for `eye`.
+      axis1, axis2: the two dimensions of the matrices.
+      dtype: the type to sum in.
+
+    Raises:
+      ValueError: equal axes, or ones out of bounds.
+    """
+    a = ensure_array("trace", a)
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
+    if canonical_axis(axis1, a.ndim) == canonical_axis(axis2, a.ndim):
+        raise ValueError(f"axis1 and axis2 can not be same. {axis1=} and {axis2=}")
+    dtype = user_dtype(dtype, "trace")
+    a = moveaxis(a, (axis1, axis2), (-2, -1))
+    mask = eye(*a.shape[-2:], k=offset, dtype=bool)
+    return sum(_where(mask, a, lax.full_like(a, 0)), axis=(-2, -1), dtype=dtype)
+
+
+def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
+    """The elements on a diagonal, as a new last dimension.
+
+    Args:
+      a: an array of at least two dimensions.
+      offset, axis1, axis2: as for `trace`.
+
+    Raises:
+      ValueError: fewer than two dimensions.
+    """
+    a, offset = ensure_array("diagonal", a), operator.index(offset)
+    if a.ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    a = moveaxis(a, (axis1, axis2), (-2, -1))
+    rows, columns = a.shape[-2:]
+    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    first = slice_in_dim(a, max(-offset, 0), max(-offset, 0) + length, axis=-2)
+    square = slice_in_dim(first, max(offset, 0), max(offset, 0) + length, axis=-1)
+    # In row-major order the diagonal is every (length + 1)-th element.
+    flat = lax.reshape(square, (*a.shape[:-2], length * length))
+    return slice_in_dim(flat, 0, None, stride=length + 1, axis=-1)
+
+
+def diag(v, k: int = 0):
+    """The matrix with a vector on a diagonal, or the diagonal of a matrix; `k` as for `eye`.
+
+    Raises:
+      ValueError: neither a vector nor a matrix.
+
+    >>> diag(jnp.array([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    return _diag(ensure_array("diag", v), operator.index(k))
+
+
+@staged(static_argnames=("k",))
+def _diag(v, k):
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("diag input must be 1d or 2d")
+    zero = lax.full_like(v, 0, shape=())
+    n = v.shape[0] + abs(k)
+    column = lax.expand_dims(lax.pad(v, zero, [(max(0, -k), max(0, k), 0)]), (1,))
+    return _where(eye(n, k=k, dtype=bool), column, lax.full_like(v, 0, shape=()))
+
+
+def diagflat(v, k: int = 0):
+    """The matrix with all elements of `v` on a diagonal; `k` as for `eye`."""
+    return diag(ravel(v), k)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple:
+    """The indices of the diagonal of an array of `ndim` dimensions of size `n`.
+
+    Raises:
+      ValueError: a negative argument.
+    """
+    n, ndim = static_index(n), static_index(ndim)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"n and ndim arguments to diag_indices must be nonnegative, got {n}, "
+                         f"{ndim}")
+    return (lax.iota(dtypes.default_int_dtype(), n),) * ndim
+
+
+def diag_indices_from(arr) -> tuple:
+    """`diag_indices` for the shape of `arr`, all of whose dimensions are of one size."""
+    arr = ensure_array("diag_indices_from", arr)
+    if arr.ndim < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(arr.shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(arr.shape[0], arr.ndim)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+    """The indices of the elements on and below a diagonal of an `n` by `m` matrix."""
+    return tuple(map(array, np.tril_indices(static_index(n), static_index(k), m)))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+    """The indices of the elements on and above a diagonal of an `n` by `m` matrix."""
+    return tuple(map(array, np.triu_indices(static_index(n), static_index(k), m)))
+
+
+def _indices_from(name, function):
+    def from_array(arr, k: int = 0) -> tuple:
+        rows_columns = shape(arr)
+        if len(rows_columns) != 2:
+            raise ValueError("Only 2-D inputs are accepted")
+        return function(rows_columns[0], k, rows_columns[1])
+
+    from_array.__name__ = from_array.__qualname__ = name
+    from_array.__doc__ = f"`{name.removesuffix('_from')}` for the shape of a matrix.\n"
+    return from_array
+
+
+tril_indices_from = _indices_from("tril_indices_from", tril_indices)
+triu_indices_from = _indices_from("triu_indices_from", triu_indices)
