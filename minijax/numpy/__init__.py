@@ -1,13 +1,325 @@
-"""minijax.numpy."""
-from ._ufuncs import *
-from ._special import *
-from ._reductions import *
-from ._constructors import *
-from ._scalar_types import *
-from ._shaping import *
-from ._joining import *
-from ._products import *
-from ._einsum import *
-from ._ranges import *
-from ._vectorize import *
-from ..operators import *
+"""Chapter 12: NumPy's functions, written with primitives and transformations only.
+
+Import it as in JAX: `import minijax.numpy as jnp`. Functions that JAX compiles are `jit` equations
+in our jaxprs, too, and plain Python when nothing is traced (`_staged.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as _np
+
+from ..array import Array as ndarray
+from ..dtypes import can_cast, finfo, iinfo, isdtype, promote_types
+from ..operators import (
+    absolute,
+    add,
+    astype,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    matmul,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    not_equal,
+    positive,
+    subtract,
+    true_divide,
+)
+from ._constructors import (
+    arange,
+    array,
+    asarray,
+    copy,
+    empty,
+    empty_like,
+    eye,
+    frombuffer,
+    full,
+    full_like,
+    identity,
+    indices,
+    ix_,
+    meshgrid,
+    ones,
+    ones_like,
+    tri,
+    zeros,
+    zeros_like,
+)
+from ._einsum import einsum, einsum_path
+from ._inquiry import (
+    get_printoptions,
+    iscomplexobj,
+    isrealobj,
+    isscalar,
+    issubdtype,
+    iterable,
+    load,
+    printoptions,
+    result_type,
+    set_printoptions,
+)
+from ._joining import (
+    append,
+    array_split,
+    block,
+    column_stack,
+    concat,
+    concatenate,
+    delete,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    pad,
+    split,
+    stack,
+    unstack,
+    vsplit,
+    vstack,
+)
+from ._products import (
+    cross,
+    dot,
+    inner,
+    kron,
+    matvec,
+    outer,
+    tensordot,
+    vdot,
+    vecdot,
+    vecmat,
+)
+from ._ranges import geomspace, linspace, logspace
+from ._reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    average,
+    count_nonzero,
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    max,
+    mean,
+    min,
+    nanargmax,
+    nanargmin,
+    nancumprod,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+    prod,
+    ptp,
+    std,
+    sum,
+    var,
+)
+from ._scalar_types import (
+    bfloat16,
+    bool_,
+    cdouble,
+    complex64,
+    complex128,
+    complex_,
+    csingle,
+    double,
+    float4_e2m1fn,
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    float_,
+    int2,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    int_,
+    single,
+    uint,
+    uint2,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from ._select import broadcast_arrays
+from ._sequences import (
+    diff,
+    ediff1d,
+    gradient,
+    polyadd,
+    polyder,
+    polysub,
+    polyval,
+    trapezoid,
+    unwrap,
+    vander,
+)
+from ._shaping import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_shapes,
+    broadcast_to,
+    diag,
+    diag_indices,
+    diag_indices_from,
+    diagflat,
+    diagonal,
+    expand_dims,
+    flip,
+    fliplr,
+    flipud,
+    matrix_transpose,
+    moveaxis,
+    ndim,
+    permute_dims,
+    ravel,
+    repeat,
+    reshape,
+    resize,
+    roll,
+    rollaxis,
+    rot90,
+    shape,
+    size,
+    squeeze,
+    swapaxes,
+    tile,
+    trace,
+    transpose,
+    tril,
+    tril_indices,
+    tril_indices_from,
+    triu,
+    triu_indices,
+    triu_indices_from,
+)
+from ._special import (
+    allclose,
+    argwhere,
+    array_equal,
+    array_equiv,
+    clip,
+    flatnonzero,
+    fmax,
+    fmin,
+    heaviside,
+    hypot,
+    isclose,
+    logaddexp,
+    logaddexp2,
+    nan_to_num,
+    nonzero,
+    piecewise,
+    select,
+    sinc,
+    where,
+)
+from ._ufuncs import (
+    abs,
+    around,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_right_shift,
+    cbrt,
+    ceil,
+    conj,
+    conjugate,
+    copysign,
+    cos,
+    deg2rad,
+    degrees,
+    divide,
+    divmod,
+    exp,
+    exp2,
+    expm1,
+    fabs,
+    float_power,
+    floor,
+    floor_divide,
+    fmod,
+    imag,
+    invert,
+    iscomplex,
+    isfinite,
+    isinf,
+    isnan,
+    isneginf,
+    isposinf,
+    isreal,
+    left_shift,
+    log,
+    log1p,
+    log2,
+    log10,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    mod,
+    modf,
+    pow,
+    power,
+    rad2deg,
+    radians,
+    real,
+    reciprocal,
+    remainder,
+    right_shift,
+    rint,
+    round,
+    sign,
+    signbit,
+    sin,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    trunc,
+)
+from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
+from . import _methods as _methods  # gives arrays their methods
+
+bool = bool_
+
+# NumPy's own: numbers, families of dtypes, and functions that only print.
+pi, e, euler_gamma = _np.pi, _np.e, _np.euler_gamma
+inf, nan, newaxis = _np.inf, _np.nan, None
+dtype = _np.dtype
+generic, number, integer, signedinteger = _np.generic, _np.number, _np.integer, _np.signedinteger
+unsignedinteger, inexact, floating = _np.unsignedinteger, _np.inexact, _np.floating
+complexfloating, character, flexible, object_ = (
+    _np.complexfloating, _np.character, _np.flexible, _np.object_)
+array_repr, array_str, save, savez = _np.array_repr, _np.array_str, _np.save, _np.savez
+ComplexWarning = _np.exceptions.ComplexWarning
+s_, index_exp = _np.s_, _np.index_exp

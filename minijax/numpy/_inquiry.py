@@ -1,0 +1,78 @@
+"""Chapter 12: questions about types, and the way arrays are printed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..core import ArrayMethods, typeof
+from ._constructors import asarray
+
+
+def iscomplexobj(x) -> bool:
+    """Whether `x` has a complex dtype, whatever its values."""
+    if isinstance(x, (complex, np.complexfloating)):
+        return True
+    if x is None or isinstance(x, (bool, int, float, str, np.generic)):
+        return False
+    return dtypes.issubdtype(x.dtype if hasattr(x, "dtype") else asarray(x).dtype,
+                             np.complexfloating)
+
+
+def isrealobj(x) -> bool:
+    """Whether `x` does not have a complex dtype."""
+    return not iscomplexobj(x)
+
+
+def isscalar(element) -> bool:
+    """Whether `element` is a number or an array without dimensions."""
+    if np.isscalar(element):
+        return True
+    is_array = isinstance(element, (ArrayMethods, np.ndarray))
+    return (is_array or hasattr(element, "__jax_array__")) and typeof(element).ndim == 0
+
+
+def iterable(y) -> bool:
+    """Whether one can iterate over `y`."""
+    return bool(np.iterable(y))
+
+
+def issubdtype(arg1, arg2) -> bool:
+    """Whether a dtype belongs to a family, as `numpy.issubdtype`; knows `bfloat16`, too.
+
+    >>> issubdtype(jnp.bfloat16, jnp.floating)
+    True
+    """
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def result_type(*args) -> np.dtype:
+    """The dtype that an operation on `args` (arrays, scalars, dtypes) gives.
+
+    >>> result_type(jnp.int8, 2.0)
+    dtype('float32')
+    """
+    return dtypes.result_type(*args)
+
+
+def get_printoptions() -> dict:
+    """How arrays are printed: NumPy's options, which are used for ours, too."""
+    return np.get_printoptions()
+
+
+def set_printoptions(*args, **kwargs) -> None:
+    """Change how arrays are printed; see `numpy.set_printoptions`."""
+    np.set_printoptions(*args, **kwargs)
+
+
+def printoptions(*args, **kwargs):
+    """A context in which arrays are printed otherwise; see `numpy.printoptions`."""
+    return np.printoptions(*args, **kwargs)
+
+
+def load(file, *args, **kwargs):
+    """An array from a file that `save` wrote; see `numpy.load`."""
+    out = np.load(file, *args, **kwargs)
+    if not isinstance(out, np.ndarray):
+        return out
+    return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)

@@ -1,0 +1,88 @@
+"""Chapter 12: the methods and operators of arrays that are functions of `minijax.numpy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..operators import install_binary_operators, install_methods
+from . import _joining, _products, _reductions, _shaping, _special, _ufuncs
+from ._constructors import copy
+
+
+def _round_method(self, ndigits: int | None = None):
+    return _ufuncs.round(self, decimals=ndigits or 0)
+
+
+def _sum(self, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
+         promote_integers=True):
+    return _reductions.sum(self, axis, dtype, out, keepdims, initial, where, promote_integers)
+
+
+def _var(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None,
+         correction=None):
+    return _reductions.var(self, axis, dtype, out, ddof, keepdims, where=where,
+                           correction=correction)
+
+
+def _std(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None,
+         correction=None):
+    return _reductions.std(self, axis, dtype, out, ddof, keepdims, where=where,
+                           correction=correction)
+
+
+def _clip(self, min=None, max=None):
+    return _special.clip(self, min=min, max=max)
+
+
+def _round(self, decimals: int = 0, out=None):
+    return _ufuncs.round(self, decimals=decimals, out=out)
+
+
+def _contains(self, element):
+    if element is None or isinstance(element, str):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(element)}.")
+    if self.ndim != 1:
+        raise ValueError("Array.__contains__: search array must be one-dimensional, got "
+                         f"arr.shape={self.shape}.")
+    return bool(_reductions.any(self == element))
+
+
+def _view(self, dtype=None, type=None):
+    """The array with its bits read as another dtype of the same size (or as it is)."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    if dtype is None or dtypes.check_and_canonicalize_user_dtype(dtype, "view") == self.dtype:
+        return self
+    raise NotImplementedError("Reading bits as another dtype needs the bitcast_convert_type "
+                              "primitive of chapter 11.")
+
+
+def _flat(self) -> Any:
+    raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider "
+                              "arr.flatten() instead.")
+
+
+def _flatten(self, order: str = "C"):
+    return _shaping.ravel(self, order=order)
+
+
+install_methods({
+    name: getattr(_reductions, name) for name in (
+        "all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "ptp")
+})
+install_methods({
+    "sum": _sum, "var": _var, "std": _std,
+    "clip": _clip, "round": _round, "__round__": _round_method,
+    "conj": _ufuncs.conj, "conjugate": _ufuncs.conjugate,
+    "real": property(_ufuncs.real), "imag": property(_ufuncs.imag),
+    "dot": _products.dot, "copy": copy, "nonzero": _special.nonzero,
+    "diagonal": _shaping.diagonal, "trace": _shaping.trace, "repeat": _shaping.repeat,
+    "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
+    "swapaxes": _shaping.swapaxes, "view": _view, "flat": property(_flat),
+    "_split": _joining.split, "__contains__": _contains,
+})
+install_binary_operators({
+    "floordiv": _ufuncs.floor_divide, "mod": _ufuncs.remainder, "divmod": _ufuncs.divmod,
+    "pow": _ufuncs.power, "lshift": _ufuncs.left_shift, "rshift": _ufuncs.right_shift,
+})
