@@ -84,6 +84,9 @@ def default_device() -> Device:
     return devices()[0]
 
 
+_replicated = xla_client.HloSharding.replicate()
+
+
 class SingleDeviceSharding(xla_client.SingleDeviceSharding):
     """The placement of a whole array on one device, with the attributes C++ asks of it."""
 
@@ -92,18 +95,11 @@ class SingleDeviceSharding(xla_client.SingleDeviceSharding):
     def __init__(self, device: Device):
         super().__init__(device)
         self.device = device
-        self._devices = _jax.DeviceList((device,))
-
-    @property
-    def _internal_device_list(self):
-        return self._devices
-
-    @property
-    def _addressable_device_assignment(self):
-        return (self.device,)
+        self.devices = [device]
+        self._addressable_device_assignment = (device,)
 
     def _to_xla_hlo_sharding(self, ndim: int):
-        return xla_client.HloSharding.replicate()
+        return _replicated
 
 
 @functools.cache
@@ -116,6 +112,7 @@ def placement(device: Device) -> SingleDeviceSharding:
 # Moving data.
 
 _COPY = xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ZERO_COPY = xla_client.HostBufferSemantics.ZERO_COPY
 
 
 def put(
@@ -126,10 +123,10 @@ def put(
     XLA would read a well-aligned array in place, perhaps after this call returned. That is right
     only if nobody writes to it any more, which the caller promises by `owned`; else it is copied.
     """
-    device = device or default_device()
-    more = {} if owned else {"host_buffer_semantics": _COPY}
-    return xla_client.batched_device_put(
-        aval, placement(device), [value], [device], enable_x64=True, **more
+    sharding = placement(device or default_device())
+    semantics = _ZERO_COPY if owned else _COPY
+    return xla_client.batched_device_put(  # committed and force_copy are False, enable_x64 is True
+        aval, sharding, [value], sharding.devices, False, False, semantics, True
     )
 
 
@@ -137,8 +134,9 @@ def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
     """The same array in the memory of another device."""
     if buffer.sharding.device is device:
         return buffer
+    sharding = placement(device)
     return xla_client.batched_device_put(
-        buffer.aval, placement(device), [buffer], [device], enable_x64=True
+        buffer.aval, sharding, [buffer], sharding.devices, enable_x64=True
     )
 
 

@@ -280,13 +280,14 @@ def _argument_names(fun, in_tree, statics) -> tuple[str, ...]:
 class JitFunction:
     """What `jit` returns: called like the function it wraps; its methods show the stages."""
 
-    __slots__ = ("_fun", "_options", "_has_statics", "_caches", "_fast", "_flatten",
-                 "__dict__", "__weakref__")  # fmt: skip
+    __slots__ = ("_fun", "_options", "_has_statics", "_static_numbers_of", "_caches", "_fast",
+                 "_flatten", "__dict__", "__weakref__")  # fmt: skip
 
     def __init__(self, fun: Callable, options: Options):
         functools.update_wrapper(self, fun)
         self._fun, self._options = fun, options
         self._has_statics = bool(options.static_argnums or options.static_argnames)
+        self._static_numbers_of: dict[int, tuple[int, ...]] = {}
         self._caches = _caches_of(fun, options)
         self._fast = self._caches.fast
         self._flatten: Callable | None = None  # set by the first call
@@ -298,13 +299,20 @@ class JitFunction:
         """
         if self._flatten is None or state.trace is not eval_trace:
             return self._call(args, kwargs)
-        statics, pending, avals, buffers = (), False, [], []
+        statics, missing, avals, buffers = (), False, [], []
         try:
             if self._has_statics:
                 dynamic_args, dynamic_kwargs, statics = self._take_apart(args, kwargs)
                 leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
             else:
-                leaves, tree = self._flatten((args, kwargs))
+                leaves, tree = args, None  # nothing but arrays: their number is the structure
+                for x in args:
+                    if type(x) is not Array:
+                        leaves, tree = self._flatten((args, kwargs))
+                        break
+                else:
+                    if kwargs:
+                        leaves, tree = self._flatten((args, kwargs))
             for x in leaves:
                 if type(x) is Array:
                     avals.append(x.aval)
@@ -314,7 +322,7 @@ class JitFunction:
                     buffer = None
                 buffers.append(buffer)
                 if buffer is None:
-                    pending = True
+                    missing = True
             fast = self._fast.get((tree, settings.trace_context(), statics, *avals))
         except (TypeError, ValueError):
             return self._call(args, kwargs)
@@ -323,12 +331,13 @@ class JitFunction:
         program, execute, handlers, out_avals, unflatten = fast
         if execute is None:
             results = program(leaves)
-        else:
-            if pending:
-                buffers = [*map(buffer_of, leaves, avals)]
-            results = [*map(Array, repeat(None), out_avals,
-                            execute(buffers).consume_with_handlers(handlers))]  # fmt: skip
-        return results[0] if unflatten is None else unflatten(results)
+            return results[0] if unflatten is None else unflatten(results)
+        if missing:
+            buffers = [*map(buffer_of, leaves, avals)]
+        outs = execute(buffers).consume_with_handlers(handlers)
+        if unflatten is None:
+            return Array(None, out_avals[0], outs[0])
+        return unflatten([*map(Array, repeat(None), out_avals, outs)])
 
     @api_boundary
     def _call(self, args, kwargs):
@@ -344,23 +353,31 @@ class JitFunction:
         return result
 
     def _take_apart(self, args, kwargs) -> Call:
-        """Separate the static arguments, which must be hashable, from the others."""
+        """Separate the static arguments from the others."""
         if not self._has_statics:
             return Call(args, kwargs, ())
-        options = self._options
-        numbers = sorted(positive_argnums(options.static_argnums, len(args), drop_too_large=True))
-        names = [name for name in options.static_argnames if name in kwargs]
-        values = [(i, args[i]) for i in numbers] + [(name, kwargs[name]) for name in names]
-        for place, value in values:
-            check_static_hashable(value, repr(place))
-        return Call(
-            tuple([x for i, x in enumerate(args) if i not in numbers]),
-            {name: x for name, x in kwargs.items() if name not in names},
-            tuple([(place, value, type(value)) for place, value in values]),
-        )
+        numbers = self._static_numbers(len(args))
+        statics = [(i, args[i], type(args[i])) for i in numbers]
+        if kwargs:
+            names = [name for name in self._options.static_argnames if name in kwargs]
+            statics += [(name, kwargs[name], type(kwargs[name])) for name in names]
+            kwargs = {name: x for name, x in kwargs.items() if name not in names}
+        if numbers:
+            args = tuple([x for i, x in enumerate(args) if i not in numbers])
+        return Call(args, kwargs, tuple(statics))
+
+    def _static_numbers(self, num_args) -> tuple[int, ...]:
+        """Which of so many positional arguments are static, in ascending order."""
+        numbers = self._static_numbers_of.get(num_args)
+        if numbers is None:
+            given = positive_argnums(self._options.static_argnums, num_args, drop_too_large=True)
+            numbers = self._static_numbers_of[num_args] = tuple(sorted(given))
+        return numbers
 
     def _traced(self, call: Call) -> tuple[list, PyTreeDef, Trace]:
         """The leaves of the arguments, their structure, and the function traced at their types."""
+        for place, value, _ in call.statics:
+            check_static_hashable(value, repr(place))
         leaves, in_tree = tree_flatten((call.args, call.kwargs))
         names = functools.partial(_argument_names, self._fun, in_tree, call.statics)
         in_avals = abstractify_args(self._fun, leaves, names)
@@ -392,7 +409,7 @@ class JitFunction:
         if not (options.donate_argnums or options.donate_argnames):
             return (False,) * in_tree.num_leaves
         n = len(call.args) + sum(isinstance(place, int) for place, *_ in call.statics)
-        static = positive_argnums(options.static_argnums, n, drop_too_large=True)
+        static = self._static_numbers(n)
         donate = positive_argnums(options.donate_argnums, n, drop_too_large=True)
         return donation_vector(
             rebase_donate_argnums(donate, static), options.donate_argnames, in_tree
@@ -420,8 +437,9 @@ class JitFunction:
             program.out_avals,
             None if out_tree == registry.flatten(0)[1] else out_tree.unflatten,
         )
-        key = (tree, settings.trace_context(), call.statics, *map(typeof, leaves))
-        self._caches.remember(self._fast, key, fast)
+        plain = not (call.kwargs or self._has_statics) and all(type(x) is Array for x in call.args)
+        key = (None if plain else tree, settings.trace_context(), call.statics)
+        self._caches.remember(self._fast, (*key, *map(typeof, leaves)), fast)
         self._flatten = registry.flatten
 
     # Stages
