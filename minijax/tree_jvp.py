@@ -10,7 +10,8 @@ from .api_util import check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs
 from .core import typeof
 from .errors import api_boundary
 from .forward import Zero, instantiate_zeros, jvp_flat
-from .pytree import keystr, tree_flatten, tree_flatten_with_path
+from .primitives.elementwise import stop_gradient_p
+from .pytree import keystr, tree_flatten, tree_flatten_with_path, tree_map
 
 
 @api_boundary
@@ -92,3 +93,15 @@ def _check_tangent(path, primal, tangent):
 
 def _unflatten_pair(out_tree, outs, out_tangents):
     return out_tree.unflatten(outs), out_tree.unflatten(map(instantiate_zeros, out_tangents))
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, seen as a constant by every derivative.
+
+    Args:
+      x: a pytree of arrays.
+
+    >>> jvp(stop_gradient, (3.0,), (1.0,))
+    (Array(3., dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
+    """
+    return tree_map(stop_gradient_p.bind, x)

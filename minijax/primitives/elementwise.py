@@ -174,6 +174,7 @@ sin_p, sin = _unary("sin", INEXACT, np.sin, "Elementwise sine; x in radians.")
 cos_p, cos = _unary("cos", INEXACT, np.cos, "Elementwise cosine; x in radians.")
 tan_p, tan = _unary("tan", INEXACT, np.tan, "Elementwise tangent; x in radians.")
 tanh_p, tanh = _unary("tanh", INEXACT, np.tanh, "Elementwise hyperbolic tangent.")
+atanh_p, atanh = _unary("atanh", INEXACT, np.arctanh, "Elementwise inverse hyperbolic tangent.")
 exp_p, exp = _unary("exp", INEXACT, np.exp, "Elementwise exponential: e to the x.")
 exp2_p, exp2 = _unary("exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.")
 log_p, log = _unary("log", INEXACT, np.log, "Elementwise natural logarithm.")
@@ -434,8 +435,3 @@ def reciprocal(x):
       x: a floating point or complex array.
     """
     return integer_pow(x, -1)
-
-
-def stop_gradient_leaf(x):
-    """`x`, seen as a constant by every derivative; integers are that already."""
-    return stop_gradient_p.bind(x) if dtypes.issubdtype(typeof(x).dtype, np.inexact) else x

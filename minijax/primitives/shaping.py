@@ -295,6 +295,16 @@ stack_p = make_primitive("stack", _stack_shape)
 def_numpy(stack_p, lambda *xs, axis: np.stack(xs, axis))
 
 
+def stack(operands: Sequence, axis: int = 0):
+    """Arrays of one shape and dtype, side by side along a new dimension.
+
+    Raises:
+      ValueError: different shapes, or an axis out of bounds.
+      TypeError: different dtypes.
+    """
+    return stack_p.bind(*operands, axis=canonical_axis(axis, typeof(operands[0]).ndim + 1))
+
+
 def _unstack_shape(x, *, axis):
     if not 0 <= axis < x.ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
@@ -305,6 +315,15 @@ def _unstack_shape(x, *, axis):
 unstack_p = make_primitive("unstack", _unstack_shape)
 unstack_p.multiple_results = True
 def_numpy(unstack_p, lambda x, *, axis: list(np.moveaxis(x, axis, 0)))
+
+
+def unstack(x, axis: int = 0) -> tuple:
+    """The slices of `x` along `axis`, without that dimension.
+
+    Raises:
+      ValueError: an axis out of bounds.
+    """
+    return tuple(unstack_p.bind(x, axis=canonical_axis(axis, typeof(x).ndim)))
 
 
 def _split_shape(x, *, sizes, axis):
