@@ -255,6 +255,8 @@ defjvp(lax.sin_p, lambda t, x: lax.mul(t, lax.cos(x)))
 defjvp(lax.cos_p, lambda t, x: lax.neg(lax.mul(t, lax.sin(x))))
 defjvp2(lax.tan_p, lambda t, y, x: lax.mul(t, lax.add(_const(x, 1), lax.square(y))))
 defjvp2(lax.tanh_p, lambda t, y, x: lax.mul(lax.add(t, lax.mul(t, y)), lax.sub(_const(x, 1), y)))
+defjvp(lax.atanh_p, lambda t, x: lax.mul(lax.reciprocal(lax.add(_const(x, 1), x)),
+                                         lax.div(t, lax.sub(_const(x, 1), x))))
 defjvp2(lax.logistic_p, lambda t, y, x: lax.mul(t, lax.mul(y, lax.sub(_const(x, 1), y))))
 defjvp2(lax.exp_p, lambda t, y, x: lax.mul(t, y))
 defjvp2(lax.exp2_p, lambda t, y, x: lax.mul(lax.log(_const(x, 2)), lax.mul(t, y)))

@@ -24,7 +24,7 @@ HOLES: dict[str, dict[str, str]] = {
     "batching": {NO_OPERANDS: "iota"},
     "transpose": {
         NO_OPERANDS: "iota",
-        NOT_LINEAR: """abs cbrt clamp cos cumlogsumexp cummax cummin cumprod exp exp2 expm1
+        NOT_LINEAR: """abs atanh cbrt clamp cos cumlogsumexp cummax cummin cumprod exp exp2 expm1
             integer_pow log log1p logistic max min pow reduce_max reduce_min reduce_prod rem rsqrt
             sin sqrt square tan tanh""",
         ZERO_DERIVATIVE: "argmax argmin ceil floor round sign stop_gradient",

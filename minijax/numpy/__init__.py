@@ -246,7 +246,9 @@ from ._special import (
 )
 from ._ufuncs import (
     abs,
+    arctanh,
     around,
+    atanh,
     bitwise_invert,
     bitwise_left_shift,
     bitwise_right_shift,

@@ -75,6 +75,8 @@ sin = _inexact("sin", lax.sin_p, "Elementwise sine; x in radians.")
 cos = _inexact("cos", lax.cos_p, "Elementwise cosine; x in radians.")
 tan = _inexact("tan", lax.tan_p, "Elementwise tangent; x in radians.")
 tanh = _inexact("tanh", lax.tanh_p, "Elementwise hyperbolic tangent.")
+arctanh = _inexact("arctanh", lax.atanh_p, "Elementwise inverse hyperbolic tangent.")
+atanh = _inexact("atanh", lax.atanh_p, "Elementwise inverse hyperbolic tangent.")
 
 
 def _scaled(name, factor, doc):

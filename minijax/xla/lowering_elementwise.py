@@ -205,9 +205,17 @@ def _exp2(ctx, x):
     return emit(ctx, "exponential", emit(ctx, "multiply", log2, x))
 
 
+def _chlo(op: str) -> Callable:
+    """The rule of an operation of CHLO, a dialect that XLA expands before it compiles."""
+    return lambda ctx, x: ctx.op(f"chlo.{op} {x.name} : {x.type} -> {x.type}", x.aval)
+
+
+_complex_square = _chlo("square")
+
+
 def _square(ctx, x):
     if x.aval.dtype.kind == "c":  # more exact than a product
-        return ctx.op(f"chlo.square {x.name} : {x.type} -> {x.type}", x.aval)
+        return _complex_square(ctx, x)
     return emit(ctx, "multiply", x, x)
 
 
@@ -294,6 +302,7 @@ def _select_among(ctx, which, first, cases):
 for _primitive, _rule in {
     elementwise.sign_p: _sign,
     elementwise.logistic_p: _logistic,
+    elementwise.atanh_p: _chlo("atanh"),
     elementwise.exp2_p: _exp2,
     elementwise.square_p: _square,
     elementwise.round_p: _round,

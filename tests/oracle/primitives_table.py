@@ -88,6 +88,8 @@ for _name in UNARY:
     row(_name, lambda jx, name=_name: getattr(jx.lax, name), "T[2,3]", "T[]", "T[0,2]")
 for _name in UNARY_POSITIVE:
     row(_name, lambda jx, name=_name: getattr(jx.lax, name), "T+[2,3]", "T+[]")
+# Halved: of reals outside of -1 .. 1 it is NaN, and of complex ones there it has a branch cut.
+row("atanh", lambda jx: lambda x: jx.lax.atanh(x / 2), "T[2,3]", "T[]")
 row("not", lambda jx: jx.lax.bitwise_not, "T[2,3]", "T[]")
 row("round", lambda jx: lambda x: jx.lax.round(x), "T[2,3]")
 row("round", lambda jx: lambda x: jx.lax.round(x * 2, jx.lax.RoundingMethod.TO_NEAREST_EVEN),
