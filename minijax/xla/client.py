@@ -132,7 +132,7 @@ def put(
 
 def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
     """The same array in the memory of another device."""
-    if buffer.sharding.device is device:
+    if buffer._sharding.device is device:
         return buffer
     sharding = placement(device)
     return xla_client.batched_device_put(
