@@ -28,6 +28,8 @@ from .tree_jvp import jvp
 from .batching import vmap
 
 # chapter 5
+from . import core, jaxpr as _jaxpr
+vars(core).update(Atom=_jaxpr.Atom, eval_jaxpr=_jaxpr.eval_jaxpr)  # jax.core has them too
 from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 
 # chapter 6

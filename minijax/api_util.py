@@ -14,6 +14,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from minijax.pytree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path
+from minijax.util import safe_map as safe_map  # programs look for it here, as in `jax.api_util`
 
 # -- functions of pytrees as functions of leaves -------------------------------------------------
 

@@ -244,6 +244,11 @@ def ensure_compile_time_eval() -> contextlib.AbstractContextManager:
     return set_current_trace(eval_trace)
 
 
+def eval_context() -> contextlib.AbstractContextManager:
+    """Another name of `ensure_compile_time_eval`."""
+    return set_current_trace(eval_trace)
+
+
 # ----------------------------------------------------------------------------------------------
 # Tracers: the boxes.
 
@@ -431,6 +436,10 @@ class Primitive:
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
         return state.trace.process_primitive(self, args, params)
+
+    def get_bind_params(self, params: dict) -> dict:
+        """What `bind` wants of an equation's parameters: here, and for most in JAX, all of them."""
+        return params
 
     def impl(self, *args, **params):
         raise NotImplementedError(

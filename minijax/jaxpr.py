@@ -11,6 +11,7 @@ them: evaluation and type checking. Printing is in `printing.py`, making them in
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -113,6 +114,13 @@ def gensym() -> Callable[[ShapedArray], Var]:
 no_effects: frozenset = frozenset()
 
 
+class EqnContext:
+    """The settings to evaluate an equation under; here there are none, so it does nothing."""
+
+    __slots__ = ()
+    manager = contextlib.nullcontext()
+
+
 class SourceInfo:
     """Where an equation comes from: a place in the user's code, and the named scopes around it.
 
@@ -151,6 +159,7 @@ class JaxprEqn:
 
     __slots__ = ("primitive", "invars", "outvars", "params", "source_info")
     effects = no_effects
+    ctx = EqnContext()
 
     def __init__(
         self,
@@ -171,6 +180,7 @@ class JaxprEqn:
         params: dict[str, Any] | None = None,
         effects: frozenset | None = None,
         source_info: SourceInfo | None = None,
+        ctx: EqnContext | None = None,
     ) -> JaxprEqn:
         """The same equation with what is given, and is not `None`, replaced."""
         return JaxprEqn(
@@ -192,6 +202,7 @@ def new_jaxpr_eqn(
     params: dict[str, Any],
     effects: frozenset = no_effects,
     source_info: SourceInfo | None = None,
+    ctx: EqnContext | None = None,
 ) -> JaxprEqn:
     """An equation, with JAX's order of arguments; by default it comes from the caller's line.
 
@@ -260,6 +271,7 @@ class Jaxpr(_Printed):
       invars: variables for its arguments.
       outvars: its results, variables or literals.
       eqns: what is computed, in order.
+      effects: none; JAX's programs pass them on here.
       debug_info: the names of the function, its arguments and results, for error messages.
     """
 
@@ -272,6 +284,7 @@ class Jaxpr(_Printed):
         invars: Sequence[Var],
         outvars: Sequence[Atom],
         eqns: Sequence[JaxprEqn],
+        effects: frozenset = no_effects,
         debug_info: Any = None,
     ):
         self.constvars, self.invars = list(constvars), list(invars)
@@ -296,7 +309,7 @@ class Jaxpr(_Printed):
         changes.pop("effects", None)
         if unknown := {name: value for name, value in changes.items() if name not in fields}:
             raise ValueError(f"Unknown keyword arguments: {unknown}; a jaxpr has {fields}")
-        return Jaxpr(*(changes.get(name, getattr(self, name)) for name in fields))
+        return Jaxpr(**{name: changes.get(name, getattr(self, name)) for name in fields})
 
 
 class ClosedJaxpr(_Printed):

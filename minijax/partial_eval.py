@@ -127,7 +127,8 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
             live.update(v for v in eqn.invars if type(v) is not Literal)
     used_inputs = [v in live or keep for v, keep in zip(jaxpr.invars, kept_inputs)]
     invars = [v for v, used in zip(jaxpr.invars, used_inputs) if used]
-    return Jaxpr(jaxpr.constvars, invars, outvars, eqns[::-1], jaxpr.debug_info), used_inputs
+    pruned = Jaxpr(jaxpr.constvars, invars, outvars, eqns[::-1], debug_info=jaxpr.debug_info)
+    return pruned, used_inputs
 
 
 def dce_closed(closed: ClosedJaxpr, used_outputs: Sequence[bool], keep_inputs=False):
@@ -213,7 +214,7 @@ def _index_of(items, x):
 def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr with its constants as its first arguments."""
     return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns,
-                 jaxpr.debug_info)
+                 debug_info=jaxpr.debug_info)
 
 
 def _partial_eval_jit(trace, primitive, args, params):

@@ -67,7 +67,8 @@ class JaxprBuilder:
     def build(self, outvars: Sequence[Atom], debug_info=None) -> ClosedJaxpr:
         """The finished jaxpr."""
         constants = self._constants.values()
-        jaxpr = Jaxpr([var for var, _ in constants], self.invars, outvars, self.eqns, debug_info)
+        constvars = [var for var, _ in constants]
+        jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=debug_info)
         return ClosedJaxpr(jaxpr, [as_constant(x) for _, x in constants])
 
 
