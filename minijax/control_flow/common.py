@@ -1,0 +1,327 @@
+"""Chapter 9: what the loops and branches share.
+
+A control flow primitive holds functions, staged out to jaxprs. Here is how a function becomes one
+(`stage`), how jaxprs are brought to take the same arguments and to give the same results, how a
+loop's carry is checked, and how such a primitive is evaluated (`evaluate_compiled`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from .. import dtypes, settings
+from ..api_util import arg_names, flatten_fun_nokwargs, fun_sourceinfo
+from ..array import as_array
+from ..core import Primitive, ShapedArray, Tracer, state, typeof
+from ..forward import zeros
+from ..jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+from ..partial_eval import convert_constvars
+from ..primitives import elementwise as lax
+from ..pytree import (PyTreeDef, equality_errors_pytreedef, keystr, tree_flatten,
+                      tree_leaves_with_path)
+from ..staging import DebugInfo, jaxpr_cache, trace_to_jaxpr
+from ..xla.dispatch import Program, compile_module, lower
+
+# ----------------------------------------------------------------------------------------------
+# Lists
+
+
+def split_list(items: Iterable, *lengths: int) -> list[list]:
+    """Pieces of these lengths, and the rest."""
+    rest = iter(items)
+    return [*(list(itertools.islice(rest, n)) for n in lengths), list(rest)]
+
+
+def partition(flags: Sequence[bool], items: Sequence) -> tuple[list, list]:
+    """The items whose flag is false, and those whose flag is true."""
+    return (
+        [x for flag, x in zip(flags, items, strict=True) if not flag],
+        [x for flag, x in zip(flags, items, strict=True) if flag],
+    )
+
+
+def merge(flags: Sequence[bool], if_false: Iterable, if_true: Iterable) -> list:
+    """The inverse of `partition`."""
+    false, true = iter(if_false), iter(if_true)
+    return [next(true) if flag else next(false) for flag in flags]
+
+
+def either(*flags: Sequence[bool]) -> tuple[bool, ...]:
+    """The elementwise `or` of sequences of flags."""
+    return tuple(map(any, zip(*flags, strict=True)))
+
+
+def fixpoint(step: Callable[[tuple], Sequence[bool]], start: Sequence[bool]) -> tuple[bool, ...]:
+    """The least set of carries that contains `start` and whatever `step` makes of it.
+
+    A loop's output is its next input: a carry that comes out with a tangent (batched, unknown …)
+    must go in with one. `step` maps flags of the carries that go in to those that come out.
+    """
+    flags = tuple(start)
+    while (larger := either(flags, step(flags))) != flags:
+        flags = larger
+    return flags
+
+
+# ----------------------------------------------------------------------------------------------
+# From functions to jaxprs
+
+
+class Staged(NamedTuple):
+    """A function as a jaxpr whose first arguments are what the function closed over, `consts`."""
+
+    jaxpr: ClosedJaxpr
+    consts: tuple
+    out_tree: PyTreeDef
+
+
+_staged: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def stage(fun: Callable, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], what: str) -> Staged:
+    """Trace `fun`, whose positional arguments have the structure `in_tree`.
+
+    It is done once for a function and types: the same function is the same jaxpr, so that what
+    was derived from it (its JVP, its compiled program) is found again.
+    """
+    key = (in_tree, tuple(in_avals), what, settings.trace_context(), *state.axis_sizes.items())
+    try:
+        known = _staged.setdefault(fun, {})
+    except TypeError:  # a callable without hash, or that cannot be referred to weakly
+        known = {}
+    if key not in known or not _is_alive(known[key]):
+        known[key] = _stage(fun, in_tree, in_avals, what)
+    return known[key]
+
+
+def _is_alive(staged):
+    """Whether the traces are still there of which `staged` closed over tracers."""
+    return all(x._trace.valid for x in staged.consts if isinstance(x, Tracer))
+
+
+def _stage(fun, in_tree, in_avals, what):
+    flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
+    names = functools.partial(_argument_names, _weakly(fun), in_tree)
+    closed = trace_to_jaxpr(flat_fun, in_avals, DebugInfo(what, fun_sourceinfo(fun), names))
+    jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
+    return Staged(jaxpr, tuple(closed.consts), out_tree())
+
+
+def _weakly(fun):
+    """A function that returns `fun` if somebody else keeps it alive."""
+    try:
+        return weakref.ref(fun)
+    except TypeError:
+        return lambda: None
+
+
+def _argument_names(weak_fun, in_tree):
+    """Names for the arguments, if the function is still there and its containers take numbers."""
+    try:
+        return arg_names(weak_fun(), in_tree.unflatten(range(in_tree.num_leaves)), {})
+    except Exception:
+        return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
+
+
+def share_constants(*staged: Staged) -> tuple[list[ClosedJaxpr], list]:
+    """The jaxprs with the constants of all of them as first arguments, and those constants."""
+    shared = {id(x): x for s in staged for x in s.consts}
+    places = {key: i for i, key in enumerate(shared)}
+    avals = tuple(map(typeof, shared.values()))
+    jaxprs = [spread_inputs(s.jaxpr, tuple(places[id(x)] for x in s.consts), avals) for s in staged]
+    return jaxprs, list(shared.values())
+
+
+# ----------------------------------------------------------------------------------------------
+# Changing what a jaxpr takes and gives. The results are remembered, as `jvp_jaxpr`'s are: from
+# equal jaxprs come equal ones.
+
+
+@jaxpr_cache
+def spread_inputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
+    """The jaxpr with arguments of types `avals` for its first ones, which stand at `places`."""
+    inner = jaxpr.jaxpr
+    own = dict(zip(places, inner.invars))
+    spread = [own[i] if i in own else Var(aval) for i, aval in enumerate(avals)]
+    return ClosedJaxpr(inner.replace(invars=spread + inner.invars[len(places):]), jaxpr.consts)
+
+
+@jaxpr_cache
+def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
+    """The jaxpr with results of types `avals` for its last ones, which stand at `places`.
+
+    The others are zeros.
+    """
+    n_kept = len(jaxpr.outvars) - len(places)
+
+    def spread(*args):
+        outs = jaxpr_as_fun(jaxpr)(*args)
+        own = dict(zip(places, outs[n_kept:]))
+        return outs[:n_kept] + [own[i] if i in own else zeros(a) for i, a in enumerate(avals)]
+
+    return trace_to_jaxpr(spread, jaxpr.in_avals, jaxpr.debug_info)
+
+
+@jaxpr_cache
+def keep_outputs(jaxpr: ClosedJaxpr, keep: tuple[bool, ...]) -> ClosedJaxpr:
+    """The jaxpr with only those results that are kept; its equations are left as they are."""
+    outvars = [v for v, kept in zip(jaxpr.outvars, keep, strict=True) if kept]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(outvars=outvars), jaxpr.consts)
+
+
+@jaxpr_cache
+def move_inputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
+    """The jaxpr with its arguments reordered: first the one that was numbered `order[0]` …"""
+    invars = [jaxpr.invars[i] for i in order]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(invars=invars), jaxpr.consts)
+
+
+@jaxpr_cache
+def move_outputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
+    """The jaxpr with the results numbered `order`, in that order."""
+    outvars = [jaxpr.outvars[i] for i in order]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(outvars=outvars), jaxpr.consts)
+
+
+def to_front(moved: Sequence[bool]) -> tuple[int, ...]:
+    """The order for `move_inputs` that brings the marked arguments to the front."""
+    rest, first = partition(moved, range(len(moved)))
+    return (*first, *rest)
+
+
+def forwarded(jaxpr: ClosedJaxpr) -> list[int | None]:
+    """For each result the number of the argument that it is, unchanged, or `None`."""
+    number = {v: i for i, v in enumerate(jaxpr.invars)}
+    return [None if type(v) is Literal else number.get(v) for v in jaxpr.outvars]
+
+
+# ----------------------------------------------------------------------------------------------
+# Types
+
+
+def same_type(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether two types are equal up to weak types."""
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype)
+
+
+def show_avals(avals: Iterable[ShapedArray]) -> str:
+    """`f32[3] i32[]`"""
+    return " ".join(aval.str_short() for aval in avals)
+
+
+def promote_weak_types(values: Sequence, out_avals: Sequence) -> tuple[list, bool]:
+    """The initial carry, as the body returns it where the initial value is weakly typed.
+
+    `0` as the initial value of a sum of floats means `0.0`. Returns also whether anything changed:
+    then the body has to be traced again.
+    """
+    promoted = [_promote(x, typeof(x), aval) for x, aval in zip(values, out_avals)]
+    return promoted, any(x is not y for x, y in zip(values, promoted))
+
+
+def _promote(x, aval, out_aval):
+    if not aval.weak_type or same_type(aval, out_aval):
+        return x
+    dtype, _ = dtypes.lattice_result_type(aval, out_aval)
+    return lax.convert_element_type(x, dtype)
+
+
+def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequence,
+                out_tree: PyTreeDef, out_avals: Sequence) -> None:
+    """Check that the carry which a loop's body returns is of the type that it takes.
+
+    `what` says whose body it is: "scan body".
+
+    Raises:
+      TypeError: it is not; the message shows where, and both types.
+    """
+    name = _first_parameter(body)
+    if in_tree != out_tree:
+        raise TypeError(
+            f"{what} function carry input and carry output must have the same pytree structure, "
+            f"but they differ:\n\n{_tree_differences(name, in_tree, out_tree)}\n\n"
+            "Return from the body a carry of the structure that it is given."
+        )
+    wrong = [(path, a, b) for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
+             if not same_type(a, b)]
+    if wrong:
+        lines = [f"  * the input carry {_component(name, path)} has type {a.str_short()} but the "
+                 f"corresponding output carry component has type {b.str_short()}, so "
+                 f"{type_difference(a, b)}" for path, a, b in wrong]
+        raise TypeError(
+            f"{what} function carry input and carry output must have equal types, but they "
+            "differ:\n\n" + "\n".join(lines) + "\n\nA loop's carry has one type throughout: give "
+            "the initial value the type of the result, or convert the result (`.astype`)."
+        )
+
+
+def _first_parameter(fun):
+    """The name of the function's first parameter, or `None`."""
+    try:
+        return next(iter(inspect.signature(fun).parameters), None)
+    except (ValueError, TypeError):
+        return None
+
+
+def _component(name, path):
+    """Words for a part of the carry: `component c[0]['x']`."""
+    if name is None:
+        return f"at path {keystr(path)}" if path else ""
+    return f"component {name}{keystr(path)}" if path else name
+
+
+def _tree_differences(name, in_tree, out_tree):
+    lines = [f"  * the input carry {_component(name, path)} is a {expected} but the corresponding "
+             f"component of the carry output is a {found}, so {why}"
+             for path, expected, found, why in equality_errors_pytreedef(in_tree, out_tree)]
+    return "\n".join(lines) or f"  * the input is {in_tree}\n  * the output is {out_tree}"
+
+
+def type_difference(a: ShapedArray, b: ShapedArray) -> str:
+    """In words, what tells two types apart."""
+    differing = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
+    return f"the {' and the '.join(differing)} do not match"
+
+
+def leaf_paths(tree: PyTreeDef) -> list[tuple]:
+    """The key path of each leaf; empty paths if a registered class will not be rebuilt."""
+    try:
+        leaves = tree_leaves_with_path(tree.unflatten(range(tree.num_leaves)))
+        return [path for path, _ in leaves]
+    except Exception:
+        return [()] * tree.num_leaves
+
+
+# ----------------------------------------------------------------------------------------------
+# Evaluation
+
+
+def with_type(x: Any, aval: ShapedArray):
+    """A concrete result as an `Array` of exactly this type: the weak type may be another."""
+    x = as_array(x)
+    return x if x.aval is aval else lax.convert(x, aval.dtype, aval.weak_type)
+
+
+def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: dict) -> list:
+    """Evaluate a primitive by XLA: as a program of one equation, compiled once.
+
+    The program is kept as long as the jaxpr lives that is the parameter named `param`.
+    """
+    others = tuple((key, value) for key, value in params.items() if key != param)
+    avals = tuple(map(typeof, args))
+    return _one_equation_program(params[param], primitive, param, others, avals)(args)
+
+
+@jaxpr_cache
+def _one_equation_program(jaxpr, primitive, param, others, avals) -> Program:
+    params = {param: jaxpr, **dict(others)}
+    invars, outvars = [*map(Var, avals)], [*map(Var, primitive.abstract_eval(*avals, **params))]
+    eqn = JaxprEqn(primitive, invars, outvars, params)
+    closed = ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
+    module = lower(closed, primitive.name, (False,) * len(avals), False)
+    return compile_module(module, closed)
