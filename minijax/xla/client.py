@@ -29,13 +29,21 @@ from jaxlib import version as _jaxlib_version
 
 from .. import settings
 from ..core import ShapedArray
+from ..errors import JaxRuntimeError
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
 
 Buffer = xla_client.ArrayImpl  # an array in XLA's memory; it may still be being computed
 Device = xla_client.Device
-XlaRuntimeError = xla_client.XlaRuntimeError
 PyTreeRegistry = _jax.pytree.PyTreeRegistry
+
+XlaRuntimeError = xla_client.XlaRuntimeError
+
+
+def our_error(error: Exception) -> JaxRuntimeError:
+    """An error of jaxlib's as one of ours, which can be caught without loading jaxlib."""
+    return JaxRuntimeError(str(error))
+
 
 gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of XLA let go of
 
@@ -143,8 +151,7 @@ def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
 def to_numpy(buffer: Buffer) -> np.ndarray:
     """A read-only view of a buffer, waiting until it is computed. On the CPU nothing is copied.
 
-    Raises:
-      RuntimeError: the buffer was donated or deleted.
+    The buffer must be alive: not donated, not deleted.
     """
     if JAXLIB_VERSION >= (0, 11):
         return buffer._to_np_array_did_copy()[0]  # np.asarray would import jax
@@ -195,8 +202,15 @@ class Executable:
         self.device = device
 
     def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
-        """Start the program; it runs on while the results are handed out."""
-        return self.execute(buffers).consume_with_handlers(self.handlers)
+        """Start the program; it runs on while the results are handed out.
+
+        Raises:
+          JaxRuntimeError: XLA refuses, for one because a buffer was donated before.
+        """
+        try:
+            return self.execute(buffers).consume_with_handlers(self.handlers)
+        except XlaRuntimeError as error:
+            raise our_error(error) from None
 
     def cost_analysis(self) -> dict[str, float]:
         """What XLA reckons a run costs: "flops", "bytes accessed" …"""
@@ -228,12 +242,16 @@ def compile(
     """Compile a StableHLO module for one device. `options` sets XLA flags by name.
 
     Raises:
-      XlaRuntimeError: the text is no valid module, or XLA cannot compile it.
+      JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
     """
     device = device or default_device()
-    loaded = backend(device.platform).compile_and_load(
-        text, _jax.DeviceList((device,)), _compile_options(device, options)
-    )
+    devices = _jax.DeviceList((device,))
+    try:
+        loaded = backend(device.platform).compile_and_load(
+            text, devices, _compile_options(device, options)
+        )
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
     return Executable(loaded, out_avals, device)
 
 

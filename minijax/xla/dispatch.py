@@ -120,7 +120,7 @@ class Program:
 
 def lower(jaxpr: ClosedJaxpr, name: str, donated: tuple, keep_unused: bool) -> LoweredModule:
     """The StableHLO module of a jaxpr; warns of donations that are of no use."""
-    module = lower_jaxpr(jaxpr, f"jit_{name}", donated, keep_unused, locations=True)
+    module = lower_jaxpr(jaxpr, name, donated, keep_unused, locations=True)
     if module.not_donated:
         types = ", ".join(
             jaxpr.in_avals[i].str_short(short_dtypes=False) for i in module.not_donated

@@ -334,7 +334,10 @@ class JitFunction:
             return results[0] if unflatten is None else unflatten(results)
         if missing:
             buffers = [*map(buffer_of, leaves, avals)]
-        outs = execute(buffers).consume_with_handlers(handlers)
+        try:
+            outs = execute(buffers).consume_with_handlers(handlers)
+        except RuntimeError as error:
+            raise xla().our_error(error) from None
         if unflatten is None:
             return Array(None, out_avals[0], outs[0])
         return unflatten([*map(Array, repeat(None), out_avals, outs)])

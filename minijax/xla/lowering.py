@@ -181,9 +181,10 @@ class Body:
     become hidden arguments (`hoisted`), which callers have to pass on.
     """
 
-    def __init__(self, module: Module, name: str):
+    def __init__(self, module: Module, name: str, function_name: str):
         self.module = module
         self.name = name
+        self.scope = "jit(" + re.sub(r'["\\\s]', "", function_name) + ")"
         self.lines: list[str] = []
         self.constants: dict[str, str] = {}  # right-hand side -> name
         self.hoisted: dict[int, Value] = {}  # id of the array (kept by the module) -> argument
@@ -299,7 +300,7 @@ class Module:
     def function(self, jaxpr: ClosedJaxpr, name: str) -> tuple[Body, list[ShapedArray]]:
         """The private function of a jaxpr, and its result types; written on the first call."""
         if id(jaxpr) not in self._called:
-            body = Body(self, self.unique(name))
+            body = Body(self, self.unique(name), name)
             arguments = [Value(f"%arg{i}", v.aval) for i, v in enumerate(jaxpr.jaxpr.invars)]
             results = _lower_equations(body, jaxpr, live_equations(jaxpr.jaxpr), arguments)
             heads = [f"{x.name}: {x.type}" for x in arguments]
@@ -316,7 +317,7 @@ class Module:
 
 def _symbol(name: str) -> str:
     """`name` with every character that MLIR would not have in a bare symbol replaced."""
-    return re.sub(r"[^\w.]", "_", name) or "_"
+    return re.sub(r"[^\w.]", "_", name).rstrip("_") or "_"
 
 
 # ----------------------------------------------------------------------------------------------
@@ -338,7 +339,7 @@ def _lower_equations(
     for eqn in equations:
         primitive, outvars = eqn.primitive, eqn.outvars
         if locations:
-            ctx.location = f' loc("{ctx.name}/{primitive.name}")'
+            ctx.location = f' loc("{ctx.scope}/{primitive.name}")'
         ctx.avals_out = [v.aval for v in outvars]
         try:
             rule = lowering_rules[primitive]
@@ -401,7 +402,7 @@ def lower_jaxpr(
 
     Args:
       jaxpr: the program.
-      name: of the module; `jit_f`.
+      name: of the function; the module is called `jit_<name>`.
       donated: for each argument whether its memory may be reused for a result.
       keep_unused: pass also the arguments that no equation reads.
       locations: note at each operation which equation it came from.
@@ -409,8 +410,8 @@ def lower_jaxpr(
     Raises:
       NotImplementedError: a primitive has no lowering rule; it names it.
     """
-    module = Module(name, locations)
-    body = Body(module, "main")
+    module = Module(f"jit_{name}", locations)
+    body = Body(module, "main", name)
     invars, outvars = jaxpr.jaxpr.invars, jaxpr.jaxpr.outvars
     equations = live_equations(jaxpr.jaxpr)
     used = set(invars) if keep_unused else used_variables(jaxpr.jaxpr, equations)

@@ -164,7 +164,7 @@ class Lowered(Stage):
           compiler_options: values of XLA flags by name, as "xla_cpu_enable_fast_math".
 
         Raises:
-          XlaRuntimeError: an option does not exist, or XLA fails.
+          JaxRuntimeError: an option does not exist, or XLA fails.
         """
         info = self._info
         options = {**(info.options or {}), **(compiler_options or {})}
