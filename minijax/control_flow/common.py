@@ -20,12 +20,13 @@ from ..array import as_array
 from ..core import Primitive, ShapedArray, Tracer, state, typeof
 from ..forward import zeros
 from ..jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
-from ..partial_eval import convert_constvars
+from ..partial_eval import convert_constvars, dce_closed
 from ..primitives import elementwise as lax
 from ..pytree import (PyTreeDef, equality_errors_pytreedef, keystr, tree_flatten,
                       tree_leaves_with_path)
 from ..staging import DebugInfo, jaxpr_cache, trace_to_jaxpr
 from ..xla.dispatch import Program, compile_module, lower
+from ..xla.lowering import Body, Value, tensor_type
 
 # ----------------------------------------------------------------------------------------------
 # Lists
@@ -175,6 +176,14 @@ def keep_outputs(jaxpr: ClosedJaxpr, keep: tuple[bool, ...]) -> ClosedJaxpr:
 
 
 @jaxpr_cache
+def without_dead_code(jaxpr: ClosedJaxpr, used_outputs: tuple[bool, ...],
+                      keep_inputs: tuple[bool, ...] | bool = False):
+    """`dce_closed`: the jaxpr of the used results, and for each argument whether it is left."""
+    pruned, used_inputs = dce_closed(jaxpr, used_outputs, keep_inputs)
+    return pruned, tuple(used_inputs)
+
+
+@jaxpr_cache
 def move_inputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
     """The jaxpr with its arguments reordered: first the one that was numbered `order[0]` …"""
     invars = [jaxpr.invars[i] for i in order]
@@ -250,8 +259,8 @@ def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequenc
     wrong = [(path, a, b) for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
              if not same_type(a, b)]
     if wrong:
-        lines = [f"  * the input carry {_component(name, path)} has type {a.str_short()} but the "
-                 f"corresponding output carry component has type {b.str_short()}, so "
+        lines = [f"  * the input carry {_component(name, path)} has type {a.str_short(False)} but the "
+                 f"corresponding output carry component has type {b.str_short(False)}, so "
                  f"{type_difference(a, b)}" for path, a, b in wrong]
         raise TypeError(
             f"{what} function carry input and carry output must have equal types, but they "
@@ -276,8 +285,8 @@ def _component(name, path):
 
 
 def _tree_differences(name, in_tree, out_tree):
-    lines = [f"  * the input carry {_component(name, path)} is a {expected} but the corresponding "
-             f"component of the carry output is a {found}, so {why}"
+    lines = [f"  * the input carry {_component(name, path)} is {expected} but the corresponding "
+             f"component of the carry output is {found}, so {why}"
              for path, expected, found, why in equality_errors_pytreedef(in_tree, out_tree)]
     return "\n".join(lines) or f"  * the input is {in_tree}\n  * the output is {out_tree}"
 
@@ -325,3 +334,42 @@ def _one_equation_program(jaxpr, primitive, param, others, avals) -> Program:
     closed = ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
     module = lower(closed, primitive.name, (False,) * len(avals), False)
     return compile_module(module, closed)
+
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+
+Region = tuple[list[Value], Callable[[], list[Value]]]
+
+
+def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequence[ShapedArray],
+                    *regions: Region) -> list[Value]:
+    """Append a StableHLO operation that contains regions, and has results of types `avals`.
+
+    A region is a pair: its arguments, and a function that appends its lines to `ctx` and returns
+    what the region returns. Its lines may use all values that are in scope outside.
+    """
+    name = ctx.fresh()
+    results = f"{name}:{len(avals)} = " if avals else ""
+    ctx.lines.append(f'    {results}"{op}"({_names(operands)}) ({{')
+    for i, (arguments, write) in enumerate(regions):
+        if i:
+            ctx.lines.append("    }, {")
+        if arguments:
+            ctx.lines.append(f"    ^bb0({', '.join(f'{x.name}: {x.type}' for x in arguments)}):")
+        outs = write()
+        types = ", ".join(x.type for x in outs)
+        ctx.lines.append(f"    stablehlo.return {_names(outs)} : {types}" if outs else
+                         "    stablehlo.return")
+    in_types, out_types = ", ".join(x.type for x in operands), ", ".join(map(tensor_type, avals))
+    ctx.lines.append(f"    }}) : ({in_types}) -> ({out_types}){ctx.location}")
+    return [Value(f"{name}#{i}", aval) for i, aval in enumerate(avals)]
+
+
+def _names(values):
+    return ", ".join(x.name for x in values)
+
+
+def region_arguments(ctx: Body, avals: Iterable[ShapedArray]) -> list[Value]:
+    """Fresh values of these types, for the arguments of a region."""
+    return [Value(ctx.fresh(), aval) for aval in avals]

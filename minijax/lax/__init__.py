@@ -39,3 +39,6 @@ from minijax.primitives.shape_rules import broadcast_shapes
 
 # chapter 3
 from minijax.tree_jvp import stop_gradient
+
+# chapter 9
+from minijax.control_flow.cond import cond, cond_p, switch
