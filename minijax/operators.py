@@ -20,8 +20,8 @@ from .core import ArrayMethods, numpy_rank_promotion_check, state, typeof
 from .indexing import getitem
 from .primitives import elementwise as prim
 from .primitives.dot import dot_general
-from .primitives.shape_rules import canonical_axis
-from .primitives.shaping import broadcast_to_rank, reshape, squeeze, transpose
+from .primitives.shape_rules import broadcast_shapes, canonical_axis
+from .primitives.shaping import broadcast_to_rank, expand_dims, reshape, squeeze, transpose
 
 # ----------------------------------------------------------------------------------------------
 # Promotion
@@ -48,20 +48,11 @@ def promote_shapes(name: str, *args) -> Sequence:
     """The arguments with leading dimensions of size 1 up to one rank; scalars stay scalars."""
     shapes = [typeof(x).shape for x in args]
     ranks = {len(shape) for shape in shapes if shape}
-    if len({*shapes} - {()}) > 1:
-        _check_broadcast(name, shapes)
     if len(ranks) < 2:
         return args
     numpy_rank_promotion_check(shapes, name)
+    broadcast_shapes(*shapes)  # raises if they do not fit
     return [broadcast_to_rank(x, max(ranks)) for x in args]
-
-
-def _check_broadcast(name, shapes):
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise TypeError(f"{name} got incompatible shapes for broadcasting: "
-                        f"{', '.join(map(str, shapes))}.") from None
 
 
 def promote_dtypes(*args) -> list:
@@ -287,8 +278,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
       an array of shape `(…, n, m)`; the dimension of a vector is left out.
 
     Raises:
-      ValueError: a scalar.
-      TypeError: shapes that do not fit.
+      ValueError: a scalar, or leading dimensions that do not broadcast.
+      TypeError: inner dimensions that do not fit.
     """
     check_arraylike("matmul", a, b)
     for position, x in enumerate((a, b)):
@@ -296,48 +287,44 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
             raise ValueError(f"matmul input operand {position} must have ndim at least 1, "
                              "but it has ndim 0")
     if preferred_element_type is None:
-        preferred_element_type = dtypes.result_type(a, b)
-    a, b = promote_dtypes(a, b)
-    a_shape, b_shape = typeof(a).shape, typeof(b).shape
-    a_batch, b_batch = a_shape[:-2], b_shape[:-2]
-    _check_broadcast("matmul", [a_batch, b_batch])
-    # Batch dimensions that only one operand has, or in which the other is 1, are free ones of it.
-    shared = [n == m != 1 or n == m for n, m in zip(a_batch[::-1], b_batch[::-1])][::-1]
-    a_both = [len(a_batch) - len(shared) + i for i, both in enumerate(shared) if both]
-    b_both = [len(b_batch) - len(shared) + i for i, both in enumerate(shared) if both]
-    a, a_kept = _squeeze_ones(a, a_batch, a_both, len(a_batch) > 0)
-    b, b_kept = _squeeze_ones(b, b_batch, b_both, len(b_batch) > 0)
-    numbers = (((typeof(a).ndim - 1,), (max(typeof(b).ndim - 2, 0),)),
-               (tuple(map(a_kept.index, a_both)), tuple(map(b_kept.index, b_both))))
-    out = dot_general(a, b, numbers, precision, preferred_element_type)
-    return _order_batch(out, (a_batch, a_kept, a_both, len(a_shape)),
-                        (b_batch, b_kept, b_both, len(b_shape)))
+        dtype, weak_type = dtypes.result_type(a, b, return_weak_type_flag=True)
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "matmul")
+        weak_type = False
+    a_sizes, b_sizes = _loop_sizes(a, b)
+    ones = [d for d in a_sizes if a_sizes[d] == b_sizes.get(d) == 1]  # left out, and put back
+    a, a_loops = _without_ones(a, a_sizes, b_sizes)
+    b, b_loops = _without_ones(b, b_sizes, a_sizes)
+    a_is_matrix, b_is_matrix = (typeof(x).ndim - len(d) == 2 for x, d in ((a, a_loops), (b, b_loops)))
+    batch = [d for d in a_loops if d in b_loops]
+    numbers = (((typeof(a).ndim - 1,), (typeof(b).ndim - 1 - b_is_matrix,)),
+               ([a_loops.index(d) for d in batch], [b_loops.index(d) for d in batch]))
+    out = dot_general(a, b, numbers, precision, dtype)
+    # Its dimensions: the batch, then what is left of `a`, then of `b`. Rows and columns are last.
+    row, column = max([*a_sizes, *b_sizes, -1]) + 1, max([*a_sizes, *b_sizes, -1]) + 2
+    order = [*batch, *(d for d in a_loops if d not in batch), *[row] * a_is_matrix,
+             *(d for d in b_loops if d not in batch), *[column] * b_is_matrix]
+    out = transpose(out, [order.index(d) for d in sorted(order)])
+    return prim.convert(expand_dims(out, ones) if ones else out, dtype, weak_type)
 
 
-def _squeeze_ones(x, batch, both, has_batch):
-    """`x` without the batch dimensions in which it is 1 and broadcasts; and the dims kept."""
-    ones = [d for d, n in enumerate(batch) if n == 1 and d not in both] if has_batch else []
-    kept = [d for d in range(typeof(x).ndim) if d not in ones]
-    return (squeeze(x, ones) if ones else x), kept
+def _loop_sizes(a, b) -> tuple[dict, dict]:
+    """The sizes of the dimensions that `matmul` loops over, by their place in the result."""
+    shapes = [typeof(x).shape[:-2] for x in (a, b)]
+    n = max(map(len, shapes))
+    a_sizes, b_sizes = (dict(zip(range(n - len(shape), n), shape)) for shape in shapes)
+    if any(a_sizes[d] != b_sizes[d] and 1 not in (a_sizes[d], b_sizes[d])
+           for d in a_sizes.keys() & b_sizes.keys()):
+        raise ValueError(f"Incompatible types for matmul arguments: "
+                         f"{typeof(a).str_short(False)} and {typeof(b).str_short(False)}")
+    return a_sizes, b_sizes
 
 
-def _order_batch(out, a_side, b_side):
-    """Put the dimensions of `dot_general`'s result in the order of `matmul`'s."""
-    (a_batch, a_kept, a_both, a_ndim), (b_batch, b_kept, b_both, b_ndim) = a_side, b_side
-    n_batch = max(len(a_batch), len(b_batch))
-    a_free = [d + n_batch - len(a_batch) for d in a_kept if d < len(a_batch) and d not in a_both]
-    b_free = [d + n_batch - len(b_batch) for d in b_kept if d < len(b_batch) and d not in b_both]
-    rows, columns = ["row"] * (a_ndim > 1), ["column"] * (b_ndim > 1)
-    have = [d + n_batch - len(a_batch) for d in a_both] + a_free + rows + b_free + columns
-    want = [d for d in range(n_batch) if d in have] + rows + columns
-    out = transpose(out, [have.index(d) for d in want])
-    if len(want) - len(rows) - len(columns) == n_batch:
-        return out
-    shape = list(typeof(out).shape)
-    for d in range(n_batch):
-        if d not in have:
-            shape.insert(d, 1)
-    return reshape(out, shape)
+def _without_ones(x, sizes, other_sizes):
+    """`x` without the loops of size 1 for which the other operand has one; and those left."""
+    ones = [d for d in sizes if sizes[d] == 1 and d in other_sizes]
+    x = squeeze(x, [i for i, d in enumerate(sizes) if d in ones])
+    return x, [d for d in sizes if d not in ones]
 
 
 # ----------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ __all__ = [
     "complex_input", "constant_like", "convert", "convert_element_type", "ensure_array",
     "ensure_arrays", "index_tuple", "is_integer", "promote_args", "promote_args_inexact",
     "promote_args_numeric", "promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_numeric",
-    "promote_shapes", "static_index", "to_bool", "user_dtype", "zeros_like",
+    "promote_shapes", "static_index", "strong_constant", "to_bool", "user_dtype", "zeros_like",
 ]
 
 
@@ -38,7 +38,7 @@ def ensure_array(name: str, x) -> Any:
     check_arraylike(name, x)
     if hasattr(x, "__jax_array__"):
         return x.__jax_array__()
-    return as_array(dtypes.coerce_to_array(x)) if type(x) is int else as_array(x)
+    return as_array(x)
 
 
 def ensure_arrays(name: str, *args) -> tuple:
@@ -61,7 +61,17 @@ def promote_args_numeric(name: str, *args):
 
 
 def constant_like(x, value) -> Any:
-    """The number `value` as a scalar of the dtype of `x`."""
+    """The number `value` as a scalar of the dtype of `x`; weakly typed if `x` is a weak scalar."""
+    aval = typeof(x)
+    if aval.weak_type and not aval.shape:
+        scalar_type = dtypes.scalar_type_of(aval.dtype)
+        if dtypes.python_scalar_dtype(scalar_type) == aval.dtype:
+            return scalar_type(value)
+    return aval.dtype.type(value)
+
+
+def strong_constant(x, value) -> np.generic:
+    """The number `value` as a scalar of the dtype of `x`, whatever the weakness of `x`."""
     return typeof(x).dtype.type(value)
 
 

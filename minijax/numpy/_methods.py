@@ -11,7 +11,8 @@ from ._constructors import copy
 
 
 def _round_method(self, ndigits: int | None = None):
-    return _ufuncs.round(self, decimals=ndigits or 0)
+    rounded = _ufuncs.round(self, decimals=ndigits or 0)
+    return rounded.astype(int) if ndigits is None else rounded
 
 
 def _sum(self, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,

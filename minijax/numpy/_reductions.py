@@ -500,18 +500,18 @@ def _arg_extreme(name, primitive, doc):
         if axis is None:
             dims, position = list(range(a.ndim)), 0
             a = reshape(a, (a.size,))
-        position = canonical_axis(position, a.ndim)
         if a.shape[position] == 0:
             raise ValueError(f"attempt to get {name} of an empty sequence")
-        result = primitive.bind(a, axes=(position,), index_dtype=dtypes.default_int_dtype())
+        axes = (canonical_axis(position, a.ndim),)
+        result = primitive.bind(a, axes=axes, index_dtype=dtypes.default_int_dtype())
         return expand_dims(result, dims) if keepdims else result
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{doc}\n\nArgs:\n  a: an array of real numbers.\n  axis: an int, the dimension to search; "
         "by default the elements in row-major order.\n  keepdims: whether the reduced dimensions "
-        "remain, with size 1.\n\nRaises:\n  ValueError: nothing to search, or an axis out of "
-        "bounds.\n"
+        "remain, with size 1.\n\nRaises:\n  ValueError: nothing to search.\n  IndexError: an "
+        "axis out of bounds.\n"
     )
     return function
 

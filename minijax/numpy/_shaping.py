@@ -23,6 +23,7 @@ from ._arguments import (
     canonical_shape,
     check_arraylike,
     ensure_array,
+    ensure_arrays,
     index_tuple,
     optional_axes,
     static_index,
@@ -124,9 +125,12 @@ def matrix_transpose(x, /):
 
 
 def swapaxes(a, axis1: int, axis2: int):
-    """`a` with two of its dimensions swapped."""
+    """`a` with two of its dimensions swapped.
+
+    Raises:
+      IndexError: an axis out of bounds.
+    """
     a = ensure_array("swapaxes", a)
-    axis1, axis2 = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
     order = list(range(a.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return lax.transpose(a, order)
@@ -355,7 +359,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     >>> repeat(jnp.arange(3), 2).tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    a = ensure_array("repeat", a)
+    a, _ = ensure_arrays("repeat", a, repeats)
     if axis is None:
         a, axis = ravel(a), 0
     repeats = concrete_or_error(np.asarray, repeats, "When jit-compiling jnp.repeat, the total "

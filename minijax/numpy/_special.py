@@ -252,21 +252,18 @@ def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=N
       size, fill_value: as for `nonzero`.
 
     Raises:
-      ValueError: only one of `x` and `y`, or shapes that do not broadcast.
+      TypeError: only one of `x` and `y`.
+      ValueError: shapes that do not broadcast.
 
     >>> where(jnp.arange(4) < 2, 1.0, 0.0).tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
+    check_arraylike("where", condition, x, y)
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where "
                          "function.")
-    if x is None or y is None:
-        check_arraylike("where", condition)
-        raise ValueError("Either both or neither of the x and y arguments should be provided to "
-                         f"jax.numpy.where, got {x} and {y}.")
-    check_arraylike("where", condition, x, y)
     return _where(condition, x, y)
 
 
@@ -354,8 +351,7 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
       ValueError: numbers of conditions and functions that do not fit.
     """
     x = ensure_array("piecewise", x)
-    single = not isinstance(condlist, (list, tuple)) and typeof(condlist).ndim == x.ndim
-    conditions = convert(array([condlist] if single else condlist), np.dtype(bool))
+    conditions = array(condlist, dtype=bool)
     n_conditions, n_pieces = conditions.shape[0], len(funclist)
     if n_pieces == n_conditions + 1:
         funclist = [*funclist[-1:], *funclist[:-1]]

@@ -28,6 +28,7 @@ from ._arguments import (
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     promote_shapes,
+    strong_constant,
     to_bool,
     zeros_like,
 )
@@ -103,7 +104,7 @@ def log2(x, /):
     """
     (x,) = promote_args_inexact("log2", x)
     if not complex_input(x):
-        return lax.div(lax.log(x), lax.log(constant_like(x, 2)))
+        return lax.div(lax.log(x), lax.log(strong_constant(x, 2)))
     log_x = lax.log(x)
     ln2 = np.log(constant_like(log_x, 2).real)
     return lax.complex(lax.div(lax.real(log_x), ln2), lax.div(lax.imag(log_x), ln2))
@@ -172,13 +173,13 @@ def signbit(x, /):
     """
     (x,) = promote_args("signbit", x)
     if dtypes.issubdtype(x.dtype, np.integer):
-        return lax.lt(x, constant_like(x, 0))
+        return lax.lt(x, strong_constant(x, 0))
     if x.dtype == bool:
         return full_like(x, False, dtype=bool)
     if complex_input(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {x.dtype}")
-    zero = constant_like(x, 0)
-    is_minus_zero = lax.lt(lax.div(constant_like(x, 1), x), zero)
+    zero = strong_constant(x, 0)
+    is_minus_zero = lax.lt(lax.div(strong_constant(x, 1), x), zero)
     return lax.bitwise_or(lax.lt(x, zero), lax.bitwise_and(lax.eq(x, zero), is_minus_zero))
 
 
@@ -336,7 +337,7 @@ def isinf(x, /):
 
 
 def _is_infinite(x):
-    return lax.eq(lax.abs_(x), constant_like(x, np.inf))
+    return lax.eq(lax.abs_(x), strong_constant(x, np.inf))
 
 
 def _is_one_infinity(name, infinity, doc):
@@ -348,7 +349,7 @@ def _is_one_infinity(name, infinity, doc):
             return full_like(x, False, dtype=bool)
         if complex_input(x):
             raise ValueError("isposinf/isneginf are not well defined for complex types")
-        return lax.eq(x, constant_like(x, infinity))
+        return lax.eq(x, strong_constant(x, infinity))
 
     _describe(function, name, doc, "x: an array of real numbers.", "an array of booleans.")
     return function
@@ -501,7 +502,7 @@ def floor_divide(x1, x2, /):
         other_signs = lax.ne(lax.sign(x1), lax.sign(x2))
         inexact = lax.ne(lax.rem(x1, x2), constant_like(x1, 0))
         round_down = lax.bitwise_and(other_signs, inexact)
-        return _where(round_down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
+        return _where(round_down, subtract(quotient, 1), quotient)
     if complex_input(x1):
         raise TypeError("floor_divide does not support complex-valued inputs")
     return _float_divmod(x1, x2)[0]
@@ -515,7 +516,7 @@ def _float_divmod(x1, x2):
     wrong_sign = lax.bitwise_and(lax.ne(mod, constant_like(mod, 0)),
                                  lax.ne(lax.sign(x2), lax.sign(mod)))
     mod = lax.select(wrong_sign, lax.add(mod, x2), mod)
-    div = lax.select(wrong_sign, lax.sub(div, constant_like(div, 1)), div)
+    div = lax.select(wrong_sign, subtract(div, 1.0), div)
     return lax.round(div), mod
 
 

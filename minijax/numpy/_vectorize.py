@@ -12,7 +12,7 @@ from ..core import numpy_rank_promotion_check, typeof
 from ..primitives.shape_rules import broadcast_shapes, canonical_axis
 from ..primitives.shaping import expand_dims, squeeze
 from ._arguments import ensure_array
-from ._constructors import asarray
+from ._constructors import arange, asarray
 
 _ARGUMENT = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(f"{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*")
@@ -218,14 +218,9 @@ def fromfunction(function: Callable, shape, *, dtype=float, **kwargs):
       function: a function of as many scalars as there are dimensions.
       shape: a sequence of ints.
       dtype: the type of the indices.
+      **kwargs: further arguments, arrays, which are mapped over like the indices.
     """
-    from_ranges = functools.partial(function, **kwargs) if kwargs else function
     for d in range(len(shape)):
         in_axes = [0 if d == other else None for other in range(len(shape))]
-        from_ranges = vmap(from_ranges, in_axes=tuple(in_axes[::-1]))
-    return from_ranges(*(_range(n, dtype) for n in shape))
-
-
-def _range(size, dtype):
-    from_zero = range(size)
-    return asarray(list(from_zero), dtype=dtype)
+        function = vmap(function, in_axes=tuple(in_axes[::-1]))
+    return function(*(arange(n, dtype=dtype) for n in shape), **kwargs)

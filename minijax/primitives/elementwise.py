@@ -405,9 +405,12 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
 
     Raises:
       OverflowError: a Python integer too large for the default integer type.
+      TypeError: a Python complex number, and a real type.
     """
     if type(x) is int:
         x = np.asarray(x, dtypes.python_scalar_dtype(int))
+    if type(x) is type(1j) and dtype.kind not in "cb":
+        raise TypeError(f"a complex number cannot become a {dtype.name}: got {x}")
     value = _convert_element_type(np.asarray(x), new_dtype=dtype, weak_type=weak_type)
     aval = ShapedArray(value.shape, dtype, weak_type)
     trace = state.trace
