@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, ShapedArray, missing_rule
+from ..dtypes import float0
 from ..jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 from ..staging import trace_to_jaxpr
 
@@ -67,7 +68,7 @@ def _as_list(out, multiple_results):
 # Types and constants, as text.
 
 _ELEMENT_TYPES = {
-    "bool": "i1", "float0": "i1",
+    "bool": "i1",
     "int4": "i4", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint4": "ui4", "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
@@ -80,9 +81,8 @@ _ELEMENT_TYPES = {
 
 @functools.cache
 def element_type(dtype: np.dtype) -> str:
-    """`f32`, `i1`, `complex<f64>` … (`float0` has no values: any type serves)."""
-    name = dtype[0].name if dtype.names else dtype.name  # float0 is a void type with one field
-    return _ELEMENT_TYPES["float0" if dtype.kind == "V" and dtype.itemsize == 0 else name]
+    """`f32`, `i1`, `complex<f64>` … (`float0` has no contents: any type serves)."""
+    return "i1" if dtype == float0 else _ELEMENT_TYPES[dtype.name]
 
 
 @functools.cache
@@ -222,6 +222,8 @@ class Body:
         """The name of a constant, whose line is written if this is its first use."""
         if isinstance(value, (bool, int, float, complex, np.generic)):
             dense = element_text(value, aval.dtype)
+        elif aval.dtype == float0:
+            dense = "false"
         else:
             array = np.asarray(value, aval.dtype)
             if array.nbytes > HOIST_BYTES and array.shape == aval.shape:

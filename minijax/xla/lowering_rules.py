@@ -47,13 +47,21 @@ def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions):
     )
 
 
-def _reshape(ctx, x, **params):
+def _reshape(ctx, x, *, dimensions, **params):
+    (out,) = ctx.avals_out
+    if dimensions is not None:
+        x = emit_transpose(ctx, x, dimensions)
+    return ctx.op(cast_text("reshape", x, out), out)
+
+
+def _squeeze(ctx, x, *, dimensions):
     (out,) = ctx.avals_out
     return ctx.op(cast_text("reshape", x, out), out)
 
 
-def _transpose(ctx, x, *, permutation):
-    (out,) = ctx.avals_out
+def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
+    """Append a transposition."""
+    out = with_shape(x.aval, tuple([x.aval.shape[d] for d in permutation]))
     return ctx.op(typed_text("transpose", [x], out, f", dims = {_ints(permutation)}"), out)
 
 
@@ -110,8 +118,8 @@ def _unstack(ctx, x, *, axis):
 for _primitive, _rule in {
     shaping.broadcast_in_dim_p: _broadcast_in_dim,
     shaping.reshape_p: _reshape,
-    shaping.squeeze_p: _reshape,
-    shaping.transpose_p: _transpose,
+    shaping.squeeze_p: _squeeze,
+    shaping.transpose_p: emit_transpose,
     shaping.concatenate_p: _concatenate,
     shaping.pad_p: _pad,
     shaping.rev_p: _rev,
