@@ -25,6 +25,7 @@ from .errors import api_boundary, format_location, user_location
 from .forward import Zero, instantiate_zeros, jvp_flat
 from .jaxpr import (Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, SourceInfo, Var,
                     jaxpr_as_fun)
+from .primitives.elementwise import constant, convert_element_type_p
 from .pytree import tree_flatten
 
 # ----------------------------------------------------------------------------------------------
@@ -118,7 +119,11 @@ class DynamicJaxprTrace(Trace):
         return DynamicJaxprTracer(self, self.builder.new_invar(aval), None, name)
 
     def literal(self, value, aval):
-        return DynamicJaxprTracer(self, Literal(aval.dtype.type(value), aval))
+        value = aval.dtype.type(value)
+        if aval.weak_type:  # as Python's number, so that it is weakly typed in an evaluation, too
+            number = value.item()
+            value = number if typeof(number) is aval else value
+        return DynamicJaxprTracer(self, Literal(value, aval))
 
     def atom(self, x) -> Atom:
         """What stands for the value `x` in the jaxpr."""
@@ -149,6 +154,16 @@ class DynamicJaxprTrace(Trace):
 
 # Primitives that are staged in a way of their own: (trace, args, params) -> result(s).
 staging_rules: dict[Any, Callable] = {}
+
+
+def _stage_conversion(trace, args, params):
+    """The conversion of a literal is a literal."""
+    if type(trace.atom(args[0])) is not Literal:
+        return trace.default_process_primitive(convert_element_type_p, args, params)
+    return constant(trace.atom(args[0]).val, params["new_dtype"], params["weak_type"])
+
+
+staging_rules[convert_element_type_p] = _stage_conversion
 
 
 class DebugInfo:

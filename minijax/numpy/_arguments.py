@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..array import Array, as_array
+from ..array import Array
 from ..core import Tracer, concrete_or_error, typeof
 from ..operators import (
     check_arraylike,
@@ -18,7 +18,7 @@ from ..operators import (
     promote_dtypes_inexact,
     promote_shapes,
 )
-from ..primitives.elementwise import convert, convert_element_type, ne
+from ..primitives.elementwise import constant, convert, convert_element_type, ne
 from ..primitives.shape_rules import canonical_axis, canonical_shape
 from ..primitives.shaping import full_like
 
@@ -36,9 +36,13 @@ def ensure_array(name: str, x) -> Any:
     if hasattr(x, "aval"):
         return x
     check_arraylike(name, x)
-    if hasattr(x, "__jax_array__"):
-        return x.__jax_array__()
-    return as_array(x)
+    return x.__jax_array__() if hasattr(x, "__jax_array__") else known_array(x)
+
+
+def known_array(x) -> Any:
+    """A number or a NumPy value as an array; under staging, a scalar becomes a literal."""
+    aval = typeof(x)
+    return constant(x, aval.dtype, aval.weak_type)
 
 
 def ensure_arrays(name: str, *args) -> tuple:

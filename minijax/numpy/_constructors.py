@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..array import Array, as_array
+from ..array import Array
 from ..core import ArrayMethods, ShapedArray, Tracer, concrete_or_error, state, typeof
 from ..primitives.elementwise import add, convert, copy_p, eq, ge, mul
 from ..primitives.shaping import (
@@ -29,6 +29,7 @@ from ._arguments import (
     check_arraylike,
     ensure_array,
     ensure_arrays,
+    known_array,
     static_index,
     user_dtype,
 )
@@ -92,13 +93,13 @@ def _array(x, dtype, copy):
     if isinstance(x, (list, tuple)):
         return _from_list(x, dtype)
     if dtype is None and isinstance(x, (np.ndarray, np.generic)):
-        return as_array(np.ascontiguousarray(x) if x.ndim else x)
+        return known_array(x)
     if type(x) in dtypes.python_scalar_types:
         value = dtypes.coerce_to_array(x, dtype)
         return convert(value, value.dtype, dtype is None and type(x) is not bool)
     if x is None:
         raise ValueError("None is not a valid value for jnp.array")
-    return as_array(np.asarray(x, dtype or dtypes.dtype(np.asarray(x))))
+    return known_array(np.asarray(x, dtype or dtypes.dtype(np.asarray(x))))
 
 
 def _from_list(xs, dtype):

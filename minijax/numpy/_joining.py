@@ -385,8 +385,9 @@ def _pad_axis(array, axis, before, after, mode, reflect_type, end_values, stat_l
     if mode in ("reflect", "symmetric"):
         return _pad_mirrored(array, axis, before, after, mode, reflect_type)
     if mode == "linear_ramp":
-        pads = [_ramp(array, axis, end, width, side) for side, end, width in
-                zip((0, -1), end_values[axis], (before, after))]
+        first, last = _edges(array, axis)
+        (start, stop) = end_values[axis]
+        pads = [_ramp(first, axis, start, before), flip(_ramp(last, axis, stop, after), axis)]
     elif mode == "empty":
         pads = [empty_like(array, shape=(*array.shape[:axis], n, *array.shape[axis + 1:]))
                 for n in (before, after)]
@@ -454,12 +455,11 @@ def _pad_mirrored(array, axis, before, after, mode, reflect_type):
     return array
 
 
-def _ramp(array, axis, end_value, width, side):
+def _ramp(edge, axis, end_value, width):
     """A straight line from `end_value` to the edge of the array."""
-    edge = squeeze(_edges(array, axis)[side], axis)
-    ramp = linspace(end_value, edge, width, endpoint=False, dtype=array.dtype, axis=axis)
-    ramp = convert(ramp, array.dtype, array.weak_type)
-    return ramp if side == 0 else flip(ramp, axis)
+    ramp = linspace(end_value, squeeze(edge, axis), width, endpoint=False, dtype=edge.dtype,
+                    axis=axis)
+    return convert(ramp, edge.dtype, edge.weak_type)
 
 
 def _end_statistics(array, axis, mode, lengths):

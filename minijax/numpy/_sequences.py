@@ -130,7 +130,8 @@ def _gradient_along(a, h, axis):
     low, high = part(a, 1, 2) - part(a, 0, 1), part(a, -1, None) - part(a, -2, -1)
     if np.ndim(h) == 0:
         inner = (part(a, 2, None) - part(a, None, -2)) * 0.5 / h
-        return concatenate((low / h, inner, high / h), axis)
+        high = high / h
+        return concatenate((low / h, inner, high), axis)
     if np.ndim(h) > 1:
         raise ValueError("Spacing arrays must be 1D arrays or scalars.")
     if len(h) != a.shape[axis]:

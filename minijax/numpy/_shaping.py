@@ -508,9 +508,9 @@ def _diag(v, k):
     if v.ndim != 1:
         raise ValueError("diag input must be 1d or 2d")
     zero = lax.full_like(v, 0, shape=())
-    n = v.shape[0] + abs(k)
-    column = lax.expand_dims(lax.pad(v, zero, [(max(0, -k), max(0, k), 0)]), (1,))
-    return _where(eye(n, k=k, dtype=bool), column, lax.full_like(v, 0, shape=()))
+    padded = lax.pad(v, zero, [(max(0, -k), max(0, k), 0)])
+    mask = eye(v.shape[0] + abs(k), k=k, dtype=bool)
+    return _where(mask, lax.expand_dims(padded, (1,)), zero)
 
 
 def diagflat(v, k: int = 0):

@@ -106,8 +106,9 @@ def log2(x, /):
     if not complex_input(x):
         return lax.div(lax.log(x), lax.log(strong_constant(x, 2)))
     log_x = lax.log(x)
-    ln2 = np.log(constant_like(log_x, 2).real)
-    return lax.complex(lax.div(lax.real(log_x), ln2), lax.div(lax.imag(log_x), ln2))
+    re, im = lax.real(log_x), lax.imag(log_x)
+    ln2 = lax.log(strong_constant(re, 2))
+    return lax.complex(lax.div(re, ln2), lax.div(im, ln2))
 
 
 def log10(x, /):
@@ -117,7 +118,8 @@ def log10(x, /):
     if not complex_input(x):
         return lax.mul(lax.log(x), factor)
     log_x = lax.log(x)
-    return lax.complex(lax.mul(lax.real(log_x), factor), lax.mul(lax.imag(log_x), factor))
+    re, im = lax.real(log_x), lax.imag(log_x)
+    return lax.complex(lax.mul(re, factor), lax.mul(im, factor))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -332,7 +334,8 @@ def isinf(x, /):
     if is_integer(x):
         return full_like(x, False, dtype=bool)
     if complex_input(x):
-        return lax.bitwise_or(_is_infinite(lax.real(x)), _is_infinite(lax.imag(x)))
+        re, im = lax.real(x), lax.imag(x)
+        return lax.bitwise_or(_is_infinite(re), _is_infinite(im))
     return _is_infinite(x)
 
 
