@@ -18,6 +18,7 @@ from minijax.batching.trace import (
     moveaxis,
     not_mapped,
     primitive_batchers,
+    trace_batchers,
     unmapped_aval,
 )
 from minijax.batching.rules import defbroadcasting, defreducer, defvectorized

@@ -133,6 +133,11 @@ primitive_batchers: dict[Primitive, Callable] = {}
 # If the axis has a name they also run when no argument is batched: the name may occur inside.
 fancy_primitive_batchers: dict[Primitive, Callable] = {}
 
+# The rules of calls of Python functions, which may close over tracers of this very trace, are told
+# the trace, for its tag; and as they may, they run whether an argument is batched or not:
+#   trace_batchers[p](trace, args, dims, **params) -> (out, out_dim)
+trace_batchers: dict[Primitive, Callable] = {}
+
 
 class BatchTrace(Trace):
     """Interprets primitives on all examples at once.
@@ -167,8 +172,8 @@ class BatchTrace(Trace):
         state = core.state
         previous, state.trace = state.trace, self.parent
         try:
-            if batched or (self.axis_data.name is not None
-                           and primitive in fancy_primitive_batchers):
+            if batched or primitive in trace_batchers or (
+                    self.axis_data.name is not None and primitive in fancy_primitive_batchers):
                 rule = primitive_batchers.get(primitive) or self._fancy_rule(primitive)
                 out, out_dim = rule(values, dims, **params)
             else:
@@ -180,6 +185,8 @@ class BatchTrace(Trace):
         return out if out_dim is None else BatchTracer(self, out, out_dim)
 
     def _fancy_rule(self, primitive):
+        if primitive in trace_batchers:
+            return functools.partial(trace_batchers[primitive], self)
         if primitive not in fancy_primitive_batchers:
             raise core.missing_rule(primitive, "Batching", 4)
         return functools.partial(fancy_primitive_batchers[primitive], self.axis_data)

@@ -1,0 +1,19 @@
+"""Chapter 10: derivatives that the user writes.
+
+`jvp.py` holds `custom_jvp`, `vjp.py` `custom_vjp` and `custom_gradient`, `closures.py` what makes
+closures explicit and `linear_call`, `solves.py` implicit differentiation: `custom_root` and
+`custom_linear_solve`. Each primitive stands with all its rules in one file.
+"""
+
+from .common import SymbolicZero, zero_from_primal
+from .jvp import custom_jvp, custom_jvp_call_p
+from .vjp import (
+    CustomVJPException,
+    CustomVJPPrimal,
+    custom_gradient,
+    custom_vjp,
+    custom_vjp_call_p,
+    custom_vjp_primal_tree_values,
+)
+from .closures import closure_convert, linear_call, linear_call_p
+from .solves import custom_linear_solve, custom_root, linear_solve_p

@@ -1,0 +1,277 @@
+"""Chapter 10: what `custom_jvp` and `custom_vjp` share.
+
+A call of such a function carries Python functions: the function itself, and its rules. They are
+flat (from leaves to lists of leaves), and called *now*, by whichever trace interprets the call:
+evaluation runs the function, differentiation the rules, batching wraps them all. So eager values
+stay concrete in the user's code. Staging alone turns the function into a jaxpr.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..api_util import (ensure_index_tuple, fun_name, fun_signature, fun_sourceinfo,
+                        infer_argnums_and_argnames, resolve_kwargs)
+from ..batching import AxisData, batch_fun, mapped_aval, matchaxis, unmapped_aval
+from ..core import Primitive, ShapedArray, Tracer, typeof
+from ..errors import UnexpectedTracerError
+from ..forward import Zero, instantiate_zeros
+from ..jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..partial_eval import convert_constvars, dce_closed
+from ..pytree import PyTreeDef, tree_flatten
+from ..staging import DebugInfo, DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
+
+# ----------------------------------------------------------------------------------------------
+# Zeros that a user's rule can meet
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is known to be zero, as a rule with `symbolic_zeros` meets it.
+
+    Args:
+      aval: its type; the attributes of it (`shape`, `dtype` …) are also the zero's own.
+
+    >>> zero_from_primal(jnp.ones(3)).shape
+    (3,)
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.aval, name)
+
+    def __repr__(self):
+        return "SymbolicZero"
+
+
+def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> SymbolicZero:
+    """The symbolic zero tangent of the value `x`."""
+    return SymbolicZero(typeof(x).to_tangent_aval())
+
+
+def to_rule(tangent, symbolic_zeros: bool):
+    """A tangent as the user's rule gets it: its zeros as arrays, or as `SymbolicZero`s."""
+    if symbolic_zeros and type(tangent) is Zero:
+        return SymbolicZero(tangent.aval)
+    return instantiate_zeros(tangent)
+
+
+def from_rule(tangent):
+    """A tangent that the user's rule returned."""
+    return Zero(tangent.aval) if type(tangent) is SymbolicZero else tangent
+
+
+# ----------------------------------------------------------------------------------------------
+# From the user's arguments to leaves
+
+
+def nondiff_numbers(fun: Callable, argnums, argnames) -> tuple[int, ...]:
+    """The positions of the arguments that are not differentiated, given by number and by name."""
+    numbers = set(ensure_index_tuple(argnums))
+    signature = fun_signature(fun)
+    if argnames and signature is not None:
+        numbers.update(infer_argnums_and_argnames(signature, None, argnames)[0])
+    return tuple(sorted(numbers))
+
+
+def takes_just(fun: Callable) -> int | None:
+    """The number of arguments, if `fun` has only positional ones without defaults."""
+    code = getattr(fun, "__code__", None)
+    simple = code is not None and not (code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+                                       or code.co_kwonlyargcount or fun.__defaults__)  # type: ignore
+    return code.co_argcount if simple else None
+
+
+def positional(fun: Callable, decorator: str, args: tuple, kwargs: dict) -> tuple:
+    """All arguments of a call by position, defaults filled in."""
+    try:
+        return resolve_kwargs(fun, args, kwargs)
+    except TypeError as error:
+        raise TypeError(
+            f"The input arguments to the {decorator}-decorated function {fun_name(fun)} could not "
+            f"be resolved to positional-only arguments. Binding failed with the error:\n{error}"
+        ) from error
+
+
+def with_statics(fun: Callable, statics: dict[int, Any]) -> Callable:
+    """`fun` as a function of the arguments that are not `statics` (a dict by position)."""
+    if not statics:
+        return fun
+
+    def of_the_others(*args):
+        rest = iter(args)
+        n = len(args) + len(statics)
+        return fun(*[statics[i] if i in statics else next(rest) for i in range(n)])
+
+    return of_the_others
+
+
+def check_leaves(name: str, leaves: Iterable) -> None:
+    """Raise `TypeError` for an argument that is no array: it names the position."""
+    for i, x in enumerate(leaves):
+        try:
+            typeof(x)
+        except TypeError:
+            raise TypeError(
+                f"Error interpreting argument to {name} as a JAX value. The problematic value is "
+                f"of type {type(x)} and was passed to {name} at position {i}. Functions and other "
+                "values that are not arrays must be marked by nondiff_argnums."
+            ) from None
+
+
+class FlatFun:
+    """The user's function, from leaves to leaves. It remembers the structure and the types of
+    its last result, which its rules must agree with."""
+
+    __slots__ = ("fun", "in_tree", "debug_info", "out_tree", "out_avals")
+
+    def __init__(self, fun: Callable, user_fun: Callable, in_tree: PyTreeDef, traced_for: str):
+        self.fun, self.in_tree = fun, in_tree
+        self.debug_info = DebugInfo(traced_for, fun_sourceinfo(user_fun))
+        self.out_tree: PyTreeDef | None = None
+        self.out_avals: list[ShapedArray] = []
+
+    def __call__(self, *leaves):
+        outs, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(leaves)))
+        self.out_avals = [typeof(x) for x in outs]
+        return outs
+
+    def check_agrees(self, rule: str, out_tree: PyTreeDef, out_avals: list[ShapedArray]) -> None:
+        """Raise `TypeError` if a rule's primal results differ from the function's, if it has run.
+
+        `rule` begins the message: "Custom JVP rule f_jvp for function f".
+        """
+        if self.out_tree is None:
+            return
+        if out_tree != self.out_tree:
+            what = "container/pytree structure"
+        elif any(a.shape != b.shape or a.dtype != b.dtype
+                 for a, b in zip(out_avals, self.out_avals)):
+            what = "leaf shapes/dtypes"
+        else:
+            return
+        raise TypeError(
+            f"{rule} must produce a pair whose first element is equal to the output of the "
+            f"function, but instead that first element had {what}:\n"
+            f"    {_types(out_tree, out_avals)}\nwhile the function had output {what}:\n"
+            f"    {_types(self.out_tree, self.out_avals)}")
+
+
+def _types(tree, avals) -> str:
+    return str(tree.unflatten([a.str_short() for a in avals])).replace("'", "")
+
+
+class Named:
+    """A function with the name that jaxprs print for it."""
+
+    __slots__ = ("fun", "name", "debug_info")
+
+    def __init__(self, fun: Callable, name: str, debug_info: DebugInfo | None = None):
+        self.fun, self.name, self.debug_info = fun, name, debug_info
+
+    def __call__(self, *args):
+        return self.fun(*args)
+
+    def __str__(self):
+        return self.name
+
+    __repr__ = __str__
+
+
+# ----------------------------------------------------------------------------------------------
+# The primitives
+
+
+class CustomCall(Primitive):
+    """A call of a function that has rules of its own. Its param `call_jaxpr` is that function: a
+    Python function while the call is interpreted, a `ClosedJaxpr` in an equation."""
+
+    def __init__(self, name: str):
+        super().__init__(name, multiple_results=True)
+
+    def out_aval(self, avals, params):
+        return params["call_jaxpr"].out_avals
+
+    def impl(self, *args, call_jaxpr, **rules):
+        return as_fun(call_jaxpr)(*args)
+
+    def abstract_eval(self, *avals, call_jaxpr, **rules):
+        for aval, wanted in zip(avals, call_jaxpr.in_avals, strict=True):
+            if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
+                raise TypeError(f"{self.name} of a function of {wanted.str_short()}, but an "
+                                f"operand is {aval.str_short()}")
+        return call_jaxpr.out_avals
+
+
+def as_fun(call_jaxpr) -> Callable:
+    """The function in the param `call_jaxpr`, whichever form it has."""
+    return jaxpr_as_fun(call_jaxpr) if isinstance(call_jaxpr, ClosedJaxpr) else call_jaxpr
+
+
+def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, list]:
+    """`fun` as a jaxpr without constants, and the values it closed over: its first arguments."""
+    jaxpr = trace_to_jaxpr(fun, [typeof(x) for x in args], fun.debug_info)
+    for x in jaxpr.consts:
+        _check_below(trace, x)
+    return ClosedJaxpr(convert_constvars(jaxpr.jaxpr)), jaxpr.consts
+
+
+def _check_below(trace, x):
+    """A closed-over tracer must not belong to a trace on top of this one: that has stepped aside
+    for the call, since no argument is a tracer of it."""
+    above = x._trace.parent if isinstance(x, Tracer) else None
+    while above is not None:
+        if above is trace:
+            raise UnexpectedTracerError(
+                f"A function with a custom derivative closes over {x}, with respect to which it "
+                "is being differentiated, but its rule speaks only of its arguments. Make the "
+                "value an argument, and extend the rule to it.")
+        above = above.parent
+
+
+@jaxpr_cache
+def dce_call(jaxpr: ClosedJaxpr, used_outputs: tuple) -> ClosedJaxpr:
+    """The jaxpr with its used outputs only, and all its inputs: the rules may need them."""
+    return dce_closed(jaxpr, used_outputs, keep_inputs=True)[0]
+
+
+def keep_used(used: Sequence[bool], items: Iterable) -> list:
+    """The items whose flag is true."""
+    return [x for x, flag in zip(items, used) if flag]
+
+
+# ----------------------------------------------------------------------------------------------
+# Batching functions that are called later
+
+
+class BatchedFun:
+    """A flat function, batched when it is called: `.out_dims` are then those of its results.
+
+    `zeros` among arguments and results (`SymbolicZero`s, `Zero`s) pass through.
+    """
+
+    def __init__(self, fun: Callable, axis_data: AxisData, in_dims: Sequence, tag):
+        self.fun, self.axis_data, self.in_dims, self.tag = fun, axis_data, tuple(in_dims), tag
+        self.debug_info = getattr(fun, "debug_info", None)
+        self.out_dims: list | None = None
+
+    def __call__(self, *args):
+        dims = [None if type(x) is SymbolicZero else d for x, d in zip(args, self.in_dims)]
+        args = [SymbolicZero(mapped_aval(self.axis_data.size, d, x.aval))
+                if type(x) is SymbolicZero else x for x, d in zip(args, self.in_dims)]
+        outs, self.out_dims = batch_fun(self.fun, self.axis_data, dims, args, self.tag)
+        return outs
+
+
+def match_batch_dim(axis_data: AxisData, source: int | None, destination: int | None, x):
+    """`matchaxis` also for symbolic zeros, whose type is that of one example."""
+    if type(x) in (SymbolicZero, Zero):
+        return type(x)(unmapped_aval(axis_data.size, destination, x.aval))
+    return matchaxis(axis_data, source, destination, x)
