@@ -51,6 +51,9 @@ from .reverse import (
     vjp,
 )
 
+# for extensions, every chapter's part
+from . import extend, interpreters
+
 # chapter 12
 from . import lax, numpy
 

@@ -13,6 +13,7 @@ from ..forward import (
     instantiate_zeros,
     primitive_jvps,
 )
+from ..primitives.elementwise import add_any_p as add_jaxvals_p
 from .. import forward as _forward
 
 # chapter 5
