@@ -153,6 +153,12 @@ def spread_inputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> 
 
 
 @jaxpr_cache
+def add_inputs(jaxpr: ClosedJaxpr, avals: tuple) -> ClosedJaxpr:
+    """The jaxpr with more arguments, of types `avals`, at the end; it ignores them."""
+    return jaxpr.map_jaxpr(lambda j: j.replace(invars=[*j.invars, *map(Var, avals)]))
+
+
+@jaxpr_cache
 def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
     """The jaxpr with results of types `avals` for its last ones, which stand at `places`.
 
