@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, settings
-from .api_util import (arg_names, check_callable, ensure_str_tuple, flatten_fun, fun_sourceinfo,
-                       positive_argnums)
+from .api_util import (arg_names, check_callable, ensure_index_tuple, ensure_str_tuple, flatten_fun,
+                       fun_sourceinfo, positive_argnums)
 from .array import Array, as_array
 from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, check_escaped, new_trace, state, typeof
@@ -357,6 +357,7 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
 
 def trace_function(fun, args, kwargs, static_argnums=(), static_argnames=(), traced_for="jit"):
     """The jaxpr of `fun` at these arguments, and the structure of its result."""
+    static_argnums = ensure_index_tuple(static_argnums)
     dynamic_fun, dynamic_args, dynamic_kwargs = split_static(
         fun, args, kwargs, positive_argnums(static_argnums, len(args)),
         ensure_str_tuple(static_argnames))
