@@ -52,22 +52,24 @@ def is_undefined_primal(x) -> bool:
 primitive_transposes: dict[Primitive, Callable] = {}
 
 
-def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence) -> list:
+def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
+                  sums: Sequence = ()) -> list:
     """Cotangents of the linear arguments of a jaxpr, from those of its results.
 
     Args:
       consts: values for `jaxpr.constvars`.
       args: for each argument a value, or an `UndefinedPrimal` where the jaxpr is linear in it.
       cts: a cotangent (or `Zero`) for each result.
+      sums: for each argument what its cotangent is to be added to, or `None`.
 
     Returns:
       for each argument its cotangent, a `Zero`, or `None` if it is not linear.
     """
     values = dict(zip(jaxpr.constvars, consts))
     values.update((v, x) for v, x in zip(jaxpr.invars, args) if not is_undefined_primal(x))
-    linear = {v for v, x in zip(jaxpr.invars, args) if is_undefined_primal(x)}
+    linear = {v: x.aval for v, x in zip(jaxpr.invars, args) if is_undefined_primal(x)}
     linear_eqns = _evaluate_nonlinear(jaxpr, values, linear)
-    ct_of: dict = {}
+    ct_of = {v: x for v, x in zip(jaxpr.invars, sums) if x is not None}
 
     def accumulate(v, ct):
         if ct is not None and type(ct) is not Zero and type(v) is not Literal and v in linear:
@@ -80,15 +82,18 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence)
         if any(v in ct_of for v in eqn.outvars):
             for v, ct in zip(eqn.invars, _transpose_eqn(eqn, values, linear, ct_of)):
                 accumulate(v, ct)
-    return [ct_of.get(v, Zero(v.aval)) if v in linear else None for v in jaxpr.invars]
+    return [ct_of.get(v, Zero(linear[v])) if v in linear else None for v in jaxpr.invars]
 
 
 def _evaluate_nonlinear(jaxpr, values, linear):
-    """Compute what does not depend on the linear arguments; returns the other equations."""
+    """Compute what does not depend on the linear arguments; returns the other equations.
+
+    `values` and `linear`, the types of what is linear, are completed.
+    """
     linear_eqns = []
     for eqn in jaxpr.eqns:
         if any(type(v) is not Literal and v in linear for v in eqn.invars):
-            linear.update(eqn.outvars)
+            linear.update((v, v.aval) for v in eqn.outvars)
             linear_eqns.append(eqn)
         else:
             operands = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
@@ -100,7 +105,7 @@ def _evaluate_nonlinear(jaxpr, values, linear):
 def _transpose_eqn(eqn, values, linear, ct_of):
     """Apply the transpose rule of one equation to the cotangents of its results."""
     operands = [v.val if type(v) is Literal else
-                UndefinedPrimal(v.aval) if v in linear else values[v] for v in eqn.invars]
+                UndefinedPrimal(linear[v]) if v in linear else values[v] for v in eqn.invars]
     cts = [ct_of.pop(v, None) for v in eqn.outvars]
     cts = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts)]
     rule = primitive_transposes.get(eqn.primitive)
