@@ -351,11 +351,6 @@ class Tracer(ArrayMethods):
         """Where the value came from, for error messages."""
         return ""
 
-    def __iter__(self):
-        if not self.aval.shape:
-            raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.aval.shape[0]))  # type: ignore[index]
-
     def __copy__(self):
         return self
 

@@ -22,6 +22,7 @@ from .primitives import elementwise as prim
 from .primitives.dot import dot_general
 from .primitives.shape_rules import broadcast_shapes, canonical_axis
 from .primitives.shaping import broadcast_to_rank, expand_dims, reshape, squeeze, transpose
+from .primitives.slicing import index_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # Promotion
@@ -391,6 +392,13 @@ def matrix_transpose(x):
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
+def iterate(x):
+    """An iterator over the slices of `x` along its first dimension."""
+    if not typeof(x).ndim:
+        raise TypeError("iteration over a 0-d array")
+    return (index_in_dim(x, i, 0, keepdims=False) for i in range(len(x)))
+
+
 def _operator(function):
     """A method `self ∘ other` that leaves foreign types to their own operators."""
 
@@ -402,6 +410,9 @@ def _operator(function):
 
 def _reflected(function):
     def method(self, other):
+        if isinstance(other, (list, tuple)):  # else Python would try to repeat or extend them
+            raise TypeError(f"unsupported operand type(s) for {function.__name__}: "
+                            f"'{type(other).__name__}' and '{type(self).__name__}'")
         return function(other, self) if is_arraylike(other) else NotImplemented
 
     return method
@@ -430,7 +441,7 @@ _COMPARISONS = {"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal
 _METHODS = {
     "__neg__": negative, "__pos__": positive, "__abs__": absolute, "__invert__": bitwise_not,
     "__eq__": _equality(equal, False), "__ne__": _equality(not_equal, True),
-    "__getitem__": getitem, "astype": astype, "reshape": reshape_method,
+    "__getitem__": getitem, "__iter__": iterate, "astype": astype, "reshape": reshape_method,
     "transpose": transpose_method, "T": property(transpose_method),
     "mT": property(matrix_transpose),
 }

@@ -270,12 +270,9 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     Array([1, 3, 5], dtype=int32)
     """
     dtype = user_dtype(dtype, "arange")
-    given = {"stop" if stop is None and step is None else "start": start, "stop_": stop,
-             "step": step}
-    for name, value in given.items():
-        _check_range_argument(name.strip("_"), value)
-    start, stop, step = (concrete_or_error(None, value, f"It arose in the jnp.arange argument "
-                                           f"'{name.strip('_')}'") for name, value in given.items())
+    name = "stop" if stop is None and step is None else "start"
+    start, stop, step = (_range_argument(*named) for named in
+                         ((name, start), ("stop", stop), ("step", step)))
     if dtype is None:
         dtype = dtypes.result_type(*(x for x in (start, stop, step) if x is not None))
     if stop is None:
@@ -286,14 +283,17 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     return line if start == 0 else add(convert(start, dtype), line)
 
 
-def _check_range_argument(name, value):
+def _range_argument(name, value):
+    """`value` as a known real scalar, or `None`."""
     if value is None:
-        return
+        return None
     check_arraylike("arange", value)
+    value = concrete_or_error(None, value, f"It arose in the jnp.arange argument '{name}'")
     if typeof(value).ndim:
         raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={value}")
     if typeof(value).dtype.kind == "c":
         raise ValueError(f"jax.numpy.arange: arguments must be real; got {name}={value}")
+    return value
 
 
 def _stepped_range(start, step, size, dtype):

@@ -276,7 +276,8 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     keep = np.ones(size, bool)
     keep[gone] = False
     edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]])))
-    runs = [slice_in_dim(a, int(start), int(stop), axis=axis)
+    before = (slice(None),) * axis
+    runs = [a[(*before, slice(int(start), int(stop)))]
             for start, stop in zip(edges[::2], edges[1::2])]
     return lax.concatenate(runs, axis) if runs else slice_in_dim(a, 0, 0, axis=axis)
 
@@ -385,14 +386,14 @@ def _pad_axis(array, axis, before, after, mode, reflect_type, end_values, stat_l
     if mode in ("reflect", "symmetric"):
         return _pad_mirrored(array, axis, before, after, mode, reflect_type)
     if mode == "linear_ramp":
-        first, last = _edges(array, axis)
-        (start, stop) = end_values[axis]
+        first, last = (_edge(array, axis, is_last) for is_last in (False, True))
+        start, stop = end_values[axis]
         pads = [_ramp(first, axis, start, before), flip(_ramp(last, axis, stop, after), axis)]
     elif mode == "empty":
         pads = [empty_like(array, shape=(*array.shape[:axis], n, *array.shape[axis + 1:]))
                 for n in (before, after)]
     else:
-        ends = _edges(array, axis) if mode == "edge" else \
+        ends = (_edge(array, axis, last) for last in (False, True)) if mode == "edge" else \
             _end_statistics(array, axis, mode, stat_length and stat_length[axis])
         pads = [_repeat_all(end, n, axis) for end, n in zip(ends, (before, after))]
     return lax.concatenate([pads[0], array, pads[1]], axis)
@@ -425,11 +426,10 @@ def _pad_wrap(array, axis, before, after):
     return lax.concatenate(parts, axis)
 
 
-def _edges(array, axis):
-    """The first and the last slice along an axis."""
-    size = array.shape[axis]
-    return (slice_in_dim(array, 0, 1, axis=axis),
-            slice_in_dim(array, size - 1, size, axis=axis))
+def _edge(array, axis, last):
+    """The first or the last slice along an axis."""
+    start = array.shape[axis] - 1 if last else 0
+    return slice_in_dim(array, start, start + 1, axis=axis)
 
 
 def _pad_mirrored(array, axis, before, after, mode, reflect_type):
@@ -439,7 +439,7 @@ def _pad_mirrored(array, axis, before, after, mode, reflect_type):
     if before == after == 0:
         return array
     for at_start, missing in ((True, before), (False, after)):
-        edge = _edges(array, axis)[0 if at_start else 1]
+        edge = _edge(array, axis, not at_start)
         while missing > 0:
             width = min(missing, size - skip)
             missing -= width
@@ -449,7 +449,7 @@ def _pad_mirrored(array, axis, before, after, mode, reflect_type):
             mirrored = flip(piece, axis)
             if reflect_type == "odd":
                 mirrored = sub(mul(edge.dtype.type(2), edge), mirrored)
-                edge = _edges(mirrored, axis)[0 if at_start else 1] if size > 1 else edge
+                edge = _edge(mirrored, axis, not at_start) if size > 1 else edge
             pair = [mirrored, array] if at_start else [array, mirrored]
             array = lax.concatenate(pair, axis)
     return array
@@ -471,9 +471,9 @@ def _end_statistics(array, axis, mode, lengths):
         first, last = (min(n, size) for n in lengths)
         if 0 in (first, last):
             raise ValueError("stat_length of 0 yields no value for padding")
-        values = [function(slice_in_dim(array, 0, first, axis=axis), axis=axis, keepdims=True),
-                  function(slice_in_dim(array, size - last, size, axis=axis), axis=axis,
-                           keepdims=True)]
+        parts = [slice_in_dim(array, 0, first, axis=axis),
+                 slice_in_dim(array, size - last, size, axis=axis)]
+        values = [function(part, axis=axis, keepdims=True) for part in parts]
     if array.dtype.kind in "iu":
         values = [round(value) for value in values]
     return [convert(value, array.dtype, array.weak_type) for value in values]

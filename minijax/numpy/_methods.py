@@ -40,6 +40,10 @@ def _round(self, decimals: int = 0, out=None):
     return _ufuncs.round(self, decimals=decimals, out=out)
 
 
+def _trace(self, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
+    return _shaping.trace(self, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype, out=out)
+
+
 def _contains(self, element):
     if element is None or isinstance(element, str):
         raise TypeError(f"Array.__contains__: unsupported operand type {type(element)}.")
@@ -78,7 +82,7 @@ install_methods({
     "conj": _ufuncs.conj, "conjugate": _ufuncs.conjugate,
     "real": property(_ufuncs.real), "imag": property(_ufuncs.imag),
     "dot": _products.dot, "copy": copy, "nonzero": _special.nonzero,
-    "diagonal": _shaping.diagonal, "trace": _shaping.trace, "repeat": _shaping.repeat,
+    "diagonal": _shaping.diagonal, "trace": _trace, "repeat": _shaping.repeat,
     "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
     "swapaxes": _shaping.swapaxes, "view": _view, "flat": property(_flat),
     "_split": _joining.split, "__contains__": _contains,

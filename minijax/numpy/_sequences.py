@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from .. import dtypes
@@ -14,7 +12,6 @@ from ..primitives.slicing import slice_in_dim
 from ._arguments import (
     canonical_axis,
     constant_like,
-    convert,
     ensure_array,
     ensure_arrays,
     index_tuple,
@@ -22,9 +19,9 @@ from ._arguments import (
     promote_dtypes_inexact,
     static_index,
 )
-from ._constructors import asarray, zeros_like
+from ._constructors import arange, asarray, zeros_like
 from ._joining import concatenate
-from ._reductions import cumsum
+from ._reductions import cumsum, prod
 from ._select import _where
 from ._shaping import broadcast_to, moveaxis, ravel
 from ._staged import staged
@@ -138,12 +135,14 @@ def _gradient_along(a, h, axis):
         raise ValueError("Spacing arrays must have the same length as the dimension along which "
                          "the gradient is calculated.")
     x = h.reshape([-1 if d == axis else 1 for d in range(a.ndim)])
+    low = low / (part(x, 1, 2) - part(x, 0, 1))
+    high = high / (part(x, -1, None) - part(x, -2, -1))
     before, after = part(x, 1, -1) - part(x, 0, -2), part(x, 2, None) - part(x, 1, -1)
-    inner = (-after / (before * (before + after)) * part(a, 0, -2)
-             + (after - before) / (before * after) * part(a, 1, -1)
-             + before / (after * (before + after)) * part(a, 2, None))
-    return concatenate((low / (part(x, 1, 2) - part(x, 0, 1)), inner,
-                        high / (part(x, -1, None) - part(x, -2, -1))), axis)
+    weights = (-after / (before * (before + after)), (after - before) / (before * after),
+               before / (after * (before + after)))
+    inner = (weights[0] * part(a, 0, -2) + weights[1] * part(a, 1, -1)
+             + weights[2] * part(a, 2, None))
+    return concatenate((low, inner, high), axis)
 
 
 @staged(static_argnames=("axis",))
@@ -256,6 +255,7 @@ def _padded_front(a, length):
     return concatenate([zeros_like(a, shape=(missing, *a.shape[1:])), a]) if missing else a
 
 
+@staged(static_argnames=("m",))
 def polyder(p, m: int = 1):
     """The coefficients of the `m`-th derivative of a polynomial.
 
@@ -268,6 +268,6 @@ def polyder(p, m: int = 1):
         raise ValueError("Order of derivative must be positive")
     if m == 0:
         return p
-    degrees = np.arange(len(p) - 1, m - 1, -1)
-    factors = [math.prod(range(int(d) - m + 1, int(d) + 1)) for d in degrees]
-    return multiply(p[:max(len(p) - m, 0)], convert(np.asarray(factors, np.float64), p.dtype))
+    degrees = arange(m, len(p), dtype=p.dtype)
+    factors = expand_dims(degrees, (0,)) - expand_dims(arange(m, dtype=p.dtype), (1,))
+    return p[:-m] * prod(factors, axis=0)[::-1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..core import concrete_or_error, typeof
-from ..operators import bitwise_or, greater, less, maximum, minimum, multiply
+from ..operators import add, bitwise_or, greater, less, maximum, minimum, multiply
 from ..primitives import elementwise as lax
 from ..primitives.elementwise import stop_gradient_p
 from ..primitives.reductions import argmax_p
@@ -204,10 +204,10 @@ def hypot(x1, x2, /):
     x1, x2 = lax.abs_(x1), lax.abs_(x2)
     infinite = lax.bitwise_or(isposinf(x1), isposinf(x2))
     x1, x2 = maximum(x1, x2), minimum(x1, x2)
-    zero, one = constant_like(x1, 0), constant_like(x1, 1)
+    zero = constant_like(x1, 0)
     is_zero = lax.eq(x1, zero)
     ratio = lax.div(x2, _where(lax.eq(x1, zero), full_like(x1, 1), x1))
-    length = lax.mul(x1, lax.sqrt(lax.add(one, lax.square(ratio))))
+    length = lax.mul(x1, lax.sqrt(add(1, lax.square(ratio))))
     out = _where(is_zero, x1, length)
     return _where(infinite, constant_like(out, np.inf), out)
 

@@ -28,6 +28,9 @@ class Precision(enum.Enum):
     def __str__(self):
         return self.name
 
+    def __repr__(self):
+        return f"Precision.{self.name}"
+
 
 _PRECISION_NAMES = {
     "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,

@@ -63,10 +63,6 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
     """
     starts, limits = (tuple(map(operator.index, t)) for t in (start_indices, limit_indices))
     steps = None if strides is None else tuple(map(operator.index, strides))
-    shape = typeof(operand).shape
-    if (steps is None or set(steps) == {1}) and limits == shape and not any(starts) \
-            and hasattr(operand, "aval"):
-        return operand
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
 
