@@ -2,7 +2,8 @@
 
 The rooms of chapters 1..N are copied to build/cut/chNN/minijax as they are. The facades, which only
 re-export, are shortened: a line `# chapter M` begins what chapter M adds, and it goes if M > N.
-With `--test`, the tests of chapters 1..N (with `--last`, of chapter N only) run against the result.
+With `--test`, the tests of chapters 1..N (with `--last`, of N only) run against the result; other
+options go to pytest (`--sample 20` takes every 20th case).
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ ROOMS = {
     6: ("xla",),
     7: ("partial_eval",),
     8: ("transposition", "reverse"),
+    9: ("control_flow",),
+    10: ("custom_rules", "remat"),
     12: ("numpy",),
     16: ("cli", "__main__"),
 }
 FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters")
+IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 
 
@@ -77,14 +81,14 @@ def cut(chapter: int, folder: Path) -> Path:
 def copy_tests(chapter: int, target: Path) -> None:
     """The tests of chapters 1..`chapter`, and what they share."""
     target.mkdir(parents=True)
+    shutil.copytree(ROOT / "tools", target.parent / "tools", ignore=IGNORED)
     shared = [path for path in (ROOT / "tests").glob("*.py") if not path.name.startswith("test_")]
     for path in shared:
         shutil.copy(path, target)
     folders = [f"ch{number:02}" for number in range(1, chapter + 1)]
     for name in ("oracle", *folders):
         if (ROOT / "tests" / name).is_dir():
-            ignore = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / "tests" / name, target / name, ignore=ignore)
+            shutil.copytree(ROOT / "tests" / name, target / name, ignore=IGNORED)
 
 
 def run(folder: Path, *arguments: str) -> int:
@@ -105,9 +109,13 @@ def import_all(folder: Path) -> int:
 
 def test(folder: Path, chapters: range, *options: str) -> int:
     """Run the tests of some chapters against a cut package."""
-    paths = [f"tests/ch{n:02}" for n in chapters if (folder / "tests" / f"ch{n:02}").is_dir()]
+    names = [f"tests/ch{number:02}" for number in chapters]
+    paths = [name for name in names if any((folder / name).glob("test_*.py"))]
+    if not paths:
+        sys.exit(f"no tests in {', '.join(names)}")
+    plugins = ["-p", "no:cacheprovider", "-p", "tools.sampling"]
     config = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
-    return run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *config, *options, *paths)
+    return run(folder, "-m", "pytest", "-q", *plugins, *config, *options, *paths)
 
 
 def main() -> int:

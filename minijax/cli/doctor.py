@@ -27,6 +27,13 @@ def try_xla() -> str:
     return "compiles and runs a program, with the right result"
 
 
+def list_devices() -> str:
+    """The devices that XLA sees. (Loading XLA may fail, hence the late import.)"""
+    from minijax.xla import client
+
+    return ", ".join(str(device) for device in client.devices())
+
+
 def line(name: str, value: object) -> None:
     """One finding, in two columns."""
     print(f"{name:<12}{value}")
@@ -34,7 +41,7 @@ def line(name: str, value: object) -> None:
 
 def doctor() -> int:
     """Print the findings; return 0 if minijax works here, else 1."""
-    line("minijax", version("minijax"))
+    line("minijax", jax.__version__)
     line("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for package in ("numpy", "jaxlib", "ml_dtypes", "opt_einsum"):
         line(package, version(package))
@@ -42,7 +49,7 @@ def doctor() -> int:
     x64 = "on" if jax.config.jax_enable_x64 else "off (64-bit values become 32-bit, as in JAX)"
     line("x64", x64)
     try:
-        line("devices", ", ".join(str(device) for device in jax.devices()))
+        line("devices", list_devices())
         line("XLA", try_xla())
     except Exception as error:  # whatever is broken, the doctor's task is to say it
         line("XLA", f"FAILS. {type(error).__name__}: {error}")
