@@ -84,7 +84,7 @@ class ShapedArray:
             return self
         return ShapedArray(self.shape, dtypes.float0)
 
-    to_cotangent_aval = to_tangent_aval
+    to_cotangent_aval = to_ct_aval = to_tangent_aval
 
     def __len__(self):
         if not self.shape:
@@ -414,7 +414,7 @@ class Primitive:
       name: what jaxprs print.
 
     >>> double_p = Primitive("double")
-    >>> double_p.def_impl(lambda x: x + x)
+    >>> rule = double_p.def_impl(lambda x: x + x)
     >>> double_p.bind(3)
     6
     """

@@ -14,7 +14,7 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
       platform: where the rule is for. XLA is driven on "cpu" here: rules for others are not kept.
       inline, cacheable: accepted for JAX's sake.
 
-    >>> double_p = Primitive("double")
+    >>> double_p = jax.extend.core.Primitive("double")
     >>> register_lowering(double_p, lower_fun(lambda x: x + x, multiple_results=False))
     """
 

@@ -129,7 +129,7 @@ class Lowered(Stage):
     """A function translated to StableHLO, for arguments of certain types.
 
     >>> print(jax.jit(lambda x: 2 * x).lower(1.0).as_text())
-    module @jit__lambda_ ...
+    module @jit__lambda ...
     """
 
     def __init__(self, info: CallInfo, module: LoweredModule):
