@@ -136,7 +136,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
     """The rule of a primitive that is linear in all operands: `(ct, *operands, **params)`."""
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
-            return [Zero(x.aval) for x in operands]
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         return transpose_rule(ct, *operands, **params)
 
     primitive_transposes[primitive] = transpose

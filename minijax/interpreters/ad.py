@@ -6,12 +6,12 @@ from ..forward import (
     JVPTracer,
     Zero,
     add_tangents,
-    defbilinear,
     defjvp,
     defjvp2,
     defjvp_zero,
     instantiate_zeros,
     primitive_jvps,
+    zeros as zeros_like_aval,
 )
 from ..primitives.elementwise import add_any_p as add_jaxvals_p
 from .. import forward as _forward
@@ -26,6 +26,7 @@ from ..transposition import (
     is_undefined_primal,
     primitive_transposes,
 )
+from ..core import missing_rule as _missing_rule
 from .. import transposition as _transposition
 
 
@@ -39,3 +40,26 @@ def deflinear2(primitive, transpose_rule):
     """As `deflinear`, for a rule `(ct, *operands, **params)`; operands are `UndefinedPrimal`s."""
     _forward.deflinear(primitive)
     _transposition.deflinear2(primitive, transpose_rule)
+
+
+def defbilinear(primitive, lhs_rule, rhs_rule):
+    """The primitive is linear in each of its two operands; a rule `(ct, x, y, **params)` gives the
+    cotangent of one of them, for which it is given an `UndefinedPrimal`."""
+    _forward.defbilinear(primitive)
+    _transposition.deftranspose(primitive, lhs_rule, rhs_rule)
+
+
+def get_primitive_transpose(primitive):
+    """The primitive's transpose rule.
+
+    Raises:
+      NotImplementedError: it has none.
+    """
+    if primitive not in primitive_transposes:
+        raise _missing_rule(primitive, "Transpose (for reverse-mode differentiation)", 8)
+    return primitive_transposes[primitive]
+
+
+def add_jaxvals(x, y):
+    """The sum of two tangents or cotangents of one type."""
+    return add_jaxvals_p.bind(x, y)
