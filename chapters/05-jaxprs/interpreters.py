@@ -117,7 +117,7 @@ def evaluate_backwards(jaxpr: Jaxpr, consts: Sequence, *results: Any) -> list:
     env.write(jaxpr.outvars, results)
     for eqn in reversed(jaxpr.eqns):
         if eqn.primitive not in inverses:
-            raise NotImplementedError(f"the table has no inverse of the primitive '{eqn.primitive}'")
+            raise NotImplementedError(f"the table has no inverse of '{eqn.primitive}'")
         undo = functools.partial(inverses[eqn.primitive], **eqn.params)
         env.write(eqn.invars, [undo(env.read(v)) for v in eqn.outvars])
     return [env.read(v) for v in jaxpr.invars]
