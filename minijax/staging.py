@@ -21,7 +21,7 @@ from .api_util import (arg_names, check_callable, ensure_index_tuple, ensure_str
 from .array import Array, as_array
 from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, check_escaped, new_trace, state, typeof
-from .errors import api_boundary, format_location, user_location
+from .errors import api_boundary, format_location, own_source, source, user_location
 from .forward import Zero, instantiate_zeros, jvp_flat
 from .jaxpr import (Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, SourceInfo, Var,
                     jaxpr_as_fun)
@@ -62,15 +62,16 @@ class JaxprBuilder:
         out_aval = primitive.out_aval(tuple([v.aval for v in invars]), params)
         out = [*map(Var, out_aval)] if primitive.multiple_results else Var(out_aval)
         outvars = out if primitive.multiple_results else [out]
-        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, SourceInfo(location)))
+        info = SourceInfo(location, source.name_stack)
+        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, info))
         return out
 
-    def build(self, outvars: Sequence[Atom], debug_info=None) -> ClosedJaxpr:
-        """The finished jaxpr."""
+    def build(self, outvars: Sequence[Atom], debug_info=None, copy=True) -> ClosedJaxpr:
+        """The finished jaxpr; unless `copy`, NumPy arrays are its constants as they are."""
         constants = self._constants.values()
         constvars = [var for var, _ in constants]
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=debug_info)
-        return ClosedJaxpr(jaxpr, [as_constant(x) for _, x in constants])
+        return ClosedJaxpr(jaxpr, [as_constant(x) if copy else x for _, x in constants])
 
 
 def as_constant(x):
@@ -194,17 +195,18 @@ class DebugInfo:
 
 
 def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
-                   debug_info: DebugInfo | None = None) -> ClosedJaxpr:
+                   debug_info: DebugInfo | None = None, copy_constants: bool = True) -> ClosedJaxpr:
     """Trace `fun`, from arrays to a list of arrays, at arguments of these types.
 
     The constants of the jaxpr are the arrays that `fun` closed over, tracers of outer traces
-    among them.
+    among them. NumPy arrays, which somebody could change, are copied; not so if the caller hands
+    the constants on as arguments, and has to know them again by their identity.
     """
     trace = DynamicJaxprTrace(debug_info.func_name if debug_info else "the traced function")
-    with new_trace(trace):
+    with new_trace(trace), own_source():
         outs = fun(*map(trace.new_arg, in_avals))
         outvars = [trace.atom(_checked_output(out)) for out in outs]
-    return trace.builder.build(outvars, debug_info)
+    return trace.builder.build(outvars, debug_info, copy_constants)
 
 
 def _checked_output(x):

@@ -108,7 +108,8 @@ def _is_alive(staged):
 def _stage(fun, in_tree, in_avals, what):
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     names = functools.partial(_argument_names, _weakly(fun), in_tree)
-    closed = trace_to_jaxpr(flat_fun, in_avals, DebugInfo(what, fun_sourceinfo(fun), names))
+    debug_info = DebugInfo(what, fun_sourceinfo(fun), names)
+    closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
     jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
     return Staged(jaxpr, tuple(closed.consts), out_tree())
 
