@@ -220,10 +220,10 @@ class Body:
 
     def constant_name(self, value, aval) -> str:
         """The name of a constant, whose line is written if this is its first use."""
-        if isinstance(value, (bool, int, float, complex, np.generic)):
-            dense = element_text(value, aval.dtype)
-        elif aval.dtype == float0:
+        if aval.dtype == float0:
             dense = "false"
+        elif isinstance(value, (bool, int, float, complex, np.generic)):
+            dense = element_text(value, aval.dtype)
         else:
             array = np.asarray(value, aval.dtype)
             if array.nbytes > HOIST_BYTES and array.shape == aval.shape:
@@ -319,7 +319,7 @@ class Module:
 
 def _symbol(name: str) -> str:
     """`name` with every character that MLIR would not have in a bare symbol replaced."""
-    return re.sub(r"[^\w.]", "_", name).rstrip("_") or "_"
+    return re.sub(r"[^A-Za-z0-9_.]", "_", name).rstrip("_") or "_"
 
 
 # ----------------------------------------------------------------------------------------------
@@ -341,7 +341,9 @@ def _lower_equations(
     for eqn in equations:
         primitive, outvars = eqn.primitive, eqn.outvars
         if locations:
-            ctx.location = f' loc("{ctx.scope}/{primitive.name}")'
+            stack = eqn.source_info.name_stack if eqn.source_info else ""
+            scope = f"{ctx.scope}/{stack}" if stack else ctx.scope
+            ctx.location = f' loc("{scope}/{primitive.name}")'
         ctx.avals_out = [v.aval for v in outvars]
         try:
             rule = lowering_rules[primitive]
