@@ -46,7 +46,9 @@ def body(text: str) -> list[str]:
 
 def test_the_text_of_a_small_function():
     module = lowered(lambda x, y: jnp.sin(x) * y + 1.5, np.ones(3, F32), F32(2))
-    assert module.text == """\
+    assert (
+        module.text
+        == """\
 module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<3xf32>, %arg1: tensor<f32>) -> (tensor<3xf32>) {
     %c0 = stablehlo.constant dense<1.5> : tensor<3xf32>
@@ -58,6 +60,7 @@ module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 :
   }
 }
 """
+    )
 
 
 def test_locations_name_the_equation():
@@ -151,8 +154,10 @@ def test_arguments_that_nothing_needs_are_dropped_unless_kept():
 def test_equations_with_side_effects_stay():
     ping_p = Primitive("ping", multiple_results=True)
     ping_p.def_abstract_eval(lambda x: [])
-    register_lowering(ping_p, lambda ctx, x: ctx.ops(f"stablehlo.custom_call @ping({x.name}) "
-                                                     f": ({x.type}) -> ()", []))
+    register_lowering(
+        ping_p,
+        lambda ctx, x: ctx.ops(f"stablehlo.custom_call @ping({x.name}) : ({x.type}) -> ()", []),
+    )
 
     def f(x):
         minijax.jit(lambda y: ping_p.bind(y))(x)
@@ -174,7 +179,10 @@ def test_donated_arguments_are_paired_with_results_of_their_type():
     module = lowered(f, *args, donated=(True, True, True, False))
     assert module.donated == (0, 1)
     assert module.not_donated == (2,)
-    assert re.findall(r"%arg(\d)[^%]*aliasing_output = (\d)", module.text) == [("0", "0"), ("1", "1")]
+    assert re.findall(r"%arg(\d)[^%]*aliasing_output = (\d)", module.text) == [
+        ("0", "0"),
+        ("1", "1"),
+    ]
 
 
 def test_a_function_called_twice_is_written_once():
@@ -272,7 +280,9 @@ def test_first_of_equals_and_nan_before_all(name, dtype, index_dtype):
         both(lambda jx: jx.jit(lambda x: getattr(jx.lax, name)(x, axis, index_dtype)), x)
 
 
-@pytest.mark.parametrize("start", [np.int32(-7), np.int32(1), np.uint8(200), np.int8(3), np.int8(-1)])
+@pytest.mark.parametrize(
+    "start", [np.int32(-7), np.int32(1), np.uint8(200), np.int8(3), np.int8(-1)]
+)
 def test_slices_stay_inside(start):
     x, update = np.arange(12, dtype=F32).reshape(3, 4), np.full((2, 2), -1, F32)
     both(lambda jx: jx.jit(lambda x, i: jx.lax.dynamic_slice(x, (i, i), (2, 2))), x, start)
