@@ -51,6 +51,12 @@ from .reverse import (
     vjp,
 )
 
+# chapter 10
+from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .remat import checkpoint, checkpoint_policies, remat
+from .scopes import named_call, named_scope
+from . import ad_checkpoint, custom_derivatives
+
 # for extensions, every chapter's part
 from . import extend, interpreters
 

@@ -8,11 +8,13 @@ and which chapter of the book explains it.  The classes have the names and base 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import itertools
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -38,6 +40,28 @@ def _is_user_file(filename: str) -> bool:
     return not (in_stdlib or _is_minijax(filename))
 
 
+class _Source(threading.local):
+    """What is being interpreted in this thread: the equation of a jaxpr, which came from a place of
+    its own (`location`, else `None`), within named scopes (`name_stack`, as "outer/inner")."""
+
+    location: tuple[CodeType, int] | None = None
+    name_stack = ""
+
+
+source = _Source()
+
+
+@contextlib.contextmanager
+def own_source() -> Iterator[None]:
+    """A context for tracing a function of its own: it is in no scope, and nobody's equation."""
+    outside = source.location, source.name_stack
+    source.location, source.name_stack = None, ""
+    try:
+        yield
+    finally:
+        source.location, source.name_stack = outside
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame of the user's code, if any."""
     frame: FrameType | None = sys._getframe(1)
@@ -47,7 +71,12 @@ def user_frame() -> FrameType | None:
 
 
 def user_location() -> tuple[CodeType, int] | None:
-    """Where the user's code is now, in the form that is cheapest to take; see `format_location`."""
+    """Where the user's code is now, in the form that is cheapest to take; see `format_location`.
+
+    While a jaxpr is interpreted, that is where its equation came from.
+    """
+    if source.location is not None:
+        return source.location
     frame = user_frame()
     return None if frame is None else (frame.f_code, frame.f_lasti)
 

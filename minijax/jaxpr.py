@@ -132,6 +132,11 @@ class SourceInfo:
     def __init__(self, location: tuple | None = None, name_stack: str = ""):
         self.location, self.name_stack = location, name_stack
 
+    def joined(self, outer: str) -> str:
+        """The named scopes, with those of an `outer` stack around them."""
+        return f"{outer}/{self.name_stack}" if outer and self.name_stack else (
+            self.name_stack or outer)
+
     def __str__(self):
         """`file.py:12:4 (function)`, as JAX prints it: with the column, from 0."""
         if self.location is None:
@@ -459,11 +464,17 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]) -> None:
     """Put the results that will be read in `env`; an exception says which equation it was."""
     operands = [atom.val if type(atom) is Literal else env[atom] for atom in eqn.invars]
+    info, source = eqn.source_info, errors.source
+    outside = source.location, source.name_stack
+    if info is not None:
+        source.location, source.name_stack = info.location, info.joined(outside[1])
     try:
         results = eqn.primitive.bind(*operands, **eqn.params)
     except Exception as error:
         _note_equation(error, eqn)
         raise
+    finally:
+        source.location, source.name_stack = outside
     clean_up_dead_vars(eqn, env, last)
     results = results if eqn.primitive.multiple_results else (results,)
     for v, result in zip(eqn.outvars, results, strict=True):

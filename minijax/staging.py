@@ -158,10 +158,13 @@ staging_rules: dict[Any, Callable] = {}
 
 
 def _stage_conversion(trace, args, params):
-    """The conversion of a literal is a literal."""
-    if type(trace.atom(args[0])) is not Literal:
+    """The conversion of a literal is a literal; one that changes nothing is left out."""
+    atom = trace.atom(args[0])
+    if (params["new_dtype"], params["weak_type"]) == (atom.aval.dtype, atom.aval.weak_type):
+        return args[0]
+    if type(atom) is not Literal:
         return trace.default_process_primitive(convert_element_type_p, args, params)
-    return constant(trace.atom(args[0]).val, params["new_dtype"], params["weak_type"])
+    return constant(atom.val, params["new_dtype"], params["weak_type"])
 
 
 staging_rules[convert_element_type_p] = _stage_conversion

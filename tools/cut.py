@@ -32,11 +32,12 @@ ROOMS = {
     7: ("partial_eval",),
     8: ("transposition", "reverse"),
     9: ("control_flow",),
-    10: ("custom_rules", "remat"),
+    10: ("custom_rules", "remat", "scopes"),
     12: ("numpy",),
     16: ("cli", "__main__"),
 }
-FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters")
+FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",
+           "custom_derivatives")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 

@@ -189,6 +189,12 @@ class Named:
 # The primitives
 
 
+_CLOSURE = (
+    "Does a function with a custom derivative close over a value with respect to which it is being "
+    "differentiated? Its rule speaks only of its arguments: make the value an argument, and extend "
+    "the rule to it.")
+
+
 class CustomCall(Primitive):
     """A call of a function that has rules of its own. Its param `call_jaxpr` is that function: a
     Python function while the call is interpreted, a `ClosedJaxpr` in an equation."""
@@ -200,7 +206,11 @@ class CustomCall(Primitive):
         return params["call_jaxpr"].out_avals
 
     def impl(self, *args, call_jaxpr, **rules):
-        return as_fun(call_jaxpr)(*args)
+        try:
+            return as_fun(call_jaxpr)(*args)
+        except UnexpectedTracerError as error:
+            error.add_note(_CLOSURE)
+            raise
 
     def abstract_eval(self, *avals, call_jaxpr, **rules):
         for aval, wanted in zip(avals, call_jaxpr.in_avals, strict=True):
@@ -229,10 +239,7 @@ def _check_below(trace, x):
     above = x._trace.parent if isinstance(x, Tracer) else None
     while above is not None:
         if above is trace:
-            raise UnexpectedTracerError(
-                f"A function with a custom derivative closes over {x}, with respect to which it "
-                "is being differentiated, but its rule speaks only of its arguments. Make the "
-                "value an argument, and extend the rule to it.")
+            raise UnexpectedTracerError(f"A traced value reached a jaxpr: {x}.\n{_CLOSURE}")
         above = above.parent
 
 

@@ -42,3 +42,10 @@ from minijax.tree_jvp import stop_gradient
 
 # chapter 9
 from minijax.control_flow.cond import cond, cond_p, switch
+from minijax.control_flow.while_loop import fori_loop, while_loop, while_p
+from minijax.control_flow.scan import map_ as map, scan, scan_p
+from minijax.control_flow.associative_scan import associative_scan
+
+# chapter 10
+from minijax.custom_rules import custom_linear_solve, custom_root, linear_solve_p
+from minijax.remat import optimization_barrier, optimization_barrier_p

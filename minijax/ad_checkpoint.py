@@ -1,0 +1,11 @@
+"""The public names of `jax.ad_checkpoint`."""
+
+# chapter 10
+from .remat import (
+    checkpoint,
+    checkpoint_name,
+    checkpoint_policies,
+    print_saved_residuals,
+    remat,
+    saved_residuals,
+)
