@@ -18,16 +18,23 @@ NOT_LINEAR = "not linear: only its derivative is transposed"
 ZERO_DERIVATIVE = "its derivative is zero: no tangent ever flows through it"
 NO_REALS = "of booleans or integers, which have no tangents to transpose"
 NO_OPERANDS = "has no operands"
+OF_TANGENTS = "maps tangents, and waits to be transposed: it is not differentiated itself"
+BY_ITS_RULE = "differentiated by its rule only, which leaves a custom_lin to be transposed"
+NOT_OF_TANGENTS = "names values; their tangents have no names"
+AS_IN_JAX = "has none in JAX either: batch the functions that call it"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
-    "batching": {NO_OPERANDS: "iota"},
+    "jvp": {OF_TANGENTS: "custom_lin"},
+    "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call"},
     "transpose": {
         NO_OPERANDS: "iota",
         NOT_LINEAR: """abs atanh cbrt clamp cos cumlogsumexp cummax cummin cumprod exp exp2 expm1
             integer_pow log log1p logistic max min pow reduce_max reduce_min reduce_prod rem rsqrt
             sin sqrt square tan tanh""",
         ZERO_DERIVATIVE: "argmax argmin ceil floor round sign stop_gradient",
+        BY_ITS_RULE: "custom_vjp_call",
+        NOT_OF_TANGENTS: "name",
         NO_REALS: """and eq ge gt is_finite le lt ne not or reduce_and reduce_or reduce_xor
             shift_left shift_right_arithmetic shift_right_logical xor""",
     },
@@ -61,6 +68,7 @@ def columns() -> dict[str, Callable[[Primitive], bool]]:
         "jvp": lambda p: p in forward.primitive_jvps,
         "batching": lambda p: (
             p in batching.primitive_batchers or p in batching.fancy_primitive_batchers
+            or p in batching.trace_batchers
         ),
         "lowering": lambda p: p in lowering.lowering_rules,
         # An equation is known if all its operands are. Only a primitive that holds a jaxpr can be
