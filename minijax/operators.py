@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, settings
 from .array import as_array
 from .core import ArrayMethods, numpy_rank_promotion_check, state, typeof
 from .indexing import getitem
 from .primitives import elementwise as prim
-from .primitives.dot import dot_general
+from .primitives.dot import dot_general, dot_general_p
 from .primitives.shape_rules import broadcast_shapes, canonical_axis
 from .primitives.shaping import broadcast_to_rank, expand_dims, reshape, squeeze, transpose
 from .primitives.slicing import index_in_dim
@@ -28,6 +28,7 @@ from .primitives.slicing import index_in_dim
 # Promotion
 
 _SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}
+_ARRAY_KINDS = {"i": 1, "u": 1, "f": 2, "c": 3}
 _INEXACT_KINDS = frozenset("fc")
 
 
@@ -86,15 +87,12 @@ def promote_args_inexact(name: str, *args) -> Sequence:
 def _scalar_operand(x, aval) -> Any:
     """The Python scalar `x` beside an array of strong type `aval`, or `None` if it widens it."""
     kind = _SCALAR_KINDS.get(type(x))
-    if kind is None or aval.weak_type or kind > _kind_rank(aval.dtype):
+    if kind is None or aval.weak_type or kind > _ARRAY_KINDS.get(aval.dtype.kind, -1):
         return None
-    return aval.dtype.type(x)
-
-
-def _kind_rank(dtype) -> int:
-    """2 for floating and 3 for complex types; the others take the long way."""
-    kind = dtype.kind
-    return 2 if kind == "f" else 3 if kind == "c" else -1
+    try:
+        return aval.dtype.type(x)
+    except OverflowError:  # a large integer; the long way wraps it or complains
+        return None
 
 
 # ----------------------------------------------------------------------------------------------
@@ -112,6 +110,10 @@ def _binary_function(name, primitive, on_bools=None, doc=""):
             scalar = _scalar_operand(y, aval)
             if scalar is not None:
                 return state.trace.process_primitive(primitive, (x, scalar), {})
+        elif hasattr(y, "aval"):
+            scalar = _scalar_operand(x, y.aval)
+            if scalar is not None:
+                return state.trace.process_primitive(primitive, (scalar, y), {})
         x, y = promote_args(name, x, y)
         if on_bools is not None and typeof(x).dtype == bool:
             return on_bools.bind(x, y)
@@ -267,6 +269,24 @@ def _select_broadcast(which, on_true, on_false):
     return prim.select(which, add(on_true, as_array(zero)), add(on_false, as_array(zero)))
 
 
+# The dimension numbers of products of vectors and matrices, by the numbers of dimensions.
+_PLAIN_NUMBERS = {(n, m): (((n - 1,), (max(m - 2, 0),)), ((), ())) for n in (1, 2) for m in (1, 2)}
+
+
+def is_plain_product(a, b) -> bool:
+    """Whether a product is one of vectors and matrices of one strong type: the usual case."""
+    x, y = getattr(a, "aval", None), getattr(b, "aval", None)
+    return (x is not None and y is not None and x.dtype is y.dtype and 0 < x.ndim < 3
+            and 0 < y.ndim < 3 and not x.weak_type and not y.weak_type
+            and settings.default_matmul_precision.value is None)
+
+
+def plain_product(a, b):
+    """The matrix product in that case."""
+    return dot_general_p.bind(a, b, dimension_numbers=_PLAIN_NUMBERS[a.aval.ndim, b.aval.ndim],
+                              precision=None, preferred_element_type=a.aval.dtype)
+
+
 def matmul(a, b, *, precision=None, preferred_element_type=None):
     """The matrix product over the last dimension of `a` and the last but one of `b`.
 
@@ -282,6 +302,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
       ValueError: a scalar, or leading dimensions that do not broadcast.
       TypeError: inner dimensions that do not fit.
     """
+    if precision is preferred_element_type is None and is_plain_product(a, b):
+        return plain_product(a, b)
     check_arraylike("matmul", a, b)
     for position, x in enumerate((a, b)):
         if typeof(x).ndim == 0:
@@ -363,6 +385,8 @@ def reshape_method(x, *shape, order: str = "C"):
 
 def _fill_in_size(aval, sizes):
     """Replace the one -1 among the sizes."""
+    if sizes.count(-1) > 1:
+        raise ValueError(f"can only specify one unknown dimension, got {tuple(sizes)}")
     known = math.prod(size for size in sizes if size != -1)
     if sizes.count(-1) == 1 and (known and aval.size % known == 0):
         sizes = [aval.size // known if size == -1 else size for size in sizes]

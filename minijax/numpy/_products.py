@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..operators import matmul, multiply
+from ..operators import is_plain_product, matmul, multiply, plain_product
 from ..primitives.dot import dot_general
 from ..primitives.elementwise import mul
 from ..primitives.shaping import expand_dims, reshape
@@ -49,6 +49,8 @@ def dot(a, b, *, precision=None, preferred_element_type=None):
     >>> dot(jnp.ones((2, 3)), jnp.ones((4, 3, 5))).shape
     (2, 4, 5)
     """
+    if precision is preferred_element_type is None and is_plain_product(a, b):
+        return plain_product(a, b)
     a, b = ensure_arrays("dot", a, b)
     if a.ndim == 0 or b.ndim == 0:
         dims = ((), ())

@@ -153,15 +153,19 @@ def _initial_value(initial, dtype):
 # The reductions themselves
 
 
-def _is_plain(a, axis):
-    """Whether a reduction is the bare primitive: strong 32 or 64 bit floats, over all axes."""
+def _plain_axes(a, axis) -> tuple[int, ...] | None:
+    """The axes, if the reduction is the bare primitive: of strong 32 or 64 bit floats."""
     aval = getattr(a, "aval", None)
-    return aval is not None and axis is None and not aval.weak_type and \
-        aval.dtype.kind == "f" and aval.dtype.itemsize > 2 and aval.size
+    if aval is None or aval.weak_type or aval.dtype.kind != "f" or aval.dtype.itemsize == 2 \
+            or not aval.size:
+        return None
+    if axis is None:
+        return tuple(range(aval.ndim))
+    return (axis % aval.ndim,) if type(axis) is int and -aval.ndim <= axis < aval.ndim else None
 
 
-def _all_axes(primitive, a):
-    return state.trace.process_primitive(primitive, (a,), {"axes": tuple(range(a.aval.ndim))})
+def _bare(primitive, a, axes):
+    return state.trace.process_primitive(primitive, (a,), {"axes": axes})
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
@@ -186,8 +190,10 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
     >>> sum(jnp.arange(4)), sum(jnp.ones((2, 3)), axis=1).tolist()
     (Array(6, dtype=int32), [3.0, 3.0])
     """
-    if dtype is out is initial is where is None and not keepdims and _is_plain(a, axis):
-        return _all_axes(red.reduce_sum_p, a)
+    if dtype is out is initial is where is None and not keepdims:
+        axes = _plain_axes(a, axis)
+        if axes is not None:
+            return _bare(red.reduce_sum_p, a, axes)
     return _reduce(SUM, a, optional_axes(axis), keepdims, dtype, out, initial, where,
                    dtype is None, promote_integers)
 
@@ -205,15 +211,19 @@ def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
     Raises:
       ValueError: nothing to reduce and no `initial`, or a `where` without an `initial`.
     """
-    if out is initial is where is None and not keepdims and _is_plain(a, axis):
-        return _all_axes(red.reduce_max_p, a)
+    if out is initial is where is None and not keepdims:
+        axes = _plain_axes(a, axis)
+        if axes is not None:
+            return _bare(red.reduce_max_p, a, axes)
     return _reduce(MAX, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
 def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The least element; NaN if there is one. Arguments and errors as for `max`."""
-    if out is initial is where is None and not keepdims and _is_plain(a, axis):
-        return _all_axes(red.reduce_min_p, a)
+    if out is initial is where is None and not keepdims:
+        axes = _plain_axes(a, axis)
+        if axes is not None:
+            return _bare(red.reduce_min_p, a, axes)
     return _reduce(MIN, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
@@ -236,6 +246,11 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
     >>> mean(jnp.array([1, 2, 4]))
     Array(2.3333333, dtype=float32)
     """
+    if dtype is out is where is None and not keepdims:
+        axes = _plain_axes(a, axis)
+        if axes is not None:
+            count = a.aval.dtype.type(math.prod(a.aval.shape[d] for d in axes))
+            return lax.div_p.bind(_bare(red.reduce_sum_p, a, axes), count)
     axis = optional_axes(axis)
     a, where = ensure_array("mean", a), check_mask("mean", where)
     check_no_out("mean", out)

@@ -363,7 +363,7 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
     none = full_like(lax_expand_dims(conditions[0], (0,)), False)
     first = cumsum(concatenate([none, conditions], 0), axis=0)
     which = argmax_p.bind(first, axes=(0,), index_dtype=dtypes.default_int_dtype())
-    values = [_piece(piece, x, lax.eq(which, np.int32(i)), args, kw)
+    values = [_piece(piece, x, lax.eq(which, constant_like(which, i)), args, kw)
               for i, piece in enumerate(funclist)]
     return lax.select_n(which, *values)
 

@@ -439,6 +439,8 @@ def power(x1, x2, /):
     >>> power(2, jnp.arange(4)).tolist()
     [1, 2, 4, 8]
     """
+    if type(x2) is int and hasattr(x1, "aval") and x1.aval.dtype.kind != "b":
+        return lax.integer_pow_p.bind(x1, y=x2)
     check_arraylike("power", x1, x2)
     exponent = _known_integer(x2)
     if exponent is not None:

@@ -68,12 +68,35 @@ def _dot_general_shape(x, y, *, dimension_numbers, precision, preferred_element_
         if set(contract) & set(batch):
             raise TypeError("dot_general requires batch dimensions and contracting dimensions to "
                             f"be disjoint, got {batch} and {contract}.")
-    dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
+    dtype = dtypes.promote_types(x.dtype, y.dtype)
+    if preferred_element_type is not None:
+        _check_preferred(dtype, preferred_element_type)
+        dtype = preferred_element_type
     batch = [x.shape[d] for d in x_batch]
     x_free = [x.shape[d] for d in _free(x.ndim, x_contract, x_batch)]
     y_free = [y.shape[d] for d in _free(y.ndim, y_contract, y_batch)]
     weak = x.weak_type and y.weak_type and preferred_element_type is None
     return ShapedArray([*batch, *x_free, *y_free], dtype, weak)
+
+
+def _check_preferred(dtype, preferred):
+    """The preferred type may widen the result, and make floats of integers, nothing else."""
+    def is_a(kind):
+        return dtypes.issubdtype(dtype, kind), dtypes.issubdtype(preferred, kind)
+
+    kinds = (np.integer, np.floating, np.complexfloating)
+    to_float = is_a(np.integer)[0] and is_a(np.floating)[1]
+    if not to_float and any(have and not want for have, want in map(is_a, kinds)):
+        raise TypeError(f"Input type {dtype.name} is incompatible with `preferred_element_type` "
+                        f"{preferred.name}. The compatible kinds of (input, preferred) are (integral,"
+                        " integral), (integral, floating), (floating, floating), (complex, complex).")
+    if not to_float and is_a(np.signedinteger)[0] and not is_a(np.signedinteger)[1]:
+        raise TypeError("`preferred_element_type` must have the same signedness as the original "
+                        f"type, got {preferred.name} for {dtype.name}.")
+    if preferred.itemsize < dtype.itemsize:
+        raise TypeError("`preferred_element_type` must not be narrower than the original type, got "
+                        f"preferred_element_type of {preferred.name} for result type of "
+                        f"{dtype.name}.")
 
 
 def _check_dims(kind, x, y, x_dims, y_dims):
@@ -96,6 +119,9 @@ def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
     """Bring each operand into the shape (batch, rows, contracted) and let `matmul` do it."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
+    if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
+            and x_contract == (x.ndim - 1,) and y_contract == (0,):
+        return np.dot(x, y)
     x_free, y_free = _free(x.ndim, x_contract, x_batch), _free(y.ndim, y_contract, y_batch)
     shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
     compute = np.float32 if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype

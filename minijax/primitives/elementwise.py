@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 import operator
+import warnings
 
 import numpy as np
 
 from .. import dtypes
 from ..array import Array, as_array, def_numpy
 from ..core import ArrayMethods, ShapedArray, state, typeof
+from ..errors import user_stacklevel
 from .shape_rules import (ANY, BOOL_OR_INT, COMPLEX, FLOAT, INEXACT, INTEGER, NUMBER, ORDERED, REAL, SIGNED,
                           SINGLE_OR_DOUBLE, all_weak, check_dtype, check_same_dtypes, elementwise_rule,
                           elementwise_shape, make_primitive)
@@ -79,11 +81,14 @@ def _sign(x):
 
 def _integer_pow(x, *, y):
     """Repeated squaring, as XLA's expansion: exact for integers, accurate for complex numbers."""
-    result, base, n = np.ones_like(x), x, abs(y)
+    result, base, n = None, x, abs(y)
     while n:
         if n & 1:
-            result = result * base
-        base, n = base * base, n >> 1
+            result = base if result is None else result * base
+        n >>= 1
+        base = base * base if n else base
+    if result is None:
+        return np.ones_like(x)
     return 1 / result if y < 0 else result
 
 
@@ -394,9 +399,8 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
     if aval.dtype.kind == "c" and dtype.kind not in "cb":
-        x = real(x)
-        if x.aval.dtype == dtype and not weak_type:
-            return x
+        warnings.warn("Casting complex values to real discards the imaginary part",
+                      np.exceptions.ComplexWarning, stacklevel=user_stacklevel())
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
 
 

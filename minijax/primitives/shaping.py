@@ -41,7 +41,11 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
     sizes = [1] * len(shape)
     for d, n in zip(broadcast_dimensions, x.shape):
         sizes[d] = n
-    return np.broadcast_to(np.reshape(x, sizes), shape)
+    if x.size == math.prod(shape):
+        return x.reshape(shape)
+    out = np.empty(shape, x.dtype)  # quicker than `np.broadcast_to`
+    out[...] = x.reshape(sizes)
+    return out
 
 
 broadcast_in_dim_p = make_primitive("broadcast_in_dim", _broadcast_in_dim_shape)
@@ -356,7 +360,7 @@ def _pad_shape(x, value, *, padding_config):
         raise TypeError("pad operand and padding_value must be same dtype: got "
                         f"{x.dtype.name} and {value.dtype.name}.")
     if value.ndim:
-        raise TypeError(f"padding_value must be a scalar; got shape {value.shape}")
+        raise ValueError(f"padding_value must be a scalar; got shape {value.shape}")
     if len(padding_config) != x.ndim:
         raise ValueError("length of padding_config must equal the number of axes of operand, got "
                          f"padding_config {padding_config} for operand shape {x.shape}")

@@ -21,7 +21,7 @@ from .shaping import reshape, squeeze
 def _slice_shape(x, *, start_indices, limit_indices, strides):
     strides = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
-        raise ValueError("slice start_indices, limit_indices and strides must have the same "
+        raise TypeError("slice start_indices, limit_indices and strides must have the same "
                          f"number of entries as the operand has dimensions, got {start_indices}, "
                          f"{limit_indices} and {strides} for operand shape {x.shape}.")
     if any(start < 0 or stop > n for start, stop, n in zip(start_indices, limit_indices, x.shape)):
