@@ -13,7 +13,8 @@ import numpy as np
 
 from ..core import typeof
 from ..errors import api_boundary
-from ..primitives import elementwise as lax, shaping, slicing
+from ..primitives import elementwise as lax
+from ..primitives import shaping, slicing
 from ..primitives.shape_rules import canonical_axis
 from ..pytree import keystr, tree_flatten
 from .common import leaf_paths

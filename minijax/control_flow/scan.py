@@ -22,11 +22,12 @@ import numpy as np
 from .. import settings
 from ..array import as_array
 from ..batching import fancy_primitive_batchers, matchaxis, vmap
-from ..core import Primitive, ShapedArray, concrete_or_error, typeof
+from ..core import Primitive, ShapedArray, concrete_or_error, state, typeof
 from ..errors import JaxprTypeError, api_boundary
 from ..forward import Zero, instantiate_zeros, primitive_jvps, zeros
 from ..jaxpr import ClosedJaxpr, JaxprEqn, custom_typechecks, eval_jaxpr
 from ..partial_eval import (
+    JaxprTrace,
     dce_rules,
     default_partial_eval,
     partial_eval_jaxpr,
@@ -236,17 +237,20 @@ def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     leaves, tree = tree_flatten(xs)
     size = _scan_length(tree, leaves, None)
     n_batches, n_rest = divmod(size, batch_size) if batch_size else (0, size)
-    n_batched = size - n_rest
-    rest = tree_map(lambda x: slicing.slice_in_dim(x, n_batched, size), xs)
     if not n_batches:
-        return vmap(f)(rest)
-    batches = tree_map(lambda x: _reshape_leading(slicing.slice_in_dim(x, 0, n_batched), 1,
+        return vmap(f)(xs)
+    batches = tree_map(lambda x: _reshape_leading(_rows(x, 0, size - n_rest), 1,
                                                   (n_batches, batch_size)), xs)
+    rest = tree_map(lambda x: _rows(x, size - n_rest, size), xs) if n_rest else None
     ys = scan(lambda _, x: ((), vmap(f)(x)), (), batches)[1]
-    ys = tree_map(lambda y: _reshape_leading(y, 2, (n_batched,)), ys)
-    if not n_rest:
-        return ys
-    return tree_map(lambda y, more: shaping.concatenate([y, more], 0), ys, vmap(f)(rest))
+    more = vmap(f)(rest) if n_rest else None
+    ys = tree_map(lambda y: _reshape_leading(y, 2, (size - n_rest,)), ys)
+    return tree_map(lambda *parts: shaping.concatenate(parts, 0), ys, more) if n_rest else ys
+
+
+def _rows(x, start, stop):
+    shape = typeof(x).shape
+    return slicing.slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 
 
 def _reshape_leading(x, n, sizes):
@@ -327,7 +331,7 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     carry_nz = fixpoint(lambda carry_nz: body_jvp(carry_nz)[1][:num_carry], carry_nz)
     body, out_nz = body_jvp(carry_nz)
     nonzeros = (*consts_nz, *carry_nz, *xs_nz)
-    tangents = [instantiate_zeros(t) for t, nonzero in zip(tangents, nonzeros) if nonzero]
+    tangents = [_instantiate(t) for t, nonzero in zip(tangents, nonzeros) if nonzero]
     in_order, in_sizes = _zipped_order(nonzeros, num_consts, num_carry)
     out_order, out_sizes = _zipped_order(out_nz, num_carry)
     args = [*primals, *tangents]
@@ -338,6 +342,17 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     rest = iter(range(len(out_nz), len(outs)))
     return primals_out, [by_place[next(rest)] if nonzero else Zero.from_primal_value(x)
                          for x, nonzero in zip(primals_out, out_nz)]
+
+
+def _instantiate(tangent):
+    """A tangent that a carry will have, if it starts as zero. While linearizing, zeros are made
+    together with the other tangents: those known now would have to be kept till then."""
+    trace = state.trace
+    if type(tangent) is not Zero or not isinstance(trace, JaxprTrace):
+        return instantiate_zeros(tangent)
+    zero, shape = tangent.aval.dtype.type(0), tangent.aval.shape
+    params = {"shape": shape, "broadcast_dimensions": ()}
+    return default_partial_eval(trace, shaping.broadcast_in_dim_p, [zero], params) if shape else zero
 
 
 def _zipped_order(nonzeros, *sizes):
