@@ -205,6 +205,11 @@ def as_array(x) -> Array:
     return Array(np.array(value) if isinstance(x, np.ndarray) else value, aval)
 
 
+def owned(x):
+    """`x`; if it is a NumPy array, which its owner may change, a copy of it as an `Array`."""
+    return as_array(x) if isinstance(x, np.ndarray) else x
+
+
 # ----------------------------------------------------------------------------------------------
 # Evaluation on NumPy
 

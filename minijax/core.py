@@ -14,6 +14,7 @@ itself interpreted by the traces outside.
 from __future__ import annotations
 
 import contextlib
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -330,7 +331,7 @@ class Tracer(ArrayMethods):
         return self._concretize(errors.ConcretizationTypeError, complex)
 
     def __index__(self):
-        return self._concretize(errors.TracerIntegerConversionError, lambda x: x.__index__())
+        return self._concretize(errors.TracerIntegerConversionError, operator.index)
 
     def __array__(self, *args, **kwargs):
         raise errors.TracerArrayConversionError(self)
@@ -463,9 +464,10 @@ class Primitive:
         """`abstract_eval`, remembered: equal types and parameters give equal results."""
         key = (avals, *params.items()) if params else avals
         try:
-            return self._out_avals[key]
-        except (KeyError, TypeError):  # TypeError: a parameter that cannot be hashed
-            return self._remember_out_aval(key, avals, params)
+            out = self._out_avals.get(key)
+        except TypeError:  # a parameter that cannot be hashed
+            out = None
+        return self._remember_out_aval(key, avals, params) if out is None else out
 
     def _remember_out_aval(self, key, avals, params):
         out = self.abstract_eval(*avals, **params)

@@ -16,6 +16,7 @@ from typing import Any
 
 from . import dtypes
 from .api_util import (check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs_has_aux)
+from .array import owned
 from .core import Primitive, ShapedArray, Trace, Tracer, check_escaped, new_trace, state, typeof
 from .errors import api_boundary
 from .forward import JVPTracer, LinearizeTracer, Zero, instantiate_zeros, jvp_flat, zeros
@@ -164,7 +165,8 @@ dce_rules[jit_p] = _dce_jit
 
 
 @jaxpr_cache
-def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple):
+def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
+                       forward_consts: bool = False):
     """Split a jaxpr into one of its known arguments and one that needs the unknown ones.
 
     Args:
@@ -176,7 +178,8 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple):
       known arguments to the known results and `n_residuals` residuals; the second maps all
       residuals and the unknown arguments to the unknown results. `forwarded` has, for each
       argument of the second that is a residual, the place of the known argument that it is, or
-      `None` if it is one of the `n_residuals`.
+      `None` if it is one of the `n_residuals`. With `forward_consts` it may also be a constant of
+      the jaxpr: the places of those follow on the arguments'.
     """
     unknown_jaxpr: Any = None
     out_unknowns: list[bool] = []
@@ -195,7 +198,8 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple):
             outvars = [trace.atom(out) for out, unknown in zip(outs, out_unknowns) if unknown]
         closed, _ = dce_closed(trace.builder.build(outvars, jaxpr.debug_info),
                                [True] * len(outvars), keep_inputs=True)
-        forwarded[:] = [_index_of(known_args, x) for x in closed.consts]
+        sources = [*known_args, *(jaxpr.consts if forward_consts else ())]
+        forwarded[:] = [_index_of(sources, x) for x in closed.consts]
         residuals = [x for x, place in zip(closed.consts, forwarded) if place is None]
         unknown_jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
         return [out for out, unknown in zip(outs, out_unknowns) if not unknown] + residuals
@@ -222,13 +226,14 @@ def _partial_eval_jit(trace, primitive, args, params):
     jaxpr = params["jaxpr"]
     unknowns = tuple(map(trace.is_unknown, args))
     known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
-        jaxpr, unknowns, (False,) * len(jaxpr.out_avals))
+        jaxpr, unknowns, (False,) * len(jaxpr.out_avals), True)
     known_args = [x for x, unknown in zip(args, unknowns) if not unknown]
     known_outs = []
     if known_jaxpr.jaxpr.outvars:
         known_outs = jit_p.bind(*known_args, **_with_jaxpr(params, known_jaxpr))
     computed = iter(known_outs[len(known_outs) - n_residuals:])
-    residuals = [next(computed) if place is None else known_args[place] for place in forwarded]
+    sources = [*known_args, *jaxpr.consts]
+    residuals = [next(computed) if place is None else sources[place] for place in forwarded]
     unknown_args = [x for x, unknown in zip(args, unknowns) if unknown]
     unknown_outs = iter(default_partial_eval(trace, jit_p, [*residuals, *unknown_args],
                                              _with_jaxpr(params, unknown_jaxpr))
@@ -291,7 +296,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    leaves, in_tree = tree_flatten(primals)
+    leaves, in_tree = flatten_owned(primals)
     flat_fun, out_tree, aux = flatten_with_aux(fun, in_tree, has_aux)
     outs, jaxpr, nonzeros = linearize_flat(flat_fun, leaves)
     in_avals = tuple(map(typeof, leaves))
@@ -300,6 +305,12 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     call = LinearFunction(jaxpr.jaxpr, tuple(zero_avals), in_avals, in_tree, out_tree())
     result = out_tree().unflatten(outs), Partial(call, jaxpr.consts)
     return (*result, aux()) if has_aux else result
+
+
+def flatten_owned(tree) -> tuple[list, PyTreeDef]:
+    """`tree_flatten`, with NumPy arrays copied: residuals live longer than the call."""
+    leaves, treedef = tree_flatten(tree)
+    return [*map(owned, leaves)], treedef
 
 
 def flatten_with_aux(fun, in_tree, has_aux):

@@ -36,7 +36,8 @@ from .primitives.dot import dot_general_p
 from .pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map
 from .reverse import vjp
 from .staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, make_jaxpr, trace_to_jaxpr
-from .transposition import is_undefined_primal, primitive_transposes, transpose_jaxpr
+from .transposition import (is_undefined_primal, nonzero_avals, primitive_transposes,
+                            transpose_jaxpr)
 from .xla.jit import jit_p
 from .xla.lowering import register_lowering
 
@@ -275,7 +276,7 @@ def _batch(axis_data, args, dims, *, jaxpr, **params):
 def _transpose(cts, *operands, jaxpr, prevent_cse, **params):
     linear = tuple(map(is_undefined_primal, operands))
     nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
-    new_jaxpr, nonzeros = transpose_jaxpr(jaxpr, linear, tuple(type(ct) is not Zero for ct in cts))
+    new_jaxpr, nonzeros = transpose_jaxpr(jaxpr, linear, nonzero_avals(cts))
     known = [not is_linear for is_linear in linear]
     cse = _joined(prevent_cse, known, after=len(nonzero_cts))
     outs = iter(remat_p.bind(*partition(linear, operands)[0], *nonzero_cts, jaxpr=new_jaxpr,

@@ -16,7 +16,7 @@ from .core import typeof
 from .errors import api_boundary
 from .forward import Zero, instantiate_zeros
 from .jaxpr import Jaxpr
-from .partial_eval import flatten_with_aux, linearize_flat
+from .partial_eval import flatten_owned, flatten_with_aux, linearize_flat
 from .primitives import elementwise as lax, shaping
 from .pytree import (Partial, PyTreeDef, equality_errors_pytreedef, keystr, tree_flatten,
                      tree_leaves, tree_map, tree_structure, tree_transpose)
@@ -98,7 +98,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    leaves, in_tree = tree_flatten(primals)
+    leaves, in_tree = flatten_owned(primals)
     flat_fun, out_tree, aux = flatten_with_aux(fun, in_tree, has_aux)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
     pullback = PullbackFunction(closed.jaxpr, tuple(nonzeros), tuple(map(typeof, leaves)),
@@ -143,7 +143,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         for leaf in tree_leaves(dyn_args):
             _check_input("grad", holomorphic, allow_int, leaf)
-        leaves, in_tree = tree_flatten(tuple(dyn_args))
+        leaves, in_tree = flatten_owned(tuple(dyn_args))
         flat_fun, out_tree, aux = flatten_with_aux(partial_fun, in_tree, has_aux)
         outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
         out = _check_scalar(outs, out_tree())

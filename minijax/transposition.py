@@ -339,8 +339,12 @@ deftranspose(dot.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpo
 
 
 @jaxpr_cache
-def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, nonzero_cts: tuple):
+def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
     """The jaxpr of non-linear arguments and nonzero cotangents to cotangents that are not zero.
+
+    Args:
+      linear: for each argument, whether the jaxpr is linear in it.
+      ct_avals: for each result the type of its cotangent, or `None` if that is zero.
 
     Returns:
       the new `ClosedJaxpr`, and for each linear argument whether its cotangent is a result.
@@ -351,22 +355,27 @@ def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, nonzero_cts: tuple):
         rest = iter(args)
         operands = [UndefinedPrimal(aval) if is_linear else next(rest)
                     for aval, is_linear in zip(jaxpr.in_avals, linear)]
-        cts = [next(rest) if nonzero else Zero(aval)
-               for aval, nonzero in zip(jaxpr.out_avals, nonzero_cts)]
+        cts = [Zero(aval) if ct_aval is None else next(rest)
+               for aval, ct_aval in zip(jaxpr.out_avals, ct_avals)]
         cts_out = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
         cts_out = [ct for ct, is_linear in zip(cts_out, linear) if is_linear]
         nonzero_out[:] = [type(ct) is not Zero for ct in cts_out]
         return [ct for ct in cts_out if type(ct) is not Zero]
 
     in_avals = [aval for aval, is_linear in zip(jaxpr.in_avals, linear) if not is_linear]
-    ct_avals = [aval for aval, nonzero in zip(jaxpr.out_avals, nonzero_cts) if nonzero]
-    return trace_to_jaxpr(transposed, in_avals + ct_avals, jaxpr.debug_info), tuple(nonzero_out)
+    in_avals += [ct_aval for ct_aval in ct_avals if ct_aval is not None]
+    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), tuple(nonzero_out)
+
+
+def nonzero_avals(cts) -> tuple:
+    """The types of cotangents, `None` for those that are zero."""
+    return tuple(None if type(ct) is Zero else typeof(ct) for ct in cts)
 
 
 def _jit_transpose(cts, *operands, jaxpr, donated_invars, **params):
     linear = tuple(map(is_undefined_primal, operands))
     transposed, nonzero_out = transpose_jaxpr(
-        jaxpr, linear, tuple(type(ct) is not Zero for ct in cts))
+        jaxpr, linear, nonzero_avals(cts))
     args = [x for x in operands if not is_undefined_primal(x)]
     args += [ct for ct in cts if type(ct) is not Zero]
     outs = iter(jit_p.bind(*args, jaxpr=transposed, donated_invars=(False,) * len(args), **params))

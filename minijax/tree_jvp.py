@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
+from .array import owned
 from .api_util import check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs_has_aux
 from .core import typeof
 from .errors import api_boundary
 from .forward import Zero, instantiate_zeros, jvp_flat
 from .primitives.elementwise import stop_gradient_p
+from .primitives import elementwise as lax
 from .pytree import keystr, tree_flatten, tree_flatten_with_path, tree_map
 
 
@@ -70,9 +72,16 @@ def _flatten_pair(primals, tangents):
         )
     for (path, primal), tangent in zip(paths_and_primals, flat_tangents):
         _check_tangent(path, primal, tangent)
-    flat_tangents = [Zero(typeof(t)) if typeof(t).dtype == dtypes.float0 else t
-                     for t in flat_tangents]
-    return [primal for _, primal in paths_and_primals], flat_tangents, in_tree
+    flat_primals = [owned(primal) for _, primal in paths_and_primals]
+    return flat_primals, [*map(_as_tangent, flat_primals, flat_tangents)], in_tree
+
+
+def _as_tangent(primal, tangent):
+    """The tangent as the trace wants it: no array if it must be zero; as weak as the primal."""
+    aval = typeof(primal).to_tangent_aval()
+    if aval.dtype == dtypes.float0:
+        return Zero(aval)
+    return lax.convert(tangent, aval.dtype, True) if aval.weak_type else owned(tangent)
 
 
 def _check_tangent(path, primal, tangent):

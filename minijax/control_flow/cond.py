@@ -29,7 +29,8 @@ from ..partial_eval import dce_rules, default_partial_eval, partial_eval_jaxpr, 
 from ..primitives import elementwise as lax, shaping
 from ..pytree import equality_errors_pytreedef, keystr, tree_flatten
 from ..staging import batch_jaxpr, jvp_jaxpr
-from ..transposition import is_undefined_primal, primitive_transposes, transpose_jaxpr
+from ..transposition import (is_undefined_primal, nonzero_avals, primitive_transposes,
+                             transpose_jaxpr)
 from ..tree_jvp import stop_gradient
 from ..xla.lowering import register_lowering
 from .common import (Staged, either, forwarded, keep_outputs, leaf_paths, merge, op_with_regions,
@@ -401,7 +402,7 @@ def _transpose(cts, index, *operands, branches):
     """An operand has a cotangent if it has one in any branch."""
     linear = tuple(map(is_undefined_primal, operands))
     nonzero_cts = tuple(type(ct) is not Zero for ct in cts)
-    transposed = [transpose_jaxpr(branch, linear, nonzero_cts) for branch in branches]
+    transposed = [transpose_jaxpr(branch, linear, nonzero_avals(cts)) for branch in branches]
     nonzeros = either(*(nonzero_out for _, nonzero_out in transposed))
     linear_avals = [x.aval for x in operands if is_undefined_primal(x)]
     avals = tuple(aval for aval, nonzero in zip(linear_avals, nonzeros) if nonzero)

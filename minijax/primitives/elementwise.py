@@ -165,10 +165,12 @@ def _convert_element_type(x, *, new_dtype, weak_type):
 def _saturate(x, dtype):
     """From floats to integers as XLA does: out of range to the nearest end, NaN to zero."""
     info = np.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    if x.size and low <= x.min() and x.max() < high:  # not so if there is a NaN
+        return x.astype(dtype)
     wide = np.asarray(x, np.float64)
-    with_ends = np.clip(np.nan_to_num(wide, nan=0.0), float(info.min), float(info.max))
-    inside = np.where(wide >= float(info.max), 0, np.trunc(with_ends)).astype(dtype)
-    return np.where(wide >= float(info.max), dtype.type(info.max), inside)
+    inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
+    return np.where(wide >= high, info.max, inside.astype(dtype)).astype(dtype)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -52,10 +52,12 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    try:
-        return tuple(map(int, np.broadcast_shapes(*map(tuple, shapes))))
-    except ValueError:
-        raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}") from None
+    ndim = max(map(len, shapes), default=0)
+    padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
+    sizes_of_dims = [{*sizes} - {1} for sizes in zip(*padded)]
+    if any(len(sizes) > 1 for sizes in sizes_of_dims):
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
+    return tuple(operator.index(sizes.pop()) if sizes else 1 for sizes in sizes_of_dims)
 
 
 def elementwise_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:

@@ -94,8 +94,12 @@ def broadcast_to(x, shape: tuple[int, ...]):
 
 def broadcast_to_rank(x, rank: int):
     """`x` with leading dimensions of size 1 up to `rank` dimensions."""
-    ndim = typeof(x).ndim
-    return expand_dims(x, range(rank - ndim)) if ndim < rank else x
+    shape = typeof(x).shape
+    new = rank - len(shape)
+    if new <= 0:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=(1,) * new + shape,
+                                   broadcast_dimensions=tuple(range(new, rank)))
 
 
 def expand_dims(array, dimensions: Sequence[int]):
