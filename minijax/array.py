@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import UnexpectedTracerError
 from .core import ArrayMethods, Primitive, ShapedArray, Tracer, check_escaped, typeof
+from .errors import UnexpectedTracerError
 
 
 class _ArrayType(type):
@@ -83,12 +83,11 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 
     def __bool__(self):
         if self.aval.size != 1:
-            kind = "an empty array" if self.aval.size == 0 else "an array with more than one element"
             raise ValueError(
-                f"The truth value of {kind} is ambiguous. Use a.any() or a.all()"
-                if self.aval.size
-                else f"The truth value of {kind} is ambiguous. Use `array.size > 0` to check "
-                "that an array is not empty."
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()" if self.aval.size else
+                "The truth value of an empty array is ambiguous. "
+                "Use `array.size > 0` to check that an array is not empty."
             )
         return bool(self._numpy())
 

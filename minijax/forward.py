@@ -18,7 +18,8 @@ import numpy as np
 
 from . import dtypes
 from .core import Primitive, ShapedArray, Trace, Tracer, missing_rule, new_trace, state, typeof
-from .primitives import dot, elementwise as lax, reductions, shaping, slicing
+from .primitives import dot, reductions, shaping, slicing
+from .primitives import elementwise as lax
 
 # ----------------------------------------------------------------------------------------------
 # Tangents
@@ -94,7 +95,8 @@ class LinearizeTracer(JVPTracer):
     __slots__ = ()
 
     def __repr__(self):
-        return f"GradTracer(primal={self.primal}, typeof(tangent)={typeof(self.tangent).str_short()})"
+        kind = typeof(self.tangent).str_short()
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={kind})"
 
 
 class JVPTrace(Trace):

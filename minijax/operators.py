@@ -412,7 +412,8 @@ def matrix_transpose(x):
     """
     ndim = typeof(x).ndim
     if ndim < 2:
-        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={ndim}")
+        raise ValueError("x must be at least two-dimensional for matrix_transpose; "
+                         f"got ndim={ndim}")
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 

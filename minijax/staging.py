@@ -16,15 +16,21 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, settings
-from .api_util import (arg_names, check_callable, ensure_index_tuple, ensure_str_tuple, flatten_fun,
-                       fun_sourceinfo, positive_argnums)
+from .api_util import (
+    arg_names,
+    check_callable,
+    ensure_index_tuple,
+    ensure_str_tuple,
+    flatten_fun,
+    fun_sourceinfo,
+    positive_argnums,
+)
 from .array import Array, as_array
 from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, check_escaped, new_trace, state, typeof
 from .errors import api_boundary, format_location, own_source, source, user_location
 from .forward import Zero, instantiate_zeros, jvp_flat
-from .jaxpr import (Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, SourceInfo, Var,
-                    jaxpr_as_fun)
+from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, SourceInfo, Var, jaxpr_as_fun
 from .primitives.elementwise import constant, convert_element_type_p
 from .pytree import tree_flatten
 
@@ -128,9 +134,8 @@ class DynamicJaxprTrace(Trace):
 
     def atom(self, x) -> Atom:
         """What stands for the value `x` in the jaxpr."""
-        if isinstance(x, DynamicJaxprTracer):
-            if x._trace is self:
-                return x.atom
+        if isinstance(x, DynamicJaxprTracer) and x._trace is self:
+            return x.atom
         if isinstance(x, Tracer):
             check_escaped(x)
         return self.builder.constant(x)

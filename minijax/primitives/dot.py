@@ -64,7 +64,7 @@ def _dot_general_shape(x, y, *, dimension_numbers, precision, preferred_element_
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     _check_dims("contracting", x, y, x_contract, y_contract)
     _check_dims("batch", x, y, x_batch, y_batch)
-    for aval, contract, batch in ((x, x_contract, x_batch), (y, y_contract, y_batch)):
+    for contract, batch in ((x_contract, x_batch), (y_contract, y_batch)):
         if set(contract) & set(batch):
             raise TypeError("dot_general requires batch dimensions and contracting dimensions to "
                             f"be disjoint, got {batch} and {contract}.")
@@ -87,9 +87,10 @@ def _check_preferred(dtype, preferred):
     kinds = (np.integer, np.floating, np.complexfloating)
     to_float = is_a(np.integer)[0] and is_a(np.floating)[1]
     if not to_float and any(have and not want for have, want in map(is_a, kinds)):
-        raise TypeError(f"Input type {dtype.name} is incompatible with `preferred_element_type` "
-                        f"{preferred.name}. The compatible kinds of (input, preferred) are (integral,"
-                        " integral), (integral, floating), (floating, floating), (complex, complex).")
+        raise TypeError(
+            f"Input type {dtype.name} is incompatible with `preferred_element_type` "
+            f"{preferred.name}. The compatible kinds of (input, preferred) are (integral, integral), "
+            "(integral, floating), (floating, floating) and (complex, complex).")
     if not to_float and is_a(np.signedinteger)[0] and not is_a(np.signedinteger)[1]:
         raise TypeError("`preferred_element_type` must have the same signedness as the original "
                         f"type, got {preferred.name} for {dtype.name}.")

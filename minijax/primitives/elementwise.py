@@ -12,9 +12,24 @@ from .. import dtypes
 from ..array import Array, as_array, def_numpy
 from ..core import ArrayMethods, ShapedArray, state, typeof
 from ..errors import user_stacklevel
-from .shape_rules import (ANY, BOOL_OR_INT, COMPLEX, FLOAT, INEXACT, INTEGER, NUMBER, ORDERED, REAL, SIGNED,
-                          SINGLE_OR_DOUBLE, all_weak, check_dtype, check_same_dtypes, elementwise_rule,
-                          elementwise_shape, make_primitive)
+from .shape_rules import (
+    ANY,
+    BOOL_OR_INT,
+    COMPLEX,
+    FLOAT,
+    INEXACT,
+    INTEGER,
+    NUMBER,
+    ORDERED,
+    REAL,
+    SIGNED,
+    SINGLE_OR_DOUBLE,
+    all_weak,
+    check_dtype,
+    check_same_dtypes,
+    elementwise_rule,
+    make_primitive,
+)
 
 
 def _unary(name, accepted, numpy_rule, doc, out_dtype=None):
@@ -133,6 +148,13 @@ def _shift_logical(x, y):
     return _shift(np.right_shift, 0)(x.astype(unsigned), y.astype(unsigned)).astype(x.dtype)
 
 
+def _complex(x, y):
+    x, y = np.broadcast_arrays(x, y)  # 1j * inf would be nan + inf j
+    out = np.empty(x.shape, _complex_dtype(x.dtype))
+    out.real, out.imag = x, y
+    return out
+
+
 def _round(x, *, rounding_method):
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
@@ -230,8 +252,8 @@ shift_right_logical_p, shift_right_logical = _binary(
 shift_right_arithmetic_p, shift_right_arithmetic = _binary(
     "shift_right_arithmetic", INTEGER, _shift(np.right_shift, None),
     "Elementwise x >> y, filled with copies of the sign bit.")
-complex_p, complex = _binary("complex", [SINGLE_OR_DOUBLE, SINGLE_OR_DOUBLE], lambda x, y: x + y.dtype.type(1) * 1j * y,
-                             "Elementwise x + iy.", _complex_dtype)
+complex_p, complex = _binary("complex", [SINGLE_OR_DOUBLE] * 2, _complex, "Elementwise x + iy.",
+                             _complex_dtype)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -406,6 +428,9 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
 
 
+_PYTHON_COMPLEX = type(1j)  # `complex` is the primitive here
+
+
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     """A known value as an array of this type; under staging, a scalar becomes a literal.
 
@@ -415,7 +440,7 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     """
     if type(x) is int:
         x = np.asarray(x, dtypes.python_scalar_dtype(int))
-    if type(x) is type(1j) and dtype.kind not in "cb":
+    if type(x) is _PYTHON_COMPLEX and dtype.kind not in "cb":
         raise TypeError(f"a complex number cannot become a {dtype.name}: got {x}")
     value = _convert_element_type(np.asarray(x), new_dtype=dtype, weak_type=weak_type)
     aval = ShapedArray(value.shape, dtype, weak_type)

@@ -10,8 +10,16 @@ import numpy as np
 from .. import dtypes
 from ..array import def_numpy
 from ..core import ShapedArray, typeof
-from .shape_rules import (ANY, BOOL_OR_INT, NUMBER, ORDERED, FLOAT, canonical_axis, check_dtype,
-                          make_primitive)
+from .shape_rules import (
+    ANY,
+    BOOL_OR_INT,
+    FLOAT,
+    NUMBER,
+    ORDERED,
+    canonical_axis,
+    check_dtype,
+    make_primitive,
+)
 
 # Reductions: one row each.
 

@@ -12,8 +12,15 @@ from .. import dtypes
 from ..array import def_numpy
 from ..core import ShapedArray, typeof
 from .elementwise import convert
-from .shape_rules import (NUMBER, all_weak, canonical_axis, canonical_shape, check_dtype,
-                          check_same_dtypes, make_primitive)
+from .shape_rules import (
+    NUMBER,
+    all_weak,
+    canonical_axis,
+    canonical_shape,
+    check_dtype,
+    check_same_dtypes,
+    make_primitive,
+)
 
 # broadcast_in_dim: the one primitive that repeats elements.
 
@@ -69,7 +76,8 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
     """
     shape = canonical_shape(shape)
     dims = tuple(map(operator.index, broadcast_dimensions))
-    if typeof(operand).shape == shape and dims == tuple(range(len(shape))) and not _foreign(operand):
+    same = typeof(operand).shape == shape and dims == tuple(range(len(shape)))
+    if same and not _foreign(operand):
         return operand
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
