@@ -251,10 +251,11 @@ def _foreign(x) -> tuple[ShapedArray, Any]:
     return aval, aval.dtype.type(x)
 
 
-def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
+def def_numpy(primitive: Primitive, rule: Callable, arity: int | None = None) -> Callable:
     """Make `rule`, which takes and returns NumPy values, the evaluation rule of `primitive`.
 
-    The shape rule runs first: NumPy would broadcast and promote where we must complain.
+    The shape rule runs first: NumPy would broadcast and promote where we must complain. `arity`
+    is 1 or 2 for operations without parameters that are used so often that every step counts.
     """
 
     def evaluate(*args, **params):
@@ -272,5 +273,38 @@ def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
         out = _quiet.run(rule, *values, **params)
         return [*map(Array, out, out_aval)] if primitive.multiple_results else Array(out, out_aval)
 
-    primitive.impl = evaluate  # type: ignore[method-assign]
+    quick = {1: _quick_unary, 2: _quick_binary}.get(arity)  # type: ignore[arg-type]
+    primitive.impl = quick(primitive, rule, evaluate) if quick else evaluate  # type: ignore
     return rule
+
+
+def _quick_unary(primitive, rule, evaluate):
+    """`evaluate`, short-cut for an array at hand, of a type that was met before."""
+    out_avals, quiet = primitive._out_avals, _quiet
+
+    def quick(x):
+        if type(x) is Array and x._value is not None:
+            out_aval = out_avals.get((x.aval,))
+            if out_aval is not None:
+                return Array(quiet.run(rule, x._value), out_aval)
+        return evaluate(x)
+
+    return quick
+
+
+def _quick_binary(primitive, rule, evaluate):
+    """`evaluate`, short-cut for an array and an array or a NumPy scalar, of types met before."""
+    out_avals, quiet = primitive._out_avals, _quiet
+
+    def quick(x, y):
+        if type(x) is Array and x._value is not None:
+            if type(y) is Array:
+                y_value, y_aval = y._value, y.aval
+            else:
+                y_value, y_aval = y, _SCALAR_AVALS.get(type(y))
+            out_aval = out_avals.get((x.aval, y_aval))
+            if out_aval is not None and y_value is not None:
+                return Array(quiet.run(rule, x._value, y_value), out_aval)
+        return evaluate(x, y)
+
+    return quick

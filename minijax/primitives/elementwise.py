@@ -35,7 +35,7 @@ from .shape_rules import (
 def _unary(name, accepted, numpy_rule, doc, out_dtype=None):
     """A row of the table of unary operations: the primitive and its `lax` function."""
     primitive = make_primitive(name, elementwise_rule(name, [accepted], out_dtype))
-    def_numpy(primitive, numpy_rule)
+    def_numpy(primitive, numpy_rule, arity=1)
 
     def function(x, *, accuracy=None):
         return primitive.bind(x)
@@ -54,7 +54,7 @@ def _binary(name, accepted, numpy_rule, doc, out_dtype=None):
     """A row of the table of binary operations: the primitive and its `lax` function."""
     kinds = accepted if isinstance(accepted, list) else [accepted, accepted]
     primitive = make_primitive(name, elementwise_rule(name, kinds, out_dtype))
-    def_numpy(primitive, numpy_rule)
+    def_numpy(primitive, numpy_rule, arity=2)
 
     def function(x, y):
         return primitive.bind(x, y)
