@@ -18,8 +18,8 @@ import numpy as np
 from . import dtypes
 from .core import typeof
 from .primitives.elementwise import add, convert, lt, select
-from .primitives.shaping import expand_dims, rev, squeeze
-from .primitives.slicing import dynamic_slice_p, slice
+from .primitives.shaping import expand_dims, rev, squeeze, squeeze_p
+from .primitives.slicing import dynamic_slice_p, slice, slice_p
 
 # Chapter 11 sets this to the function that indexes by arrays, `(x, index) -> array`.
 advanced_getitem: list[Callable] = []
@@ -46,6 +46,10 @@ def getitem(x, index):
       IndexError: too many indices, or a slice with traced bounds.
       TypeError: an index of another type.
     """
+    if type(index) in (int, builtins.slice):
+        out = _simple_getitem(x, index)
+        if out is not None:
+            return out
     entries = index if isinstance(index, tuple) else (index,)
     if any(is_array_index(entry) for entry in entries):
         if not advanced_getitem:
@@ -63,6 +67,31 @@ def getitem(x, index):
     kept = [entry is None for entry in entries if entry is None or not next(drops).drop]
     new = [d for d, is_new in enumerate(kept) if is_new]
     return expand_dims(out, new) if new else out
+
+
+def _simple_getitem(x, index):
+    """`x[i]` and `x[i:j]` with known bounds, the most frequent cases; `None` for all others."""
+    shape = typeof(x).shape
+    if not shape:
+        return None
+    size, rest = shape[0], (0,) * (len(shape) - 1)
+    if type(index) is int:
+        if not -size <= index < size:
+            return None
+        index %= size
+        row = x if size == 1 else slice_p.bind(
+            x, start_indices=(index, *rest), limit_indices=(index + 1, *shape[1:]), strides=None)
+        return squeeze_p.bind(row, dimensions=(0,))
+    if index.step is not None or type(index.start) not in _BOUNDS or type(index.stop) not in _BOUNDS:
+        return None
+    start, stop, _ = index.indices(size)
+    if (start, stop) == (0, size):
+        return x
+    return slice_p.bind(x, start_indices=(start, *rest),
+                        limit_indices=(max(start, stop), *shape[1:]), strides=None)
+
+
+_BOUNDS = (int, type(None))
 
 
 def is_array_index(entry) -> bool:

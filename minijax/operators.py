@@ -386,7 +386,8 @@ def reshape_method(x, *shape, order: str = "C"):
 def _fill_in_size(aval, sizes):
     """Replace the one -1 among the sizes."""
     if sizes.count(-1) > 1:
-        raise ValueError(f"can only specify one unknown dimension, got {tuple(sizes)}")
+        raise TypeError("can only specify one unknown axis size with a `-1` value, got "
+                        f"{tuple(sizes)}")
     known = math.prod(size for size in sizes if size != -1)
     if sizes.count(-1) == 1 and (known and aval.size % known == 0):
         sizes = [aval.size // known if size == -1 else size for size in sizes]

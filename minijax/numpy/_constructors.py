@@ -15,6 +15,7 @@ from ..core import ArrayMethods, ShapedArray, Tracer, concrete_or_error, state, 
 from ..primitives.elementwise import add, convert, copy_p, eq, ge, mul
 from ..primitives.shaping import (
     broadcast_in_dim,
+    broadcast_in_dim_p,
     broadcast_to,
     broadcasted_iota,
     concatenate,
@@ -148,6 +149,8 @@ def _common_dtype(leaves) -> np.dtype:
 
 def _shape(shape) -> tuple[int, ...]:
     """The `shape` argument of a constructor: an int or a sequence of ints."""
+    if type(shape) is int and shape >= 0:
+        return (shape,)
     if isinstance(shape, types.GeneratorType):
         raise TypeError("expected sequence object with len >= 0 or a single integer")
     is_scalar = not isinstance(shape, (tuple, list)) and np.ndim(shape) == 0
@@ -167,7 +170,10 @@ def _filled(name, value):
     def constructor(shape, dtype=None, *, device=None):
         _check_forgotten_parentheses(name, shape, dtype)
         dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
-        return lax_full(_shape(shape), value, dtype)
+        shape = _shape(shape)
+        if not shape:
+            return lax_full(shape, value, dtype)
+        return broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
 
     constructor.__name__ = constructor.__qualname__ = name
     what = {"empty": "unspecified contents (zeros)"}.get(name, name)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..core import concrete_or_error, typeof
+from ..custom_rules import custom_jvp
 from ..operators import add, bitwise_or, greater, less, maximum, minimum, multiply
 from ..primitives import elementwise as lax
 from ..primitives.elementwise import stop_gradient_p
@@ -156,30 +157,55 @@ def array_equiv(a1, a2):
 
 def logaddexp(x1, x2, /):
     """Elementwise log(exp(x1) + exp(x2)), without overflow."""
-    x1, x2 = promote_args_inexact("logaddexp", x1, x2)
-    return _log_of_sum(x1, x2, lax.exp, 1.0)
+    return _logaddexp(*promote_args_inexact("logaddexp", x1, x2))
 
 
 def logaddexp2(x1, x2, /):
     """Elementwise log2(2**x1 + 2**x2), without overflow."""
-    x1, x2 = promote_args_inexact("logaddexp2", x1, x2)
-    return _log_of_sum(x1, x2, lax.exp2, 1 / np.log(2))
+    return _logaddexp2(*promote_args_inexact("logaddexp2", x1, x2))
 
 
-def _log_of_sum(x1, x2, exp, factor):
-    """The larger operand, plus the logarithm of one plus the ratio of the exponentials."""
-    larger = lax.max(x1, x2)
-    scaled = (lambda x: x) if factor == 1.0 else (
-        lambda x: lax.mul(constant_like(x, factor), x))
-    if complex_input(x1):
-        difference = lax.sub(lax.add(x1, x2), lax.mul(larger, constant_like(larger, 2)))
-        out = lax.add(larger, scaled(lax.log1p(exp(difference))))
-        return lax.complex(lax.real(out), _wrap(lax.imag(out), np.pi * factor))
-    difference = lax.sub(x1, x2)
-    is_nan = lax.ne(difference, difference)  # NaNs, or infinities of one sign
-    total = lax.add(x1, x2)
-    ratio = exp(lax.neg(lax.abs_(difference)))
-    return lax.select(is_nan, total, lax.add(larger, scaled(lax.log1p(ratio))))
+def _log_of_sum(name: str, exp: Callable, factor: float) -> custom_jvp:
+    """The larger operand, plus the logarithm of one plus the ratio of the exponentials.
+
+    The derivative is the share of each exponential in the sum: exp(x - result), which overflows
+    nowhere, and is right where the operands are infinite.
+    """
+    def log_of_sum(x1, x2):
+        larger = lax.max(x1, x2)
+        if complex_input(x1):
+            difference = lax.sub(lax.add(x1, x2), lax.mul(larger, constant_like(larger, 2)))
+            out = lax.add(larger, scaled(lax.log1p(exp(difference))))
+            return lax.complex(lax.real(out), _wrap(lax.imag(out), np.pi * factor))
+        difference = lax.sub(x1, x2)
+        is_nan = lax.ne(difference, difference)  # NaNs, or infinities of one sign
+        total = lax.add(x1, x2)
+        ratio = exp(lax.neg(lax.abs_(difference)))
+        return lax.select(is_nan, total, lax.add(larger, scaled(lax.log1p(ratio))))
+
+    def scaled(x):
+        return x if factor == 1.0 else lax.mul(constant_like(x, factor), x)
+
+    def jvp(primals, tangents):
+        out = function(*primals)
+        x1, x2 = [lax.mul(t, exp(lax.sub(_without_inf(x), _without_inf(out))))
+                  for x, t in zip(primals, tangents)]
+        return out, lax.add(x1, x2)
+
+    log_of_sum.__name__, jvp.__name__ = name, f"_{name}_jvp"  # as jaxprs shall print them
+    function = custom_jvp(log_of_sum)
+    function.defjvp(jvp)
+    return function
+
+
+def _without_inf(x):
+    """`x`, with 0 in the place of plus infinity."""
+    real = lax.real(x) if complex_input(x) else x
+    return lax.select(lax.eq(real, constant_like(real, np.inf)), full_like(x, 0), x)
+
+
+_logaddexp = _log_of_sum("logaddexp", lax.exp, 1.0)
+_logaddexp2 = _log_of_sum("logaddexp2", lax.exp2, 1 / np.log(2))
 
 
 def _wrap(x, half_period):

@@ -80,21 +80,11 @@ def _dot_general_shape(x, y, *, dimension_numbers, precision, preferred_element_
 
 
 def _check_preferred(dtype, preferred):
-    """The preferred type may widen the result, and make floats of integers, nothing else."""
-    def is_a(kind):
-        return dtypes.issubdtype(dtype, kind), dtypes.issubdtype(preferred, kind)
+    """The preferred type may narrow floats only."""
+    def bits(d):
+        return 1 if d == bool else (dtypes.iinfo if d.kind in "iu" else dtypes.finfo)(d).bits
 
-    kinds = (np.integer, np.floating, np.complexfloating)
-    to_float = is_a(np.integer)[0] and is_a(np.floating)[1]
-    if not to_float and any(have and not want for have, want in map(is_a, kinds)):
-        raise TypeError(
-            f"Input type {dtype.name} is incompatible with `preferred_element_type` "
-            f"{preferred.name}. The compatible kinds of (input, preferred) are (integral, integral), "
-            "(integral, floating), (floating, floating) and (complex, complex).")
-    if not to_float and is_a(np.signedinteger)[0] and not is_a(np.signedinteger)[1]:
-        raise TypeError("`preferred_element_type` must have the same signedness as the original "
-                        f"type, got {preferred.name} for {dtype.name}.")
-    if preferred.itemsize < dtype.itemsize:
+    if not dtypes.issubdtype(dtype, np.floating) and bits(preferred) < bits(dtype):
         raise TypeError("`preferred_element_type` must not be narrower than the original type, got "
                         f"preferred_element_type of {preferred.name} for result type of "
                         f"{dtype.name}.")
