@@ -268,7 +268,8 @@ def _argument_names(fun, in_tree, statics) -> tuple[str, ...]:
         with_statics = _with_statics(lambda *a, **k: (a, k), statics)
         numbers = [place for place, *_ in statics if isinstance(place, int)]
         names = [place for place, *_ in statics if isinstance(place, str)]
-        return arg_names(fun, *with_statics(*args, **kwargs), numbers, names)
+        all_args, all_kwargs = with_statics(*args, **kwargs)
+        return arg_names(fun, all_args, all_kwargs, numbers, names)
     except Exception:  # a registered class that does not take numbers for arrays; or `fun` is gone
         return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
 
@@ -360,7 +361,7 @@ class JitFunction:
         if not self._has_statics:
             return Call(args, kwargs, ())
         numbers = self._static_numbers(len(args))
-        statics = [(i, args[i], type(args[i])) for i in numbers]
+        statics: list[tuple] = [(i, args[i], type(args[i])) for i in numbers]
         if kwargs:
             names = [name for name in self._options.static_argnames if name in kwargs]
             statics += [(name, kwargs[name], type(kwargs[name])) for name in names]

@@ -331,7 +331,9 @@ def _lower_equations(
 ) -> list[Value]:
     """Lower the live `equations` of a jaxpr into `ctx`, one after the other: no recursion."""
     jaxpr = closed.jaxpr
-    env = {v: Constant(ctx, c, v.aval) for v, c in zip(jaxpr.constvars, closed.consts)}
+    env: dict[Any, Value] = {
+        v: Constant(ctx, c, v.aval) for v, c in zip(jaxpr.constvars, closed.consts)
+    }
     env.update(zip(jaxpr.invars, operands))
 
     def read(atom):
@@ -421,8 +423,9 @@ def lower_jaxpr(
     used = set(invars) if keep_unused else used_variables(jaxpr.jaxpr, equations)
     kept = tuple(i for i, v in enumerate(invars) if v in used)
     arguments = {i: Value(f"%arg{n}", invars[i].aval) for n, i in enumerate(kept)}
+    unread = Value("%unread", ShapedArray((), np.bool_))
     results = _lower_equations(
-        body, jaxpr, equations, [arguments.get(i) for i in range(len(invars))]
+        body, jaxpr, equations, [arguments.get(i, unread) for i in range(len(invars))]
     )
     offered = [i for i in kept if donated and donated[i]]
     aliases = match_donations(offered, invars, [v.aval for v in outvars])

@@ -14,7 +14,15 @@ import numpy as np
 
 from ..core import ShapedArray
 from ..primitives import elementwise, shaping
-from .lowering import Body, Value, lower_fun, register_lowering, tensor_type, with_dtype
+from .lowering import (
+    Body,
+    Value,
+    lower_fun,
+    lowering_rules,
+    register_lowering,
+    tensor_type,
+    with_dtype,
+)
 
 
 def cast_text(op: str, x: Value, out: ShapedArray) -> str:
@@ -299,17 +307,18 @@ def _select_among(ctx, which, first, cases):
     return select(ctx, below, low, _select_among(ctx, which, first + middle, cases[middle:]))
 
 
-for _primitive, _rule in {
-    elementwise.sign_p: _sign,
-    elementwise.logistic_p: _logistic,
-    elementwise.atanh_p: _chlo("atanh"),
-    elementwise.exp2_p: _exp2,
-    elementwise.square_p: _square,
-    elementwise.round_p: _round,
-    elementwise.integer_pow_p: _integer_pow,
-    elementwise.pow_p: _pow,
-    elementwise.convert_element_type_p: _convert_element_type,
-    elementwise.conj_p: _conj,
-    elementwise.select_n_p: _select_n,
-}.items():
-    register_lowering(_primitive, _rule)
+lowering_rules.update(
+    {
+        elementwise.sign_p: _sign,
+        elementwise.logistic_p: _logistic,
+        elementwise.atanh_p: _chlo("atanh"),
+        elementwise.exp2_p: _exp2,
+        elementwise.square_p: _square,
+        elementwise.round_p: _round,
+        elementwise.integer_pow_p: _integer_pow,
+        elementwise.pow_p: _pow,
+        elementwise.convert_element_type_p: _convert_element_type,
+        elementwise.conj_p: _conj,
+        elementwise.select_n_p: _select_n,
+    }
+)

@@ -14,7 +14,16 @@ import numpy as np
 from .. import dtypes
 from ..core import ShapedArray
 from ..primitives import dot, reductions, shaping, slicing
-from .lowering import Body, Constant, Value, register_lowering, tensor_type, with_dtype, with_shape
+from .lowering import (
+    Body,
+    Constant,
+    Value,
+    lowering_rules,
+    register_lowering,
+    tensor_type,
+    with_dtype,
+    with_shape,
+)
 from .lowering_elementwise import (
     PARTS,
     cast_text,
@@ -115,20 +124,21 @@ def _unstack(ctx, x, *, axis):
     return [ctx.op(cast_text("reshape", s, out), out) for s, out in zip(slabs, ctx.avals_out)]
 
 
-for _primitive, _rule in {
-    shaping.broadcast_in_dim_p: _broadcast_in_dim,
-    shaping.reshape_p: _reshape,
-    shaping.squeeze_p: _squeeze,
-    shaping.transpose_p: emit_transpose,
-    shaping.concatenate_p: _concatenate,
-    shaping.pad_p: _pad,
-    shaping.rev_p: _rev,
-    shaping.iota_p: _iota,
-    shaping.stack_p: _stack,
-    shaping.unstack_p: _unstack,
-    shaping.split_p: _split,
-}.items():
-    register_lowering(_primitive, _rule)
+lowering_rules.update(
+    {
+        shaping.broadcast_in_dim_p: _broadcast_in_dim,
+        shaping.reshape_p: _reshape,
+        shaping.squeeze_p: _squeeze,
+        shaping.transpose_p: emit_transpose,
+        shaping.concatenate_p: _concatenate,
+        shaping.pad_p: _pad,
+        shaping.rev_p: _rev,
+        shaping.iota_p: _iota,
+        shaping.stack_p: _stack,
+        shaping.unstack_p: _unstack,
+        shaping.split_p: _split,
+    }
+)
 
 # ----------------------------------------------------------------------------------------------
 # Slicing
@@ -164,9 +174,13 @@ def _dynamic_update_slice(ctx, x, update, *starts):
     return ctx.op(typed_text("dynamic_update_slice", [x, update, *starts], out), out)
 
 
-register_lowering(slicing.slice_p, _slice)
-register_lowering(slicing.dynamic_slice_p, _dynamic_slice)
-register_lowering(slicing.dynamic_update_slice_p, _dynamic_update_slice)
+lowering_rules.update(
+    {
+        slicing.slice_p: _slice,
+        slicing.dynamic_slice_p: _dynamic_slice,
+        slicing.dynamic_update_slice_p: _dynamic_update_slice,
+    }
+)
 
 # ----------------------------------------------------------------------------------------------
 # Reductions
@@ -346,23 +360,24 @@ def _one(dtype):
 
 _maximum, _minimum = extremum_rule("maximum", "GT"), extremum_rule("minimum", "LT")
 
-for _primitive, _rule in {
-    reductions.reduce_sum_p: _reduce("add", _zero),
-    reductions.reduce_prod_p: _reduce("multiply", _one),
-    reductions.reduce_max_p: _reduce("maximum", lowest, _maximum),
-    reductions.reduce_min_p: _reduce("minimum", highest, _minimum),
-    reductions.reduce_and_p: _reduce("and", all_ones),
-    reductions.reduce_or_p: _reduce("or", _zero),
-    reductions.reduce_xor_p: _reduce("xor", _zero),
-    reductions.argmax_p: _argextremum("GT", lowest),
-    reductions.argmin_p: _argextremum("LT", highest),
-    reductions.cumsum_p: _cumulative(nary_rule("add"), _zero),
-    reductions.cumprod_p: _cumulative(nary_rule("multiply"), _one),
-    reductions.cummax_p: _cumulative(_maximum, lowest),
-    reductions.cummin_p: _cumulative(_minimum, highest),
-    reductions.cumlogsumexp_p: _cumulative(_logaddexp, lowest),
-}.items():
-    register_lowering(_primitive, _rule)
+lowering_rules.update(
+    {
+        reductions.reduce_sum_p: _reduce("add", _zero),
+        reductions.reduce_prod_p: _reduce("multiply", _one),
+        reductions.reduce_max_p: _reduce("maximum", lowest, _maximum),
+        reductions.reduce_min_p: _reduce("minimum", highest, _minimum),
+        reductions.reduce_and_p: _reduce("and", all_ones),
+        reductions.reduce_or_p: _reduce("or", _zero),
+        reductions.reduce_xor_p: _reduce("xor", _zero),
+        reductions.argmax_p: _argextremum("GT", lowest),
+        reductions.argmin_p: _argextremum("LT", highest),
+        reductions.cumsum_p: _cumulative(nary_rule("add"), _zero),
+        reductions.cumprod_p: _cumulative(nary_rule("multiply"), _one),
+        reductions.cummax_p: _cumulative(_maximum, lowest),
+        reductions.cummin_p: _cumulative(_minimum, highest),
+        reductions.cumlogsumexp_p: _cumulative(_logaddexp, lowest),
+    }
+)
 
 # ----------------------------------------------------------------------------------------------
 # Products
