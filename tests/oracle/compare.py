@@ -119,12 +119,13 @@ def _assert_close(got: np.ndarray, want: np.ndarray, where: str, tol: float | No
     if name == "bfloat16":
         got, want = got.astype(np.float32), want.astype(np.float32)
     if name not in TOLERANCE:
-        np.testing.assert_array_equal(got, want, err_msg=f"value{where}")
+        assert np.array_equal(got, want), f"value{where}:\n{got}\nin JAX\n{want}"
         return
     tol = TOLERANCE[name] if tol is None else tol
     finite = np.abs(want[np.isfinite(want)])
     atol = tol * max(1.0, float(finite.max(initial=0.0)))
-    np.testing.assert_allclose(got, want, rtol=tol, atol=atol, err_msg=f"value{where}")
+    same = np.allclose(got, want, rtol=tol, atol=atol, equal_nan=True)
+    assert same, f"value{where}:\n{got}\nin JAX\n{want}"
 
 
 def _kind(value: Any) -> str:
