@@ -61,6 +61,6 @@ from . import ad_checkpoint, custom_derivatives
 from . import extend, interpreters
 
 # chapter 12
-from . import lax, numpy
+from . import lax, nn, numpy, scipy
 
 __version__ = "0.1.0"

@@ -33,7 +33,7 @@ ROOMS = {
     8: ("transposition", "reverse"),
     9: ("control_flow",),
     10: ("custom_rules", "remat", "scopes"),
-    12: ("numpy",),
+    12: ("numpy", "scipy", "nn"),
     16: ("cli", "__main__"),
 }
 FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",

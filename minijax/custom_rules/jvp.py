@@ -20,7 +20,7 @@ from ..api_util import fun_name
 from ..batching import trace_batchers
 from ..core import Tracer, set_current_trace, typeof
 from ..errors import api_boundary
-from ..forward import add_tangents, primitive_jvps, zeros
+from ..forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ..jaxpr import ClosedJaxpr
 from ..partial_eval import dce_rules, partial_eval_rules
 from ..primitives.elementwise import stop_gradient_p
@@ -79,7 +79,7 @@ class custom_jvp:
 
         >>> f = custom_jvp(lambda x: x)
         >>> _ = f.defjvp(lambda primals, tangents: (primals[0], 2 * tangents[0]))
-        >>> jax.jvp(f, (1.0,), (1.0,))[1]
+        >>> jax.grad(f)(1.0)
         Array(2., dtype=float32, weak_type=True)
         """
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
@@ -105,9 +105,10 @@ class custom_jvp:
 
         def jvp(primals, tangents):
             out = self(*primals)
-            zero = tree_map(lambda x: zeros(typeof(x).to_tangent_aval()), out)
+            zero = tree_map(Zero.from_primal_value, out)
             parts = [rule(t, out, *primals) if rule else zero for t, rule in zip(tangents, jvps)]
-            return out, tree_map(lambda _, *ts: functools.reduce(add_tangents, ts), out, *parts)
+            return out, tree_map(lambda _, *ts: instantiate_zeros(
+                functools.reduce(add_tangents, ts)), out, *parts)
 
         self.defjvp(jvp)
 
