@@ -14,7 +14,7 @@ A carry that comes out of the body so has to go in so, which may make more of th
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ from ..transposition import (
 )
 from ..xla.lowering import Body, Value, register_lowering, with_shape
 from ..xla.lowering_elementwise import cast_text, compare, emit, typed_text
+from ..xla.lowering_rules import emit_slice
 from .common import (
     check_carry,
     evaluate_compiled,
@@ -227,7 +228,8 @@ def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
         one smaller batch.
 
     Raises:
-      ValueError: there are no `xs`, or they differ in the sizes of their leading axes.
+      ValueError: there are no `xs`, or they differ in the sizes of their leading axes; or
+        `batch_size` is negative.
 
     >>> map_(lambda x: x * x, jnp.arange(4))
     Array([0, 1, 4, 9], dtype=int32)
@@ -236,6 +238,8 @@ def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     leaves, tree = tree_flatten(xs)
     size = _scan_length(tree, leaves, None)
+    if batch_size < 0:
+        raise ValueError(f"map got a negative `batch_size`: {batch_size}.")
     n_batches, n_rest = divmod(size, batch_size) if batch_size else (0, size)
     if not n_batches:
         return vmap(f)(xs)
@@ -351,8 +355,10 @@ def _instantiate(tangent):
     if type(tangent) is not Zero or not isinstance(trace, JaxprTrace):
         return instantiate_zeros(tangent)
     zero, shape = tangent.aval.dtype.type(0), tangent.aval.shape
+    if not shape:
+        return zero
     params = {"shape": shape, "broadcast_dimensions": ()}
-    return default_partial_eval(trace, shaping.broadcast_in_dim_p, [zero], params) if shape else zero
+    return default_partial_eval(trace, shaping.broadcast_in_dim_p, [zero], params)
 
 
 def _zipped_order(nonzeros, *sizes):
@@ -610,31 +616,35 @@ _INDEX = ShapedArray((), np.int32)
 
 
 def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
-    """A loop that slices `xs` and writes into `ys`, with `unroll` steps in an iteration.
+    """A loop that takes `unroll` rows of `xs` at a time, and writes as many rows of `ys`.
 
-    Steps that are left over come after the loop; all do, if there would be one iteration only.
+    Steps that are left over come after the loop; all of them, if it had one iteration only.
     """
     consts, carry, xs = split_list(operands, num_consts, num_carry)
-    one_iteration = unroll == 0 or unroll == length > 1
-    n_looped = 0 if one_iteration else length - length % unroll
+    n_looped = 0 if unroll == 0 or length < 2 * unroll else length - length % unroll
 
-    def take_step(index, state):
+    def take_steps(start: Value, n: int, state):
         carry, ys = split_list(state, num_carry)
-        outs = ctx.inline(jaxpr, [*consts, *carry, *(_element(ctx, x, index) for x in xs)])
-        carry, elements = split_list(outs, num_carry)
-        return carry + [_with_element(ctx, *y, index) for y in zip(ys, elements)]
+        blocks = [_rows(ctx, x, start, n) for x in xs]
+        elements: list = [None] * n
+        for i in reversed(range(n)) if reverse else range(n):
+            outs = ctx.inline(jaxpr, [*consts, *carry, *(_element(ctx, b, i) for b in blocks)])
+            carry, elements[i] = split_list(outs, num_carry)
+        return carry + [_with_rows(ctx, *y, start) for y in zip(ys, zip(*elements))]
 
     def iteration(step, *state):
-        for offset in range(unroll):
-            state = take_step(_index(ctx, step, offset, length, reverse), state)
-        return [_plus(ctx, step, unroll), *state]
+        start = step
+        if reverse:
+            start = emit(ctx, "subtract", ctx.constant(length - unroll, _INDEX), step)
+        state = take_steps(start, unroll, state)
+        return [emit(ctx, "add", step, ctx.constant(unroll, _INDEX)), *state]
 
     state = carry + [ctx.constant(0, aval) for aval in ctx.avals_out[num_carry:]]
     if n_looped:
         _, *state = _counted_loop(ctx, n_looped, iteration, state)
-    for step in range(n_looped, length):
-        index = length - 1 - step if reverse else step
-        state = take_step(ctx.constant(index, _INDEX), state)
+    if n_looped < length:
+        start = ctx.constant(0 if reverse else n_looped, _INDEX)
+        state = take_steps(start, length - n_looped, state)
     return state
 
 
@@ -650,37 +660,41 @@ def _counted_loop(ctx: Body, limit: int, body: Callable, state: list[Value]) -> 
         (in_body, lambda: body(*in_body)))
 
 
-def _index(ctx, step: Value, offset: int, length: int, reverse: bool) -> Value:
-    """Where the step after `step + offset` others takes its `x` from."""
-    if reverse:
-        return emit(ctx, "subtract", ctx.constant(length - 1 - offset, _INDEX), step)
-    return _plus(ctx, step, offset)
+def _rows(ctx: Body, xs: Value, start: Value, n: int) -> Value:
+    """`xs[start : start + n]`"""
+    if n == xs.aval.shape[0]:
+        return xs
+    out = with_shape(xs.aval, (n, *xs.aval.shape[1:]))
+    options = f", sizes = {[*out.shape]}"
+    return ctx.op(typed_text("dynamic_slice", [xs, *_starts(ctx, start, out)], out, options), out)
 
 
-def _plus(ctx, x: Value, n: int) -> Value:
-    return emit(ctx, "add", x, ctx.constant(n, x.aval)) if n else x
+def _element(ctx: Body, xs: Value, i: int) -> Value:
+    """`xs[i]`, for a number that is known now."""
+    n, *shape = xs.aval.shape
+    if n > 1:
+        row = with_shape(xs.aval, (1, *shape))
+        xs = emit_slice(ctx, xs, [i] + [0] * len(shape), [i + 1, *shape], None, row)
+    out = with_shape(xs.aval, tuple(shape))
+    return ctx.op(cast_text("reshape", xs, out), out)
 
 
-def _element(ctx, xs: Value, index: Value) -> Value:
-    """`xs[index]`"""
-    out = with_shape(xs.aval, xs.aval.shape[1:])
-    row = with_shape(xs.aval, (1, *out.shape))
-    options = f", sizes = {[*row.shape]}"
-    starts = _starts(ctx, index, row)
-    piece = ctx.op(typed_text("dynamic_slice", [xs, *starts], row, options), row)
-    return ctx.op(cast_text("reshape", piece, out), out)
-
-
-def _with_element(ctx, ys: Value, element: Value, index: Value) -> Value:
-    """`ys` with `element` at `index`."""
-    row = with_shape(element.aval, (1, *element.aval.shape))
-    piece = ctx.op(cast_text("reshape", element, row), row)
-    operands = [ys, piece, *_starts(ctx, index, row)]
+def _with_rows(ctx: Body, ys: Value, elements: Sequence[Value], start: Value) -> Value:
+    """`ys` with `elements` in the rows from `start` on."""
+    row = with_shape(elements[0].aval, (1, *elements[0].aval.shape))
+    rows = [ctx.op(cast_text("reshape", x, row), row) for x in elements]
+    block = rows[0]
+    if len(rows) > 1:
+        out = with_shape(row, (len(rows), *row.shape[1:]))
+        block = ctx.op(typed_text("concatenate", rows, out, ", dim = 0"), out)
+    if len(rows) == ys.aval.shape[0]:
+        return block
+    operands = [ys, block, *_starts(ctx, start, row)]
     return ctx.op(typed_text("dynamic_update_slice", operands, ys.aval), ys.aval)
 
 
-def _starts(ctx, index, row):
-    return [index] + [ctx.constant(0, _INDEX)] * (row.ndim - 1)
+def _starts(ctx, start, rows):
+    return [start] + [ctx.constant(0, _INDEX)] * (rows.ndim - 1)
 
 
 register_lowering(scan_p, _lower)
