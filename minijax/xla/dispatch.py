@@ -6,15 +6,19 @@ An `Array` that holds such a buffer waits for it only when somebody looks at its
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import logging
 import threading
+import time
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..array import Array
 from ..core import ShapedArray, Tracer, check_escaped
 from ..dtypes import float0
@@ -57,20 +61,23 @@ def buffer_of(x: Any, aval: ShapedArray):
     return x._buffer
 
 
+_PLAIN = (np.ndarray, np.generic, bool, int, float, complex)
+
+
 def foreign_value(x: Any, aval: ShapedArray) -> np.ndarray:
     """An argument that is not an `Array`, in NumPy.
 
     Raises:
       UnexpectedTracerError: it is a tracer whose trace is over.
     """
+    if aval.dtype.kind == "V" and aval.dtype == float0:  # has no contents; XLA gets zeros
+        return np.zeros(aval.shape, np.bool_)
+    if isinstance(x, _PLAIN):
+        return np.asarray(x, aval.dtype)
     if isinstance(x, Tracer):
         check_escaped(x)
         raise TypeError(f"a traced value came to a program that is to be run: {x}")
-    if aval.dtype == float0:  # has no contents; XLA gets zeros
-        return np.zeros(aval.shape, np.bool_)
-    if hasattr(x, "__jax_array__"):
-        x = x.__jax_array__()
-    return np.asarray(x, aval.dtype)
+    return np.asarray(x.__jax_array__(), aval.dtype)
 
 
 def array_of(buffer, aval: ShapedArray):
@@ -120,7 +127,8 @@ class Program:
 
 def lower(jaxpr: ClosedJaxpr, name: str, donated: tuple, keep_unused: bool) -> LoweredModule:
     """The StableHLO module of a jaxpr; warns of donations that are of no use."""
-    module = lower_jaxpr(jaxpr, name, donated, keep_unused, locations=True)
+    with logged(f"Finished translating {name} to StableHLO"):
+        module = lower_jaxpr(jaxpr, name, donated, keep_unused, locations=True)
     if module.not_donated:
         types = ", ".join(
             jaxpr.in_avals[i].str_short(short_dtypes=False) for i in module.not_donated
@@ -138,13 +146,26 @@ def compile_module(
 ) -> Program:
     """Compile the module of a jaxpr."""
     in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
-    executable = xla().compile(module.text, [*map(_stored, out_avals)], device, options)
+    with logged(f"Finished XLA compilation for argument types {in_avals}"):
+        executable = xla().compile(module.text, [*map(_stored, out_avals)], device, options)
     return Program(executable, module, in_avals, out_avals)
 
 
 def _stored(aval):
     """The type as which XLA holds an array of this type."""
     return ShapedArray(aval.shape, np.bool_) if aval.dtype == float0 else aval
+
+
+_logger = logging.getLogger("minijax.jit")
+
+
+@contextlib.contextmanager
+def logged(what: str) -> Iterator[None]:
+    """Log how long the block took, if the setting `log_compiles` asks for it."""
+    start = time.perf_counter()
+    yield
+    if settings.log_compiles.value:
+        _logger.warning("%s in %.6f sec", what, time.perf_counter() - start)
 
 
 class _Once:

@@ -567,3 +567,25 @@ def jit(
         numbers.donate_argnums, numbers.donate_argnames,
         bool(keep_unused), bool(inline), device, tuple(sorted((compiler_options or {}).items())),
     ))  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------
+# Evaluation by compiling
+
+
+@functools.lru_cache(_CACHE_LIMIT)
+def _jitted_primitive(primitive: Primitive, params: tuple) -> JitFunction:
+    def call(*args):
+        return primitive.bind(*args, **dict(params))
+
+    call.__name__ = primitive.name
+    return jit(call)
+
+
+def apply_primitive(primitive: Primitive, *args, **params) -> Any:
+    """Evaluate a primitive by compiling it, for those that NumPy has no function for.
+
+    `primitive.def_impl(functools.partial(apply_primitive, primitive))` makes it the evaluation
+    rule. The program is kept for the next call with these parameters and types.
+    """
+    return _jitted_primitive(primitive, tuple(params.items()))(*args)

@@ -16,8 +16,11 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
+from minijax.core import Primitive
 from minijax.errors import JaxRuntimeError
 from minijax.xla import client, dispatch
+from minijax.xla.jit import apply_primitive
+from minijax.xla.lowering import lower_fun, register_lowering
 from tests.oracle.compare import both
 
 PINNED = jax.__version__.startswith("0.10.")  # other releases print jaxprs otherwise
@@ -510,6 +513,28 @@ def test_the_device_can_be_chosen():
     assert minijax.jit(lambda x: x * 2, backend="cpu")(1.0) == 2.0
     device = client.devices()[0]
     assert minijax.jit(lambda x: x * 2, device=device)(1.0) == 2.0
+
+
+def test_compilation_is_logged_on_demand(caplog):
+    minijax.jit(lambda x: x * 2)(1.0)
+    assert not caplog.records
+    with minijax.log_compiles(True):
+        minijax.jit(lambda x: x * 3)(1.0)
+    assert any("XLA compilation" in record.getMessage() for record in caplog.records)
+
+
+def test_primitives_can_be_evaluated_by_compiling_them():
+    twice_p, parts_p = Primitive("twice"), Primitive("parts", multiple_results=True)
+    twice_p.def_abstract_eval(lambda x, *, times: x)
+    parts_p.def_abstract_eval(lambda x: [x, x])
+    for primitive in (twice_p, parts_p):
+        primitive.def_impl(partial(apply_primitive, primitive))
+    twice, calls = counted(lambda x, *, times: x * times)
+    register_lowering(twice_p, lower_fun(twice))
+    register_lowering(parts_p, lower_fun(lambda x: (x - 1, x + 1), multiple_results=True))
+    assert [twice_p.bind(x, times=2) for x in (1.0, 2.0)] == [2.0, 4.0]
+    assert len(calls) == 1
+    assert parts_p.bind(5.0) == [4.0, 6.0]
 
 
 # ----------------------------------------------------------------------------------------------
