@@ -139,7 +139,6 @@ def sigmoid(x):
     >>> sigmoid(0.0).item()
     0.5
     """
-    (x,) = promote_args_inexact("sigmoid", x)
     return lax.logistic(x)
 
 
