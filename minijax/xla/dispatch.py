@@ -57,7 +57,10 @@ def buffer_of(x: Any, aval: ShapedArray):
         return xla().put(foreign_value(x, aval), aval)
     if x._buffer is None:
         x._check_alive()
-        x._buffer = xla().put(np.asarray(x._value), aval, owned=True)
+        value = np.asarray(x._value)
+        # XLA would take any bytes. What a wrong evaluation rule made must not get that far.
+        assert (value.shape, value.dtype) == (aval.shape, aval.dtype), (value, aval)
+        x._buffer = xla().put(value, aval, owned=True)
     return x._buffer
 
 

@@ -44,6 +44,7 @@ from ..errors import api_boundary
 from ..forward import Zero, primitive_jvps
 from ..jaxpr import ClosedJaxpr, eval_jaxpr
 from ..pytree import PyTreeDef, tree_flatten
+from ..settings import trace_context
 from ..staging import (
     DebugInfo,
     abstractify_args,
@@ -151,7 +152,7 @@ class Call(NamedTuple):
     statics: tuple  # (place, value, type of value) for each static argument
 
 
-class Trace(NamedTuple):
+class Tracing(NamedTuple):
     """A traced function: its jaxpr, the structure of its result, and the outer tracers it met,
     which are its first arguments."""
 
@@ -236,15 +237,15 @@ def _with_statics(fun, statics):
     return fun_of_traced
 
 
-def _trace(fun: Callable, call: Call, in_tree: PyTreeDef, in_avals: Sequence) -> Trace:
+def _trace(fun: Callable, call: Call, in_tree: PyTreeDef, in_avals: Sequence) -> Tracing:
     """Trace `fun`. Tracers of outer traces that it closes over become its first arguments."""
     flat_fun, out_tree = flatten_fun(_with_statics(fun, call.statics), in_tree)
     jaxpr = trace_to_jaxpr(flat_fun, in_avals, _debug_info(fun, call, in_tree))
     if not any(isinstance(c, Tracer) for c in jaxpr.consts):
-        return Trace(jaxpr, out_tree(), ())
+        return Tracing(jaxpr, out_tree(), ())
     inner = jaxpr.jaxpr
     lifted = inner.replace(constvars=[], invars=inner.constvars + inner.invars)
-    return Trace(ClosedJaxpr(lifted, ()), out_tree(), tuple(jaxpr.consts))
+    return Tracing(ClosedJaxpr(lifted, ()), out_tree(), tuple(jaxpr.consts))
 
 
 def _debug_info(fun, call, in_tree):
@@ -324,7 +325,7 @@ class JitFunction:
                 buffers.append(buffer)
                 if buffer is None:
                     missing = True
-            fast = self._fast.get((tree, settings.trace_context(), statics, *avals))
+            fast = self._fast.get((tree, trace_context(), statics, *avals))
         except (TypeError, ValueError):
             return self._call(args, kwargs)
         if fast is None:
@@ -378,7 +379,7 @@ class JitFunction:
             numbers = self._static_numbers_of[num_args] = tuple(sorted(given))
         return numbers
 
-    def _traced(self, call: Call) -> tuple[list, PyTreeDef, Trace]:
+    def _traced(self, call: Call) -> tuple[list, PyTreeDef, Tracing]:
         """The leaves of the arguments, their structure, and the function traced at their types."""
         for place, value, _ in call.statics:
             check_static_hashable(value, repr(place))
@@ -386,7 +387,7 @@ class JitFunction:
         names = functools.partial(_argument_names, self._fun, in_tree, call.statics)
         in_avals = abstractify_args(self._fun, leaves, names)
         axes = tuple(state.axis_sizes.items())
-        key = (in_tree, settings.trace_context(), call.statics, axes, *in_avals)
+        key = (in_tree, trace_context(), call.statics, axes, *in_avals)
         trace = self._caches.traces.get(key)
         if trace is None:
             trace = _trace(self._fun, call, in_tree, in_avals)
@@ -442,7 +443,7 @@ class JitFunction:
             None if out_tree == registry.flatten(0)[1] else out_tree.unflatten,
         )
         plain = not (call.kwargs or self._has_statics) and all(type(x) is Array for x in call.args)
-        key = (None if plain else tree, settings.trace_context(), call.statics)
+        key = (None if plain else tree, trace_context(), call.statics)
         self._caches.remember(self._fast, (*key, *map(typeof, leaves)), fast)
         self._flatten = registry.flatten
 

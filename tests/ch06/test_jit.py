@@ -8,7 +8,9 @@ import threading
 import warnings
 import weakref
 from collections import OrderedDict, namedtuple
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -56,6 +58,39 @@ def test_any_pytree_goes_in_and_out(tree):
         return lambda t: [f(t), f(t), f(f(t)), f(f(t))]
 
     both(program, tree)
+
+
+@minijax.tree_util.register_dataclass
+@dataclass
+class Layer:
+    w: Any
+    name: str = field(metadata={"static": True}, default="layer")
+
+
+@minijax.tree_util.register_pytree_node_class
+class Pair:
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def tree_flatten(self):
+        return self.parts, len(self.parts)
+
+    @classmethod
+    def tree_unflatten(cls, count, parts):
+        return cls(*parts)
+
+
+def test_registered_classes_go_in_and_out():
+    f, calls = counted(lambda t: minijax.tree.map(lambda x: 2 * x, t))
+    g = minijax.jit(f)
+    for _ in range(3):
+        layer, pair = g([Layer(x3, "first"), Pair(1.0, {"a": jnp.ones(2)})])
+        assert type(layer) is Layer and layer.name == "first"
+        np.testing.assert_array_equal(layer.w, 2 * x3)
+        assert pair.parts[0] == 2 and pair.parts[1]["a"][0] == 2
+    assert len(calls) == 1
+    assert g([Layer(x3, "second"), Pair()])[0].name == "second"
+    assert len(calls) == 2
 
 
 def test_arguments_of_all_kinds_at_the_first_call_and_later():
