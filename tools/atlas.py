@@ -79,7 +79,7 @@ def columns() -> dict[str, Callable[[Primitive], bool]]:
 
 
 def _holds_a_jaxpr(primitive: Primitive) -> bool:
-    return primitive.name in ("jit",)
+    return primitive.name in ("jit", "cond", "while", "scan")
 
 
 def declared() -> dict[tuple[str, str], str]:

@@ -22,8 +22,7 @@ from ..forward import zeros
 from ..jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from ..partial_eval import convert_constvars, dce_closed
 from ..primitives import elementwise as lax
-from ..pytree import (PyTreeDef, equality_errors_pytreedef, keystr, tree_flatten,
-                      tree_leaves_with_path)
+from ..pytree import PyTreeDef, equality_errors_pytreedef, keystr, tree_leaves_with_path
 from ..staging import DebugInfo, jaxpr_cache, trace_to_jaxpr
 from ..xla.dispatch import Program, compile_module, lower
 from ..xla.lowering import Body, Value, tensor_type
@@ -266,9 +265,9 @@ def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequenc
     wrong = [(path, a, b) for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
              if not same_type(a, b)]
     if wrong:
-        lines = [f"  * the input carry {_component(name, path)} has type {a.str_short(False)} but the "
-                 f"corresponding output carry component has type {b.str_short(False)}, so "
-                 f"{type_difference(a, b)}" for path, a, b in wrong]
+        lines = [f"  * the input carry {_component(name, path)} has type {a.str_short(False)} "
+                 "but the corresponding output carry component has type "
+                 f"{b.str_short(False)}, so {type_difference(a, b)}" for path, a, b in wrong]
         raise TypeError(
             f"{what} function carry input and carry output must have equal types, but they "
             "differ:\n\n" + "\n".join(lines) + "\n\nA loop's carry has one type throughout: give "
@@ -337,7 +336,7 @@ def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: 
 def _one_equation_program(jaxpr, primitive, param, others, avals) -> Program:
     params = {param: jaxpr, **dict(others)}
     invars, outvars = [*map(Var, avals)], [*map(Var, primitive.abstract_eval(*avals, **params))]
-    eqn = JaxprEqn(primitive, invars, outvars, params)
+    eqn = JaxprEqn(primitive, list(invars), outvars, params)
     closed = ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
     module = lower(closed, primitive.name, (False,) * len(avals), False)
     return compile_module(module, closed)

@@ -26,16 +26,37 @@ from ..errors import api_boundary
 from ..forward import Zero, primitive_jvps
 from ..jaxpr import custom_typechecks, eval_jaxpr
 from ..partial_eval import dce_rules, default_partial_eval, partial_eval_jaxpr, partial_eval_rules
-from ..primitives import elementwise as lax, shaping
+from ..primitives import elementwise as lax
+from ..primitives import shaping
 from ..pytree import equality_errors_pytreedef, keystr, tree_flatten
 from ..staging import batch_jaxpr, jvp_jaxpr
-from ..transposition import (is_undefined_primal, nonzero_avals, primitive_transposes,
-                             transpose_jaxpr)
+from ..transposition import (
+    is_undefined_primal,
+    nonzero_avals,
+    primitive_transposes,
+    transpose_jaxpr,
+)
 from ..tree_jvp import stop_gradient
 from ..xla.lowering import register_lowering
-from .common import (Staged, either, forwarded, keep_outputs, leaf_paths, merge, op_with_regions,
-                     partition, same_type, share_constants, show_avals, spread_inputs,
-                     spread_outputs, stage, type_difference, with_type, without_dead_code)
+from .common import (
+    Staged,
+    either,
+    forwarded,
+    keep_outputs,
+    leaf_paths,
+    merge,
+    op_with_regions,
+    partition,
+    same_type,
+    share_constants,
+    show_avals,
+    spread_inputs,
+    spread_outputs,
+    stage,
+    type_difference,
+    with_type,
+    without_dead_code,
+)
 
 # ----------------------------------------------------------------------------------------------
 # The public functions
@@ -217,8 +238,8 @@ def _result_differences(name1, staged1, name2, staged2) -> list[str]:
                 for path, one, two, why in equality_errors_pytreedef(staged1.out_tree,
                                                                      staged2.out_tree)]
     types = zip(leaf_paths(staged1.out_tree), staged1.jaxpr.out_avals, staged2.jaxpr.out_avals)
-    return [f"  * {output(name1, path)} has type {a.str_short(False)} but the corresponding output of "
-            f"{name2} has type {b.str_short(False)}, so {type_difference(a, b)}"
+    return [f"  * {output(name1, path)} has type {a.str_short(False)} but the corresponding "
+            f"output of {name2} has type {b.str_short(False)}, so {type_difference(a, b)}"
             for path, a, b in types if not same_type(a, b)]
 
 
@@ -353,8 +374,9 @@ def _partial_eval(trace, primitive, args, params):
                        tuple(aval for _, aval, _ in computed))
         for (known, *_), own in zip(parts, per_branch))
     places = {r: i for i, r in enumerate(residuals)}
+    residual_avals = tuple(aval for _, aval, _ in residuals)
     unknown_branches = tuple(
-        spread_inputs(unknown, tuple(places[r] for r in own), tuple(aval for _, aval, _ in residuals))
+        spread_inputs(unknown, tuple(places[r] for r in own), residual_avals)
         for (_, unknown, *_), own in zip(parts, per_branch))
 
     outs = cond_p.bind(index, *known_args, branches=known_branches)
@@ -401,7 +423,6 @@ dce_rules[cond_p] = _dce
 def _transpose(cts, index, *operands, branches):
     """An operand has a cotangent if it has one in any branch."""
     linear = tuple(map(is_undefined_primal, operands))
-    nonzero_cts = tuple(type(ct) is not Zero for ct in cts)
     transposed = [transpose_jaxpr(branch, linear, nonzero_avals(cts)) for branch in branches]
     nonzeros = either(*(nonzero_out for _, nonzero_out in transposed))
     linear_avals = [x.aval for x in operands if is_undefined_primal(x)]

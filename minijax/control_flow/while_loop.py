@@ -27,15 +27,33 @@ from ..errors import ConcretizationTypeError, api_boundary
 from ..forward import Zero, instantiate_zeros, primitive_jvps
 from ..jaxpr import custom_typechecks
 from ..partial_eval import dce_rules, default_partial_eval, partial_eval_jaxpr, partial_eval_rules
-from ..primitives import elementwise as lax, reductions, shaping
+from ..primitives import elementwise as lax
+from ..primitives import reductions, shaping
 from ..pytree import tree_flatten, tree_map, treedef_is_leaf, treedef_tuple
 from ..staging import batch_jaxpr, jvp_jaxpr
 from ..transposition import primitive_transposes
 from ..xla.lowering import lower_fun, register_lowering
-from .common import (Staged, add_inputs, check_carry, evaluate_compiled, fixpoint, forwarded,
-                     keep_outputs, merge, move_inputs, op_with_regions, partition,
-                     promote_weak_types, region_arguments, same_type, show_avals, split_list,
-                     stage, to_front, without_dead_code)
+from .common import (
+    Staged,
+    add_inputs,
+    check_carry,
+    evaluate_compiled,
+    fixpoint,
+    forwarded,
+    keep_outputs,
+    merge,
+    move_inputs,
+    op_with_regions,
+    partition,
+    promote_weak_types,
+    region_arguments,
+    same_type,
+    show_avals,
+    split_list,
+    stage,
+    to_front,
+    without_dead_code,
+)
 from .scan import scan
 
 # ----------------------------------------------------------------------------------------------
@@ -295,7 +313,8 @@ def _batch(axis_data, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
 
     def step(batched):
         carry_dims = tuple(0 if b else None for b in batched)
-        return [d is not None for d in batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims)[1]]
+        _, out_dims = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims)
+        return [d is not None for d in out_dims]
 
     batched = fixpoint(step, [d is not None for d in init_dims])
     carry_dims = tuple(0 if b else None for b in batched)

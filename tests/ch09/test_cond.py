@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.control_flow.cond import cond_p
 from minijax.control_flow.common import stage
+from minijax.control_flow.cond import cond_p
 from minijax.jaxpr import check_jaxpr
 from minijax.partial_eval import dce_jaxpr, linearize_flat, partial_eval_jaxpr
 from minijax.pytree import tree_structure

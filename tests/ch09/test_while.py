@@ -627,7 +627,7 @@ def test_a_loop_does_not_keep_its_functions_alive():
         return x * 2
 
     minijax.lax.while_loop(lambda x: x < 100, body, 1.0)
-    minijax.jit(lambda n: minijax.lax.fori_loop(0, n, lambda i, x: body(x), 0.0))(3)
+    minijax.jit(lambda n: minijax.lax.fori_loop(0, n, minijax.numpy.add, 0.0))(3)
     ref = weakref.ref(body)
     del body
     gc.collect()
