@@ -79,7 +79,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
                 "Only scalar arrays can be converted to Python scalars; "
                 f"got arr.ndim={self.aval.ndim}"
             )
-        return self._numpy()[()]
+        return self.item()  # as Python's number, which refuses to lose an imaginary part
 
     def __bool__(self):
         if self.aval.size != 1:
@@ -113,6 +113,10 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         """The elements as nested lists of Python numbers."""
         return self._numpy().tolist()
 
+    def tobytes(self, order="C") -> bytes:
+        """The elements as they lie in memory, in row-major order unless `order` is "F"."""
+        return np.asarray(self._numpy()).tobytes(order)
+
     def concrete_value(self):
         """The array itself: its contents are known (compare `Tracer.concrete_value`)."""
         return self
@@ -127,7 +131,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 
     def block_until_ready(self) -> Array:
         """Wait until the contents are computed; returns the array."""
-        if self._buffer is not None and self._value is None:
+        if self._value is None:
             self._check_alive()
             self._buffer.block_until_ready()
         return self
@@ -154,16 +158,19 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def __reduce__(self):
         return _unpickle, (np.asarray(self._numpy()), self.aval.weak_type)
 
-    def __dlpack__(self, **kwargs):
-        return np.asarray(self._numpy()).__dlpack__(**kwargs)
+    def __dlpack__(self, *, max_version=None, **kwargs):
+        """The contents, read-only; a copy, for those who do not know what read-only memory is."""
+        knows_read_only = max_version is not None and max_version[0] >= 1
+        value = np.asarray(self) if knows_read_only else np.array(self._numpy())
+        return value.__dlpack__(max_version=max_version, **kwargs)
 
     def __dlpack_device__(self):
         return np.asarray(self._numpy()).__dlpack_device__()
 
     def __setitem__(self, index, value):
         raise TypeError(
-            f"'{type(self)}' object does not support item assignment. JAX arrays are immutable: "
-            "instead of ``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another .at[] method."
+            "JAX arrays are immutable and do not support in-place item assignment. Instead of "
+            "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method."
         )
 
     # Printing
@@ -177,14 +184,13 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def __repr__(self):
         if self.is_deleted():
             return f"<deleted Array with shape={self.aval.str_short(short_dtypes=False)}>"
-        tail = f"dtype={self.aval.dtype.name}{', weak_type=True' * self.aval.weak_type})"
-        if self.aval.size == 0 and self.aval.shape != (0,):
-            return f"Array([], shape={self.aval.shape}, {tail}"
-        body = np.array2string(np.asarray(self._numpy()), prefix="Array(", suffix=",",
-                               separator=", ")
-        room = np.get_printoptions()["linewidth"] - len(body) + body.rfind("\n") + 1
-        gap = "\n" + " " * len("Array(") if len(f"Array(, {tail}") > room else " "
-        return f"Array({body},{gap}{tail}"
+        tail = f"dtype={self.aval.dtype.name}{', weak_type=True' * self.aval.weak_type}"
+        body = f"[], shape={self.aval.shape}" if not self.aval.size else np.array2string(
+            np.asarray(self._numpy()), prefix="Array(", suffix=",", separator=", ")
+        # Where the dtype does not fit on the line, JAX leaves a gap and writes it there all the same.
+        width = len(body) - body.rfind("\n") + len(tail) + 3
+        gap = " " * (len("Array(") if width > np.get_printoptions()["linewidth"] else 1)
+        return f"Array({body},{gap}{tail})"
 
 
 def _unpickle(value, weak_type):
