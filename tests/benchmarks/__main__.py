@@ -1,0 +1,135 @@
+"""`python -m tests.benchmarks [--clock cpu] [--quick] [row …]`: measure, print and save the table.
+
+The table goes to build/bench/latest.md and, with every figure, to build/bench/latest.json.
+`--subject jax` compares JAX with itself: what differs from 1 then is noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.measure import ROOT, Process, Result, ratio_of, ratio_of_start
+from tests.benchmarks.workloads import COMPILED, WORKLOADS
+
+START = {
+    "import": ("import LIBRARY", 0.28, 0.35),
+    "import + first jitted result": (
+        "import LIBRARY; float(LIBRARY.jit(lambda x: x * 2 + 1)(3.0))",
+        0.45,
+        None,
+    ),
+}
+FIGURES = ("flops", "bytes accessed", "temporary bytes")
+FOLDER = ROOT / "build" / "bench"
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("rows", nargs="*", help="only rows whose name contains one of these")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
+                        help="CPU time, where other programs disturb the machine")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="a third of the rounds")
+    parser.add_argument("--subject", default="minijax", help="what is compared with jax")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the table is saved")
+    return parser.parse_args()
+
+
+def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The rows of the table, one by one."""
+    libraries = ("jax", options.subject)
+    rounds = 3 if options.quick else 8
+    for name, (statement, goal, mark) in START.items():
+        if chosen(name, options.rows):
+            result = ratio_of_start(statement, libraries, options.clock, rounds)
+            yield row(name, result, goal, mark)
+    oracle, subject = (Process(library, options.clock) for library in libraries)
+    for name, work in WORKLOADS.items():
+        if chosen(name, options.rows):
+            result = ratio_of(oracle, subject, name, work.units, 1.0 if options.quick else 3.0)
+            yield row(name, result, work.goal, work.mark)
+    for name in COMPILED:
+        figures = {f"{name}: {f}": f for f in FIGURES if chosen(f"{name}: {f}", options.rows)}
+        if figures:
+            theirs, ours = oracle.ask(compiled=name), subject.ask(compiled=name)
+            for label, figure in figures.items():
+                yield compiled_row(label, theirs[figure], ours[figure])
+    for process in (oracle, subject):
+        process.close()
+
+
+def chosen(name: str, wanted: list[str]) -> bool:
+    return not wanted or any(part in name for part in wanted)
+
+
+def row(name: str, result: Result, goal: float | None, mark: float | None) -> dict[str, Any]:
+    return {"row": name, "jax": seconds(result.oracle), "subject": seconds(result.subject),
+            "ratio": result.ratio, "goal": goal, "mark": mark}  # fmt: skip
+
+
+def compiled_row(name: str, theirs: float, ours: float) -> dict[str, Any]:
+    """Work that compiled code does: no more than JAX's, equal for flops."""
+    return {"row": name, "jax": f"{theirs:,.0f}", "subject": f"{ours:,.0f}",
+            "ratio": ours / theirs if theirs else 1.0 if not ours else float("inf"),
+            "goal": 1.0, "mark": 1.0 if name.endswith("flops") else None}  # fmt: skip
+
+
+def seconds(t: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if t >= size:
+            return f"{t / size:.3g} {unit}"
+    return f"{t / 1e-9:.3g} ns"
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """Whether the row is at its goal, or at least at its mark (with 1 % for the last digit)."""
+    for name in ("goal", "mark"):
+        if row[name] is not None and row["ratio"] <= row[name] * 1.01:
+            return name
+    return "" if row["goal"] is None and row["mark"] is None else "missed" if row["mark"] else "—"
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row in Markdown."""
+    limits = ("" if row[k] is None else f"{row[k]:g}" for k in ("mark", "goal"))
+    cells = (row["row"], row["jax"], row["subject"], f"{row['ratio']:.3f}", *limits, verdict(row))
+    return "| " + " | ".join(cells) + " |"
+
+
+def heading(options: argparse.Namespace) -> str:
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=ROOT
+    ).stdout.strip()
+    return (
+        f"{options.subject} at {commit or 'unknown'} against JAX {version('jax')}, "
+        f"jaxlib {version('jaxlib')}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores, {options.clock} time; load {os.getloadavg()[0]:.1f}.\n\n"
+        f"| work | JAX | {options.subject} | ratio | mark | goal | reached |\n" + "|---" * 7 + "|"
+    )
+
+
+def main() -> None:
+    options = parse()
+    start, rows, text = time.monotonic(), [], [heading(options)]
+    print(text[0])
+    for measurement in measured(options):
+        rows.append(measurement)
+        text.append(line(measurement))
+        print(text[-1], flush=True)
+    print(f"\n{len(rows)} rows in {time.monotonic() - start:.0f} s; saved in {options.folder}")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    (options.folder / "latest.md").write_text("\n".join(text) + "\n")
+    (options.folder / "latest.json").write_text(json.dumps({"about": text[0], "rows": rows}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Measuring two libraries against each other on a machine that is never quite still.
+
+Each library works in a process of its own; they take turns of about 30 ms in the order A B B A,
+so that whatever slows the machine for a while slows both. The figure is the median over rounds of
+the ratio within a round. JAX against itself stays within some 3 %: believe nothing below 5 %.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+TURN = 0.03  # seconds
+
+
+@dataclass(frozen=True)
+class Result:
+    """Times in seconds (of one piece, divided by its units), and the median ratio."""
+
+    oracle: float
+    subject: float
+    ratio: float
+
+
+class Process:
+    """A worker, asked one question at a time."""
+
+    def __init__(self, library: str, clock: str):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.benchmarks.worker", library, clock],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+            env=environment(),
+        )  # fmt: skip
+        self.library = library
+
+    def ask(self, **request: Any) -> Any:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the {self.library} worker ended while asked for {request}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(f"{self.library}, {request}: {answer['error']}")
+        return answer["value"]
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def environment() -> dict[str, str]:
+    """Ours, without flags that would change how XLA compiles."""
+    kept = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    return {"TF_CPP_MIN_LOG_LEVEL": "2", "JAX_PLATFORMS": "cpu", **kept}
+
+
+def ratio_of(oracle: Process, subject: Process, row: str, units: int, budget: float) -> Result:
+    """Rounds of A B B A until `budget` seconds are spent, three rounds at least."""
+    for process in (oracle, subject):  # build, compile, warm up
+        process.ask(row=row, seconds=TURN)
+    ours, theirs, ratios = [], [], []
+    end = time.monotonic() + budget
+    while len(ratios) < 3 or (time.monotonic() < end and len(ratios) < 25):
+        turns = [p.ask(row=row, seconds=TURN) for p in (oracle, subject, subject, oracle)]
+        theirs += [turns[0], turns[3]]
+        ours += turns[1:3]
+        ratios.append((turns[1] + turns[2]) / (turns[0] + turns[3]))
+    return Result(
+        statistics.median(theirs) / units,
+        statistics.median(ours) / units,
+        statistics.median(ratios),
+    )
+
+
+def ratio_of_start(statement: str, libraries: tuple[str, str], clock: str, rounds: int) -> Result:
+    """The same for a statement that a fresh interpreter runs, with `LIBRARY` for the name."""
+    for library in libraries:  # bytecode and file caches
+        _fresh(statement, library, clock)
+    ours, theirs, ratios = [], [], []
+    for _ in range(rounds):
+        a, b = libraries
+        turns = [_fresh(statement, library, clock) for library in (a, b, b, a)]
+        theirs += [turns[0], turns[3]]
+        ours += turns[1:3]
+        ratios.append((turns[1] + turns[2]) / (turns[0] + turns[3]))
+    return Result(*map(statistics.median, (theirs, ours, ratios)))
+
+
+def _fresh(statement: str, library: str, clock: str) -> float:
+    read = {"wall": "perf_counter", "cpu": "process_time"}[clock]
+    script = (
+        f"from time import {read} as clock; start = clock()\n"
+        f"{statement.replace('LIBRARY', library)}\n"
+        "print(clock() - start)"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT,
+        env=environment(),
+    )  # fmt: skip
+    return float(out.stdout.split()[-1])

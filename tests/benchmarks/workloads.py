@@ -1,0 +1,289 @@
+"""What is measured: pieces of work written for either library.
+
+`build(jx)` makes everything ready and returns a function of no arguments; one call of it is one
+piece of work, its result something to wait for. `units` says how many operations a piece counts
+for, so that rows of different lengths can be compared.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the table. `mark` is what must hold, `goal` what we are after: ratios to JAX."""
+
+    name: str
+    build: Callable[[Any], Callable[[], Any]]
+    goal: float | None = None
+    mark: float | None = None
+    units: int = 1
+
+
+WORKLOADS: dict[str, Workload] = {}
+
+
+def workload(
+    name: str, goal: float | None = None, mark: float | None = None, units: int = 1
+) -> Callable:
+    """Register the decorated function as the `build` of a row."""
+
+    def register(build: Callable[[Any], Callable[[], Any]]) -> Callable:
+        WORKLOADS[name] = Workload(name, build, goal, mark, units)
+        return build
+
+    return register
+
+
+X8 = np.linspace(0.1, 0.8, 8).astype(np.float32)
+
+
+# --- eager operations ---
+
+
+@workload("eager x + y, 8 floats", goal=0.10, mark=0.15)
+def add(jx):
+    x, y = jx.numpy.asarray(X8), jx.numpy.asarray(2 * X8)
+    return lambda: x + y
+
+
+@workload("eager x * 2.0", goal=0.12)
+def scale(jx):
+    x = jx.numpy.asarray(X8)
+    return lambda: x * 2.0
+
+
+@workload("eager x[1:5]", goal=0.05)
+def index(jx):
+    x = jx.numpy.asarray(X8)
+    return lambda: x[1:5]
+
+
+# --- eager transformations ---
+
+
+def fifteen(jx: Any, x: Any) -> Any:
+    """Fifteen elementwise operations and a sum."""
+    a = jx.numpy.sin(x) * x
+    b = jx.numpy.exp(-a) + x
+    c = jx.numpy.tanh(b) * a - b
+    d = jx.numpy.cos(c) / (c * c + 2.0)
+    return jx.numpy.sum(d * jx.numpy.sqrt(b) + a)
+
+
+@workload("jvp of 15 operations, eager", goal=0.08)
+def jvp(jx):
+    x = jx.numpy.asarray(X8)
+    return lambda: jx.jvp(functools.partial(fifteen, jx), (x,), (x,))
+
+
+@workload("grad of 15 operations, eager", goal=0.05)
+def grad(jx):
+    x = jx.numpy.asarray(X8)
+    return lambda: jx.grad(functools.partial(fifteen, jx))(x)
+
+
+@workload("vmap of 15 operations, eager", goal=0.08)
+def vmap(jx):
+    x = jx.numpy.asarray(np.stack([X8] * 4))
+    return lambda: jx.vmap(functools.partial(fifteen, jx))(x)
+
+
+@workload("value_and_grad of an MLP, eager", goal=0.15, mark=0.25)
+def eager_mlp(jx):
+    params, x, y = _mlp_data(jx, (64, 32, 32, 10), batch=32)
+    return lambda: jx.value_and_grad(functools.partial(mlp_loss, jx))(params, x, y)
+
+
+@workload("Hessian of Rosenbrock-10, eager", goal=0.12)
+def rosenbrock(jx):
+    x = jx.numpy.asarray(np.linspace(-1, 1, 10).astype(np.float32))
+
+    def f(x):
+        return jx.numpy.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    return lambda: jx.hessian(f)(x)
+
+
+@workload("grad of a 1,000-operation Python loop, per operation", goal=0.06, mark=0.15, units=1000)
+def loop(jx):
+    x = jx.numpy.asarray(X8)
+
+    def f(x):
+        return jx.numpy.sum(chain(jx, x, 999))
+
+    return lambda: jx.grad(f)(x)
+
+
+@workload("third derivative of tanh", goal=0.05)
+def third(jx):
+    x = jx.numpy.float32(0.5)
+    return lambda: jx.grad(jx.grad(jx.grad(jx.numpy.tanh)))(x)
+
+
+# --- tracing and lowering ---
+
+
+def chain(jx: Any, x: Any, operations: int) -> Any:
+    """`operations` primitives one after another: a sine, a product, and again."""
+    sin = jx.lax.sin
+    for _ in range(operations // 2):
+        x = sin(x) * 1.01
+    return x if operations % 2 == 0 else sin(x)
+
+
+def _tracing(operations: int) -> None:
+    name = f"{operations:,} operations, per operation"
+
+    # A new lambda each time: both libraries remember what they traced for a function.
+    @workload(f"make_jaxpr, {name}", goal=0.30, mark=0.50, units=operations)
+    def make_jaxpr(jx):
+        return lambda: jx.make_jaxpr(lambda x: chain(jx, x, operations))(X8)
+
+    @workload(f"make_jaxpr of grad, {name}", goal=0.30, mark=0.50, units=operations)
+    def make_jaxpr_of_grad(jx):
+        return lambda: jx.make_jaxpr(
+            jx.grad(lambda x: jx.numpy.sum(chain(jx, x, operations - 1)))
+        )(X8)
+
+
+for _operations in (100, 1_000, 10_000):
+    _tracing(_operations)
+
+
+@workload("lower, 1,000 operations, per operation", goal=0.40, mark=0.60, units=1000)
+def lower(jx):
+    return lambda: jx.jit(lambda x: chain(jx, x, 1000)).lower(X8)
+
+
+@workload("first result of a new jit, 100 operations")
+def first_result(jx):
+    x = jx.numpy.asarray(X8)
+    return lambda: jx.jit(lambda x: chain(jx, x, 100))(x)
+
+
+# --- compiled programs ---
+
+
+@workload("jit dispatch, one array", goal=1.0, mark=1.2)
+def dispatch(jx):
+    f = jx.jit(lambda x: x + 1.0)
+    x = f(jx.numpy.asarray(X8))
+    return lambda: f(x)
+
+
+@workload("jit dispatch, 20-leaf pytree", goal=0.8, mark=1.3)
+def dispatch_tree(jx):
+    f = jx.jit(lambda tree: jx.tree_util.tree_map(lambda x: x + 1.0, tree))
+    tree = f({f"layer{i}": (jx.numpy.asarray(X8), jx.numpy.asarray(X8)) for i in range(10)})
+    return lambda: f(tree)
+
+
+@workload("jit dispatch, NumPy argument", goal=1.0)
+def dispatch_numpy(jx):
+    f = jx.jit(lambda x: x + 1.0)
+    return lambda: f(X8)
+
+
+def mlp_loss(jx: Any, params: Any, x: Any, y: Any) -> Any:
+    """Cross-entropy of a network with tanh layers."""
+    for w, b in params[:-1]:
+        x = jx.numpy.tanh(x @ w + b)
+    w, b = params[-1]
+    logits = x @ w + b
+    top = logits.max(axis=1, keepdims=True)
+    normaliser = jx.numpy.log(jx.numpy.exp(logits - top).sum(axis=1, keepdims=True)) + top
+    return -jx.numpy.mean(jx.numpy.sum(y * (logits - normaliser), axis=1))
+
+
+def _mlp_data(jx: Any, sizes: tuple[int, ...], batch: int) -> tuple[Any, Any, Any]:
+    random = np.random.RandomState(0)
+
+    def array(*shape: int) -> Any:
+        return jx.numpy.asarray((random.randn(*shape) / np.sqrt(shape[0])).astype(np.float32))
+
+    params = [(array(m, n), array(n)) for m, n in zip(sizes, sizes[1:])]
+    labels = np.eye(sizes[-1], dtype=np.float32)[random.randint(0, sizes[-1], batch)]
+    return params, array(batch, sizes[0]), jx.numpy.asarray(labels)
+
+
+def mlp_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
+    """One step of gradient descent, not yet jitted, and its arguments."""
+    args = _mlp_data(jx, (784, 256, 256, 10), batch=128)
+
+    def step(params, x, y):
+        loss, grads = jx.value_and_grad(functools.partial(mlp_loss, jx))(params, x, y)
+        return loss, jx.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, grads)
+
+    return step, args
+
+
+@workload("jitted MLP step", goal=1.0, mark=1.03)
+def jitted_mlp(jx):
+    step, args = mlp_step(jx)
+    step = jx.jit(step)
+    return lambda: step(*args)
+
+
+def transformer_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
+    """A step of a two-layer transformer's training, and its arguments."""
+    random = np.random.RandomState(0)
+    batch, length, width, heads, vocabulary = 8, 64, 128, 4, 64
+
+    def array(*shape: int) -> Any:
+        return jx.numpy.asarray((random.randn(*shape) / np.sqrt(shape[-2])).astype(np.float32))
+
+    names = {"qkv": 3 * width, "out": width, "up": 4 * width}
+    layers = [
+        {**{k: array(width, n) for k, n in names.items()}, "down": array(4 * width, width)}
+        for _ in range(2)
+    ]
+    params = {"embed": array(vocabulary, width), "layers": layers}
+    tokens = np.eye(vocabulary, dtype=np.float32)[random.randint(0, vocabulary, (batch, length))]
+    mask = np.tril(np.ones((length, length), bool))
+
+    def normalised(x):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        return centred * jx.lax.rsqrt((centred * centred).mean(axis=-1, keepdims=True) + 1e-5)
+
+    def attention(layer, x):
+        q, k, v = jx.numpy.split(x @ layer["qkv"], 3, axis=-1)
+        q, k, v = (z.reshape(batch, length, heads, -1) for z in (q, k, v))
+        scores = jx.numpy.einsum("bqhd,bkhd->bhqk", q, k) / np.float32(np.sqrt(width / heads))
+        scores = jx.numpy.where(mask, scores, -1e9)
+        weights = jx.numpy.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights = weights / weights.sum(axis=-1, keepdims=True)
+        return jx.numpy.einsum("bhqk,bkhd->bqhd", weights, v).reshape(x.shape) @ layer["out"]
+
+    def loss(params, tokens):
+        x = tokens @ params["embed"]
+        for layer in params["layers"]:
+            x = x + attention(layer, normalised(x))
+            x = x + jx.numpy.maximum(normalised(x) @ layer["up"], 0.0) @ layer["down"]
+        logits = normalised(x[:, :-1]) @ params["embed"].T
+        top = logits.max(axis=-1, keepdims=True)
+        normaliser = jx.numpy.log(jx.numpy.exp(logits - top).sum(axis=-1, keepdims=True)) + top
+        return -jx.numpy.mean(jx.numpy.sum(tokens[:, 1:] * (logits - normaliser), axis=-1))
+
+    def step(params, tokens):
+        value, grads = jx.value_and_grad(loss)(params, tokens)
+        return value, jx.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, grads)
+
+    return step, (params, jx.numpy.asarray(tokens))
+
+
+@workload("jitted transformer step", goal=1.0)
+def jitted_transformer(jx):
+    step, args = transformer_step(jx)
+    step = jx.jit(step)
+    return lambda: step(*args)
+
+
+# Programs whose compiled code is compared as well: it must not do more work than JAX's.
+COMPILED = {"MLP step": mlp_step, "transformer step": transformer_step}
