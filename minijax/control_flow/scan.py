@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import settings
 from ..array import as_array
-from ..batching import fancy_primitive_batchers, matchaxis, vmap
+from ..batching import fancy_primitive_batchers, matchaxis
 from ..core import Primitive, ShapedArray, concrete_or_error, state, typeof
 from ..errors import JaxprTypeError, api_boundary
 from ..forward import Zero, instantiate_zeros, primitive_jvps, zeros
@@ -108,7 +108,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         raise TypeError("lax.scan: f argument should be a callable.")
     (carry, carry_tree), (xs_leaves, xs_tree) = tree_flatten(init), tree_flatten(xs)
     carry_avals, xs_avals = [*map(typeof, carry)], [*map(typeof, xs_leaves)]
-    length = _scan_length(xs_tree, xs_leaves, length)
+    length = scan_length(xs_tree, xs_leaves, length)
     if settings.disable_jit.value:
         return _python_loop(f, init, xs, length, reverse)
     x_avals = [_without_leading(aval) for aval in xs_avals]
@@ -181,7 +181,7 @@ def _python_loop(f, init, xs, length, reverse):
     return carry, tree_map(lambda *leaves: shaping.stack(leaves), *(ys[::-1] if reverse else ys))
 
 
-def _scan_length(xs_tree, leaves, length) -> int:
+def scan_length(xs_tree, leaves, length) -> int:
     """The number of steps: what `length` says, and the leading axes of `xs` agree with."""
     names = [f"xs{keystr(path)}" for path in leaf_paths(xs_tree)]
     for name, x in zip(names, leaves):
@@ -215,51 +215,6 @@ def _checked_unroll(unroll, length) -> int:
     if unroll < 0:
         raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
     return operator.index(unroll)
-
-
-@api_boundary
-def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f` of each element of `xs` along the leading axis, one after the other, stacked.
-
-    Args:
-      f: a function of pytrees of arrays that returns one.
-      xs: a pytree of arrays with one size of leading axis.
-      batch_size: how many elements to compute at once, by `vmap`; 0: all. What is left over is
-        one smaller batch.
-
-    Raises:
-      ValueError: there are no `xs`, or they differ in the sizes of their leading axes; or
-        `batch_size` is negative.
-
-    >>> map_(lambda x: x * x, jnp.arange(4))
-    Array([0, 1, 4, 9], dtype=int32)
-    """
-    if batch_size is None:
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    leaves, tree = tree_flatten(xs)
-    size = _scan_length(tree, leaves, None)
-    if batch_size < 0:
-        raise ValueError(f"map got a negative `batch_size`: {batch_size}.")
-    n_batches, n_rest = divmod(size, batch_size) if batch_size else (0, size)
-    if not n_batches:
-        return vmap(f)(xs)
-    batches = tree_map(lambda x: _reshape_leading(_rows(x, 0, size - n_rest), 1,
-                                                  (n_batches, batch_size)), xs)
-    rest = tree_map(lambda x: _rows(x, size - n_rest, size), xs) if n_rest else None
-    ys = scan(lambda _, x: ((), vmap(f)(x)), (), batches)[1]
-    more = vmap(f)(rest) if n_rest else None
-    ys = tree_map(lambda y: _reshape_leading(y, 2, (size - n_rest,)), ys)
-    return tree_map(lambda *parts: shaping.concatenate(parts, 0), ys, more) if n_rest else ys
-
-
-def _rows(x, start, stop):
-    shape = typeof(x).shape
-    return slicing.slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
-
-
-def _reshape_leading(x, n, sizes):
-    """`x` with its first `n` dimensions reshaped to `sizes`."""
-    return shaping.reshape(x, (*sizes, *typeof(x).shape[n:]))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -43,7 +43,8 @@ from minijax.tree_jvp import stop_gradient
 # chapter 9
 from minijax.control_flow.cond import cond, cond_p, switch
 from minijax.control_flow.while_loop import fori_loop, while_loop, while_p
-from minijax.control_flow.scan import map_ as map, scan, scan_p
+from minijax.control_flow.map import map
+from minijax.control_flow.scan import scan, scan_p
 from minijax.control_flow.associative_scan import associative_scan
 
 # chapter 10
