@@ -270,8 +270,8 @@ class Body:
 
     def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
         """The finished function. `arguments` are spelt `%name: type`."""
-        arguments = [*arguments, *(f"{x.name}: {x.type}" for x in self.hoisted.values())]
         names = ", ".join(x.name for x in results)  # may write a constant: before those are listed
+        arguments = [*arguments, *(f"{x.name}: {x.type}" for x in self.hoisted.values())]
         types = ", ".join(x.type for x in results)
         signature = f"@{self.name}({', '.join(arguments)}) -> ({types})"
         constants = [f"    {name} = {text}" for text, name in self.constants.items()]
