@@ -20,8 +20,16 @@ from .core import ArrayMethods, numpy_rank_promotion_check, state, typeof
 from .indexing import getitem
 from .primitives import elementwise as prim
 from .primitives.dot import dot_general, dot_general_p
-from .primitives.shape_rules import broadcast_shapes, canonical_axis
-from .primitives.shaping import broadcast_to_rank, expand_dims, reshape, squeeze, transpose
+from .primitives.shape_rules import broadcast_shapes, canonical_axis, known_sizes
+from .primitives.shaping import (
+    broadcast_to,
+    broadcast_to_rank,
+    expand_dims,
+    full_like,
+    reshape,
+    squeeze,
+    transpose,
+)
 from .primitives.slicing import index_in_dim
 
 # ----------------------------------------------------------------------------------------------
@@ -89,9 +97,11 @@ def _scalar_operand(x, aval) -> Any:
     kind = _SCALAR_KINDS.get(type(x))
     if kind is None or aval.weak_type or kind > _ARRAY_KINDS.get(aval.dtype.kind, -1):
         return None
+    if kind == 1 and not -2**31 <= x < 2**31:  # the long way complains, or knows 64-bit integers
+        return None
     try:
         return aval.dtype.type(x)
-    except OverflowError:  # a large integer; the long way wraps it or complains
+    except OverflowError:  # too large for a short type, in which it wraps around
         return None
 
 
@@ -146,13 +156,18 @@ def _order_function(name, primitive, doc):
     on_reals = _binary_function(name, primitive, None, doc)
 
     def function(x, y):
-        if "c" in (getattr(getattr(z, "dtype", None), "kind", "") for z in (x, y)):
+        if _is_complex(x) or _is_complex(y):
             return _compare_complex(name, primitive, x, y)
         return on_reals(x, y)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = on_reals.__doc__
     return function
+
+
+def _is_complex(x):
+    dtype = getattr(x, "dtype", None)
+    return type(x) is complex if dtype is None else dtype.kind == "c"
 
 
 def _compare_complex(name, primitive, x, y):
@@ -227,8 +242,9 @@ def power(x, y):
       TypeError: integers to a static negative power, or operands that do not fit.
     """
     check_arraylike("power", x, y)
-    if isinstance(y, (int, np.integer, np.bool_)) and not isinstance(x, (int, float, complex)) \
-            and typeof(x).dtype != bool:
+    if isinstance(y, (int, np.integer, np.bool_)):
+        if typeof(x).dtype == bool:
+            x = prim.convert(x, dtypes.default_int_dtype())
         return prim.integer_pow(x, int(y))
     x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
     if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
@@ -243,30 +259,16 @@ def power(x, y):
 
 def _integer_power(x, y):
     """x ** y for integers: any more than six bits of y would overflow."""
-    dtype = typeof(x).dtype
-    zero, one, two = (dtype.type(k) for k in (0, 1, 2))
-    is_zero = bitwise_and(equal(x, zero), not_equal(y, zero))
-    result = prim.select(is_zero, *_zero_and_one(is_zero, dtype))
+    shape = broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    zero, one = full_like(x, 0), full_like(x, 1)
+    is_zero = bitwise_and(prim.eq(x, zero), prim.ne(y, zero))
+    result = prim.select(is_zero, zero, one)
     for _ in range(6):
-        odd = not_equal(bitwise_and(y, one), zero)
-        product = multiply(result, x)
-        odd, kept = promote_shapes("power", odd, result)
-        result = _select_broadcast(odd, product, kept)
-        x, y = multiply(x, x), prim.div(y, two)
+        odd = prim.ne(bitwise_and(y, one), zero)
+        result = prim.select(odd, prim.mul(result, x), result)
+        x, y = prim.mul(x, x), prim.shift_right_logical(y, one)
     return result
-
-
-def _zero_and_one(like, dtype):
-    shape = typeof(like).shape
-    return as_array(np.zeros(shape, dtype)), as_array(np.ones(shape, dtype))
-
-
-def _select_broadcast(which, on_true, on_false):
-    """`select` for arguments that broadcast."""
-    shape = np.broadcast_shapes(*(typeof(z).shape for z in (which, on_true, on_false)))
-    zero = np.zeros(shape, typeof(on_true).dtype)
-    which = prim.or_p.bind(which, as_array(np.zeros(shape, bool)))
-    return prim.select(which, add(on_true, as_array(zero)), add(on_false, as_array(zero)))
 
 
 # The dimension numbers of products of vectors and matrices, by the numbers of dimensions.
@@ -373,7 +375,7 @@ def reshape_method(x, *shape, order: str = "C"):
     """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
-    sizes = [operator.index(size) for size in shape]
+    sizes = list(known_sizes(shape))
     sizes = _fill_in_size(typeof(x), sizes)
     if order == "F":
         backwards = reshape(x, sizes[::-1], tuple(range(typeof(x).ndim))[::-1])

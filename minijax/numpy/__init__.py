@@ -79,7 +79,6 @@ from ._joining import (
     dstack,
     hsplit,
     hstack,
-    pad,
     split,
     stack,
     unstack,
@@ -99,6 +98,18 @@ from ._products import (
     vecmat,
 )
 from ._ranges import geomspace, linspace, logspace
+from ._nan_reductions import (
+    nanargmax,
+    nanargmin,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+)
+from ._padding import pad
 from ._reductions import (
     all,
     amax,
@@ -108,29 +119,22 @@ from ._reductions import (
     argmin,
     average,
     count_nonzero,
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
     max,
     mean,
     min,
-    nanargmax,
-    nanargmin,
-    nancumprod,
-    nancumsum,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
     prod,
     ptp,
     std,
     sum,
     var,
+)
+from ._running import (
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    nancumprod,
+    nancumsum,
 )
 from ._scalar_types import (
     bfloat16,

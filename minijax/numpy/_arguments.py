@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..array import Array
-from ..core import Tracer, concrete_or_error, typeof
+from ..core import concrete_or_error, typeof
 from ..operators import (
     check_arraylike,
     promote_args,
@@ -19,15 +18,16 @@ from ..operators import (
     promote_shapes,
 )
 from ..primitives.elementwise import constant, convert, convert_element_type, ne
-from ..primitives.shape_rules import canonical_axis, canonical_shape
+from ..primitives.shape_rules import canonical_axis, canonical_shape, known_sizes
 from ..primitives.shaping import full_like
 
-__all__ = [
+__all__ = [  # what the other files of the room import from here
     "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",
     "complex_input", "constant_like", "convert", "convert_element_type", "ensure_array",
-    "ensure_arrays", "index_tuple", "is_integer", "promote_args", "promote_args_inexact",
-    "promote_args_numeric", "promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_numeric",
-    "promote_shapes", "static_index", "strong_constant", "to_bool", "user_dtype", "zeros_like",
+    "ensure_arrays", "index_tuple", "is_integer", "known_array", "known_sizes", "optional_axes",
+    "promote_args", "promote_args_inexact", "promote_args_numeric", "promote_dtypes",
+    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes", "static_index",
+    "strong_constant", "to_bool", "user_dtype", "zeros_like",
 ]
 
 
@@ -136,11 +136,17 @@ def static_index(value, what: str = "") -> int:
 
 
 def index_tuple(value) -> tuple[int, ...]:
-    """An int or a sequence of ints, as a tuple."""
+    """A known int or sequence of ints, as a tuple.
+
+    Raises:
+      ConcretizationTypeError: it is traced.
+      TypeError: it holds something else.
+    """
+    value = concrete_or_error(None, value, "expected a static index or sequence of indices.")
     try:
         return (operator.index(value),)
     except TypeError:
-        return tuple(map(operator.index, value))
+        return tuple(static_index(x) for x in value)
 
 
 def optional_axes(axis) -> int | tuple[int, ...] | None:
@@ -155,8 +161,3 @@ def _axes(axis):
         return operator.index(axis)
     except TypeError:
         return tuple(map(operator.index, axis))
-
-
-def is_known(x) -> bool:
-    """Whether `x` is an array or number whose contents are known now."""
-    return type(x) is Array or not isinstance(x, Tracer)

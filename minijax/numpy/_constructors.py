@@ -31,6 +31,7 @@ from ._arguments import (
     ensure_array,
     ensure_arrays,
     known_array,
+    known_sizes,
     static_index,
     user_dtype,
 )
@@ -331,7 +332,7 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     offset = ensure_array("eye", k)
     if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
         raise ValueError(f"k must be a scalar integer; got {k}")
-    shape = (static_index(N), static_index(N if M is None else M))
+    shape = known_sizes((N, N if M is None else M))
     if min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     rows, columns = (broadcasted_iota(offset.dtype, shape, d) for d in (0, 1))

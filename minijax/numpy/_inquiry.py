@@ -57,7 +57,7 @@ def result_type(*args) -> np.dtype:
 
 def get_printoptions() -> dict:
     """How arrays are printed: NumPy's options, which are used for ours, too."""
-    return np.get_printoptions()
+    return dict(np.get_printoptions())
 
 
 def set_printoptions(*args, **kwargs) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..operators import install_binary_operators, install_methods
-from . import _joining, _products, _reductions, _shaping, _special, _ufuncs
+from . import _joining, _products, _reductions, _running, _shaping, _special, _ufuncs
 from ._constructors import copy
 
 
@@ -74,14 +74,15 @@ def _flatten(self, order: str = "C"):
 
 install_methods({
     name: getattr(_reductions, name) for name in (
-        "all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "ptp")
+        "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "ptp")
 })
 install_methods({
     "sum": _sum, "var": _var, "std": _std,
     "clip": _clip, "round": _round, "__round__": _round_method,
     "conj": _ufuncs.conj, "conjugate": _ufuncs.conjugate,
     "real": property(_ufuncs.real), "imag": property(_ufuncs.imag),
-    "dot": _products.dot, "copy": copy, "nonzero": _special.nonzero,
+    "cumsum": _running.cumsum, "cumprod": _running.cumprod, "dot": _products.dot,
+    "copy": copy, "nonzero": _special.nonzero,
     "diagonal": _shaping.diagonal, "trace": _trace, "repeat": _shaping.repeat,
     "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
     "swapaxes": _shaping.swapaxes, "view": _view, "flat": property(_flat),

@@ -12,7 +12,6 @@ from ..primitives.shaping import (
     broadcast_to,
     concatenate,
     expand_dims,
-    full,
     iota,
     reshape,
     transpose,

@@ -1,8 +1,9 @@
-"""Chapter 12: sums, extremes, means and their kin, and running sums."""
+"""Chapter 12: sums, extremes, means and their kin."""
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,10 +13,9 @@ from .. import dtypes
 from ..core import Primitive, state, typeof
 from ..primitives import elementwise as lax
 from ..primitives import reductions as red
-from ..primitives.shaping import broadcast_to, concatenate, expand_dims, full, reshape
+from ..primitives.shaping import broadcast_to, expand_dims, full, reshape
 from ._arguments import (
     canonical_axis,
-    check_arraylike,
     check_mask,
     check_no_out,
     complex_input,
@@ -23,7 +23,6 @@ from ._arguments import (
     convert,
     ensure_array,
     ensure_arrays,
-    is_integer,
     optional_axes,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
@@ -85,7 +84,7 @@ def _reduce(kind: Reduction, a, axis, keepdims=False, dtype=None, out=None, init
         raise ValueError(f"zero-size array to reduction operation {kind.name} which has no "
                          "identity")
     dtype = user_dtype(dtype, kind.name) or \
-        (_wide_integer(a.dtype) if promote_integers else a.dtype)
+        (wide_integer(a.dtype) if promote_integers else a.dtype)
     a = convert(a, np.dtype("float32") if widen_half and dtype in _F16 else dtype)
     primitive, combine = kind.primitive, kind.combine
     if a.dtype == bool and kind.on_bools:
@@ -120,7 +119,7 @@ def all_sizes(shape, axes) -> bool:
     return 0 not in [shape[d] for d in axes]
 
 
-def _wide_integer(dtype):
+def wide_integer(dtype):
     """NumPy sums booleans and small integers in the default integer type."""
     if dtype == bool:
         return dtypes.default_int_dtype()
@@ -349,7 +348,7 @@ def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, wh
     where = check_mask("var", where)
     dtype = user_dtype(dtype, "var")
     check_no_out("var", out)
-    working, dtype = _var_dtypes(typeof(a).dtype, dtype)
+    working, dtype = var_dtypes(typeof(a).dtype, dtype)
     a = convert(a, working)
     if a_mean is None:
         a_mean = mean(a, axis, working, keepdims=True, where=where)
@@ -366,7 +365,7 @@ def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, wh
     return _where(lax.gt(count, constant_like(count, 0)), result, np.nan)
 
 
-def _var_dtypes(a_dtype, dtype):
+def var_dtypes(a_dtype, dtype):
     """The dtypes to compute the variance in, and to return it in."""
     if dtype is not None:
         if a_dtype.kind == "c" and dtype.kind != "c":
@@ -412,96 +411,6 @@ def count_nonzero(a, axis=None, keepdims: bool = False):
 
 
 # ----------------------------------------------------------------------------------------------
-# Without the NaNs
-
-
-def _without_nans(name, kind, a, nan_if_all_nan, where, **kwargs):
-    """A reduction with the neutral element in the place of NaNs."""
-    function = {"sum": sum, "prod": prod, "max": max, "min": min}[kind.name]
-    a, where = ensure_array(name, a), check_mask(name, where)
-    if is_integer(a):
-        return function(a, where=where, **kwargs)
-    filled = _where(lax.ne(a, a), start_value(kind.start, a.dtype), a)
-    out = function(filled, where=where, **kwargs)
-    if not nan_if_all_nan:
-        return out
-    all_nan = all(lax.ne(a, a), kwargs["axis"], keepdims=kwargs["keepdims"])
-    return _where(all_nan, constant_like(a, np.nan), out)
-
-
-@staged(static_argnames=("axis", "keepdims"))
-def nanmin(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
-    """The least element, NaNs left out; arguments as for `min`."""
-    return _without_nans("nanmin", MIN, a, initial is None, where, axis=axis, out=out,
-                         keepdims=keepdims, initial=initial)
-
-
-@staged(static_argnames=("axis", "keepdims"))
-def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
-    """The greatest element, NaNs left out; arguments as for `max`."""
-    return _without_nans("nanmax", MAX, a, initial is None, where, axis=axis, out=out,
-                         keepdims=keepdims, initial=initial)
-
-
-@staged(static_argnames=("axis", "dtype", "keepdims"))
-def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
-    """The sum, NaNs left out; arguments as for `sum`."""
-    return _without_nans("nansum", SUM, a, False, where, axis=axis, out=out, keepdims=keepdims,
-                         initial=initial, dtype=user_dtype(dtype, "nansum"))
-
-
-@staged(static_argnames=("axis", "dtype", "keepdims"))
-def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
-    """The product, NaNs left out; arguments as for `prod`."""
-    return _without_nans("nanprod", PROD, a, False, where, axis=axis, out=out, keepdims=keepdims,
-                         initial=initial, dtype=user_dtype(dtype, "nanprod"))
-
-
-@staged(static_argnames=("axis", "dtype", "keepdims"))
-def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None):
-    """The mean, NaNs left out; arguments as for `mean`."""
-    a, where = ensure_array("nanmean", a), check_mask("nanmean", where)
-    check_no_out("nanmean", out)
-    if is_integer(a):
-        return mean(a, axis, dtype, keepdims=keepdims, where=where)
-    dtype = a.dtype if dtype is None else user_dtype(dtype, "mean")
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, dtype, keepdims=keepdims, where=where)
-    return lax.div(nansum(a, axis, dtype=dtype, keepdims=keepdims, where=where), count)
-
-
-@staged(static_argnames=("axis", "dtype", "keepdims"))
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
-           mean=None):
-    """The variance, NaNs left out; arguments as for `var`."""
-    a, where = ensure_array("nanvar", a), check_mask("nanvar", where)
-    dtype = user_dtype(dtype, "nanvar")
-    check_no_out("nanvar", out)
-    working, dtype = _var_dtypes(a.dtype, dtype)
-    a = convert(a, working)
-    a_mean = nanmean(a, axis, dtype=working, keepdims=True, where=where) if mean is None \
-        else convert(ensure_array("nanvar", mean), working)
-    centered = _where(lax.ne(a, a), 0, lax.sub(*promote_shapes("subtract", a, a_mean)))
-    centered = lax.real(lax.mul(centered, lax.conj(centered))) if working.kind == "c" \
-        else lax.square(centered)
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
-    count = count - ddof
-    too_few = lax.le(count, constant_like(count, 0))
-    total = _where(too_few, np.nan, sum(centered, axis, keepdims=keepdims, where=where))
-    divisor = _where(too_few, 1, count)
-    return convert(lax.div(total, convert(divisor, total.dtype)), dtype)
-
-
-@staged(static_argnames=("axis", "dtype", "keepdims"))
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
-           mean=None):
-    """The standard deviation, NaNs left out; arguments as for `std`."""
-    a, where = ensure_array("nanstd", a), check_mask("nanstd", where)
-    check_no_out("nanstd", out)
-    return lax.sqrt(nanvar(a, axis, dtype=user_dtype(dtype, "nanstd"), ddof=ddof,
-                           keepdims=keepdims, where=where, mean=mean))
-
-
-# ----------------------------------------------------------------------------------------------
 # Positions of extremes
 
 
@@ -511,10 +420,11 @@ def _arg_extreme(name, primitive, doc):
     def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         a = ensure_array(name, a)
         check_no_out(name, out)
-        dims, position = [axis], axis
+        dims, position = list(range(a.ndim)), 0
         if axis is None:
-            dims, position = list(range(a.ndim)), 0
             a = reshape(a, (a.size,))
+        else:
+            dims, position = [axis], operator.index(axis)
         if a.shape[position] == 0:
             raise ValueError(f"attempt to get {name} of an empty sequence")
         axes = (canonical_axis(position, a.ndim),)
@@ -533,113 +443,3 @@ def _arg_extreme(name, primitive, doc):
 
 argmax = _arg_extreme("argmax", red.argmax_p, "The index of the first greatest element.")
 argmin = _arg_extreme("argmin", red.argmin_p, "The index of the first least element.")
-
-
-def _nan_arg_extreme(name, search, worst):
-    @staged(static_argnames=("axis", "keepdims"))
-    def staged_function(a, axis=None, keepdims=False):
-        if is_integer(a):
-            return search(a, axis, keepdims=keepdims)
-        is_nan = lax.ne(a, a)
-        found = search(_where(is_nan, worst, a), axis, keepdims=keepdims)
-        return _where(all(is_nan, axis, keepdims=keepdims), -1, found)
-
-    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
-        check_no_out(name, out)
-        return staged_function(ensure_array(name, a), axis, keepdims=bool(keepdims))
-
-    staged_function.__wrapped__.__name__ = f"_{name}"
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name.removeprefix('nan')}` with NaNs left out; -1 if all are NaN.\n"
-    return function
-
-
-nanargmax = _nan_arg_extreme("nanargmax", argmax, -np.inf)
-nanargmin = _nan_arg_extreme("nanargmin", argmin, np.inf)
-
-
-# ----------------------------------------------------------------------------------------------
-# Running sums and products
-
-
-def _accumulate(name, lax_function, a, axis, dtype, out=None, nan_as=None, promote=False):
-    """The general cumulative operation, along one axis or over the elements in row-major order."""
-    a = ensure_array(name, a)
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
-    if axis is None or a.ndim == 0:
-        a = reshape(a, (a.size,))
-    axis = canonical_axis(0 if axis is None else axis, a.ndim)
-    if nan_as is not None:
-        a = _where(lax.ne(a, a), constant_like(a, nan_as), a)
-    if dtype is None:
-        dtype = _wide_integer(a.dtype) if promote or a.dtype == bool else a.dtype
-        working = dtype
-    else:
-        dtype = user_dtype(dtype, name)
-        working = _wide_integer(dtype) if dtype == bool else dtype
-        if dtype == bool and a.dtype != bool:
-            a = lax.ne(a, constant_like(a, 0))
-    return convert(lax_function(convert(a, working), axis), dtype)
-
-
-def _cumulative(name, lax_function, doc, nan_as=None):
-    def function(a, axis: int | None = None, dtype=None, out=None):
-        return _accumulate(name, lax_function, a, axis, dtype, out, nan_as)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  a: an array.\n  axis: an int; by default the elements in row-major "
-        "order.\n  dtype: the type of the result.\n\nRaises:\n  ValueError: an axis out of bounds.\n"
-    )
-    return staged(function, static_argnames=("axis", "dtype"))
-
-
-cumsum = _cumulative("cumsum", red.cumsum, "The running sum.")
-cumprod = _cumulative("cumprod", red.cumprod, "The running product.")
-nancumsum = _cumulative("nancumsum", red.cumsum, "The running sum, NaNs counted as 0.", 0)
-nancumprod = _cumulative("nancumprod", red.cumprod, "The running product, NaNs counted as 1.", 1)
-
-
-@staged(static_argnames=("axis", "dtype"))
-def _cumsum_with_promotion(a, axis=None, dtype=None, out=None):
-    return _accumulate("_cumsum_with_promotion", red.cumsum, a, axis, dtype, out, promote=True)
-
-
-def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
-    """The running sum along an axis.
-
-    Args:
-      x: an array of at least one dimension.
-      axis: an int; may be left out for a vector.
-      dtype: the type of the result.
-      include_initial: whether to put a zero in front.
-
-    Raises:
-      ValueError: a scalar, or no axis for more than one dimension.
-    """
-    x, axis = _axis_of_cumulative("cumulative_sum", x, axis)
-    out = _cumsum_with_promotion(x, axis=axis, dtype=user_dtype(dtype, "cumulative_sum"))
-    return _with_initial(out, axis, 0) if include_initial else out
-
-
-def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
-    """The running product along an axis; arguments as for `cumulative_sum`."""
-    x, axis = _axis_of_cumulative("cumulative_prod", x, axis)
-    out = _accumulate("cumulative_prod", red.cumprod, x, axis, dtype)
-    return _with_initial(out, axis, 1) if include_initial else out
-
-
-def _axis_of_cumulative(name, x, axis):
-    x = ensure_array(name, x)
-    if x.ndim == 0:
-        raise ValueError(f"The input to {name} must have a dimension, got a scalar.")
-    if axis is None and x.ndim > 1:
-        raise ValueError(f"The input array of {name} has rank {x.ndim}, but axis was not set. "
-                         "The axis argument is only optional for one-dimensional arrays.")
-    return x, canonical_axis(0 if axis is None else axis, x.ndim)
-
-
-def _with_initial(out, axis, value):
-    shape = [1 if d == axis else n for d, n in enumerate(out.shape)]
-    return concatenate([full(shape, value, out.dtype), out], axis)

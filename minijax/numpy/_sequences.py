@@ -21,7 +21,8 @@ from ._arguments import (
 )
 from ._constructors import arange, asarray, zeros_like
 from ._joining import concatenate
-from ._reductions import cumsum, prod
+from ._reductions import prod
+from ._running import cumsum
 from ._select import _where
 from ._shaping import broadcast_to, moveaxis, ravel
 from ._staged import staged

@@ -366,16 +366,16 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
                                 "number of repeats must be static: make `repeats` static.")
     axis = canonical_axis(axis, a.ndim)
     if repeats.ndim == 0 and total_repeat_length is None:
-        return _repeat_all(a, int(repeats), axis)
+        return repeat_all(a, int(repeats), axis)
     counts = np.broadcast_to(repeats.ravel(), (a.shape[axis],))
-    out = [_repeat_all(slice_in_dim(a, i, i + 1, axis=axis), int(count), axis)
+    out = [repeat_all(slice_in_dim(a, i, i + 1, axis=axis), int(count), axis)
            for i, count in enumerate(counts) if count]
     if total_repeat_length is not None:
         out = _fit_length(out, a, axis, total_repeat_length)
     return lax.concatenate(out, axis) if out else slice_in_dim(a, 0, 0, axis=axis)
 
 
-def _repeat_all(a, count, axis):
+def repeat_all(a, count, axis):
     doubled = [*a.shape[:axis + 1], count, *a.shape[axis + 1:]]
     dims = [d for d in range(len(doubled)) if d != axis + 1]
     out_shape = [n * count if d == axis else n for d, n in enumerate(a.shape)]
@@ -387,7 +387,7 @@ def _fit_length(pieces, a, axis, length):
     total = builtins.sum(piece.shape[axis] for piece in pieces)
     if total < length and a.shape[axis]:
         last = slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
-        pieces = [*pieces, _repeat_all(last, length - total, axis)]
+        pieces = [*pieces, repeat_all(last, length - total, axis)]
     joined = lax.concatenate(pieces, axis)
     return [slice_in_dim(joined, 0, length, axis=axis)]
 
@@ -462,7 +462,7 @@ def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
         raise ValueError(f"axis1 and axis2 can not be same. {axis1=} and {axis2=}")
     dtype = user_dtype(dtype, "trace")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
-    mask = eye(*a.shape[-2:], k=offset, dtype=bool)
+    mask = eye(a.shape[-2], a.shape[-1], offset, bool)
     return sum(_where(mask, a, lax.full_like(a, 0)), axis=(-2, -1), dtype=dtype)
 
 

@@ -29,7 +29,8 @@ from ._arguments import (
     promote_dtypes_inexact,
 )
 from ._constructors import array, asarray
-from ._reductions import all, cumsum
+from ._reductions import all
+from ._running import cumsum
 from ._select import _where, broadcast_arrays, broadcast_together
 from ._staged import staged
 from ._ufuncs import isfinite, isnan, isneginf, isposinf, logical_and, logical_or

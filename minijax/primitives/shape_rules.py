@@ -113,15 +113,24 @@ def canonical_shape(shape, name: str = "shape") -> tuple[int, ...]:
     Raises:
       TypeError: it holds something else (a traced value among them).
     """
+    sizes = known_sizes(shape)
+    if any(size < 0 for size in sizes):
+        raise TypeError(f"{name} must have nonnegative sizes, got {sizes}.")
+    return sizes
+
+
+def known_sizes(shape) -> tuple[int, ...]:
+    """The entries of a shape as ints, whatever their sign.
+
+    Raises:
+      TypeError: one is traced, or no integer.
+    """
     try:
-        sizes = tuple(operator.index(size) for size in shape)
+        return tuple(operator.index(size) for size in shape)
     except TypeError as error:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
         ) from error
-    if any(size < 0 for size in sizes):
-        raise TypeError(f"{name} must have nonnegative sizes, got {sizes}.")
-    return sizes
 
 
 def canonical_axis(axis: int, ndim: int) -> int:
