@@ -24,10 +24,10 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
     """
     if function is None:
         return functools.partial(staged, static_argnames=static_argnames)
-    jitted = jit(function, static_argnames=static_argnames)
+    jitted = functools.cache(lambda: jit(function, static_argnames=static_argnames))
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        return (jitted if state.trace.staging else function)(*args, **kwargs)
+        return (jitted() if state.trace.staging else function)(*args, **kwargs)
 
     return call
