@@ -114,6 +114,7 @@ def typeof(x: Any) -> ShapedArray:
 
     Raises:
       TypeError: `x` is none of these.
+      OverflowError: a Python integer too large for the default integer type.
 
     >>> typeof(1.0)
     ShapedArray(float32[], weak_type=True)
@@ -128,7 +129,10 @@ def _abstractify(x) -> ShapedArray:
     """`typeof` for values that carry no aval."""
     kind = type(x)
     if kind in dtypes.python_scalar_types:
-        return ShapedArray((), dtypes.python_scalar_dtype(kind), kind is not bool)
+        dtype = dtypes.python_scalar_dtype(kind)
+        if kind is int and x.bit_length() >= 8 * dtype.itemsize and x != np.iinfo(dtype).min:
+            raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+        return ShapedArray((), dtype, kind is not bool)
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSUMm":
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if hasattr(kind, "__jax_array__"):
@@ -143,7 +147,7 @@ def valid_jaxtype(x) -> bool:
     """Whether `x` may be the argument of a primitive."""
     try:
         typeof(x)
-    except TypeError:
+    except (TypeError, OverflowError):
         return False
     return True
 

@@ -7,6 +7,7 @@ dimensions of size 1. The functions have the names of `minijax.numpy`, which re-
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import numpy as np
 
 from . import dtypes, settings
 from .array import as_array
-from .core import ArrayMethods, numpy_rank_promotion_check, state, typeof
+from .core import ArrayMethods, is_concrete, numpy_rank_promotion_check, state, typeof
 from .indexing import getitem
 from .primitives import elementwise as prim
 from .primitives.dot import dot_general, dot_general_p
@@ -232,20 +233,21 @@ def bitwise_not(x):
 def power(x, y):
     """Elementwise x to the y.
 
-    A static integer `y` becomes `integer_pow`, repeated squaring; integers to traced integer
+    A known integer `y` becomes `integer_pow`, repeated squaring; integers to traced integer
     powers are squared and multiplied bit by bit.
 
     Args:
       x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.
 
     Raises:
-      TypeError: integers to a static negative power, or operands that do not fit.
+      TypeError: integers to a known negative power, or operands that do not fit.
     """
     check_arraylike("power", x, y)
-    if isinstance(y, (int, np.integer, np.bool_)):
+    exponent = _known_integer(y)
+    if exponent is not None:
         if typeof(x).dtype == bool:
             x = prim.convert(x, dtypes.default_int_dtype())
-        return prim.integer_pow(x, int(y))
+        return prim.integer_pow(x, exponent)
     x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
     if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
         return prim.pow(*promote_shapes("power", x, y))
@@ -257,11 +259,19 @@ def power(x, y):
     return prim.pow(x, y)
 
 
+def _known_integer(x) -> int | None:
+    """`x` as a Python int, if it is a known integer scalar."""
+    if is_concrete(x):
+        with contextlib.suppress(TypeError):
+            return operator.index(x)
+    return None
+
+
 def _integer_power(x, y):
     """x ** y for integers: any more than six bits of y would overflow."""
     shape = broadcast_shapes(typeof(x).shape, typeof(y).shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-    zero, one = full_like(x, 0), full_like(x, 1)
+    zero, one = (full_like(x, k, typeof(x).dtype) for k in (0, 1))
     is_zero = bitwise_and(prim.eq(x, zero), prim.ne(y, zero))
     result = prim.select(is_zero, zero, one)
     for _ in range(6):

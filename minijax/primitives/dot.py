@@ -115,10 +115,20 @@ def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
         return np.dot(x, y)
     x_free, y_free = _free(x.ndim, x_contract, x_batch), _free(y.ndim, y_contract, y_batch)
     shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
-    compute = np.float32 if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+    compute = _compute_dtype(x.dtype, dtype)
     left = _as_matrices(x.astype(compute, copy=False), x_batch, x_free, x_contract)
     right = _as_matrices(y.astype(compute, copy=False), y_batch, y_contract, y_free)
-    return np.matmul(left, right).reshape(shape).astype(dtype, copy=False)
+    out = np.matmul(left, right).reshape(shape)
+    out = out.real if out.dtype.kind == "c" != dtype.kind else out
+    return out.astype(dtype, copy=False)
+
+
+def _compute_dtype(operand, result):
+    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
+    of the operands; but at least single precision."""
+    loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
+    dtype = operand if loses else result
+    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
 
 
 def _as_matrices(x, batch, rows, columns):
