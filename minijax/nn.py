@@ -7,7 +7,6 @@ the wrong one of two one-sided derivatives, or needless work.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 

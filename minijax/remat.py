@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .api_util import arg_names
+from .array import as_array
 from .batching import fancy_primitive_batchers, primitive_batchers
 from .control_flow.common import merge, partition, split_list, stage
 from .core import Primitive, ShapedArray, typeof
@@ -30,14 +31,18 @@ from .custom_rules.common import with_statics
 from .errors import ConcretizationTypeError, api_boundary
 from .forward import Zero, instantiate_zeros, primitive_jvps
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
-from .partial_eval import (dce_closed, dce_rules, default_partial_eval, partial_eval_jaxpr,
-                           partial_eval_rules)
+from .partial_eval import (
+    dce_closed,
+    dce_rules,
+    default_partial_eval,
+    partial_eval_jaxpr,
+    partial_eval_rules,
+)
 from .primitives.dot import dot_general_p
 from .pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map
 from .reverse import vjp
 from .staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, make_jaxpr, trace_to_jaxpr
-from .transposition import (is_undefined_primal, nonzero_avals, primitive_transposes,
-                            transpose_jaxpr)
+from .transposition import is_undefined_primal, nonzero_avals, primitive_transposes, transpose_jaxpr
 from .xla.jit import jit_p
 from .xla.lowering import register_lowering
 
@@ -190,8 +195,8 @@ remat = checkpoint
 def _static_arguments(static_argnums, args) -> tuple[tuple[int, Any], ...]:
     """(position, value) of each static argument."""
     if type(static_argnums) is not tuple:
-        raise TypeError("the `static_argnums` argument to `jax.checkpoint` / `jax.remat` must be an "
-                        f"int or a tuple of ints, but got value {static_argnums}")
+        raise TypeError("the `static_argnums` argument to `jax.checkpoint` / `jax.remat` must be "
+                        f"an int or a tuple of ints, but got value {static_argnums}")
     n = len(args)
     if not all(-n <= i < n for i in static_argnums):
         raise ValueError(
@@ -470,13 +475,13 @@ optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """`operand`, which the compiler must have computed in full before anything that uses the result.
+    """`operand`, computed in full before anything that uses the result (in compiled programs).
 
     Args:
       operand: a pytree of arrays.
 
-    >>> optimization_barrier((1.0, 2.0))
-    (1.0, 2.0)
+    >>> optimization_barrier(1.0)
+    Array(1., dtype=float32, weak_type=True)
     """
     leaves, tree = tree_flatten(operand)
     return tree.unflatten(optimization_barrier_p.bind(*leaves))
@@ -490,7 +495,7 @@ def barrier(ctx, operands: Sequence) -> list:
     return ctx.ops(text, avals) if len(avals) > 1 else [ctx.op(text, avals[0])]
 
 
-optimization_barrier_p.def_impl(lambda *args: list(args))
+optimization_barrier_p.def_impl(lambda *args: [*map(as_array, args)])
 optimization_barrier_p.def_abstract_eval(lambda *avals: list(avals))
 primitive_jvps[optimization_barrier_p] = lambda primals, tangents: (
     optimization_barrier_p.bind(*primals),

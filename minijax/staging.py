@@ -28,7 +28,14 @@ from .api_util import (
 from .array import Array, as_array
 from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, check_escaped, new_trace, state, typeof
-from .errors import api_boundary, format_location, own_source, source, user_location
+from .errors import (
+    UnexpectedTracerError,
+    api_boundary,
+    format_location,
+    own_source,
+    source,
+    user_location,
+)
 from .forward import Zero, instantiate_zeros, jvp_flat
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, SourceInfo, Var, jaxpr_as_fun
 from .primitives.elementwise import constant, convert_element_type_p
@@ -138,7 +145,18 @@ class DynamicJaxprTrace(Trace):
             return x.atom
         if isinstance(x, Tracer):
             check_escaped(x)
+            self._check_outer(x)
         return self.builder.constant(x)
+
+    def _check_outer(self, x: Tracer) -> None:
+        """A tracer of another trace is a constant here, unless that trace stands on this one."""
+        above = x._trace.parent
+        while above is not None:
+            if above is self:
+                raise UnexpectedTracerError(
+                    f"{x} has reached a jaxpr that is traced below the transformation it belongs "
+                    f"to.\n{x._origin_msg()}")
+            above = above.parent
 
     def process_primitive(self, primitive, args, params):
         rule = staging_rules.get(primitive)

@@ -12,14 +12,20 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..api_util import (ensure_index_tuple, fun_name, fun_signature, fun_sourceinfo,
-                        infer_argnums_and_argnames, resolve_kwargs)
+from ..api_util import (
+    ensure_index_tuple,
+    fun_name,
+    fun_signature,
+    fun_sourceinfo,
+    infer_argnums_and_argnames,
+    resolve_kwargs,
+)
 from ..batching import AxisData, batch_fun, mapped_aval, matchaxis, unmapped_aval
-from ..core import Primitive, ShapedArray, Tracer, typeof
+from ..core import Primitive, ShapedArray, set_current_trace, typeof
 from ..errors import UnexpectedTracerError
 from ..forward import Zero, instantiate_zeros
 from ..jaxpr import ClosedJaxpr, jaxpr_as_fun
-from ..partial_eval import convert_constvars, dce_closed
+from ..partial_eval import convert_constvars, dce_closed, default_partial_eval
 from ..pytree import PyTreeDef, tree_flatten
 from ..staging import DebugInfo, DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
 
@@ -228,19 +234,22 @@ def as_fun(call_jaxpr) -> Callable:
 def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, list]:
     """`fun` as a jaxpr without constants, and the values it closed over: its first arguments."""
     jaxpr = trace_to_jaxpr(fun, [typeof(x) for x in args], fun.debug_info)
-    for x in jaxpr.consts:
-        _check_below(trace, x)
+    try:
+        for x in jaxpr.consts:
+            trace.atom(x)
+    except UnexpectedTracerError as error:
+        error.add_note(_CLOSURE)
+        raise
     return ClosedJaxpr(convert_constvars(jaxpr.jaxpr)), jaxpr.consts
 
 
-def _check_below(trace, x):
-    """A closed-over tracer must not belong to a trace on top of this one: that has stepped aside
-    for the call, since no argument is a tracer of it."""
-    above = x._trace.parent if isinstance(x, Tracer) else None
-    while above is not None:
-        if above is trace:
-            raise UnexpectedTracerError(f"A traced value reached a jaxpr: {x}.\n{_CLOSURE}")
-        above = above.parent
+def partial_eval_call(trace, primitive, args, params):
+    """The rule for partial evaluation. An equation is kept whole, with its rules: it may be
+    differentiated later. A Python function that is called on tangents is in a rule already."""
+    if isinstance(params["call_jaxpr"], ClosedJaxpr):
+        return default_partial_eval(trace, primitive, args, params)
+    with set_current_trace(trace):
+        return params["call_jaxpr"](*args)
 
 
 @jaxpr_cache

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..api_util import fun_name
 from ..batching import trace_batchers
-from ..core import Tracer, set_current_trace, typeof
+from ..core import Tracer, typeof
 from ..errors import api_boundary
 from ..forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ..jaxpr import ClosedJaxpr
@@ -29,9 +28,25 @@ from ..pytree import PyTreeDef, tree_flatten, tree_map
 from ..staging import staging_rules
 from ..transposition import backward_pass, primitive_transposes
 from ..xla.lowering import register_lowering
-from .common import (BatchedFun, CustomCall, FlatFun, Named, SymbolicZero, as_fun, check_leaves,
-                     dce_call, from_rule, keep_used, match_batch_dim, nondiff_numbers, positional,
-                     stage_function, takes_just, to_rule, with_statics)
+from .common import (
+    BatchedFun,
+    CustomCall,
+    FlatFun,
+    Named,
+    as_fun,
+    check_leaves,
+    dce_call,
+    from_rule,
+    keep_used,
+    match_batch_dim,
+    nondiff_numbers,
+    partial_eval_call,
+    positional,
+    stage_function,
+    takes_just,
+    to_rule,
+    with_statics,
+)
 
 # ----------------------------------------------------------------------------------------------
 # The decorator
@@ -242,12 +257,6 @@ class BatchedJVP:
                 for x, d, wanted in zip(outs, batched.out_dims, [*self.out_dims] * 2)]
 
 
-def _partial_eval(trace, primitive, args, params):
-    """Partial evaluation: the rule has done its work when tangents meet the call. Run it here."""
-    with set_current_trace(trace):
-        return as_fun(params["call_jaxpr"])(*args)
-
-
 def _transpose(cts, *operands, call_jaxpr, **params):
     """Transposition, of a function that is linear by itself."""
     return backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, operands, cts)
@@ -276,7 +285,7 @@ def _printed(params):
 staging_rules[custom_jvp_call_p] = _stage
 primitive_jvps[custom_jvp_call_p] = _jvp
 trace_batchers[custom_jvp_call_p] = _batch
-partial_eval_rules[custom_jvp_call_p] = _partial_eval
+partial_eval_rules[custom_jvp_call_p] = partial_eval_call
 primitive_transposes[custom_jvp_call_p] = _transpose
 dce_rules[custom_jvp_call_p] = _dce
 pp_rules["custom_jvp_call"] = _printed

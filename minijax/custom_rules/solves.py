@@ -39,8 +39,9 @@ def _check_tree(name: str, expected_name: str, tree: PyTreeDef, expected: PyTree
     """Raise `TypeError` for a function whose result has not the structure of its argument."""
     if has_aux:
         if len(tree.children()) != 2:
-            raise ValueError(f"{name}() produced a pytree with structure {tree}, but a pytree tuple "
-                             "with auxiliary output was expected because has_aux was set to True.")
+            raise ValueError(f"{name}() produced a pytree with structure {tree}, but a pytree "
+                             "tuple with auxiliary output was expected because has_aux was set "
+                             "to True.")
         tree = tree.children()[0]
     if tree != expected:
         raise TypeError(f"{name}() output pytree structure must match {expected_name}, got "
@@ -117,7 +118,8 @@ def _root_jvp(const_lengths, jaxprs, primals, tangents):
                       f_tangents)
     rhs = [*map(instantiate_zeros, rhs)]
     solution_dot = [*map(neg, jaxpr_as_fun(tangent_jaxpr)(*tangent_consts, *solution, *rhs))]
-    return solution + aux, solution_dot + [instantiate_zeros(Zero.from_primal_value(x)) for x in aux]
+    aux_dot = [instantiate_zeros(Zero.from_primal_value(x)) for x in aux]
+    return solution + aux, solution_dot + aux_dot
 
 
 # ----------------------------------------------------------------------------------------------

@@ -25,21 +25,47 @@ from typing import Any
 from .. import dtypes
 from ..api_util import flatten_fun_nokwargs, fun_name
 from ..batching import primitive_batchers, trace_batchers
-from ..core import Primitive, ShapedArray, Tracer, set_current_trace, typeof
+from ..core import Primitive, ShapedArray, Tracer, typeof
 from ..errors import UnexpectedTracerError, api_boundary
 from ..forward import Zero, primitive_jvps
 from ..jaxpr import ClosedJaxpr, eval_jaxpr
 from ..partial_eval import dce_rules, partial_eval_rules
 from ..primitives.reductions import reduce_sum
 from ..printing import pp_rules
-from ..pytree import (PyTreeDef, broadcast_prefix, keystr, register_pytree_node_class, tree_flatten,
-                      tree_flatten_with_path, tree_leaves, tree_map, treedef_is_leaf)
+from ..pytree import (
+    PyTreeDef,
+    broadcast_prefix,
+    keystr,
+    register_pytree_node_class,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_map,
+    treedef_is_leaf,
+)
 from ..staging import staging_rules, trace_to_jaxpr
 from ..transposition import primitive_transposes
 from ..xla.lowering import register_lowering
-from .common import (BatchedFun, CustomCall, FlatFun, Named, SymbolicZero, as_fun, check_leaves,
-                     dce_call, from_rule, keep_used, match_batch_dim, nondiff_numbers, positional,
-                     stage_function, takes_just, to_rule, with_statics)
+from .common import (
+    BatchedFun,
+    CustomCall,
+    FlatFun,
+    Named,
+    SymbolicZero,
+    as_fun,
+    check_leaves,
+    dce_call,
+    from_rule,
+    keep_used,
+    match_batch_dim,
+    nondiff_numbers,
+    partial_eval_call,
+    positional,
+    stage_function,
+    takes_just,
+    to_rule,
+    with_statics,
+)
 
 # ----------------------------------------------------------------------------------------------
 # The decorator
@@ -130,10 +156,10 @@ def _without_tracers(tree):
     """An argument that is not differentiated, checked to contain no traced value."""
     if any(isinstance(x, Tracer) for x in tree_leaves(tree)):
         raise UnexpectedTracerError(
-            "Found a JAX Tracer object passed as an argument to a custom_vjp function in a position "
-            "indicated by nondiff_argnums as non-differentiable. That is for arguments that cannot "
-            "contain traced values, such as functions. Pass an array as an ordinary argument, and "
-            "let bwd return None for it.")
+            "Found a JAX Tracer object passed as an argument to a custom_vjp function, and marked by "
+            "nondiff_argnums as non-differentiable. That is for arguments that cannot contain "
+            "traced values, such as functions. Pass an array as an ordinary argument, and let bwd "
+            "return None for it.")
     return tree
 
 
@@ -263,9 +289,9 @@ class CustomVJPException(Exception):
 
     def __init__(self):
         super().__init__(
-            "Detected differentiation of a custom_vjp function with respect to a closed-over value. "
-            "The custom VJP rule only specifies how to differentiate the function with respect to "
-            "its arguments: pass the value as an argument, and extend fwd and bwd to it.")
+            "Detected differentiation of a custom_vjp function with respect to a closed-over "
+            "value. The custom VJP rule only says how to differentiate the function with respect to its "
+            "arguments: pass the value as an argument, and extend fwd and bwd to it.")
 
 
 def _stage(trace, args, params):
@@ -347,12 +373,6 @@ def _batched_bwd(bwd, fwd, *leaves):
             for ct, d, wanted in zip(batched(*leaves), batched.out_dims, fun.in_dims)]
 
 
-def _partial_eval(trace, primitive, args, params):
-    """Partial evaluation: the rule has done its work when tangents meet the call. Run it here."""
-    with set_current_trace(trace):
-        return as_fun(params["call_jaxpr"])(*args)
-
-
 def _dce(used, eqn):
     """Dead code: the results that nobody reads go; `bwd` gets zeros for them."""
     used, params = tuple(used), eqn.params
@@ -389,7 +409,7 @@ def _printed(params):
 staging_rules[custom_vjp_call_p] = _stage
 primitive_jvps[custom_vjp_call_p] = _jvp
 trace_batchers[custom_vjp_call_p] = _batch
-partial_eval_rules[custom_vjp_call_p] = _partial_eval
+partial_eval_rules[custom_vjp_call_p] = partial_eval_call
 dce_rules[custom_vjp_call_p] = _dce
 pp_rules["custom_vjp_call"] = _printed
 register_lowering(custom_vjp_call_p, lambda ctx, *operands, call_jaxpr, **params:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from .. import numpy as jnp
+from ..api_util import ensure_index_tuple
 from ..core import typeof
 from ..numpy._arguments import promote_args_inexact
 from ..primitives import elementwise as lax
 from ..primitives.elementwise import stop_gradient_p
 from ..primitives.shape_rules import canonical_axis
 from ..primitives.shaping import expand_dims, full_like
-from ..api_util import ensure_index_tuple
 
 
 def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
