@@ -116,6 +116,7 @@ def test(folder: Path, chapters: range, *options: str) -> int:
         sys.exit(f"no tests in {', '.join(names)}")
     plugins = ["-p", "no:cacheprovider", "-p", "tools.sampling"]
     config = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
+    config += ["-o", f"pythonpath={folder}"]
     return run(folder, "-m", "pytest", "-q", *plugins, *config, *options, *paths)
 
 
