@@ -99,18 +99,20 @@ def as_constant(x):
 class DynamicJaxprTracer(Tracer):
     """A variable (or a literal) of a jaxpr in the making."""
 
-    __slots__ = ("atom", "_location", "_name")
+    __slots__ = ("atom", "_location")
 
-    def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None, name=None):
-        self._trace, self.atom, self._location, self._name = trace, atom, location, name
+    _trace: DynamicJaxprTrace
+
+    def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
+        self._trace, self.atom, self._location = trace, atom, location
 
     @property
     def aval(self) -> ShapedArray:
         return self.atom.aval
 
     def _origin_msg(self) -> str:
-        if self._name is not None:
-            return f"It is the argument {self._name} of {self._trace.function_name}."  # type: ignore
+        if self._location is None:
+            return self._trace.argument_msg(self.atom)
         return f"It was created on line {format_location(self._location)}."
 
     def __repr__(self):
@@ -121,16 +123,24 @@ class DynamicJaxprTracer(Tracer):
 class DynamicJaxprTrace(Trace):
     """Staging: every primitive becomes an equation."""
 
-    __slots__ = ("builder", "function_name")
+    __slots__ = ("builder", "debug_info")
 
-    def __init__(self, function_name: str = "the traced function"):
+    def __init__(self, debug_info: DebugInfo | None = None):
         super().__init__(None)
         self.staging = True
         self.builder = JaxprBuilder()
-        self.function_name = function_name
+        self.debug_info = debug_info
 
-    def new_arg(self, aval: ShapedArray, name: str | None = None) -> DynamicJaxprTracer:
-        return DynamicJaxprTracer(self, self.builder.new_invar(aval), None, name)
+    def new_arg(self, aval: ShapedArray) -> DynamicJaxprTracer:
+        return DynamicJaxprTracer(self, self.builder.new_invar(aval))
+
+    def argument_msg(self, atom: Atom) -> str:
+        """Which argument of which function it is, if it is one."""
+        info, invars = self.debug_info, self.builder.invars
+        if info is None or atom not in invars or len(info.arg_names) != len(invars):
+            return ""
+        name = info.arg_names[invars.index(atom)]
+        return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
 
     def literal(self, value, aval):
         value = aval.dtype.type(value)
@@ -173,7 +183,7 @@ class DynamicJaxprTrace(Trace):
         return DynamicJaxprTracer(self, out, location)
 
     def __repr__(self):
-        return f"DynamicJaxprTrace({self.function_name})"
+        return f"DynamicJaxprTrace({self.debug_info.func_name if self.debug_info else ''})"
 
 
 # Primitives that are staged in a way of their own: (trace, args, params) -> result(s).
@@ -184,7 +194,7 @@ def _stage_conversion(trace, args, params):
     """The conversion of a literal is a literal; one that changes nothing is left out."""
     atom = trace.atom(args[0])
     if (params["new_dtype"], params["weak_type"]) == (atom.aval.dtype, atom.aval.weak_type):
-        return args[0]
+        return args[0] if isinstance(args[0], Tracer) else DynamicJaxprTracer(trace, atom)
     if type(atom) is not Literal:
         return trace.default_process_primitive(convert_element_type_p, args, params)
     return constant(atom.val, params["new_dtype"], params["weak_type"])
@@ -228,7 +238,7 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
     among them. NumPy arrays, which somebody could change, are copied; not so if the caller hands
     the constants on as arguments, and has to know them again by their identity.
     """
-    trace = DynamicJaxprTrace(debug_info.func_name if debug_info else "the traced function")
+    trace = DynamicJaxprTrace(debug_info)
     with new_trace(trace), own_source():
         outs = fun(*map(trace.new_arg, in_avals))
         outvars = [trace.atom(_checked_output(out)) for out in outs]

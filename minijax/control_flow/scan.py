@@ -187,7 +187,7 @@ def scan_length(xs_tree, leaves, length) -> int:
     for name, x in zip(names, leaves):
         if not np.shape(x):
             error = IndexError if hasattr(x, "shape") else ValueError  # as JAX
-            raise error(f"scan got value with no leading axis to scan over: {name} is {x}.")
+            raise error(f"scan got value with no leading axis to scan over: {name} is {x!r}.")
     sizes = [typeof(x).shape[0] for x in leaves]
     listed = ", ".join(f"{name} of type {typeof(x).str_short()}" for name, x in zip(names, leaves))
     if length is None:
@@ -263,7 +263,7 @@ def _typecheck(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
         if not _same_types(wanted, got):
             raise JaxprTypeError(f"scan jaxpr takes {what} of types\n{show_avals(wanted)},\n"
                                  f"called with {what} of types\n{show_avals(got)}")
-    if any(x.shape[0] != length for x in xs):
+    if any(x.shape[:1] != (length,) for x in xs):
         raise JaxprTypeError(f"scan of length {length} is called with {show_avals(xs)}")
     return _result_types(*avals, jaxpr=jaxpr, length=length, num_carry=num_carry)
 

@@ -40,6 +40,9 @@ from minijax.primitives.shape_rules import broadcast_shapes
 # chapter 3
 from minijax.tree_jvp import stop_gradient
 
+# chapter 4
+from minijax.batching import axis_size
+
 # chapter 9
 from minijax.control_flow.cond import cond, cond_p, switch
 from minijax.control_flow.while_loop import fori_loop, while_loop, while_p
