@@ -187,7 +187,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         tail = f"dtype={self.aval.dtype.name}{', weak_type=True' * self.aval.weak_type}"
         body = f"[], shape={self.aval.shape}" if not self.aval.size else np.array2string(
             np.asarray(self._numpy()), prefix="Array(", suffix=",", separator=", ")
-        # Where the dtype does not fit on the line, JAX leaves a gap and writes it there all the same.
+        # If the dtype does not fit on the line, JAX leaves a gap, and writes it there all the same.
         width = len(body) - body.rfind("\n") + len(tail) + 3
         gap = " " * (len("Array(") if width > np.get_printoptions()["linewidth"] else 1)
         return f"Array({body},{gap}{tail})"

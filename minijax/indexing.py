@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import dtypes
-from .core import typeof
+from .core import Tracer, typeof
 from .primitives.elementwise import add, convert, lt, select
 from .primitives.shaping import expand_dims, rev, squeeze, squeeze_p
 from .primitives.slicing import dynamic_slice_p, slice, slice_p
@@ -43,8 +43,8 @@ def getitem(x, index):
         these. A traced or out-of-range integer is clamped into bounds.
 
     Raises:
-      IndexError: too many indices, or a slice with traced bounds.
-      TypeError: an index of another type.
+      IndexError: too many indices, a slice with traced bounds, or what is no index at all.
+      TypeError: a number that is no integer.
     """
     if type(index) in (int, builtins.slice):
         out = _simple_getitem(x, index)
@@ -95,8 +95,8 @@ _BOUNDS = (int, type(None))
 
 
 def is_array_index(entry) -> bool:
-    """Whether the entry of an index selects by its elements: an array, a list, a boolean."""
-    if isinstance(entry, (bool, np.bool_, list)):
+    """Whether the entry of an index selects by its elements: an array, a sequence, a boolean."""
+    if isinstance(entry, (bool, np.bool_, list, tuple)):
         return True
     if hasattr(entry, "ndim") and not isinstance(entry, np.generic):
         return entry.ndim > 0 or typeof(entry).dtype == bool
@@ -134,11 +134,7 @@ def _cut(entry, size: int, position: int) -> Cut:
     try:
         index = operator.index(entry)
     except TypeError:
-        kind = np.result_type(entry).name if isinstance(entry, (float, complex)) else \
-            dtype.name if dtype is not None else type(entry).__name__
-        raise TypeError("Indexer must have integer or boolean type, got indexer "
-                        f"with type {kind} at position {position}, indexer value {entry}"
-                        ) from None
+        raise _no_index(entry, position) from None
     if size == 0:
         raise IndexError(f"index is out of bounds for axis {position} with size 0")
     if -size <= index < size:
@@ -146,11 +142,23 @@ def _cut(entry, size: int, position: int) -> Cut:
     return Cut(np.int32(index), None, 1, True)
 
 
+def _no_index(entry, position):
+    """The error for an entry that is a number of another kind, or nothing of the sort."""
+    if not isinstance(entry, (float, complex, bytes)) and not hasattr(entry, "dtype"):
+        return IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and "
+                          f"integer or boolean arrays are valid indices. Got {entry}")
+    kind = entry.dtype.name if hasattr(entry, "dtype") else type(entry).__name__
+    return TypeError("Indexer must have integer or boolean type, got indexer with type "
+                     f"{kind} at position {position}, indexer value {entry}")
+
+
 def _slice_cut(entry, size, position) -> Cut:
     try:
         bounds = [None if bound is None else operator.index(bound)
                   for bound in (entry.start, entry.stop, entry.step)]
     except TypeError as error:
+        if not any(isinstance(bound, Tracer) for bound in (entry.start, entry.stop, entry.step)):
+            raise
         raise IndexError(
             "Slice entries must be static integers. "
             f"Got slice({entry.start}, {entry.stop}, {entry.step}) at position {position}. "
@@ -200,7 +208,7 @@ def _take_static(x, cuts):
     """`slice` along all dimensions at once, then `rev` along those with a negative step."""
     ranges = [range(cut.start, cut.stop, cut.step) for cut in cuts]
     backwards = [d for d, r in enumerate(ranges) if r.step < 0]
-    ranges = [r[::-1] if r.step < 0 else r for r in ranges]
+    ranges = [r if r.step > 0 else r[::-1] if r else range(0) for r in ranges]
     starts = [r.start for r in ranges]
     limits = [max(r.stop, r.start) if r.step == 1 else (r[-1] + 1 if len(r) else r.start)
               for r in ranges]
