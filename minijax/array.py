@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .core import ArrayMethods, Primitive, ShapedArray, Tracer, check_escaped, typeof
+from .dtypes import float0
 from .errors import UnexpectedTracerError
 
 
@@ -211,8 +212,11 @@ def as_array(x) -> Array:
 
 
 def owned(x):
-    """`x`; if it is a NumPy array, which its owner may change, a copy of it as an `Array`."""
-    return as_array(x) if isinstance(x, np.ndarray) else x
+    """`x`; if it is a NumPy array, which its owner may change, a copy of it as an `Array` (or,
+    of a 0-d one, as a NumPy scalar, which jaxprs write as a literal)."""
+    if not isinstance(x, np.ndarray) or x.dtype == float0:
+        return x
+    return as_array(x) if x.ndim else x[()]
 
 
 # ----------------------------------------------------------------------------------------------
