@@ -239,6 +239,11 @@ class _Quiet(threading.local):
 _quiet = _Quiet()
 
 
+def without_warnings(function: Callable, *args, **kwargs):
+    """Call a function of NumPy values with floating point warnings off."""
+    return _quiet.run(function, *args, **kwargs)
+
+
 # NumPy scalars that are what they say whether 64-bit types are enabled or not.
 _SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
     bool, "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32",

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from .. import dtypes
-from ..array import Array, as_array, def_numpy
+from ..array import Array, as_array, def_numpy, without_warnings
 from ..core import ArrayMethods, ShapedArray, state, typeof
 from ..errors import user_stacklevel
 from .shape_rules import (
@@ -143,6 +143,11 @@ def _shift(ufunc, outside):
     return rule
 
 
+def _shift_arithmetic(x, y):
+    signed = np.dtype(f"i{x.dtype.itemsize}")  # the highest bit counts as the sign, as in XLA
+    return _shift(np.right_shift, None)(x.astype(signed), y.astype(signed)).astype(x.dtype)
+
+
 def _shift_logical(x, y):
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     return _shift(np.right_shift, 0)(x.astype(unsigned), y.astype(unsigned)).astype(x.dtype)
@@ -177,7 +182,7 @@ def _clamp(low, x, high):
 
 def _convert_element_type(x, *, new_dtype, weak_type):
     kind = np.dtype(new_dtype).kind
-    if x.dtype.kind == "c" and kind not in "cb":
+    if x.dtype.kind == "c" and kind != "c":
         x = x.real
     if kind in "iu" and not dtypes.issubdtype(x.dtype, np.integer) and x.dtype != bool:
         return _saturate(x, np.dtype(new_dtype))
@@ -250,7 +255,7 @@ shift_right_logical_p, shift_right_logical = _binary(
     "shift_right_logical", INTEGER, lambda x, y: _shift_logical(x, y),
     "Elementwise shift to the right, filled with zeros.")
 shift_right_arithmetic_p, shift_right_arithmetic = _binary(
-    "shift_right_arithmetic", INTEGER, _shift(np.right_shift, None),
+    "shift_right_arithmetic", INTEGER, _shift_arithmetic,
     "Elementwise x >> y, filled with copies of the sign bit.")
 complex_p, complex = _binary("complex", [SINGLE_OR_DOUBLE] * 2, _complex, "Elementwise x + iy.",
                              _complex_dtype)
@@ -422,7 +427,7 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
     aval = x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
-    if aval.dtype.kind == "c" and dtype.kind not in "cb":
+    if aval.dtype.kind == "c" and dtype.kind != "c":
         warnings.warn("Casting complex values to real discards the imaginary part",
                       np.exceptions.ComplexWarning, stacklevel=user_stacklevel())
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
@@ -442,7 +447,8 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
         x = np.asarray(x, dtypes.python_scalar_dtype(int))
     if type(x) is _PYTHON_COMPLEX and dtype.kind not in "cb":
         raise TypeError(f"a complex number cannot become a {dtype.name}: got {x}")
-    value = _convert_element_type(np.asarray(x), new_dtype=dtype, weak_type=weak_type)
+    value = without_warnings(_convert_element_type, np.asarray(x), new_dtype=dtype,
+                             weak_type=weak_type)
     aval = ShapedArray(value.shape, dtype, weak_type)
     trace = state.trace
     return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)

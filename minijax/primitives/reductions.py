@@ -214,7 +214,7 @@ def _accumulate(ufunc):
 cumsum_p, cumsum = _cumulative("cumsum", NUMBER, _accumulate(np.add), "The running sum.")
 cumprod_p, cumprod = _cumulative("cumprod", NUMBER, _accumulate(np.multiply),
                                  "The running product.")
-cummax_p, cummax = _cumulative("cummax", ANY, _accumulate(np.maximum), "The running maximum.")
-cummin_p, cummin = _cumulative("cummin", ANY, _accumulate(np.minimum), "The running minimum.")
+cummax_p, cummax = _cumulative("cummax", NUMBER, _accumulate(np.maximum), "The running maximum.")
+cummin_p, cummin = _cumulative("cummin", NUMBER, _accumulate(np.minimum), "The running minimum.")
 cumlogsumexp_p, cumlogsumexp = _cumulative("cumlogsumexp", FLOAT, _accumulate(np.logaddexp),
                                            "The running log of the sum of exponentials.")
