@@ -483,12 +483,12 @@ def _dce(used_outputs, eqn: JaxprEqn):
         keep = (False,) * num_consts + tuple(carry) + (False,) * num_xs
         return without_dead_code(jaxpr, (*carry, *ys), keep)
 
-    carry = fixpoint(lambda carry: live_body(carry)[1][num_consts:num_consts + num_carry], carry)
-    used_outputs, (body, used_inputs) = (*carry, *ys), live_body(carry)
-    params = eqn.params | {"jaxpr": body, "num_carry": sum(carry),
+    live = fixpoint(lambda carry: live_body(carry)[1][num_consts:num_consts + num_carry], carry)
+    body, used_inputs = live_body(live)
+    params = eqn.params | {"jaxpr": body, "num_carry": sum(live),
                            "num_consts": sum(used_inputs[:num_consts])}
-    invars, outvars = (partition(*pair)[1] for pair in ((used_inputs, eqn.invars),
-                                                        (used_outputs, eqn.outvars)))
+    invars = partition(used_inputs, eqn.invars)[1]
+    outvars = partition([*live, *ys], eqn.outvars)[1]
     return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params)
 
 
