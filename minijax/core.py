@@ -237,20 +237,37 @@ def new_trace(trace: Trace) -> Iterator[Trace]:
         trace.invalidate()
 
 
+class _FoldingTrace(Trace):
+    """Computes what is known now, and leaves the rest to the trace around."""
+
+    __slots__ = ()
+
+    def __init__(self, parent: Trace):
+        super().__init__(parent)
+        self.staging = False
+
+    def process_primitive(self, primitive, args, params):
+        trace = self.parent if any(isinstance(x, Tracer) for x in args) else eval_trace
+        state.trace = trace
+        try:
+            return trace.process_primitive(primitive, args, params)
+        finally:
+            state.trace = self
+
+
 def ensure_compile_time_eval() -> contextlib.AbstractContextManager:
     """A context in which operations on concrete values are computed at once, even under `jit`.
 
-    Raises:
-      UnexpectedTracerError: within it, an operation meets a traced value.
+    Those on traced values are traced, as they are outside.
 
     >>> with ensure_compile_time_eval():
     ...     n = int(jnp.sum(jnp.arange(3)))
     """
-    return set_current_trace(eval_trace)
+    return set_current_trace(_FoldingTrace(state.trace))
 
 
 def eval_context() -> contextlib.AbstractContextManager:
-    """Another name of `ensure_compile_time_eval`."""
+    """A context in which everything is computed at once, and traced values are refused."""
     return set_current_trace(eval_trace)
 
 

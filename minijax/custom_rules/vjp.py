@@ -156,8 +156,8 @@ def _without_tracers(tree):
     """An argument that is not differentiated, checked to contain no traced value."""
     if any(isinstance(x, Tracer) for x in tree_leaves(tree)):
         raise UnexpectedTracerError(
-            "Found a JAX Tracer object passed as an argument to a custom_vjp function, and marked by "
-            "nondiff_argnums as non-differentiable. That is for arguments that cannot contain "
+            "Found a JAX Tracer object passed as an argument to a custom_vjp function, and marked "
+            "by nondiff_argnums as non-differentiable. That is for arguments that cannot contain "
             "traced values, such as functions. Pass an array as an ordinary argument, and let bwd "
             "return None for it.")
     return tree
@@ -289,9 +289,9 @@ class CustomVJPException(Exception):
 
     def __init__(self):
         super().__init__(
-            "Detected differentiation of a custom_vjp function with respect to a closed-over "
-            "value. The custom VJP rule only says how to differentiate the function with respect to its "
-            "arguments: pass the value as an argument, and extend fwd and bwd to it.")
+            "Detected differentiation of a custom_vjp function with respect to a value that it "
+            "closed over. The custom VJP rule only says how to differentiate the function with "
+            "respect to its arguments: pass the value as one, and extend fwd and bwd to it.")
 
 
 def _stage(trace, args, params):
