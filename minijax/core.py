@@ -119,10 +119,8 @@ def typeof(x: Any) -> ShapedArray:
     >>> typeof(1.0)
     ShapedArray(float32[], weak_type=True)
     """
-    try:
-        return x.aval
-    except AttributeError:
-        return _abstractify(x)
+    aval = getattr(x, "aval", None)  # an exception would cost more
+    return _abstractify(x) if aval is None else aval
 
 
 def _abstractify(x) -> ShapedArray:

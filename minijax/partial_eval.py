@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
-from .api_util import (check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs_has_aux)
+from .api_util import check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs_has_aux
 from .array import owned
-from .core import Primitive, ShapedArray, Trace, Tracer, check_escaped, new_trace, state, typeof
+from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .errors import api_boundary
-from .forward import JVPTracer, LinearizeTracer, Zero, instantiate_zeros, jvp_flat, zeros
-from .jaxpr import (Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fun)
-from .pytree import PyTreeDef, Partial, tree_flatten
+from .forward import JVPTracer, LinearizeTracer, Zero, jvp_flat, zeros
+from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from .pytree import Partial, PyTreeDef, tree_flatten
 from .staging import JaxprBuilder, jaxpr_cache, trace_to_jaxpr
 from .xla.jit import jit_p
 

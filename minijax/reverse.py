@@ -9,17 +9,33 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .api_util import (argnums_partial, check_argnums_passed, check_callable, ensure_index,
-                       flatten_fun_nokwargs, fun_sourceinfo)
+from .api_util import (
+    argnums_partial,
+    check_argnums_passed,
+    check_callable,
+    ensure_index,
+    flatten_fun_nokwargs,
+    fun_sourceinfo,
+)
 from .batching import vmap
 from .core import typeof
 from .errors import api_boundary
 from .forward import Zero, instantiate_zeros
 from .jaxpr import Jaxpr
 from .partial_eval import flatten_owned, flatten_with_aux, linearize_flat
-from .primitives import elementwise as lax, shaping
-from .pytree import (Partial, PyTreeDef, equality_errors_pytreedef, keystr, tree_flatten,
-                     tree_leaves, tree_map, tree_structure, tree_transpose)
+from .primitives import elementwise as lax
+from .primitives import shaping
+from .pytree import (
+    Partial,
+    PyTreeDef,
+    equality_errors_pytreedef,
+    keystr,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_structure,
+    tree_transpose,
+)
 from .staging import abstractify, trace_to_jaxpr
 from .transposition import UndefinedPrimal, backward_pass
 from .tree_jvp import jvp

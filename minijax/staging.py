@@ -320,7 +320,7 @@ def abstractify(x) -> ShapedArray:
     try:
         return typeof(x)
     except TypeError:
-        if hasattr(x, "shape") and hasattr(x, "dtype"):
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.ndarray):
             dtype = dtypes.canonicalize_dtype(x.dtype)
             return ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
         raise

@@ -8,17 +8,15 @@ cotangents add.
 
 from __future__ import annotations
 
-import functools
-import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import dtypes
 from .core import Primitive, ShapedArray, missing_rule, typeof
 from .forward import Zero, add_tangents, instantiate_zeros, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, Literal
-from .primitives import dot, elementwise as lax, reductions, shaping, slicing
+from .primitives import dot, reductions, shaping, slicing
+from .primitives import elementwise as lax
 from .staging import jaxpr_cache, trace_to_jaxpr
 from .xla.jit import jit_p
 

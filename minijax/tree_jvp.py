@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
-from .array import owned
 from .api_util import check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs_has_aux
-from .core import typeof
+from .array import owned
+from .core import ArrayMethods, typeof
 from .errors import api_boundary
 from .forward import Zero, instantiate_zeros, jvp_flat
-from .primitives.elementwise import stop_gradient_p
 from .primitives import elementwise as lax
+from .primitives.elementwise import stop_gradient_p
 from .pytree import keystr, tree_flatten, tree_flatten_with_path, tree_map
 
 
@@ -77,11 +77,16 @@ def _flatten_pair(primals, tangents):
 
 
 def _as_tangent(primal, tangent):
-    """The tangent as the trace wants it: no array if it must be zero; as weak as the primal."""
+    """The tangent as the trace wants it: no array if it must be zero.
+
+    A NumPy tangent of a weakly typed primal becomes weak too, as in JAX.
+    """
     aval = typeof(primal).to_tangent_aval()
     if aval.dtype == dtypes.float0:
         return Zero(aval)
-    return lax.convert(tangent, aval.dtype, True) if aval.weak_type else owned(tangent)
+    if aval.weak_type and not isinstance(tangent, ArrayMethods):
+        return lax.constant(tangent, aval.dtype, True)
+    return owned(tangent)
 
 
 def _check_tangent(path, primal, tangent):
