@@ -90,9 +90,10 @@ def nondiff_numbers(fun: Callable, argnums, argnames) -> tuple[int, ...]:
 def takes_just(fun: Callable) -> int | None:
     """The number of arguments, if `fun` has only positional ones without defaults."""
     code = getattr(fun, "__code__", None)
-    simple = code is not None and not (code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
-                                       or code.co_kwonlyargcount or fun.__defaults__)  # type: ignore
-    return code.co_argcount if simple else None
+    if code is None or code.co_kwonlyargcount or fun.__defaults__:  # type: ignore[attr-defined]
+        return None
+    variadic = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    return None if variadic else code.co_argcount
 
 
 def positional(fun: Callable, decorator: str, args: tuple, kwargs: dict) -> tuple:

@@ -186,7 +186,8 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
 
     matvec_part = stage(matvec, matvec, "matvec")
     solve_part = stage(functools.partial(solve, matvec), solve, "solve", has_aux)
-    vecmat_part = transpose_part = (None, [], None)
+    nothing: tuple = (None, [], None)
+    vecmat_part = transpose_part = nothing
     if transpose_solve is not None:
         vecmat = matvec if symmetric else _transposed(matvec, b)
         vecmat_part = matvec_part if symmetric else stage(vecmat, matvec, "vecmat")
