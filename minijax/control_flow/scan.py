@@ -101,8 +101,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
       TypeError: `f` does not return a pair, or changes the structure or the type of the carry.
       ValueError: the length is missing, negative, or not that of `xs`, or `xs` differ in theirs.
 
-    >>> scan(lambda total, x: (total + x, total), 0, jnp.arange(1, 5))
-    (Array(10, dtype=int32), Array([0, 1, 3, 6], dtype=int32))
+    >>> scan(lambda total, x: (total + x, total * x), 0, jnp.arange(1, 5))
+    (Array(10, dtype=int32), Array([ 0,  2,  9, 24], dtype=int32))
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
