@@ -196,7 +196,7 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
             out_unknowns[:] = [trace.is_unknown(out) or force
                                for out, force in zip(outs, instantiate)]
             outvars = [trace.atom(out) for out, unknown in zip(outs, out_unknowns) if unknown]
-        closed, _ = dce_closed(trace.builder.build(outvars, jaxpr.debug_info),
+        closed, _ = dce_closed(trace.builder.build(outvars, jaxpr.debug_info, copy=False),
                                [True] * len(outvars), keep_inputs=True)
         sources = [*known_args, *(jaxpr.consts if forward_consts else ())]
         forwarded[:] = [_index_of(sources, x) for x in closed.consts]
@@ -269,7 +269,9 @@ def linearize_flat(fun: Callable, primals: Sequence):
         outs, out_tangents = jvp_flat(fun, primals, tangents, LinearizeTracer)
         nonzeros = [type(t) is not Zero for t in out_tangents]
         outvars = [trace.atom(t) for t in out_tangents if type(t) is not Zero]
-    closed, _ = dce_closed(trace.builder.build(outvars), [True] * len(outvars), keep_inputs=True)
+    # Under staging, the trace outside recognises a NumPy array that it has met by its identity.
+    closed = trace.builder.build(outvars, copy=not trace.staging)
+    closed, _ = dce_closed(closed, [True] * len(outvars), keep_inputs=True)
     return outs, closed, nonzeros
 
 
