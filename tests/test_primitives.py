@@ -83,7 +83,7 @@ DTYPES_OF_RULE = {
     "abstract_eval": DTYPES_32 + DTYPES_64,
     "lowering": DTYPES_32 + DTYPES_64,
     "jvp": FEW_DTYPES + ("float16", "float64"),
-    "batching": FEW_DTYPES,
+    "batching": ("bool", "int32", "float32"),
     "partial_eval": FEW_DTYPES,
     "transpose": FEW_DTYPES + ("float16", "float64"),
     "second_order": ("float32", "complex64"),
@@ -94,6 +94,7 @@ CASES = [
     for row in ROWS
     for rule, dtypes in DTYPES_OF_RULE.items()
     for dtype in dtypes
+    if row.takes(dtype)
 ]
 
 
