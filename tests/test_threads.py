@@ -43,7 +43,7 @@ def at_once(work: Callable[[int], Any]) -> list[Any]:
 
 def function(k: int) -> Callable[[Any], Any]:
     """A different program for each k, with a nested jit and an inner derivative."""
-    inner = mj.jit(lambda y: mj.numpy.sin(y) * (k + 1))
+    inner = mj.jit(lambda y: mj.numpy.sin(y) * (1 + k / THREADS))
 
     def f(x: Any) -> Any:
         for _ in range(k + 1):
