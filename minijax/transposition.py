@@ -36,8 +36,15 @@ class UndefinedPrimal:
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 
+    def __array__(self, *args, **kwargs):
+        raise NotImplementedError(_NOT_LINEAR)
+
     def __repr__(self):
         return f"UndefinedPrimal({self.aval})"
+
+
+_NOT_LINEAR = ("Only linear functions can be transposed. In this one an operation is not linear in "
+               "the values that depend on the arguments: their product, say, or a quotient by one.")
 
 
 def is_undefined_primal(x) -> bool:
@@ -124,10 +131,14 @@ def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
             return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
-        return [rule(ct, *operands, **params) if rule and is_undefined_primal(x) else None
+        return [(rule or _not_linear)(ct, *operands, **params) if is_undefined_primal(x) else None
                 for rule, x in zip(rules, operands)]
 
     primitive_transposes[primitive] = transpose
+
+
+def _not_linear(*args, **params):
+    raise NotImplementedError(_NOT_LINEAR)
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
@@ -178,6 +189,8 @@ deftranspose(lax.div_p, lambda ct, x, y: _unbroadcast(x.aval, lax.div(ct, y)), N
 
 
 def _select_n_transpose(ct, which, *cases):
+    if is_undefined_primal(which):
+        _not_linear()
     if type(ct) is Zero:
         return [None, *(Zero(x.aval) if is_undefined_primal(x) else None for x in cases)]
     zero = zeros(typeof(ct))
