@@ -82,7 +82,8 @@ def _simple_getitem(x, index):
         row = x if size == 1 else slice_p.bind(
             x, start_indices=(index, *rest), limit_indices=(index + 1, *shape[1:]), strides=None)
         return squeeze_p.bind(row, dimensions=(0,))
-    if index.step is not None or type(index.start) not in _BOUNDS or type(index.stop) not in _BOUNDS:
+    if (index.step is not None or type(index.start) not in _BOUNDS
+            or type(index.stop) not in _BOUNDS):
         return None
     start, stop, _ = index.indices(size)
     if (start, stop) == (0, size):

@@ -330,7 +330,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
     ones = [d for d in a_sizes if a_sizes[d] == b_sizes.get(d) == 1]  # left out, and put back
     a, a_loops = _without_ones(a, a_sizes, b_sizes)
     b, b_loops = _without_ones(b, b_sizes, a_sizes)
-    a_is_matrix, b_is_matrix = (typeof(x).ndim - len(d) == 2 for x, d in ((a, a_loops), (b, b_loops)))
+    a_is_matrix = typeof(a).ndim - len(a_loops) == 2
+    b_is_matrix = typeof(b).ndim - len(b_loops) == 2
     batch = [d for d in a_loops if d in b_loops]
     numbers = (((typeof(a).ndim - 1,), (typeof(b).ndim - 1 - b_is_matrix,)),
                ([a_loops.index(d) for d in batch], [b_loops.index(d) for d in batch]))
@@ -383,9 +384,8 @@ def astype(x, dtype, copy: bool = False):
 
 def reshape_method(x, *shape, order: str = "C"):
     """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left."""
-    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-        shape = shape[0]
-    sizes = list(known_sizes(shape))
+    one_sequence = len(shape) == 1 and isinstance(shape[0], (tuple, list))
+    sizes = list(known_sizes(shape[0] if one_sequence else shape))
     sizes = _fill_in_size(typeof(x), sizes)
     if order == "F":
         backwards = reshape(x, sizes[::-1], tuple(range(typeof(x).ndim))[::-1])

@@ -73,7 +73,7 @@ class JaxprBuilder:
     def add_eqn(self, primitive, invars: list[Atom], params: dict, location=None) -> Any:
         """Append an equation; returns its new variable, or a list of them."""
         out_aval = primitive.out_aval(tuple([v.aval for v in invars]), params)
-        out = [*map(Var, out_aval)] if primitive.multiple_results else Var(out_aval)
+        out: Any = [*map(Var, out_aval)] if primitive.multiple_results else Var(out_aval)
         outvars = out if primitive.multiple_results else [out]
         info = SourceInfo(location, source.name_stack)
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, info))

@@ -39,11 +39,11 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     check_callable(fun)
     flat_primals, flat_tangents, in_tree = _flatten_pair(primals, tangents)
     if has_aux:
-        flat_fun, out_tree, aux_tree = flatten_fun_nokwargs_has_aux(fun, in_tree)
+        flat_fun_aux, out_tree, aux_tree = flatten_fun_nokwargs_has_aux(fun, in_tree)
         aux_leaves: list = []
 
         def without_aux(*args):
-            outs, aux = flat_fun(*args)
+            outs, aux = flat_fun_aux(*args)
             aux_leaves.extend(aux)
             return outs
 

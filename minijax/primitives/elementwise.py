@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import enum
 import operator
 import warnings
@@ -433,7 +434,7 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
 
 
-_PYTHON_COMPLEX = type(1j)  # `complex` is the primitive here
+_PYTHON_COMPLEX = builtins.complex  # `complex` is the primitive here
 
 
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:

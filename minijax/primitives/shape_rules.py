@@ -129,8 +129,8 @@ def known_sizes(shape) -> tuple[int, ...]:
         return tuple(operator.index(size) for size in shape)
     except TypeError as error:
         raise TypeError(
-            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. If using "
-            "`jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. If "
+            "using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
         ) from error
 
 

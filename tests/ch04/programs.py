@@ -56,7 +56,7 @@ def named(name: str, **params: Any):
 DTYPES = {"f32": np.float32, "i32": np.int32, "i8": np.int8, "u8": np.uint8, "bool": np.bool_,
           "c64": np.complex64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
 
-UNARY_FLOAT = ["neg", "sin", "cos", "tan", "tanh", "exp", "exp2", "log", "log1p", "expm1", "sqrt",
+UNARY_FLOAT = ["neg", "sin", "cos", "tan", "tanh", "atanh", "exp", "exp2", "log", "log1p", "expm1", "sqrt",
                "rsqrt", "cbrt", "logistic", "abs", "sign", "floor", "ceil", "round", "square",
                "is_finite", "stop_gradient", "copy"]
 BINARY_FLOAT = ["add", "sub", "mul", "div", "rem", "pow", "max", "min", "eq", "ne", "lt", "le",
