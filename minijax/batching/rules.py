@@ -92,13 +92,13 @@ def _with_trailing_ones(x, rank):
 
 
 for _primitive in (
-    elementwise.neg_p, elementwise.sin_p, elementwise.cos_p, elementwise.tan_p,
-    elementwise.tanh_p, elementwise.atanh_p, elementwise.exp_p, elementwise.exp2_p,
-    elementwise.log_p, elementwise.log1p_p, elementwise.expm1_p, elementwise.sqrt_p,
-    elementwise.rsqrt_p, elementwise.cbrt_p, elementwise.logistic_p, elementwise.abs_p,
-    elementwise.sign_p, elementwise.floor_p, elementwise.ceil_p, elementwise.round_p,
-    elementwise.square_p, elementwise.integer_pow_p, elementwise.is_finite_p,
-    elementwise.real_p, elementwise.imag_p, elementwise.conj_p, elementwise.not_p, elementwise.convert_element_type_p,
+    elementwise.neg_p, elementwise.sin_p, elementwise.cos_p, elementwise.tan_p, elementwise.tanh_p,
+    elementwise.atanh_p, elementwise.exp_p, elementwise.exp2_p, elementwise.log_p,
+    elementwise.log1p_p, elementwise.expm1_p, elementwise.sqrt_p, elementwise.rsqrt_p,
+    elementwise.cbrt_p, elementwise.logistic_p, elementwise.abs_p, elementwise.sign_p,
+    elementwise.floor_p, elementwise.ceil_p, elementwise.round_p, elementwise.square_p,
+    elementwise.integer_pow_p, elementwise.is_finite_p, elementwise.real_p, elementwise.imag_p,
+    elementwise.conj_p, elementwise.not_p, elementwise.convert_element_type_p,
     elementwise.stop_gradient_p, elementwise.copy_p,
 ):
     defvectorized(_primitive)
