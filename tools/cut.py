@@ -33,7 +33,9 @@ ROOMS = {
     8: ("transposition", "reverse"),
     9: ("control_flow",),
     10: ("custom_rules", "remat", "scopes"),
+    11: ("families",),
     12: ("numpy", "scipy", "nn"),
+    13: ("random",),
     16: ("cli", "__main__"),
 }
 FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",
