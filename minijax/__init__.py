@@ -63,4 +63,7 @@ from . import extend, interpreters
 # chapter 12
 from . import lax, nn, numpy, scipy
 
+# chapter 13
+from . import random
+
 __version__ = "0.1.0"

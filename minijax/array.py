@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .core import ArrayMethods, Primitive, ShapedArray, Tracer, check_escaped, typeof
-from .dtypes import float0
+from .dtypes import ExtendedDType, float0
 from .errors import UnexpectedTracerError
 
 
@@ -67,6 +67,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 
     def __array__(self, dtype=None, copy=None):
         """NumPy's view of the contents: read-only, or a fresh copy if `copy`."""
+        self._check_numeric("converted to a NumPy array")
         value = np.asarray(self._numpy())
         if copy or (dtype is not None and dtype != value.dtype):
             return np.array(value, dtype=dtype)
@@ -74,7 +75,15 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         view.flags.writeable = False
         return view
 
+    def _check_numeric(self, purpose: str):
+        if isinstance(self.aval.dtype, ExtendedDType):
+            raise TypeError(
+                f"JAX array with dtype {self.aval.dtype} cannot be {purpose}. Use "
+                "jax.random.key_data(arr) if you wish to extract the underlying integer array."
+            )
+
     def _scalar(self):
+        self._check_numeric("converted to a number")
         if self.aval.ndim:
             raise TypeError(
                 "Only scalar arrays can be converted to Python scalars; "
@@ -83,6 +92,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         return self.item()  # as Python's number, which refuses to lose an imaginary part
 
     def __bool__(self):
+        self._check_numeric("converted to a boolean")
         if self.aval.size != 1:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. "
@@ -157,7 +167,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         return Array(np.array(self._numpy()), self.aval)
 
     def __reduce__(self):
-        return _unpickle, (np.asarray(self._numpy()), self.aval.weak_type)
+        return Array, (np.asarray(self._numpy()), self.aval)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
         """The contents, read-only; a copy, for those who do not know what read-only memory is."""
@@ -177,14 +187,19 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     # Printing
 
     def __format__(self, spec):
+        if isinstance(self.aval.dtype, ExtendedDType):
+            return format(str(self), spec)
         return format(self.item() if not self.aval.ndim else np.asarray(self), spec)
 
     def __str__(self):
-        return str(np.asarray(self._numpy()))
+        return repr(self) if isinstance(self.aval.dtype, ExtendedDType) else str(np.asarray(self))
 
     def __repr__(self):
         if self.is_deleted():
             return f"<deleted Array with shape={self.aval.str_short(short_dtypes=False)}>"
+        if isinstance(self.aval.dtype, ExtendedDType):
+            inside = self.aval.dtype.readable(np.asarray(self._numpy()))
+            return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{inside}"
         tail = f"dtype={self.aval.dtype.name}{', weak_type=True' * self.aval.weak_type}"
         body = f"[], shape={self.aval.shape}" if not self.aval.size else np.array2string(
             np.asarray(self._numpy()), prefix="Array(", suffix=",", separator=", ")
@@ -192,10 +207,6 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         width = len(body) - body.rfind("\n") + len(tail) + 3
         gap = " " * (len("Array(") if width > np.get_printoptions()["linewidth"] else 1)
         return f"Array({body},{gap}{tail})"
-
-
-def _unpickle(value, weak_type):
-    return Array(value, ShapedArray(value.shape, value.dtype, weak_type))
 
 
 def as_array(x) -> Array:
@@ -245,9 +256,9 @@ def without_warnings(function: Callable, *args, **kwargs):
 
 
 # NumPy scalars that are what they say whether 64-bit types are enabled or not.
-_SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
-    bool, "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32",
-    "complex64"))}
+_SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in [np.dtype(name) for name in (
+    "bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32",
+    "complex64")]}
 
 
 def _foreign(x) -> tuple[ShapedArray, Any]:

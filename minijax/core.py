@@ -55,7 +55,9 @@ class ShapedArray:
         try:
             return cls._interned[shape, dtype, weak_type]
         except (KeyError, TypeError):
-            return cls._intern(tuple(map(int, shape)), np.dtype(dtype), bool(weak_type))
+            if not isinstance(dtype, dtypes.ExtendedDType):
+                dtype = np.dtype(dtype)
+            return cls._intern(tuple(map(int, shape)), dtype, bool(weak_type))
 
     @classmethod
     def _intern(cls, shape, dtype, weak_type):
@@ -164,7 +166,7 @@ class Trace:
 
     def __init__(self, parent: Trace | None):
         self.parent = parent
-        self.staging = parent is not None and parent.staging
+        self.staging: bool = parent is not None and parent.staging
         self.valid = True
 
     def process_primitive(self, primitive: Primitive, args: Sequence, params: dict) -> Any:

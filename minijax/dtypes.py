@@ -95,9 +95,24 @@ class prng_key(extended):
 
 
 class ExtendedDType:
-    """Base class of dtypes NumPy knows nothing of; ``type`` is a subclass of `extended`."""
+    """Base class of dtypes NumPy knows nothing of; ``type`` is a subclass of `extended`.
+
+    An element has no operations but those of its own primitives. To be moved about like any other,
+    it is kept, by NumPy and by XLA, as one element of the dtype ``storage``.
+    """
 
     type: type[extended]
+    name: str
+    storage: np.dtype
+    kind = "V"
+
+    @property
+    def itemsize(self) -> int:
+        return self.storage.itemsize
+
+    def readable(self, value: np.ndarray) -> np.ndarray:
+        """Stored elements as people want to see them."""
+        return value
 
 
 class TypePromotionError(ValueError):
@@ -224,6 +239,13 @@ def _check_valid(dtype: Any, x: Any) -> Any:
         return dtype
     raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. "
                     "Only arrays of numeric types are supported by JAX.")
+
+
+def storage_dtype(dtype: Any) -> np.dtype:
+    """The dtype of the NumPy arrays and XLA buffers that hold elements of this dtype."""
+    if isinstance(dtype, ExtendedDType):
+        return dtype.storage
+    return np.dtype(bool) if dtype == float0 else dtype
 
 
 def is_python_scalar(x: Any) -> bool:

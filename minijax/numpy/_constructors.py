@@ -111,7 +111,8 @@ def _from_list(xs, dtype):
         dtype = _common_dtype(leaves)
     if not any(isinstance(leaf, ArrayMethods) for leaf in leaves):
         return _wrap(np.asarray(xs, dtype))
-    if not state.trace.staging and not any(isinstance(leaf, Tracer) for leaf in leaves):
+    in_numpy = isinstance(dtype, np.dtype) and not state.trace.staging  # it knows no keys
+    if in_numpy and not any(isinstance(leaf, Tracer) for leaf in leaves):
         with contextlib.suppress(ValueError):  # rows of unequal shapes: told better below
             return _wrap(np.asarray(xs, dtype))
     rows = [expand_dims(_array(x, dtype, False), [0]) for x in xs]

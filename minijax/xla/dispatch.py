@@ -21,7 +21,7 @@ import numpy as np
 from .. import settings
 from ..array import Array
 from ..core import ShapedArray, Tracer, check_escaped
-from ..dtypes import float0
+from ..dtypes import float0, storage_dtype
 from ..errors import user_stacklevel
 from ..jaxpr import ClosedJaxpr
 from ..pytree import register_listeners, registry
@@ -59,8 +59,9 @@ def buffer_of(x: Any, aval: ShapedArray):
         x._check_alive()
         value = np.asarray(x._value)
         # XLA would take any bytes. What a wrong evaluation rule made must not get that far.
-        assert (value.shape, value.dtype) == (aval.shape, aval.dtype), (value, aval)
-        x._buffer = xla().put(value, aval, owned=True)
+        stored = _stored(aval)
+        assert (value.shape, value.dtype) == (stored.shape, stored.dtype), (value, aval)
+        x._buffer = xla().put(value, stored, owned=True)
     return x._buffer
 
 
@@ -156,7 +157,8 @@ def compile_module(
 
 def _stored(aval):
     """The type as which XLA holds an array of this type."""
-    return ShapedArray(aval.shape, np.bool_) if aval.dtype == float0 else aval
+    dtype = aval.dtype
+    return ShapedArray(aval.shape, storage_dtype(dtype)) if dtype.kind == "V" else aval
 
 
 _logger = logging.getLogger("minijax.jit")

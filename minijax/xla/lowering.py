@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, ShapedArray, missing_rule
-from ..dtypes import float0
+from ..dtypes import ExtendedDType, float0, storage_dtype
 from ..jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
 from ..staging import trace_to_jaxpr
 
@@ -82,7 +82,7 @@ _ELEMENT_TYPES = {
 @functools.cache
 def element_type(dtype: np.dtype) -> str:
     """`f32`, `i1`, `complex<f64>` … (`float0` has no contents: any type serves)."""
-    return "i1" if dtype == float0 else _ELEMENT_TYPES[dtype.name]
+    return _ELEMENT_TYPES[storage_dtype(dtype).name]
 
 
 @functools.cache
@@ -220,6 +220,9 @@ class Body:
 
     def constant_name(self, value, aval) -> str:
         """The name of a constant, whose line is written if this is its first use."""
+        if isinstance(aval.dtype, ExtendedDType):
+            value = value._numpy() if hasattr(value, "_numpy") else value
+            aval = ShapedArray(aval.shape, aval.dtype.storage)
         if aval.dtype == float0:
             dense = "false"
         elif isinstance(value, (bool, int, float, complex, np.generic)):

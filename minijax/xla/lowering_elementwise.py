@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core import ShapedArray
+from ..dtypes import storage_dtype
 from ..primitives import elementwise, shaping
 from .lowering import (
     Body,
@@ -96,6 +97,7 @@ def emit(ctx: Body, op: str, *operands: Value, out: ShapedArray | None = None) -
 
 def comparison_kind(dtype: np.dtype) -> str:
     """How elements of this type are compared."""
+    dtype = storage_dtype(dtype)
     return {"i": "SIGNED", "u": "UNSIGNED", "b": "UNSIGNED"}.get(dtype.kind, "FLOAT")
 
 

@@ -1,0 +1,9 @@
+"""Chapter 13: random numbers, bit for bit those of JAX.
+
+There is no hidden state. Every function is told a key, and gives the same numbers for the same
+key: `key` makes the first, `split` and `fold_in` make others of it.
+"""
+
+from .key_functions import (
+    PRNGKey, bits, clone, fold_in, key, key_data, key_impl, split, wrap_key_data,
+)

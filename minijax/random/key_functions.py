@@ -1,0 +1,233 @@
+"""Chapter 13: making keys, splitting them, and asking them for bits.
+
+A key is used once: for one sample, or to `split` it into fresh keys. Keys come in two styles. New
+ones (`key`) are arrays of dtype `key<fry>`; old ones (`PRNGKey`) are `uint32` arrays whose last
+dimension is 2. Every function takes both, and those that return keys return the style they got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import numpy as jnp
+from ..core import typeof
+from ..primitives.shape_rules import canonical_shape
+from .keys import (
+    IMPLEMENTATIONS,
+    THREEFRY,
+    KeyTy,
+    PRNGImpl,
+    is_key_array,
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+
+
+def typed_key(name: str, key, batched: bool = False) -> Any:
+    """The `key` argument of the function `name`, in the new style.
+
+    Raises:
+      TypeError: it is no key.
+      ValueError: it is an array of keys, unless `batched`.
+    """
+    if is_key_array(key):
+        typed = key
+    elif hasattr(key, "dtype") and hasattr(key, "shape"):
+        typed = random_wrap_p.bind(key, impl=THREEFRY)
+    else:
+        raise TypeError(f"unexpected PRNG key type {type(key)}: expected a key from "
+                        "jax.random.key() or jax.random.PRNGKey()")
+    if typed.ndim and not batched:
+        raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
+                         f"{key.shape} != (). Use jax.vmap for batching.")
+    return typed
+
+
+def _in_style_of(key, new_keys):
+    return new_keys if is_key_array(key) else random_unwrap_p.bind(new_keys)
+
+
+def _implementation(impl, dtype, name: str) -> PRNGImpl:
+    """The implementation that the arguments `impl` or `dtype` speak of.
+
+    Raises:
+      ValueError: both are given, or an unknown name.
+      TypeError: neither a name nor an implementation nor a dtype of keys.
+    """
+    if impl is not None and dtype is not None:
+        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to jax.random.{name}")
+    given = dtype if impl is None else impl
+    if given is None:
+        return THREEFRY
+    if isinstance(given, KeyTy):
+        return given._impl
+    if isinstance(given, PRNGImpl):
+        return given
+    if not isinstance(given, str):
+        raise TypeError(f"unrecognized type {type(given)} for specifying PRNG implementation.")
+    if given not in IMPLEMENTATIONS:
+        raise ValueError(f'unrecognized PRNG implementation "{given}". Did you mean one of: '
+                         f"{', '.join(IMPLEMENTATIONS)}?")
+    return IMPLEMENTATIONS[given]
+
+
+def _from_seed(name, seed, impl):
+    if is_key_array(seed):
+        raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
+    if isinstance(seed, int):  # any 64 bits, of which the high ones are lost without x64
+        seed = np.int64(seed).astype(dtypes.canonicalize_dtype(np.int64))
+    if typeof(seed).ndim:
+        raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape "
+                        f"{typeof(seed).shape} != (). Use jax.vmap for batching")
+    return random_seed_p.bind(seed, impl=impl)
+
+
+def key(seed, *, impl=None, dtype=None):
+    """A key made of a seed.
+
+    Args:
+      seed: an integer scalar; 64 bits of it count, or 32 if x64 is disabled.
+      impl: the name of an implementation: "threefry2x32".
+      dtype: or instead, the dtype of keys to be made.
+
+    Returns:
+      a scalar array of dtype `key<fry>`.
+
+    Raises:
+      TypeError: the seed is not an integer, or not a scalar.
+
+    >>> jax.random.key(0).dtype
+    key<fry>
+    """
+    return _from_seed("key", seed, _implementation(impl, dtype, "key"))
+
+
+def PRNGKey(seed, *, impl=None):
+    """A key made of a seed, in the old style: an array of two `uint32`.
+
+    Args:
+      seed, impl: as for `key`.
+
+    Raises:
+      TypeError: the seed is not an integer, or not a scalar.
+
+    >>> jax.random.PRNGKey(7)
+    Array([0, 7], dtype=uint32)
+    """
+    return random_unwrap_p.bind(_from_seed("PRNGKey", seed, _implementation(impl, None, "key")))
+
+
+def key_data(keys):
+    """The words that keys consist of.
+
+    Args:
+      keys: an array of keys, of any shape and either style.
+
+    Returns:
+      a `uint32` array with a last dimension of 2 more than `keys`.
+
+    >>> jax.random.key_data(jax.random.key(7))
+    Array([0, 7], dtype=uint32)
+    """
+    return random_unwrap_p.bind(typed_key("key_data", keys, batched=True))
+
+
+def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+    """Keys made of their words; the inverse of `key_data`.
+
+    Args:
+      key_bits_array: a `uint32` array whose last dimension is 2.
+      impl, dtype: as for `key`.
+
+    Raises:
+      TypeError: an array of another dtype or shape.
+    """
+    if not hasattr(key_bits_array, "dtype"):
+        raise TypeError("JAX encountered invalid PRNG key data: expected an array, got "
+                        f"{key_bits_array!r}")
+    impl = _implementation(impl, dtype, "wrap_key_data")
+    return random_wrap_p.bind(key_bits_array, impl=impl)
+
+
+def key_impl(keys) -> str:
+    """The name of the implementation that the keys are for."""
+    return typed_key("key_impl", keys, batched=True).dtype._impl.name
+
+
+def split(key, num: int | tuple[int, ...] = 2):
+    """Fresh keys, as many as are wanted, from one that is not to be used again.
+
+    Args:
+      key: one key.
+      num: how many, or the shape of the array of them.
+
+    Returns:
+      an array of keys, in the style of `key`.
+
+    Raises:
+      ValueError: an array of keys; use `vmap`.
+
+    >>> a, b = jax.random.split(jax.random.key(0))
+    """
+    typed = typed_key("split", key)
+    shape = canonical_shape(num if isinstance(num, Sequence) else (num,))
+    return _in_style_of(key, random_split_p.bind(typed, shape=shape))
+
+
+def fold_in(key, data):
+    """A fresh key, made of a key and a number: of the step, of the layer …
+
+    Args:
+      key: one key.
+      data: an integer scalar, of which 32 bits count.
+
+    Raises:
+      TypeError: `data` is not a scalar.
+
+    >>> jax.random.fold_in(jax.random.PRNGKey(0), 1)
+    Array([ 928981903, 3453687069], dtype=uint32)
+    """
+    typed = typed_key("fold_in", key)
+    if typeof(data).ndim:
+        raise TypeError("fold_in accepts a scalar, but was given an array of shape "
+                        f"{typeof(data).shape} != (). Use jax.vmap for batching.")
+    data = jnp.asarray(data, dtype=np.uint32)
+    return _in_style_of(key, random_fold_in_p.bind(typed, data))
+
+
+def clone(key):
+    """The same key, for those who want to use it twice and say so."""
+    return random_clone_p.bind(key)
+
+
+def bits(key, shape: Sequence[int] = (), dtype=None):
+    """Random bits: unsigned integers, each as likely as any other.
+
+    Args:
+      key: one key.
+      shape: the result's shape.
+      dtype: an unsigned integer dtype; by default the widest that is enabled.
+
+    Raises:
+      ValueError: another dtype.
+
+    >>> jax.random.bits(jax.random.key(0), (2,), "uint8").tolist()
+    [92, 250]
+    """
+    typed = typed_key("bits", key)
+    if dtype is None:
+        dtype = dtypes.default_uint_dtype()
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype)
+    if not dtypes.issubdtype(dtype, np.unsignedinteger):
+        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")
+    shape = canonical_shape(shape)
+    return random_bits_p.bind(typed, bit_width=8 * dtype.itemsize, shape=shape)

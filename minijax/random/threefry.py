@@ -1,0 +1,112 @@
+"""Chapter 13: Threefry, the function that random bits come from.
+
+A counter-based generator has no state to carry along. `threefry2x32` scrambles a counter (two
+32-bit words) by a key (two more): 20 rounds of adding, rotating and xoring, with parts of the key
+mixed in after every four (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+Other counters give unrelated words, and each block can be computed without the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..array import def_numpy
+from ..batching import primitive_batchers
+from ..batching.rules import defbroadcasting
+from ..core import Primitive, ShapedArray
+from ..primitives import elementwise as lax
+from ..primitives.shape_rules import elementwise_shape
+from ..xla.lowering import lower_fun, register_lowering
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # for groups of four rounds, in turn
+PARITY = 0x1BD11BDA  # so that the third word of the key schedule is not zero when the key is
+_MASK = 0xFFFFFFFF
+
+
+def _rounds(x0, x1, schedule, rotate):
+    """Twenty rounds, on words of any kind that has +, ^ and the given `rotate`."""
+    x0, x1 = x0 + schedule[0], x1 + schedule[1]
+    for group in range(5):
+        for distance in ROTATIONS[group % 2]:
+            x0 = x0 + x1
+            x1 = rotate(x1, distance) ^ x0
+        x0 = x0 + schedule[(group + 1) % 3]
+        x1 = x1 + schedule[(group + 2) % 3] + np.uint32(group + 1)
+    return x0, x1
+
+
+# ----------------------------------------------------------------------------------------------
+# Evaluation: in NumPy, or for a few words in Python's integers, which are quicker then
+
+FEW = 8
+
+
+def _evaluate(key0, key1, x0, x1):
+    shape = np.broadcast_shapes(key0.shape, key1.shape, x0.shape, x1.shape)
+    if np.prod(shape, dtype=int) > FEW:
+        words = [np.broadcast_to(x, shape) for x in (x0, x1)]
+        return _rounds(*words, _schedule(key0, key1), _rotate_numpy)
+    columns = [np.broadcast_to(x, shape).ravel().tolist() for x in (key0, key1, x0, x1)]
+    blocks = np.array([_one_block(*words) for words in zip(*columns)], np.uint32).reshape(-1, 2)
+    return [blocks[:, 0].reshape(shape), blocks[:, 1].reshape(shape)]
+
+
+def _schedule(key0, key1):
+    return key0, key1, key0 ^ key1 ^ np.uint32(PARITY)
+
+
+def _rotate_numpy(x, distance):
+    return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
+
+
+def _one_block(key0: int, key1: int, x0: int, x1: int) -> tuple[int, int]:
+    """`_rounds` on Python's integers, which do not wrap around by themselves."""
+    schedule = (key0, key1, key0 ^ key1 ^ PARITY)
+    x0, x1 = x0 + key0, (x1 + key1) & _MASK
+    for group in range(5):
+        for distance in ROTATIONS[group % 2]:
+            x0 = (x0 + x1) & _MASK
+            x1 = (x1 << distance & _MASK | x1 >> 32 - distance) ^ x0
+        x0 = (x0 + schedule[(group + 1) % 3]) & _MASK
+        x1 = (x1 + schedule[(group + 2) % 3] + group + 1) & _MASK
+    return x0, x1
+
+
+# ----------------------------------------------------------------------------------------------
+# The primitive
+
+
+def _result_types(*avals):
+    if any(aval.dtype != np.uint32 for aval in avals):
+        raise TypeError(f"Arguments to threefry2x32 must have uint32 type, got {avals}")
+    return [ShapedArray(elementwise_shape("threefry2x32", avals), np.uint32)] * 2
+
+
+threefry2x32_p = Primitive("threefry2x32", multiple_results=True)
+threefry2x32_p.def_abstract_eval(_result_types)
+def_numpy(threefry2x32_p, _evaluate)
+
+
+
+defbroadcasting(threefry2x32_p)
+_batch_one_result = primitive_batchers[threefry2x32_p]
+
+
+def _batch(args, dims):
+    outs, dim = _batch_one_result(args, dims)
+    return outs, [dim, dim]
+
+
+primitive_batchers[threefry2x32_p] = _batch
+
+
+def _rotate(x, distance):
+    left, right = np.uint32(distance), np.uint32(32 - distance)
+    return lax.bitwise_or(lax.shift_left(x, left), lax.shift_right_logical(x, right))
+
+
+def _program(key0, key1, x0, x1):
+    return _rounds(x0, x1, _schedule(key0, key1), _rotate)
+
+
+register_lowering(threefry2x32_p, lower_fun(_program, multiple_results=True))

@@ -1,0 +1,189 @@
+"""Chapter 13: keys of both styles, against real JAX: every word equal."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import minijax as jax
+import minijax.random as random
+from tests.oracle import both
+
+SEEDS = [0, 1, 7, -1, 2**31, 2**33 + 5, 2**63 - 1, True, np.uint8(200), np.int16(-3)]
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=str)
+def test_seeds(seed):
+    both(lambda jx: lambda: jx.random.PRNGKey(seed))
+    both(lambda jx: lambda: jx.random.key_data(jx.random.key(seed)))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**33 + 5, 2**63 - 1])
+def test_seeds_of_64_bits(seed):
+    def program(jx):
+        def run():
+            with jx.enable_x64(True):
+                return jx.random.PRNGKey(seed), jx.jit(jx.random.PRNGKey)(np.int64(seed))
+        return run
+
+    both(program)
+
+
+@pytest.mark.parametrize("num", [0, 1, 2, 3, 20, (), (2, 3), (2, 0)], ids=str)
+def test_split(num):
+    both(lambda jx: lambda: jx.random.split(jx.random.PRNGKey(3), num))
+    both(lambda jx: lambda: jx.random.key_data(jx.random.split(jx.random.key(3), num)))
+    both(lambda jx: lambda: jx.jit(lambda key: jx.random.split(key, num))(jx.random.PRNGKey(4)))
+
+
+@pytest.mark.parametrize("data", [0, 1, 12345, np.uint32(2**32 - 1), np.int32(-1)], ids=str)
+def test_fold_in(data):
+    both(lambda jx: lambda: jx.random.fold_in(jx.random.PRNGKey(3), data))
+    both(lambda jx: lambda: jx.jit(jx.random.fold_in)(jx.random.PRNGKey(3), data))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", None], ids=str)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 5), (0,), (3, 1, 2)], ids=str)
+@pytest.mark.parametrize("seed", [0, 99])
+def test_bits(seed, shape, dtype):
+    both(lambda jx: lambda: jx.random.bits(jx.random.key(seed), shape, dtype))
+
+
+def test_many_bits_are_compiled_and_the_same():
+    both(lambda jx: lambda: jx.random.bits(jx.random.key(5), (20_000,), "uint16"))
+
+
+def test_bits_of_64():
+    def program(jx):
+        def run():
+            with jx.enable_x64(True):
+                key = jx.random.key(8)
+                return jx.random.bits(key, (4,)), jx.jit(lambda k: jx.random.bits(k, (3,)))(key)
+        return run
+
+    both(program)
+
+
+# Functions of an array of keys of shape (4, 3), with arrays of keys for results.
+ON_KEYS = {
+    "index": lambda jx, keys: keys[1, 2],
+    "slice": lambda jx, keys: keys[1:3, ::2],
+    "reshape": lambda jx, keys: keys.reshape(2, -1),
+    "transpose": lambda jx, keys: keys.T,
+    "flatten": lambda jx, keys: keys.flatten(),
+    "flip": lambda jx, keys: jx.numpy.flip(keys),
+    "stack": lambda jx, keys: jx.numpy.stack([keys, keys], axis=1),
+    "concatenate": lambda jx, keys: jx.numpy.concatenate([keys, keys[:1]]),
+    "array of list": lambda jx, keys: jx.numpy.array([keys[0], keys[1]]),
+    "where": lambda jx, keys: jx.numpy.where(jx.numpy.array([True, False, True]), keys, keys[1, 1]),
+    "broadcast": lambda jx, keys: jx.numpy.broadcast_to(keys[0, 0], (3,)),
+    "expand, squeeze": lambda jx, keys: jx.numpy.squeeze(jx.numpy.expand_dims(keys, 1), 1),
+    "iterate": lambda jx, keys: list(keys)[1],
+    "dynamic index": lambda jx, keys: jx.lax.dynamic_index_in_dim(keys, 2),
+    "clone": lambda jx, keys: jx.random.clone(keys),
+    "tree": lambda jx, keys: jx.tree.map(lambda x: x, {"a": keys})["a"],
+    "vmap split": lambda jx, keys: jx.vmap(lambda k: jx.random.split(k[0]))(keys),
+    "vmap fold_in": lambda jx, keys: jx.vmap(jx.vmap(jx.random.fold_in), in_axes=(0, None))(
+        keys, jx.numpy.arange(3)),
+    "vmap fold_in of data": lambda jx, keys: jx.vmap(jx.random.fold_in, in_axes=(None, 0))(
+        keys[0, 0], jx.numpy.arange(5)),
+    "vmap of an inner axis": lambda jx, keys: jx.vmap(lambda k: k, in_axes=1)(keys),
+    "vmap wrap": lambda jx, keys: jx.vmap(jx.random.wrap_key_data, in_axes=1)(
+        jx.random.key_data(keys)),
+    "vmap key": lambda jx, keys: jx.vmap(jx.random.key)(jx.numpy.arange(3)),
+    "scan over": lambda jx, keys: jx.lax.scan(lambda c, k: (c, k[1]), 0, keys)[1],
+    "scan carry": lambda jx, keys: jx.lax.scan(
+        lambda c, k: (jx.random.split(c)[0], None), keys[0, 0], keys)[0],
+    "fori_loop": lambda jx, keys: jx.lax.fori_loop(
+        0, 3, lambda i, k: jx.random.fold_in(k, i), keys[0, 0]),
+    "cond": lambda jx, keys: jx.lax.cond(True, lambda k: k[0], lambda k: k[1], keys),
+    "checkpoint": lambda jx, keys: jx.checkpoint(lambda k: k[1])(keys),
+    "map": lambda jx, keys: jx.lax.map(lambda k: jx.random.split(k, 3), keys[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", ON_KEYS)
+def test_arrays_of_keys(name):
+    def program(jx):
+        def run():
+            keys = jx.random.split(jx.random.key(3), (4, 3))
+            assert jx.dtypes.issubdtype(keys.dtype, jx.dtypes.prng_key)
+            assert (keys.shape, keys.ndim, keys.size, len(keys)) == ((4, 3), 2, 12, 4)
+            out = ON_KEYS[name](jx, keys)
+            jitted = jx.jit(lambda keys: ON_KEYS[name](jx, keys))(keys)
+            return out.shape, jx.random.key_data(out), jx.random.key_data(jitted)
+        return run
+
+    both(program)
+
+
+def test_a_gradient_goes_around_keys():
+    def loss(jx):
+        def f(x, key):
+            noise = jx.random.bits(jx.random.split(key)[0], (3,)).astype("float32") / 2.0**32
+            return (noise * x).sum()
+        return lambda: jx.grad(f)(jx.numpy.ones(3), jx.random.key(1))
+
+    both(loss)
+
+
+@pytest.mark.parametrize("program", [
+    lambda jx: jx.make_jaxpr(jx.random.split)(jx.random.key(0)),
+    lambda jx: jx.make_jaxpr(jx.random.split)(jx.random.PRNGKey(0)),
+    lambda jx: jx.make_jaxpr(lambda k: jx.random.fold_in(k, 3))(jx.random.key(0)),
+    lambda jx: jx.make_jaxpr(jx.random.key)(3),
+    lambda jx: jx.make_jaxpr(lambda: jx.random.PRNGKey(7))(),
+    lambda jx: jx.make_jaxpr(lambda k: jx.random.bits(k, (3,), "uint8"))(jx.random.key(0)),
+])
+def test_jaxprs(program):
+    both(lambda jx: lambda: program(jx))
+
+
+@pytest.mark.parametrize("show", [repr, str], ids=["repr", "str"])
+def test_printing(show):
+    both(lambda jx: lambda: show(jx.random.key(5)))
+    both(lambda jx: lambda: show(jx.random.split(jx.random.key(5))))
+    both(lambda jx: lambda: show(jx.random.key(5).dtype))
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda jx: jx.random.split(jx.numpy.arange(3)),
+    lambda jx: jx.random.split(np.zeros(2, np.int32)),
+    lambda jx: jx.random.split(jx.random.split(jx.random.key(0))),
+    lambda jx: jx.random.split(3),
+    lambda jx: jx.random.key(1.5),
+    lambda jx: jx.random.key("a"),
+    lambda jx: jx.random.key(2**64),
+    lambda jx: jx.random.key(jx.random.key(0)),
+    lambda jx: jx.random.key(jx.numpy.arange(2)),
+    lambda jx: jx.random.key(0, impl="dice"),
+    lambda jx: jx.random.key(0, impl=3),
+    lambda jx: jx.random.key(0, impl="threefry2x32", dtype=jx.random.key(0).dtype),
+    lambda jx: jx.random.wrap_key_data([0, 1]),
+    lambda jx: jx.random.bits(jx.random.key(0), (2,), "int32"),
+    lambda jx: jx.random.fold_in(jx.random.key(0), jx.numpy.arange(2)),
+    lambda jx: jx.numpy.sin(jx.random.key(0)),
+    lambda jx: jx.random.key(0) < jx.random.key(1),
+    lambda jx: jx.numpy.sum(jx.random.split(jx.random.key(0))),
+    lambda jx: np.asarray(jx.random.key(0)),
+    lambda jx: bool(jx.random.key(0)),
+    lambda jx: float(jx.random.key(0)),
+    lambda jx: len(jx.random.key(0)),
+    lambda jx: list(jx.random.key(0)),
+    lambda jx: jx.grad(lambda key: 1.0)(jx.random.key(0)),
+])
+def test_errors(wrong):
+    both(lambda jx: lambda: wrong(jx))
+
+
+def test_what_is_known_of_keys():
+    key = random.key(0)
+    assert random.key_impl(key) == random.key_impl(random.PRNGKey(0)) == "threefry2x32"
+    assert random.key(0, dtype=key.dtype).dtype == key.dtype
+    assert key.dtype.itemsize == 8
+    assert (key == random.key(0)) and (key != random.key(1))
+    assert jax.jit(lambda a, b: a == b)(key, random.key(0))
+    assert (pickle.loads(pickle.dumps(key)) == key).item()
+    assert jax.jit(lambda: key)() == key  # as a constant
