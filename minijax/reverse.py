@@ -273,7 +273,6 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
     @functools.wraps(fun)
     def jacfwd_f(*args, **kwargs):
-        check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         for leaf in tree_leaves(dyn_args):
             _check_forward_input(holomorphic, leaf)
@@ -284,7 +283,8 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         for leaf in tree_leaves(y):
             _check_jacobian_output("jacfwd", holomorphic, leaf)
         example = dyn_args[0] if isinstance(argnums, int) else tuple(dyn_args)
-        jac_tree = tree_map(lambda y, j: _split_axis(example, typeof(y).ndim, j), y, jac)
+        jac_tree = tree_map(
+            lambda y, j: _split_axis(example, typeof(y).ndim, _as_numbers(j, y)), y, jac)
         return (jac_tree, aux[0]) if has_aux else jac_tree
 
     return api_boundary(jacfwd_f)
@@ -304,7 +304,6 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
     @functools.wraps(fun)
     def jacrev_f(*args, **kwargs):
-        check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         for leaf in tree_leaves(dyn_args):
             _check_input("jacrev", holomorphic, allow_int, leaf)
@@ -314,7 +313,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         jac = vmap(pullback)(standard_basis(y))
         jac = jac[0] if isinstance(argnums, int) else jac
         example = dyn_args[0] if isinstance(argnums, int) else tuple(dyn_args)
-        jac_tree = tree_map(lambda x, j: _split_axis(y, 0, j), example, jac)
+        jac_tree = tree_map(lambda x, j: _split_axis(y, 0, _as_numbers(j, x)), example, jac)
         jac_tree = tree_transpose(tree_structure(example), tree_structure(y), jac_tree)
         return (jac_tree, aux[0]) if has_aux else jac_tree
 
@@ -369,6 +368,13 @@ def standard_basis(tree) -> Any:
 def _as_leaf(leaf, stack):
     aval = typeof(leaf)
     return lax.convert_element_type_p.bind(stack, new_dtype=aval.dtype, weak_type=aval.weak_type)
+
+
+def _as_numbers(jac, integers):
+    """The derivatives of integers, or by them, as zeros of their type instead of `float0`."""
+    if typeof(jac).dtype != dtypes.float0:
+        return jac
+    return shaping.full(typeof(jac).shape, 0, typeof(integers).dtype)
 
 
 def _split_axis(tree, axis, x):
