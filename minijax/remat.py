@@ -26,6 +26,7 @@ from .api_util import arg_names
 from .array import as_array
 from .batching import fancy_primitive_batchers, primitive_batchers
 from .control_flow.common import merge, partition, split_list, stage
+from .control_flow.scan import scan_p
 from .core import Primitive, ShapedArray, typeof
 from .custom_rules.common import with_statics
 from .errors import ConcretizationTypeError, api_boundary
@@ -389,8 +390,9 @@ def _choose(jaxpr: Jaxpr, wanted: Sequence, policy: Callable):
     says so; else it is done again, and its operands are needed.
 
     Returns:
-      `(eqns, saved, eqns_again)`: the equations of the jaxpr (where a `jit` has something to save
-      inside, it returns that too), the variables saved, and the equations to be done again.
+      `(eqns, saved, eqns_again)`: the equations of the jaxpr (where a `jit` or a `scan` has
+      something to save inside, it returns that too), the variables saved, and the equations to be
+      done again.
     """
     needed = {v for v in wanted if type(v) is not Literal}
     eqns: list[JaxprEqn] = []
@@ -403,8 +405,8 @@ def _choose(jaxpr: Jaxpr, wanted: Sequence, policy: Callable):
         elif any(used):
             inside: list[Var] = []
             again: JaxprEqn | None = eqn
-            if eqn.primitive is jit_p:
-                eqn, inside, again = _choose_inside(eqn, used, policy)
+            if eqn.primitive in _choose_inside:
+                eqn, inside, again = _choose_inside[eqn.primitive](eqn, used, policy)
             saved = inside + saved
             if again is not None:
                 eqns_again.append(again)
@@ -413,7 +415,7 @@ def _choose(jaxpr: Jaxpr, wanted: Sequence, policy: Callable):
     return eqns[::-1], saved, eqns_again[::-1]
 
 
-def _choose_inside(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
+def _choose_inside_jit(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     """`_choose` inside a `jit`: the equation that returns also what is saved, that, and the
     equation of what has to be done again, if anything."""
     closed = eqn.params["jaxpr"]
@@ -438,6 +440,33 @@ def _jit_eqn(eqn, closed, invars, outvars, jaxpr) -> JaxprEqn:
     params = eqn.params | {"jaxpr": ClosedJaxpr(jaxpr, closed.consts),
                            "donated_invars": (False,) * len(invars)}
     return eqn.replace(invars=invars, outvars=outvars, params=params)
+
+
+def _choose_inside_scan(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
+    """`_choose` inside a `scan`: what is saved in each step is stacked, as one more result of the
+    loop, and one more array to loop over when the rest is done again."""
+    closed, num_carry = eqn.params["jaxpr"], eqn.params["num_carry"]
+    ys_used = partition(used[num_carry:], closed.outvars[num_carry:])[1]
+    wanted = [*closed.outvars[:num_carry], *ys_used]
+    eqns, saved, eqns_again = _choose(closed.jaxpr, wanted, policy)
+    if not saved:
+        return eqn, [], eqn
+    length = eqn.params["length"]
+    stacked = [Var(v.aval.update(shape=(length, *v.aval.shape))) for v in saved]
+    whole = _scan_eqn(eqn, eqn.invars, [*eqn.outvars, *stacked], closed.jaxpr.replace(
+        eqns=eqns, outvars=[*closed.outvars, *saved]))
+    again = _scan_eqn(eqn, [*eqn.invars, *stacked], eqn.outvars, closed.jaxpr.replace(
+        invars=[*closed.invars, *saved], eqns=eqns_again))
+    return whole, stacked, dce_rules[scan_p](used, again)[1]
+
+
+def _scan_eqn(eqn, invars, outvars, jaxpr) -> JaxprEqn:
+    """The equation `eqn`, for another body with the same constants."""
+    closed = ClosedJaxpr(jaxpr, eqn.params["jaxpr"].consts)
+    return eqn.replace(invars=invars, outvars=outvars, params=eqn.params | {"jaxpr": closed})
+
+
+_choose_inside = {jit_p: _choose_inside_jit, scan_p: _choose_inside_scan}
 
 
 # ----------------------------------------------------------------------------------------------

@@ -232,3 +232,27 @@ def test_a_barrier_guards_the_recomputation():
     assert "optimization_barrier" in text[True]
     assert "optimization_barrier" not in text[False]
     assert "optimization_barrier" not in minijax.jit(minijax.checkpoint(f)).lower(1.0).as_text()
+
+
+@pytest.mark.parametrize("policy", ["nothing_saveable", "dots_saveable",
+                                    "dots_with_no_batch_dims_saveable"])
+def test_policies_see_inside_of_scan(policy):
+    """What a step saves is stacked: the same memory as JAX's, and the same gradient."""
+    weights = np.stack([np.eye(8, dtype=np.float32) / 3] * 5)
+
+    def program(jx):
+        def step(c, w):
+            return jx.numpy.tanh(jx.numpy.sin(w @ c)), c.sum()
+
+        def f(ws, x):
+            return sum(map(jx.numpy.sum, jx.lax.scan(step, x, ws)))
+
+        f = jx.checkpoint(f, policy=getattr(jx.checkpoint_policies, policy))
+
+        def run(ws, x):
+            compiled = jx.jit(jx.grad(f)).lower(ws, x).compile()
+            return jx.grad(f)(ws, x), compiled.memory_analysis().temp_size_in_bytes
+
+        return run
+
+    both(program, weights, np.ones(8, np.float32))
