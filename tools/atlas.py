@@ -31,7 +31,7 @@ HOLES: dict[str, dict[str, str]] = {
         NO_OPERANDS: "iota",
         NOT_LINEAR: """abs atanh cbrt clamp cos cumlogsumexp cummax cummin cumprod exp exp2 expm1
             integer_pow log log1p logistic max min pow reduce_max reduce_min reduce_prod rem rsqrt
-            sin sqrt square tan tanh""",
+            scatter-max scatter-min sin sqrt square tan tanh""",
         ZERO_DERIVATIVE: "argmax argmin ceil floor round sign stop_gradient",
         BY_ITS_RULE: "custom_vjp_call",
         NOT_OF_TANGENTS: "name",
