@@ -27,6 +27,15 @@ _TRUE_WORDS = ("y", "yes", "t", "true", "on", "1")
 _FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
 
 
+_changes = 0  # of all settings, in all threads
+
+
+def _count_change() -> None:
+    """Note that a setting has changed. Of two threads at once one may be lost, not both."""
+    global _changes
+    _changes += 1
+
+
 class State(threading.local):
     """One setting: ``state.value`` reads it, ``with state(new):`` overrides it in this thread.
 
@@ -56,6 +65,7 @@ class State(threading.local):
         for guard in self.guards:
             guard(new_value)
         type(self).value = new_value
+        _count_change()
 
     def __bool__(self) -> bool:
         raise TypeError("bool() not supported for instances of type 'State' "
@@ -77,6 +87,7 @@ class Override:
     def __enter__(self) -> None:
         self.saved.append(self.state.__dict__.get("value", _UNSET))
         self.state.value = self.value
+        _count_change()
 
     def __exit__(self, *exc_info: object) -> None:
         previous = self.saved.pop()
@@ -84,6 +95,7 @@ class Override:
             del self.state.value
         else:
             self.state.value = previous
+        _count_change()
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """Used as a decorator: every call of ``fun`` runs under the override."""
@@ -212,10 +224,27 @@ num_cpu_devices = _define(
 checking_leaks = functools.partial(check_tracer_leaks, True)
 
 
+class _TraceContext(threading.local):
+    """A thread's last answer to `trace_context`, and how many changes had been made by then."""
+
+    changes: int = -1
+    values: tuple[Any, ...] = ()
+
+
+_trace_context = _TraceContext()
+
+
 def trace_context() -> tuple[Any, ...]:
-    """The settings that change what tracing a function gives: a part of every cache key."""
-    return (enable_x64.value, disable_jit.value, numpy_rank_promotion.value,
+    """The settings that change what tracing a function gives: a part of every cache key.
+
+    Every call of a jitted function asks, so the answer is kept until some setting changes.
+    """
+    if _trace_context.changes != _changes:
+        _trace_context.changes = _changes
+        _trace_context.values = (
+            enable_x64.value, disable_jit.value, numpy_rank_promotion.value,
             numpy_dtype_promotion.value, default_matmul_precision.value)
+    return _trace_context.values
 
 
 class Config:
