@@ -28,12 +28,14 @@ _FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
 
 
 _changes = 0  # of all settings, in all threads
+_changes_lock = threading.Lock()
 
 
 def _count_change() -> None:
-    """Note that a setting has changed. Of two threads at once one may be lost, not both."""
+    """Note that a setting has changed."""
     global _changes
-    _changes += 1
+    with _changes_lock:
+        _changes += 1
 
 
 class State(threading.local):
