@@ -21,22 +21,27 @@ NO_OPERANDS = "has no operands"
 OF_TANGENTS = "maps tangents, and waits to be transposed: it is not differentiated itself"
 BY_ITS_RULE = "differentiated by its rule only, which leaves a custom_lin to be transposed"
 NOT_OF_TANGENTS = "names values; their tangents have no names"
+NO_SLOPE = "a step of one unit in the last place: JAX has none either"
 AS_IN_JAX = "has none in JAX either: batch the functions that call it"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
-    "jvp": {OF_TANGENTS: "custom_lin"},
+    "jvp": {OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter"},
     "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call"},
     "transpose": {
         NO_OPERANDS: "iota",
-        NOT_LINEAR: """abs atanh cbrt clamp cos cumlogsumexp cummax cummin cumprod exp exp2 expm1
-            integer_pow log log1p logistic max min pow reduce_max reduce_min reduce_prod rem rsqrt
-            scatter-max scatter-min sin sqrt square tan tanh""",
-        ZERO_DERIVATIVE: "argmax argmin ceil floor round sign stop_gradient",
+        NOT_LINEAR: """abs atanh cbrt clamp cos cumlogsumexp cummax cummin cumprod digamma erf erf_inv
+            erfc exp exp2 expm1 integer_pow lgamma log log1p logistic max min nextafter polygamma
+            pow reduce_max reduce_min reduce_prod rem rsqrt scatter-max scatter-min sin sort sqrt
+            square tan tanh top_k""",
+        ZERO_DERIVATIVE: """argmax argmin bitcast_convert_type ceil floor random_bits random_clone
+            random_fold_in random_seed random_split random_unwrap random_wrap round sign
+            stop_gradient""",
         BY_ITS_RULE: "custom_vjp_call",
         NOT_OF_TANGENTS: "name",
-        NO_REALS: """and eq ge gt is_finite le lt ne not or reduce_and reduce_or reduce_xor
-            shift_left shift_right_arithmetic shift_right_logical xor""",
+        NO_REALS: """and clz eq ge gt is_finite le lt ne not or population_count reduce_and
+            reduce_or reduce_xor shift_left shift_right_arithmetic shift_right_logical threefry2x32
+            xor""",
     },
 }  # fmt: skip
 

@@ -187,9 +187,18 @@ def _top_k_types(x, *, k, axis):
 def _top_k(x, *, k, axis):
     """In reverse, a stable sort leaves of equal elements the last one last."""
     n = x.shape[axis]
-    order = n - 1 - np.flip(_order([np.flip(x, axis)], axis), axis)
+    order = n - 1 - np.flip(_order([np.flip(_ranks(x), axis)], axis), axis)
     order = order.take(np.arange(k), axis)
     return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
+
+
+def _ranks(x):
+    """Integers in the order that XLA sees in floats here, which is that of their bits: a negative
+    zero is less than a positive one."""
+    if not dtypes.issubdtype(x.dtype, np.floating):
+        return x
+    bits = x.view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
 
 
 def _top_k_jvp(primals, tangents, *, k, axis):
@@ -241,14 +250,11 @@ def top_k(operand, k: int, *, axis: int = -1):
       axis: which dimension.
 
     Raises:
-      TypeError: a scalar.
       ValueError: `k` out of range; no such dimension; complex numbers.
 
     >>> values, indices = lax.top_k(jnp.array([3.0, 9.0, 6.0]), 2)
     >>> values.tolist(), indices.tolist()
     ([9.0, 6.0], [1, 2])
     """
-    aval = typeof(operand)
-    if not aval.ndim:
-        raise TypeError(f"top_k operand must have >= 1 dimension, got {aval.shape}")
-    return top_k_p.bind(operand, k=operator.index(k), axis=canonical_axis(axis, aval.ndim))
+    axis = canonical_axis(axis, typeof(operand).ndim)
+    return top_k_p.bind(operand, k=operator.index(k), axis=axis)

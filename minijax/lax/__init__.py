@@ -63,3 +63,12 @@ from minijax.families.scatter import (
     scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p, scatter_min,
     scatter_min_p, scatter_mul, scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,
 )
+from minijax.families.special import (
+    digamma, digamma_p, erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p, lgamma, lgamma_p, polygamma,
+    polygamma_p,
+)
+from minijax.families.bits import (
+    bitcast_convert_type, bitcast_convert_type_p, clz, clz_p, nextafter, nextafter_p,
+    population_count, population_count_p,
+)
+from minijax.families.sorting import sort, sort_key_val, sort_p, top_k, top_k_p

@@ -14,6 +14,7 @@ from ..array import def_numpy
 from ..batching import primitive_batchers
 from ..batching.rules import defbroadcasting
 from ..core import Primitive, ShapedArray
+from ..forward import defjvp_zero
 from ..primitives import elementwise as lax
 from ..primitives.shape_rules import elementwise_shape
 from ..xla.lowering import lower_fun, register_lowering
@@ -98,6 +99,7 @@ def _batch(args, dims):
 
 
 primitive_batchers[threefry2x32_p] = _batch
+defjvp_zero(threefry2x32_p)
 
 
 def _rotate(x, distance):

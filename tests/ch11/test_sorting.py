@@ -1,0 +1,94 @@
+"""Chapter 11: `sort` and `top_k`, compiled and not, against real JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.oracle import both
+
+DTYPES = ["int8", "int32", "uint32", "float16", "float32", "bfloat16", "complex64", "bool"]
+
+
+def operand(jx, dtype):
+    """Many ties; and of floats the special ones."""
+    x = np.random.default_rng(0).integers(-4, 4, (4, 7))
+    if dtype in ("float16", "float32", "bfloat16", "complex64"):
+        x = x.astype(np.complex64 if dtype == "complex64" else np.float32)
+        x[0, 3], x[1, 2], x[2, 4], x[3, 1] = np.nan, -0.0, -np.inf, np.inf
+    return jx.numpy.asarray(x.astype("uint32") if dtype == "uint32" else x).astype(dtype)
+
+
+@pytest.mark.parametrize("dimension", [0, 1])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sort(dtype, dimension):
+    def program(jx):
+        x = operand(jx, dtype)
+        places = jx.lax.broadcasted_iota("int32", x.shape, dimension)
+
+        def one(x):
+            return jx.lax.sort((x, places), dimension)
+
+        def two(x):
+            return jx.lax.sort((x, x[::-1], places), dimension, num_keys=2)
+
+        return lambda: (one(x), jx.jit(one)(x), two(x), jx.jit(two)(x))
+
+    both(program)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "complex64"])
+def test_top_k(dtype, axis):
+    def program(jx):
+        x = operand(jx, dtype)
+        return lambda: (jx.lax.top_k(x, 3, axis=axis),
+                        jx.jit(lambda x: jx.lax.top_k(x, 3, axis=axis))(x))
+
+    both(program)
+
+
+X = np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32)
+FUNCTIONS = {
+    "sort": lambda jx, x: jx.lax.sort(x, dimension=0),
+    "sort_key_val": lambda jx, x: jx.lax.sort_key_val(x, 2 * x, 0)[1],
+    "top_k": lambda jx, x: jx.lax.top_k(x, 2)[0],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_transformations(name):
+    def program(jx):
+        def f(x):
+            return FUNCTIONS[name](jx, x)
+
+        def loss(x):
+            return (f(x) ** 2).sum()
+
+        def run(x):
+            many = jx.numpy.stack([x, x[::-1]], axis=1)
+            return (jx.jvp(f, (x,), (x + 1,)), jx.grad(loss)(x), jx.vmap(f, in_axes=1)(many),
+                    jx.jit(jx.grad(loss))(x), jx.vmap(jx.grad(loss), in_axes=1)(many))
+
+        return run
+
+    both(program, X)
+
+
+def test_one_mapped_operand():
+    both(lambda jx: jx.vmap(lambda k, v: jx.lax.sort_key_val(k, v), in_axes=(0, None)), X, X[0])
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda jx: jx.lax.sort(()),
+    lambda jx: jx.lax.sort((X, X), num_keys=3),
+    lambda jx: jx.lax.sort((X, X[0])),
+    lambda jx: jx.lax.sort(X, dimension=2),
+    lambda jx: jx.lax.top_k(X, 6),
+    lambda jx: jx.lax.top_k(X, -1),
+    lambda jx: jx.lax.top_k(X, 1, axis=2),
+    lambda jx: jx.lax.top_k(np.float32(1), 1),
+    lambda jx: jx.lax.top_k(X.astype(np.complex64), 1),
+])
+def test_errors(wrong):
+    both(lambda jx: lambda: wrong(jx))
