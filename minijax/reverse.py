@@ -406,7 +406,7 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
     Raises:
       TypeError: neither all types are inexact, nor all are integer; or (when the function is
         called) a cotangent of another type.
-      NotImplementedError (when it is called): `fun` is not linear.
+      NotImplementedError or AssertionError (when it is called): `fun` is not linear.
 
     >>> transposed = linear_transpose(lambda x: 3 * x, 1.0)
     >>> transposed(2.0)

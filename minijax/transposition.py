@@ -36,15 +36,8 @@ class UndefinedPrimal:
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 
-    def __array__(self, *args, **kwargs):
-        raise NotImplementedError(_NOT_LINEAR)
-
     def __repr__(self):
         return f"UndefinedPrimal({self.aval})"
-
-
-_NOT_LINEAR = ("Only linear functions can be transposed. In this one an operation is not linear in "
-               "the values that depend on the arguments: their product, say, or a quotient by one.")
 
 
 def is_undefined_primal(x) -> bool:
@@ -131,14 +124,33 @@ def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
             return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
-        return [(rule or _not_linear)(ct, *operands, **params) if is_undefined_primal(x) else None
+        if any(rule is None and is_undefined_primal(x) for rule, x in zip(rules, operands)):
+            both = all(map(is_undefined_primal, operands))  # JAX knows x / x as an error of its own
+            raise not_linear(primitive, RuntimeError if both else AssertionError)
+        return [rule(ct, *operands, **params) if rule and is_undefined_primal(x) else None
                 for rule, x in zip(rules, operands)]
 
     primitive_transposes[primitive] = transpose
 
 
-def _not_linear(*args, **params):
-    raise NotImplementedError(_NOT_LINEAR)
+def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
+    """As `deftranspose`, for a primitive that is linear in either operand, not in both at once."""
+    deftranspose(primitive, lhs_rule, rhs_rule)
+    either = primitive_transposes[primitive]
+
+    def transpose(ct, x, y, **params):
+        if is_undefined_primal(x) and is_undefined_primal(y):
+            raise not_linear(primitive)
+        return either(ct, x, y, **params)
+
+    primitive_transposes[primitive] = transpose
+
+
+def not_linear(primitive: Primitive, kind: type[Exception] = AssertionError) -> Exception:
+    """The error for an operation that depends on the linear arguments in another way."""
+    return kind(
+        f"Only linear functions can be transposed: '{primitive.name}' is not linear in all those "
+        "operands that depend on the arguments (as their product is not, or a quotient by one).")
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
@@ -183,14 +195,14 @@ deftranspose(lax.add_p, lambda ct, x, y: _unbroadcast(x.aval, ct),
 deftranspose(lax.sub_p, lambda ct, x, y: _unbroadcast(x.aval, ct),
              lambda ct, x, y: _unbroadcast(y.aval, lax.neg(ct)))
 deftranspose(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
-deftranspose(lax.mul_p, lambda ct, x, y: _unbroadcast(x.aval, lax.mul(ct, y)),
-             lambda ct, x, y: _unbroadcast(y.aval, lax.mul(x, ct)))
+defbilinear(lax.mul_p, lambda ct, x, y: _unbroadcast(x.aval, lax.mul(ct, y)),
+            lambda ct, x, y: _unbroadcast(y.aval, lax.mul(x, ct)))
 deftranspose(lax.div_p, lambda ct, x, y: _unbroadcast(x.aval, lax.div(ct, y)), None)
 
 
 def _select_n_transpose(ct, which, *cases):
     if is_undefined_primal(which):
-        _not_linear()
+        raise not_linear(lax.select_n_p)
     if type(ct) is Zero:
         return [None, *(Zero(x.aval) if is_undefined_primal(x) else None for x in cases)]
     zero = zeros(typeof(ct))
@@ -342,7 +354,7 @@ def _dot_general_transpose_rhs(ct, x, y, *, dimension_numbers, **params):
     return _dot_general_transpose_lhs(ct, y, x, dimension_numbers=swapped, swapped=True, **params)
 
 
-deftranspose(dot.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs)
+defbilinear(dot.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
     """The primitive is linear in each of its two operands; a rule `(ct, x, y, **params)` gives the
     cotangent of one of them, for which it is given an `UndefinedPrimal`."""
     _forward.defbilinear(primitive)
-    _transposition.deftranspose(primitive, lhs_rule, rhs_rule)
+    _transposition.defbilinear(primitive, lhs_rule, rhs_rule)
 
 
 def get_primitive_transpose(primitive):
