@@ -61,7 +61,9 @@ class Process:
 
 def environment() -> dict[str, str]:
     """Ours, without flags that would change how XLA compiles."""
-    kept = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+    # Compiled files are written, else every start would compile all sources again.
+    dropped = ("XLA_FLAGS", "PYTHONDONTWRITEBYTECODE")
+    kept = {k: v for k, v in os.environ.items() if k not in dropped}
     return {"TF_CPP_MIN_LOG_LEVEL": "2", "JAX_PLATFORMS": "cpu", **kept}
 
 
