@@ -103,7 +103,8 @@ def _count(name, numpy_rule, op):
     def_numpy(primitive, numpy_rule)
     defvectorized(primitive)
     defjvp_zero(primitive)
-    register_lowering(primitive, lambda ctx, x: ctx.op(f"stablehlo.{op} {x.name} : {x.type}", x.aval))
+    register_lowering(
+        primitive, lambda ctx, x: ctx.op(f"stablehlo.{op} {x.name} : {x.type}", x.aval))
     return primitive
 
 

@@ -7,3 +7,9 @@ key: `key` makes the first, `split` and `fold_in` make others of it.
 from .key_functions import (
     PRNGKey, bits, clone, fold_in, key, key_data, key_impl, split, wrap_key_data,
 )
+from .uniform import bernoulli, rademacher, randint, uniform
+from .continuous import (
+    cauchy, double_sided_maxwell, exponential, laplace, logistic, lognormal, maxwell, normal,
+    pareto, rayleigh, triangular, truncated_normal, wald, weibull_min,
+)
+from .choices import categorical, choice, geometric, gumbel, permutation

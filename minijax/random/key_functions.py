@@ -221,7 +221,7 @@ def bits(key, shape: Sequence[int] = (), dtype=None):
       ValueError: another dtype.
 
     >>> jax.random.bits(jax.random.key(0), (2,), "uint8").tolist()
-    [92, 250]
+    [167, 146]
     """
     typed = typed_key("bits", key)
     if dtype is None:

@@ -589,4 +589,8 @@ def apply_primitive(primitive: Primitive, *args, **params) -> Any:
     `primitive.def_impl(functools.partial(apply_primitive, primitive))` makes it the evaluation
     rule. The program is kept for the next call with these parameters and types.
     """
-    return _jitted_primitive(primitive, tuple(params.items()))(*args)
+    call = _jitted_primitive(primitive, tuple(params.items()))
+    if not settings.disable_jit.value:
+        return call(*args)
+    with settings.disable_jit(False):  # it is about what users jit, and there is no other way here
+        return call(*args)

@@ -1,0 +1,102 @@
+"""Chapter 13: what the functions that draw samples do with their arguments first."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..core import typeof
+from ..primitives.shape_rules import broadcast_shapes, canonical_shape
+from ..xla.jit import jit
+from .key_functions import typed_key
+
+
+def float_dtype(name: str, dtype, kind=np.floating) -> np.dtype:
+    """The `dtype` argument of the function `name`, by default the usual float.
+
+    Raises:
+      ValueError: it is not of this kind.
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype)
+    if not dtypes.issubdtype(dtype, kind):
+        kinds = "a float" if kind is np.floating else "a float or complex"
+        raise ValueError(f"dtype argument to `{name}` must be {kinds} dtype, got {dtype}")
+    return dtype
+
+
+def int_dtype(name: str, dtype, error: type[Exception] = ValueError) -> np.dtype:
+    """The `dtype` argument of the function `name`, by default the usual integer.
+
+    Raises:
+      error: it is not an integer dtype.
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype)
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise error(f"dtype argument to `{name}` must be an int dtype, got {dtype}")
+    return dtype
+
+
+def check_shape(name: str, shape: tuple[int, ...], *param_shapes) -> None:
+    """Raise `ValueError` unless parameters of these shapes can be repeated to `shape`."""
+    if param_shapes:
+        common = broadcast_shapes(shape, *param_shapes)
+        if common != shape:
+            raise ValueError(
+                f"{name} parameter shapes must be broadcast-compatible with shape argument, and "
+                "the result of broadcasting the shapes must equal the shape argument, but got "
+                f"result {common} for shape argument {shape}."
+            )
+
+
+def shape_with(name: str, shape: Sequence[int] | None, *params) -> tuple[int, ...]:
+    """The `shape` argument of the function `name`; by default the common one of `params`."""
+    param_shapes = [typeof(x).shape for x in params]
+    if shape is None:
+        return broadcast_shapes(*param_shapes)
+    shape = canonical_shape(shape)
+    check_shape(name, shape, *param_shapes)
+    return shape
+
+
+def check_safe_to_cast(name: str, dtype, *params) -> None:
+    """Raise `TypePromotionError` if a parameter has a dtype that promotes to more than `dtype`."""
+    for x in params:
+        if not dtypes.safe_to_cast(x, dtype):
+            raise dtypes.TypePromotionError(
+                f"In arguments to {name}, cannot safely cast argument of type "
+                f"{dtypes.dtype(x)} to {dtype}"
+            )
+
+
+def without_parameters(sample: Callable) -> Callable:
+    """The public function of a distribution that has no parameters.
+
+    `sample(key, shape, dtype)`, called `_<name>`, gets canonical arguments, and is compiled.
+    """
+    name = sample.__name__.removeprefix("_")
+    compiled = jit(sample, static_argnums=(1, 2))
+
+    def draw(key, shape: Sequence[int] = (), dtype: Any = None):
+        key = typed_key(name, key)
+        return compiled(key, canonical_shape(shape), float_dtype(name, dtype))
+
+    functools.update_wrapper(draw, sample, ("__module__", "__doc__"))
+    draw.__name__ = draw.__qualname__ = name
+    del draw.__wrapped__  # its signature is another
+    draw.__doc__ = (
+        f"{sample.__doc__}\n\nArgs:\n  key: one key.\n  shape: the result's shape.\n"
+        "  dtype: a float dtype.\n\nRaises:\n  ValueError: another dtype.\n"
+    )
+    return draw
+
+
+def draw(compiled: Callable, name: str, key, params: tuple, shape, dtype):
+    """A sample of the distribution `name`, by `compiled(key, *params, shape, dtype)`."""
+    key, dtype = typed_key(name, key), float_dtype(name, dtype)
+    shape = shape_with(name, shape, *params)
+    check_safe_to_cast(name, dtype, *params)
+    return compiled(key, *params, shape, dtype)
