@@ -60,6 +60,9 @@ from . import ad_checkpoint, custom_derivatives
 # for extensions, every chapter's part
 from . import extend, interpreters
 
+# chapter 11
+from .families import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
+
 # chapter 12
 from . import lax, nn, numpy, scipy
 

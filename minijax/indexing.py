@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import dtypes
-from .core import Tracer, typeof
-from .primitives.elementwise import add, convert, lt, select
+from .core import Tracer, is_concrete, state, typeof
+from .errors import NonConcreteBooleanIndexError
+from .primitives.elementwise import add, constant, convert, lt, select
 from .primitives.shaping import expand_dims, rev, squeeze, squeeze_p
 from .primitives.slicing import dynamic_slice_p, slice, slice_p
 
-# Chapter 11 sets this to the function that indexes by arrays, `(x, index) -> array`.
+# Chapter 11 puts here the function that indexes by arrays, `(x, index) -> array`.
 advanced_getitem: list[Callable] = []
 
 
@@ -50,16 +51,15 @@ def getitem(x, index):
         out = _simple_getitem(x, index)
         if out is not None:
             return out
-    entries = index if isinstance(index, tuple) else (index,)
+    entries = as_tuple(index)
     if any(is_array_index(entry) for entry in entries):
-        if not advanced_getitem:
-            raise NotImplementedError(
-                "Indexing by arrays, lists and booleans needs the gather primitive of chapter 11."
-            )
-        return advanced_getitem[0](x, index)
+        return _advanced(x, entries)
     entries = expand_ellipsis(entries, typeof(x).ndim)
     cuts = [_cut(entry, size, position) for position, (entry, size) in
             enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
+    traced, strided = (any(c.stop is None for c in cuts), any(abs(c.step) > 1 for c in cuts))
+    if traced and strided and advanced_getitem:
+        return _advanced(x, index)  # no box, but it can be gathered
     out = _take_box(x, cuts)
     out = squeeze(out, [d for d, cut in enumerate(cuts) if cut.drop])
     # Where the new dimensions stand among those that remain.
@@ -67,6 +67,34 @@ def getitem(x, index):
     kept = [entry is None for entry in entries if entry is None or not next(drops).drop]
     new = [d for d, is_new in enumerate(kept) if is_new]
     return expand_dims(out, new) if new else out
+
+
+def as_tuple(index) -> tuple:
+    """The entries of an index.
+
+    Raises:
+      TypeError: the index is a list, which NumPy once read as a tuple and now as an array.
+    """
+    if isinstance(index, tuple):
+        return index
+    if not isinstance(index, (list, range)):
+        return (index,)
+    nested = any(isinstance(entry, (list, tuple, builtins.slice)) or entry is None
+                 or entry is Ellipsis or getattr(entry, "ndim", 0) for entry in index)
+    instead = "arr[tuple(seq)]" if nested else "arr[array(seq)]"
+    raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+                    f"`{instead}` instead of `arr[seq]`.")
+
+
+def _advanced(x, index):
+    """Leave an index to chapter 11, if it is there."""
+    if advanced_getitem:
+        return advanced_getitem[0](x, index)
+    for entry in index:
+        if isinstance(entry, Tracer) and entry.dtype == bool and not is_concrete(entry):
+            raise NonConcreteBooleanIndexError(entry)
+    raise NotImplementedError("Indexing by arrays and booleans needs the gather primitive of "
+                              "chapter 11.")
 
 
 def _simple_getitem(x, index):
@@ -97,11 +125,16 @@ _BOUNDS = (int, type(None))
 
 def is_array_index(entry) -> bool:
     """Whether the entry of an index selects by its elements: an array, a sequence, a boolean."""
-    if isinstance(entry, (bool, np.bool_, list, tuple)):
+    if isinstance(entry, (bool, np.bool_, list, tuple, range)):
         return True
     if hasattr(entry, "ndim") and not isinstance(entry, np.generic):
         return entry.ndim > 0 or typeof(entry).dtype == bool
     return False
+
+
+def is_basic(index) -> bool:
+    """Whether an index has no arrays: integers, slices, `None` and `...` only."""
+    return not any(is_array_index(entry) for entry in as_tuple(index))
 
 
 def expand_ellipsis(entries: tuple, ndim: int) -> list:
@@ -123,7 +156,7 @@ def expand_ellipsis(entries: tuple, ndim: int) -> list:
 def _cut(entry, size: int, position: int) -> Cut:
     """Read one entry of an index, for a dimension of this size."""
     if isinstance(entry, builtins.slice):
-        return _slice_cut(entry, size, position)
+        return Cut(*slice_bounds(entry, size, position), False)
     if isinstance(entry, str):
         raise TypeError(f"JAX does not support string indexing; got idx={entry!r}")
     dtype = getattr(entry, "dtype", None)
@@ -135,7 +168,7 @@ def _cut(entry, size: int, position: int) -> Cut:
     try:
         index = operator.index(entry)
     except TypeError:
-        raise _no_index(entry, position) from None
+        raise no_index(entry, position) from None
     if size == 0:
         raise IndexError(f"index is out of bounds for axis {position} with size 0")
     if -size <= index < size:
@@ -143,7 +176,7 @@ def _cut(entry, size: int, position: int) -> Cut:
     return Cut(np.int32(index), None, 1, True)
 
 
-def _no_index(entry, position):
+def no_index(entry, position) -> Exception:
     """The error for an entry that is a number of another kind, or nothing of the sort."""
     if not isinstance(entry, (float, complex, bytes)) and not hasattr(entry, "dtype"):
         return IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and "
@@ -153,7 +186,12 @@ def _no_index(entry, position):
                      f"{kind} at position {position}, indexer value {entry}")
 
 
-def _slice_cut(entry, size, position) -> Cut:
+def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, int, int]:
+    """The start, the stop and the step of a slice of a dimension of this size.
+
+    Raises:
+      IndexError: one of them is traced.
+    """
     try:
         bounds = [None if bound is None else operator.index(bound)
                   for bound in (entry.start, entry.stop, entry.step)]
@@ -165,8 +203,7 @@ def _slice_cut(entry, size, position) -> Cut:
             f"Got slice({entry.start}, {entry.stop}, {entry.step}) at position {position}. "
             "To take a box of static size at a traced place, use lax.dynamic_slice."
         ) from error
-    start, stop, step = builtins.slice(*bounds).indices(size)
-    return Cut(start, stop, step, False)
+    return builtins.slice(*bounds).indices(size)
 
 
 def _take_box(x, cuts):
@@ -192,7 +229,7 @@ def _dynamic_start(cut, size):
     """The start of a cut as a 32-bit (or wider, if it came so) integer scalar."""
     start = cut.start
     if not hasattr(start, "aval"):
-        return np.int32(start)
+        return constant(start, np.dtype(np.int32)) if state.trace.staging else np.int32(start)
     wide = typeof(start).dtype.itemsize == 8
     return convert(start, np.dtype("int64" if wide else "int32"))
 
@@ -211,8 +248,8 @@ def _take_static(x, cuts):
     backwards = [d for d, r in enumerate(ranges) if r.step < 0]
     ranges = [r if r.step > 0 else r[::-1] if r else range(0) for r in ranges]
     starts = [r.start for r in ranges]
-    limits = [max(r.stop, r.start) if r.step == 1 else (r[-1] + 1 if len(r) else r.start)
-              for r in ranges]
+    limits = [r[-1] + 1 if r and d in backwards else max(r.stop, r.start)
+              for d, r in enumerate(ranges)]
     strides = [r.step for r in ranges]
     full = [(r.start, r.stop, r.step) == (0, n, 1) for r, n in zip(ranges, typeof(x).shape)]
     if not all(full):

@@ -12,11 +12,13 @@ from ..batching import moveaxis, primitive_batchers
 from ..core import ShapedArray, typeof
 from ..forward import defjvp
 from ..primitives import elementwise as prim
+from ..primitives import slicing
 from ..primitives.reductions import reduce_and
 from ..primitives.shape_rules import canonical_shape, make_primitive
-from ..primitives.shaping import broadcast_in_dim, full_like
+from ..primitives.shaping import broadcast_in_dim, concatenate, full_like
 from ..xla.lowering import lower_fun, register_lowering, tensor_type
 from .windows import (
+    CLIP,
     FILL_OR_DROP,
     PROMISE_IN_BOUNDS,
     GatherDimensionNumbers,
@@ -158,7 +160,34 @@ def _gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indic
                   indices_are_sorted=indices_are_sorted, **params), 0
 
 
+def batched_starts(starts, dims):
+    """The starts of a dynamic slice, one by one, as gather's indices; and their batch dimension."""
+    size = next((typeof(i).shape[0] for i, d in zip(starts, dims) if d is not None), None)
+    if not starts:
+        return np.zeros((0,), np.int32), None
+    if size is None:
+        return concatenate([broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
+    columns = [broadcast_in_dim(i, (size, 1), () if d is None else (0,))
+               for i, d in zip(starts, dims)]
+    return concatenate(columns, 1), 0
+
+
+def _dynamic_slice_batching(args, dims, *, slice_sizes):
+    """A dynamic slice is a gather of one window, and many are a gather of many.
+
+    It takes the place of chapter 4's rule, which copied more than it needed.
+    """
+    (x, *starts), (x_dim, *start_dims) = args, dims
+    indices, indices_dim = batched_starts(starts, start_dims)
+    every = tuple(range(len(slice_sizes)))
+    return _gather_batching(
+        (x, indices), (x_dim, indices_dim), slice_sizes=slice_sizes, unique_indices=True,
+        dimension_numbers=GatherDimensionNumbers(every, (), every), indices_are_sorted=True,
+        mode=CLIP, fill_value=None)
+
+
 primitive_batchers[gather_p] = _gather_batching
+primitive_batchers[slicing.dynamic_slice_p] = _dynamic_slice_batching
 
 
 # ----------------------------------------------------------------------------------------------

@@ -15,13 +15,14 @@ from ..core import Primitive, ShapedArray, state, typeof
 from ..forward import Zero, defjvp, instantiate_zeros, primitive_jvps
 from ..jaxpr import ClosedJaxpr
 from ..primitives import elementwise as prim
+from ..primitives import slicing
 from ..primitives.shape_rules import check_same_dtypes, make_primitive
 from ..primitives.shaping import broadcast_in_dim, full, iota, reshape
 from ..staging import trace_to_jaxpr
 from ..transposition import deftranspose, is_undefined_primal
 from ..xla.jit import jit
 from ..xla.lowering import Value, lower_fun, register_lowering, tensor_type, with_shape
-from .gather import gather, gather_p
+from .gather import batched_starts, gather, gather_p
 from .windows import (
     CLIP,
     GatherScatterMode,
@@ -422,6 +423,18 @@ def _scatter_batching(primitive, args, dims, *, dimension_numbers, **params):
     return primitive.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
 
 
+def _dynamic_update_slice_batching(args, dims):
+    """Updating many examples is a scatter of one window into each."""
+    (x, update, *starts), (x_dim, update_dim, *start_dims) = args, dims
+    indices, indices_dim = batched_starts(starts, start_dims)
+    every = tuple(range(len(starts)))
+    return _scatter_batching(
+        scatter_p, (x, indices, update), (x_dim, indices_dim, update_dim),
+        dimension_numbers=ScatterDimensionNumbers(every, (), every), indices_are_sorted=True,
+        unique_indices=True, mode=CLIP, update_jaxpr=None, update_consts=())
+
+
+primitive_batchers[slicing.dynamic_update_slice_p] = _dynamic_update_slice_batching
 for _primitive in SCATTERS:
     primitive_batchers[_primitive] = functools.partial(_scatter_batching, _primitive)
 

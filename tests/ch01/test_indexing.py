@@ -66,7 +66,7 @@ def test_all_slices_of_a_vector():
 # -- Against JAX: bounds, types, errors ---------------------------------------------------------
 
 OUTSIDE = [3, -4, 100, -100, 2**31 - 1, -2**31]
-ODD = [True, False, np.bool_(True), 1.0, 1j, np.float32(1), "a", b"a", object(), {}, {1}, 2**31, 2**40,
+ODD = [True, False, 1.0, 1j, np.float32(1), "a", b"a", object(), {}, {1}, 2**31, 2**40,
        (0, 0, 0), (..., ...), (..., None, ...), slice(0, 1, 0), slice(1.0, 2), slice("a"), slice(None, 2.5),
        slice(0, 2, 1.5), (0, "a"), (slice(None), 1.5), ((0,), 1)]
 
@@ -108,7 +108,7 @@ def test_too_many_indices():
         assert str(got).lower().startswith("too many indices")
 
 
-@pytest.mark.parametrize("index", [np.array([0, 1]), [0, 1], np.array([True, False, True]), (0, [1]), True])
+@pytest.mark.parametrize("index", [np.array([0, 1]), np.array([True, False, True]), (0, [1]), True])
 def test_indexing_by_elements_needs_gather(index):
     def advanced(x, i):
         return "advanced"

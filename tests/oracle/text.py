@@ -56,4 +56,6 @@ def plain_ints(value: Any) -> Any:
         return int(value)
     if type(value) in (tuple, list):
         return type(value)(plain_ints(v) for v in value)
+    if hasattr(value, "_fields"):  # dimension numbers
+        return type(value)(*map(plain_ints, value))
     return value
