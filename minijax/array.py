@@ -323,14 +323,15 @@ def _quick_binary(primitive, rule, evaluate):
     out_avals, quiet = primitive._out_avals, _quiet
 
     def quick(x, y):
-        if type(x) is Array and x._value is not None:
+        if type(x) is Array:
             if type(y) is Array:
                 y_value, y_aval = y._value, y.aval
             else:
                 y_value, y_aval = y, _SCALAR_AVALS.get(type(y))
             out_aval = out_avals.get((x.aval, y_aval))
-            if out_aval is not None and y_value is not None:
-                return Array(quiet.run(rule, x._value, y_value), out_aval)
+            x_value = x._value
+            if out_aval is not None and x_value is not None and y_value is not None:
+                return Array(quiet.run(rule, x_value, y_value), out_aval)
         return evaluate(x, y)
 
     return quick
