@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.oracle import both, subject
-from tests.oracle.composition import TRANSFORMS
+from tests.oracle.composition import TRANSFORMS, weights
 from tests.oracle.primitives_table import DTYPES_32, DTYPES_64, ROWS, Row, operands
 
 
@@ -65,6 +65,13 @@ def _second_order(jx: Any, f: Any, args: tuple) -> Any:
     return transformed(*args)
 
 
+def _linear_transpose(jx: Any, f: Any, args: tuple) -> Any:
+    """The transpose alone. Nothing but a linear primitive has one: the others must say so."""
+    shapes = jx.eval_shape(f, *args)
+    ct = jx.tree_util.tree_map(lambda s: jx.numpy.asarray(weights(s.shape, s.dtype)), shapes)
+    return jx.linear_transpose(f, *args)(ct)
+
+
 RULES = {
     "evaluation": _evaluation,
     "abstract_eval": _abstract_eval,
@@ -73,6 +80,7 @@ RULES = {
     "batching": _batching,
     "partial_eval": _transform("linearize"),
     "transpose": _transform("vjp"),
+    "linear_transpose": _linear_transpose,
     "second_order": _second_order,
 }
 
@@ -86,6 +94,7 @@ DTYPES_OF_RULE = {
     "batching": ("bool", "int32", "float32"),
     "partial_eval": FEW_DTYPES,
     "transpose": FEW_DTYPES + ("float16", "float64"),
+    "linear_transpose": ("float32", "complex64"),
     "second_order": ("float32", "complex64"),
 }
 

@@ -118,6 +118,8 @@ def _tangent(jx: ModuleType, x: Any) -> Any:
         return 0.5 * x if _is_inexact(x) else np.zeros((), jx.dtypes.float0)
     if not _is_inexact(x):
         return np.zeros(x.shape, jx.dtypes.float0)
+    if not x.shape:
+        return x * 0.75  # by a Python number: as weakly typed as x is
     return x * weights(x.shape, x.dtype)
 
 

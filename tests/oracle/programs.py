@@ -410,12 +410,12 @@ def integers(jx):
 
 @program(INTEGERS, VECTOR)
 def integers_and_floats(jx):
-    return lambda n, x: (n + 1, x * n, n / 2)
+    return lambda n, x: (n + 1, x * n, jx.numpy.true_divide(n, 2))
 
 
 @program(BOOLEANS, VECTOR)
 def masks(jx):
-    return lambda m, x: (~m, jx.numpy.where(m, x, -x), m.sum(), m * x)
+    return lambda m, x: (~m, jx.numpy.where(m, x, -x), jx.numpy.sum(m), m * x)
 
 
 @program(np.array([200, 100, 7], np.uint8), np.array([1, -2, 3], np.int16))
