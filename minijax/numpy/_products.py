@@ -156,8 +156,7 @@ def outer(a, b, out=None):
     """All products of an element of `a` and one of `b`, as a matrix."""
     check_no_out("outer", out)
     a, b = promote_dtypes(*ensure_arrays("outer", a, b))
-    a, b = ravel(a), ravel(b)
-    return multiply(expand_dims(a, (1,)), expand_dims(b, (0,)))
+    return multiply(expand_dims(ravel(a), (1,)), expand_dims(ravel(b), (0,)))
 
 
 @staged
