@@ -152,7 +152,7 @@ def test_random_programs_against_jax(instructions, transforms):
     def program(jx):
         def composed(*args):
             f, args = compose(jx, transforms, interpret(jx, instructions), args)
-            return f(*args)
+            return f(*map(jx.numpy.asarray, args))
 
         return composed
 
