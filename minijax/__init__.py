@@ -64,7 +64,7 @@ from . import extend, interpreters
 from .families import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 
 # chapter 12
-from . import lax, nn, numpy, scipy
+from . import lax, nn, numpy, ops, scipy
 
 # chapter 13
 from . import random

@@ -83,8 +83,8 @@ def _read(index, shape: Sequence[int]) -> tuple[list[Entry], bool]:
     if not any(entry is Ellipsis for entry in raw):
         raw, spans = [*raw, Ellipsis], [*spans, 0]
     entries: list[Entry] = []
-    places, axis = [], 0  # where arrays stand in the index, and the next dimension
-    position = 0
+    places: list[int] = []  # where arrays stand in the index
+    axis = position = 0
     for i, (entry, span) in enumerate(zip(raw, spans)):
         if entry is Ellipsis:
             span = len(shape) - given
@@ -165,16 +165,20 @@ def _mask_entries(mask, shape, axis, position) -> list[Entry]:
 
 def _from_front(entry: Entry, size: int) -> Entry:
     """Negative integers count from the end."""
-    index = entry.index
     if not entry.is_integer:
         return entry
-    if isinstance(index, (int, np.integer)) and not isinstance(index, np.bool_):
-        return entry._replace(index=index + size if index < 0 else index)
-    if dtypes.issubdtype(index.dtype, np.unsignedinteger):
-        return entry
+    if isinstance(entry.index, (int, np.integer)):
+        return entry._replace(index=entry.index + size if entry.index < 0 else entry.index)
+    return entry._replace(index=from_front(entry.index, size))
+
+
+def from_front(index, size: int):
+    """An array of integers, the negative ones counted from the end of a dimension."""
     dtype = typeof(index).dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return index
     size = dtype.type(min(size, np.iinfo(dtype).max))
-    return entry._replace(index=prim.select(index < 0, prim.add(index, size), index))
+    return prim.select(index < 0, prim.add(index, size), index)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -294,7 +298,7 @@ def plan(index, shape: Sequence[int], wrap: bool = True) -> Plan:
               if isinstance(e.index, builtins.slice)}
     if wrap:
         entries = [e if e.axis is None else _from_front(e, shape[e.axis]) for e in entries]
-    arrays: list[Entry] = []
+    arrays: list[Any] = []  # the entries that are taken together, all of which have an axis
     if any(e.is_integer and np.ndim(e.index) for e in entries):
         arrays = [e for e in entries if e.is_integer]
     planner = _Planner(shape)

@@ -15,7 +15,7 @@ from ..primitives import elementwise as prim
 from ..primitives import slicing
 from ..primitives.reductions import reduce_and
 from ..primitives.shape_rules import canonical_shape, make_primitive
-from ..primitives.shaping import broadcast_in_dim, concatenate, full_like
+from ..primitives.shaping import broadcast_in_dim, concatenate, expand_dims, full_like
 from ..xla.lowering import lower_fun, register_lowering, tensor_type
 from .windows import (
     CLIP,
@@ -110,6 +110,26 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
         operand, start_indices, dimension_numbers=canonical(dimension_numbers),
         slice_sizes=canonical_shape(slice_sizes), unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted), mode=mode, fill_value=fill_value)
+
+
+def index_take(src, idxs: Sequence, axes: Sequence[int]):
+    """The slices of `src` at given places along some axes; indices wrap around.
+
+    Args:
+      src: an array.
+      idxs: vectors of integers of one length, one for each of `axes`.
+      axes: dimensions of `src`.
+
+    >>> lax.index_take(jnp.arange(6).reshape(2, 3), [jnp.array([0, 1]), jnp.array([2, 0])], (0, 1))
+    Array([2, 3], dtype=int32)
+    """
+    shape = typeof(src).shape
+    indices = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
+    indices = indices % np.array([[shape[d] for d in axes]])
+    sizes = [1 if d in axes else n for d, n in enumerate(shape)]
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(axes),
+                                     tuple(axes))
+    return gather(src, indices, numbers, sizes)
 
 
 def default_fill_value(dtype):

@@ -58,7 +58,7 @@ from minijax.remat import optimization_barrier, optimization_barrier_p
 from minijax.families.windows import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
 )
-from minijax.families.gather import gather, gather_p
+from minijax.families.gather import gather, gather_p, index_take
 from minijax.families.scatter import (
     scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p, scatter_min,
     scatter_min_p, scatter_mul, scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,

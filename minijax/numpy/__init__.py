@@ -67,6 +67,7 @@ from ._inquiry import (
     result_type,
     set_printoptions,
 )
+from ._indexing import compress, extract, take, take_along_axis
 from ._joining import (
     append,
     array_split,

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..operators import install_binary_operators, install_methods
-from . import _joining, _products, _reductions, _running, _shaping, _special, _ufuncs
+from . import _indexing, _joining, _products, _reductions, _running, _shaping, _special, _ufuncs
 from ._constructors import copy
 
 
@@ -53,6 +53,10 @@ def _contains(self, element):
     return bool(_reductions.any(self == element))
 
 
+def _compress(self, condition, axis: int | None = None, *, out=None, size=None, fill_value=0):
+    return _indexing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
 def _view(self, dtype=None, type=None):
     """The array with its bits read as another dtype of the same size (or as it is)."""
     if type is not None:
@@ -87,6 +91,7 @@ install_methods({
     "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
     "swapaxes": _shaping.swapaxes, "view": _view, "flat": property(_flat),
     "_split": _joining.split, "__contains__": _contains,
+    "take": _indexing.take, "compress": _compress,
 })
 install_binary_operators({
     "floordiv": _ufuncs.floor_divide, "mod": _ufuncs.remainder, "divmod": _ufuncs.divmod,

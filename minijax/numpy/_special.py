@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .. import dtypes
-from ..core import concrete_or_error, typeof
+from ..core import concrete_or_error, is_concrete, typeof
 from ..custom_rules import custom_jvp
 from ..operators import add, bitwise_or, greater, less, maximum, minimum, multiply
 from ..primitives import elementwise as lax
@@ -29,6 +29,7 @@ from ._arguments import (
     promote_dtypes_inexact,
 )
 from ._constructors import array, asarray
+from ._indexing import nonzero_of_size
 from ._reductions import all
 from ._running import cumsum
 from ._select import _where, broadcast_arrays, broadcast_together
@@ -298,23 +299,26 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     """The indices of the elements other than zero, one vector a dimension.
 
     Args:
-      a: an array of at least one dimension, whose contents are known: how many indices there
-        are depends on them. (Chapter 11 has the way to do it with traced values and a `size`.)
+      a: an array of at least one dimension. How many indices there are depends on its contents:
+        they must be known, unless a `size` is given.
       size: the length of the result: what is too much is cut, what lacks is `fill_value`.
       fill_value: a scalar, or one for each dimension; by default 0.
 
     Raises:
       ValueError: a scalar.
-      ConcretizationTypeError: `a` is traced.
+      ConcretizationTypeError: `a` is traced, and there is no `size`.
     """
     a = ensure_array("nonzero", a)
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. "
                          "Use jnp.atleast_1d(scalar).nonzero() instead.")
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    fills = fills if a.size else (0,) * a.ndim  # as in JAX
+    if size is not None and not is_concrete(a):
+        return nonzero_of_size(a, size, fills)
     value = concrete_or_error(np.asarray, a, "The size argument of jnp.nonzero must be statically "
                               "specified to use jnp.nonzero within JAX transformations.")
     found = np.nonzero(value)
-    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
     index_dtype = dtypes.default_int_dtype()
     return tuple(asarray(_resized(index, size, fill), index_dtype)
                  for index, fill in zip(found, fills))

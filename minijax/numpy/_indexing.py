@@ -1,0 +1,215 @@
+"""Chapter 12: functions that take elements at given places, or say where elements are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..families.advanced_indexing import from_front
+from ..families.gather import gather
+from ..families.windows import (
+    CLIP,
+    FILL_OR_DROP,
+    PROMISE_IN_BOUNDS,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    index_dtype,
+)
+from ..operators import less
+from ..primitives.elementwise import convert, div_p, ne, rem_p
+from ..primitives.shape_rules import broadcast_shapes
+from ..primitives.shaping import expand_dims, full, full_like, iota, reshape, squeeze
+from ._arguments import canonical_axis, check_no_out, constant_like, ensure_array, ensure_arrays
+from ._reductions import sum
+from ._running import cumsum
+from ._select import _where
+from ._shaping import moveaxis, ravel
+from ._staged import staged
+from ._ufuncs import mod
+
+
+def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
+         unique_indices: bool = False, indices_are_sorted: bool = False, fill_value=None):
+    """The elements of `a` at `indices` along an axis.
+
+    Args:
+      a: an array.
+      indices: integers; negative ones count from the end, but not in mode "clip".
+      axis: an int; by default `a` is made flat first.
+      mode: for indices out of bounds: "fill" (the default), "clip" or "wrap".
+      unique_indices, indices_are_sorted: promises, which may make it faster.
+      fill_value: for mode "fill"; by default NaN, or the integers' lowest value.
+
+    Raises:
+      IndexError: the axis is empty.
+      ValueError: an unknown mode, or no such axis.
+
+    >>> take(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
+    [7, 5]
+    """
+    return _take(a, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
+
+
+@staged(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
+def _take(a, indices, axis=None, out=None, mode=None, unique_indices=False,
+          indices_are_sorted=False, fill_value=None):
+    check_no_out("take", out)
+    a, indices = ensure_arrays("take", a, indices)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, a.ndim)
+    size, rest = a.shape[axis], (a.shape[:axis], a.shape[axis + 1:])
+    indices, gather_mode = _take_mode(indices, size, mode)
+    if not size:
+        if indices.size:
+            raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
+        return a
+    if not indices.size:
+        return full_like(a, 0, shape=(*rest[0], *indices.shape, *rest[1]))
+    behind = range(axis + indices.ndim, a.ndim + indices.ndim - 1)
+    numbers = GatherDimensionNumbers((*range(axis), *behind), (axis,), (axis,))
+    return gather(a, expand_dims(indices, (indices.ndim,)), numbers, (*rest[0], 1, *rest[1]),
+                  mode=gather_mode, unique_indices=unique_indices,
+                  indices_are_sorted=indices_are_sorted, fill_value=fill_value)
+
+
+def _take_mode(indices, size, mode):
+    """The indices as gather wants them, and its mode."""
+    if mode is None or mode == "fill":
+        return _where(less(indices, 0), indices + size, indices), FILL_OR_DROP
+    if mode == "wrap":
+        return mod(indices, constant_like(indices, size)), PROMISE_IN_BOUNDS
+    if mode == "clip":
+        return indices, CLIP
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
+    raise ValueError(f"Invalid mode '{mode}' for np.take")
+
+
+@staged(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
+def take_along_axis(arr, indices, axis: int | None = -1,
+                    mode: str | GatherScatterMode | None = None, fill_value=None, *,
+                    wrap_negative_indices: bool | None = None):
+    """For each line along an axis, its elements at the places that `indices` has for this line.
+
+    Args:
+      arr: an array.
+      indices: integers, of as many dimensions; other dimensions than `axis` broadcast.
+      axis: an int; `None`: `arr` is made flat first.
+      mode: for indices out of bounds: "fill" (the default), "clip" or "promise_in_bounds".
+      fill_value: for mode "fill"; by default NaN, or the integers' lowest value.
+      wrap_negative_indices: whether negative indices count from the end; by default they do,
+        unless the mode is "promise_in_bounds".
+
+    Raises:
+      TypeError: indices that are no integers.
+      ValueError: other numbers of dimensions, or no such axis.
+
+    >>> take_along_axis(jnp.array([[1, 2], [3, 4]]), jnp.array([[1], [0]]), 1).tolist()
+    [[2], [3]]
+    """
+    arr, indices = ensure_arrays("take_along_axis", arr, indices)
+    if not dtypes.issubdtype(indices.dtype, np.integer):
+        raise TypeError("take_along_axis indices must be of integer type, got "
+                        f"{indices.dtype.name}")
+    if axis is None:
+        if indices.ndim != 1:
+            raise ValueError("take_along_axis indices must be 1D if axis=None, got shape "
+                             f"{indices.shape}")
+        arr, axis = ravel(arr), 0
+    if arr.ndim != indices.ndim:
+        raise ValueError("indices and arr must have the same number of dimensions; "
+                         f"{indices.ndim} vs. {arr.ndim}")
+    axis = canonical_axis(axis, arr.ndim)
+    line_shape = tuple(1 if d == axis else n for d, n in enumerate(arr.shape))
+    out_shape = broadcast_shapes(indices.shape, line_shape)
+    if not arr.shape[axis]:
+        return full(out_shape, 0, arr.dtype)
+    if wrap_negative_indices is None:
+        wrap_negative_indices = mode != "promise_in_bounds"
+    if wrap_negative_indices:
+        indices = from_front(convert(indices, index_dtype(arr.shape)), arr.shape[axis])
+    return _gather_along(arr, indices, axis, line_shape, out_shape,
+                         "fill" if mode is None else mode, fill_value)
+
+
+def _gather_along(arr, indices, axis, line_shape, out_shape, mode, fill_value):
+    """Dimensions that only `arr` has are windows, those of both walk together (batching)."""
+    walked = [d for d, n in enumerate(indices.shape) if d == axis or n != 1]
+    repeated = [d for d in walked if d != axis and line_shape[d] == 1]
+    kept = [d for d in range(arr.ndim) if d not in repeated]
+    both = [d for d in walked if d != axis and d not in repeated]
+    windows = [d for d in kept if d not in walked]
+    sizes = [line_shape[d] if d in windows else min(line_shape[d], 1) for d in kept]
+    numbers = GatherDimensionNumbers(
+        tuple(windows), (kept.index(axis),), (kept.index(axis),),
+        tuple(kept.index(d) for d in both), tuple(walked.index(d) for d in both))
+    indices = reshape(indices, [*[out_shape[d] for d in walked], 1])
+    arr = squeeze(arr, repeated) if repeated else arr
+    return gather(arr, indices, numbers, sizes, mode=mode, fill_value=fill_value)
+
+
+def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0,
+             out=None):
+    """The slices of `a` along an axis for which `condition` holds.
+
+    Args:
+      condition: a vector of booleans, known unless `size` is given; slices behind its end are
+        left out.
+      a: an array.
+      axis: an int; by default `a` is made flat first.
+      size, fill_value: the size of the result along the axis, and what fills it up.
+
+    Raises:
+      ValueError: a condition of another rank than one, or longer than the axis and true there.
+    """
+    check_no_out("compress", out)
+    condition, a = ensure_arrays("compress", condition, a)
+    condition = condition != 0 if condition.dtype != bool else condition
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1D array")
+    if axis is None:
+        a, axis = ravel(a), 0
+    a = moveaxis(a, axis, 0)
+    if condition.shape[0] > a.shape[0] and bool(condition[a.shape[0]:].any()):
+        raise ValueError("condition contains entries that are out of bounds")
+    condition = condition[:a.shape[0]]
+    if size is None:
+        return moveaxis(a[:condition.shape[0]][condition], 0, axis)
+    (places,) = nonzero_of_size(condition, size, (a.shape[0],))
+    out = a.at[places].get(mode="fill", fill_value=fill_value)
+    return moveaxis(out, 0, axis)
+
+
+def extract(condition, arr, *, size: int | None = None, fill_value=0):
+    """The elements of `arr`, made flat, for which `condition` (made flat too) holds.
+
+    Args, raises: as `compress`.
+
+    >>> extract(jnp.array([True, False, True]), jnp.arange(3)).tolist()
+    [0, 2]
+    """
+    return compress(ravel(ensure_array("extract", condition)), arr, size=size,
+                    fill_value=fill_value)
+
+
+def nonzero_of_size(a, size: int, fills) -> tuple:
+    """The indices of the first `size` elements other than zero; traced values are welcome.
+
+    The running number of nonzero elements says at each place which of them comes next. So the
+    place of the k-th is the number of places where the running number is at most k.
+    """
+    mask = ne(a, constant_like(a, 0)) if a.dtype != bool else a
+    mask = ravel(mask)
+    dtype = dtypes.default_int_dtype()
+    if not a.size or not size:
+        return tuple(full((size,), 0 if fill is None else fill, dtype) for fill in fills)
+    seen = cumsum(mask)
+    flat = cumsum(full((size,), 0, dtype).at[seen].add(1, mode="drop"))
+    stride, found = a.size, []
+    missing = iota(dtype, size) >= sum(mask)
+    for n, fill in zip(a.shape, fills):
+        stride //= n
+        place = rem_p.bind(div_p.bind(flat, constant_like(flat, stride)), constant_like(flat, n))
+        found.append(_where(missing, 0 if fill is None else fill, place))
+    return tuple(convert(place, dtype) for place in found)
