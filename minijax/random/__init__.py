@@ -13,3 +13,6 @@ from .continuous import (
     pareto, rayleigh, triangular, truncated_normal, wald, weibull_min,
 )
 from .choices import categorical, choice, geometric, gumbel, permutation
+from .gamma import (
+    ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, poisson, t,
+)

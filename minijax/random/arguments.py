@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -84,9 +83,7 @@ def without_parameters(sample: Callable) -> Callable:
         key = typed_key(name, key)
         return compiled(key, canonical_shape(shape), float_dtype(name, dtype))
 
-    functools.update_wrapper(draw, sample, ("__module__", "__doc__"))
-    draw.__name__ = draw.__qualname__ = name
-    del draw.__wrapped__  # its signature is another
+    draw.__module__, draw.__name__, draw.__qualname__ = sample.__module__, name, name
     draw.__doc__ = (
         f"{sample.__doc__}\n\nArgs:\n  key: one key.\n  shape: the result's shape.\n"
         "  dtype: a float dtype.\n\nRaises:\n  ValueError: another dtype.\n"

@@ -57,6 +57,17 @@ SAMPLES = {
     "rayleigh": (lambda r, k: r.rayleigh(k, POSITIVE), 2),
     "weibull_min": (lambda r, k: r.weibull_min(k, 2.0, 3.0, (4,)), 2),
     "triangular": (lambda r, k: r.triangular(k, 0.0, P, 1.0), 2),
+    "gamma": (lambda r, k: r.gamma(k, np.float32([0.3, 1.5, 20.0])), 2),
+    "gamma float16": (lambda r, k: r.gamma(k, 2.0, (3,), "float16"), 2),
+    "loggamma": (lambda r, k: r.loggamma(k, np.float32([0.03, 1.5])), 2),
+    "beta": (lambda r, k: r.beta(k, 2.0, POSITIVE), 2),
+    "dirichlet": (lambda r, k: r.dirichlet(k, POSITIVE, (2,)), 2),
+    "chisquare": (lambda r, k: r.chisquare(k, POSITIVE), 2),
+    "f": (lambda r, k: r.f(k, 2.0, POSITIVE), 2),
+    "t": (lambda r, k: r.t(k, POSITIVE), 2),
+    "generalized_normal": (lambda r, k: r.generalized_normal(k, 1.5, (3,)), 2),
+    "ball": (lambda r, k: r.ball(k, 3, shape=(2,)), 4),
+    "poisson": (lambda r, k: r.poisson(k, np.float32([0.0, 0.5, 3.0, 50.0])), 0),
     "geometric": (lambda r, k: r.geometric(k, P), 0),
     "permutation": (lambda r, k: r.permutation(k, 10), 0),
     "permutation of none": (lambda r, k: r.permutation(k, 0), 0),
@@ -101,7 +112,7 @@ def test_samples(name):
 
 
 ONE_OF_EACH = ["uniform", "randint bounds", "bernoulli of array", "normal", "gumbel", "wald",
-               "permutation of rows", "choice of rows", "choice p", "choice p once", "categorical"]
+               "gamma", "permutation of rows", "choice of rows", "choice p", "choice p once", "categorical"]
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
@@ -157,6 +168,22 @@ def test_gradients_of_reparametrised_samples():
         return run
 
     both(program)
+
+
+def test_gradients_of_gamma_samples():
+    def program(jx):
+        def loss(a, key):
+            keys = jx.random.split(key, 4)
+            weights = jx.numpy.arange(1.0, 4.0)
+            return ((jx.random.gamma(keys[0], a) + jx.random.loggamma(keys[1], a)) @ weights
+                    + jx.random.dirichlet(keys[2], a) @ weights + jx.random.beta(keys[3], a[0], 2.0))
+
+        def run():
+            a, keys = jx.numpy.array([0.4, 1.7, 9.0]), jx.random.split(jx.random.key(3))
+            return jx.jit(jx.vmap(jx.grad(loss), (None, 0)))(a, keys)
+        return run
+
+    both(program, tol=2e-5)
 
 
 @pytest.mark.parametrize("trace", [

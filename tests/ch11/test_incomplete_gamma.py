@@ -1,0 +1,24 @@
+"""Chapter 11: how gamma samples move with their parameter, against real JAX in double precision."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+import minijax
+
+
+def test_random_gamma_grad():
+    rng = np.random.default_rng(0)
+    a = np.exp(rng.uniform(-4, 5, 500))
+    x = rng.gamma(a) + 1e-20
+    with jax.enable_x64(True):
+        want = np.asarray(jax.jit(jax.lax.random_gamma_grad)(a, x))
+    with minijax.enable_x64(True):
+        np.testing.assert_allclose(minijax.jit(minijax.lax.random_gamma_grad)(a, x), want, 1e-10)
+    single = minijax.jit(minijax.lax.random_gamma_grad)(a.astype("float32"), x.astype("float32"))
+    np.testing.assert_allclose(single, want, 2e-4)  # the arguments are rounded
+
+
+def test_a_sample_of_zero_stays():
+    assert minijax.lax.random_gamma_grad(np.float32(2), np.float32(0)) == 0
