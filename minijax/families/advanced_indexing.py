@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes, indexing
-from ..array import as_array
-from ..core import ArrayMethods, is_concrete, typeof
+from ..array import Array, as_array
+from ..core import ArrayMethods, is_concrete, state, typeof
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
 from ..indexing import slice_bounds
 from ..operators import install_methods, promote_dtypes
@@ -178,6 +178,9 @@ def from_front(index, size: int):
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return index
     size = dtype.type(min(size, np.iinfo(dtype).max))
+    if type(index) is Array and not state.trace.staging:
+        value = np.asarray(index)
+        return as_array(np.where(value < 0, value + size, value))
     return prim.select(index < 0, prim.add(index, size), index)
 
 

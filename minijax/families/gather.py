@@ -59,6 +59,8 @@ def _gather_shape(operand, indices, *, dimension_numbers, slice_sizes, **params)
 
 def _gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **params):
     numbers, n_batch = dimension_numbers, indices.ndim - 1
+    if _takes_slices(x, indices, numbers, slice_sizes, mode):
+        return x.take(indices[..., 0], axis=numbers.start_index_map[0], mode="clip")
     place = locate(x.shape, indices, numbers, slice_sizes)
     out = x.transpose(place.order)
     if len(place.arrays) == 1:
@@ -72,6 +74,19 @@ def _gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **p
         out = np.where(inside, out, np.asarray(fill_value).astype(x.dtype))
     order = result_order(numbers, place.window, n_batch)
     return out if order == list(range(out.ndim)) else out.transpose(order)
+
+
+def _takes_slices(x, indices, numbers, sizes, mode) -> bool:
+    """Whether NumPy's `take` does it: whole slices along one axis, put in that axis's place."""
+    if len(numbers.start_index_map) != 1 or numbers.operand_batching_dims or \
+            numbers.collapsed_slice_dims != numbers.start_index_map or not x.size:
+        return False
+    (axis,), n_batch = numbers.start_index_map, indices.ndim - 1
+    in_place = all(d == i + (n_batch if i >= axis else 0)
+                   for i, d in enumerate(numbers.offset_dims))
+    whole = all(size == n or d == axis for d, (size, n) in enumerate(zip(sizes, x.shape)))
+    return in_place and whole and (mode is not FILL_OR_DROP or not indices.size or
+                                   (indices.min() >= 0 and indices.max() < x.shape[axis]))
 
 
 gather_p = make_primitive("gather", _gather_shape)

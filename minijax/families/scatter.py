@@ -85,12 +85,12 @@ def _scatter_rule(combine: np.ufunc | None) -> Callable:
             updates = updates[place.inside]
         out = np.array(x)
         view = out.transpose(place.order)
-        combiner = _at(combine, unique_indices or place.inside.size == 1)
         if arrays:
-            combiner(view, tuple(arrays), updates)
-        else:
+            unique = unique_indices or place.inside.size == 1
+            _at(combine, unique)(view, tuple(arrays), updates)
+        else:  # each window is all of the operand
             for number in np.ndindex(place.inside.shape):
-                combiner(view, (...,), updates[number])
+                _at(combine, True)(view, (...,), updates[number])
         return out
 
     return rule
@@ -102,7 +102,23 @@ def _at(combine, unique: bool) -> Callable:
         return lambda view, index, updates: view.__setitem__(index, updates)
     if unique:
         return lambda view, index, updates: view.__setitem__(index, combine(view[index], updates))
-    return combine.at
+    return functools.partial(_combine_in_turn, combine)
+
+
+def _combine_in_turn(combine, view, index, updates):
+    """`combine.at`, which is slow for windows: those for one place are combined first."""
+    if view.ndim == len(index) or not updates.size:
+        combine.at(view, index, updates)
+        return
+    dims = view.shape[:len(index)]
+    flat = np.ravel_multi_index(np.broadcast_arrays(*index), dims).ravel()
+    order = np.argsort(flat, kind="stable")
+    flat, updates = flat[order], updates.reshape(flat.shape + view.shape[len(index):])[order]
+    firsts = np.flatnonzero(np.append(True, flat[1:] != flat[:-1]))
+    together = np.add if combine is np.subtract else combine
+    updates = together.reduceat(updates, firsts, axis=0, dtype=updates.dtype)
+    place = np.unravel_index(flat[firsts], dims)
+    view[place] = combine(view[place], updates)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -191,3 +191,24 @@ def test_text_of_twice_the_same():
         return m.make_jaxpr(lambda x, i: add(add(x, i), i))
 
     both(program, np.ones(3, np.float32), np.zeros((2, 1), np.int32))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("op", SCATTERS[1:])
+def test_repeated_places(op, dtype):
+    """Rows that are combined into the same place, and some outside."""
+    if dtype == "bool" and op == "scatter_sub":
+        return
+    rng = np.random.default_rng(2)
+    x = np.asarray(minijax.numpy.asarray(rng.integers(0, 3, (3, 4))).astype(dtype))
+    u = np.asarray(minijax.numpy.asarray(rng.integers(0, 3, (9, 4))).astype(dtype))
+    indices = rng.integers(-1, 4, (9, 1))
+
+    def program(m):
+        numbers = m.lax.ScatterDimensionNumbers((1,), (0,), (0,))
+        pairs = m.lax.ScatterDimensionNumbers((), (0, 1), (0, 1))
+        both_ = np.concatenate([indices, indices], 1)
+        f = getattr(m.lax, op)
+        return lambda x, u: (f(x, indices, u, numbers), f(x, both_, u[:, 0], pairs))
+
+    both(program, x, u)
