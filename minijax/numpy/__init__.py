@@ -228,6 +228,7 @@ from ._shaping import (
     triu_indices,
     triu_indices_from,
 )
+from ._sorting import argsort, lexsort, sort
 from ._special import (
     allclose,
     argwhere,

@@ -6,7 +6,17 @@ from typing import Any
 
 from .. import dtypes
 from ..operators import install_binary_operators, install_methods
-from . import _indexing, _joining, _products, _reductions, _running, _shaping, _special, _ufuncs
+from . import (
+    _indexing,
+    _joining,
+    _products,
+    _reductions,
+    _running,
+    _shaping,
+    _sorting,
+    _special,
+    _ufuncs,
+)
 from ._constructors import copy
 
 
@@ -91,6 +101,7 @@ install_methods({
     "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
     "swapaxes": _shaping.swapaxes, "view": _view, "flat": property(_flat),
     "_split": _joining.split, "__contains__": _contains,
+    "sort": _sorting.sort, "argsort": _sorting.argsort,
     "take": _indexing.take, "compress": _compress,
 })
 install_binary_operators({

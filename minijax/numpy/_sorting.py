@@ -1,0 +1,105 @@
+"""Chapter 12: sorted arrays, and the orders that sort them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..core import typeof
+from ..families.sorting import sort as lax_sort
+from ..primitives.shaping import broadcasted_iota, rev
+from ._arguments import canonical_axis, convert, ensure_array
+from ._shaping import ravel
+from ._staged import staged
+
+
+def _check_unsupported(name, kind, order):
+    if kind is not None:
+        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or "
+                        "stable=False to specify sort stability.")
+    if order is not None:
+        raise TypeError(f"'order' argument to {name} is not supported.")
+
+
+def _line_up(x, axis):
+    """`x`, flattened if `axis` is `None`, and the axis."""
+    if axis is None:
+        return ravel(x), 0
+    return x, canonical_axis(axis, typeof(x).ndim)
+
+
+@staged(static_argnames=("axis", "kind", "order", "stable", "descending"))
+def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True,
+         descending: bool = False):
+    """The elements of `a` in ascending order along an axis; NaN comes last.
+
+    Args:
+      a: an array.
+      axis: along which lines are sorted, or `None` for all elements.
+      kind, order: not supported.
+      stable: whether equal elements keep their order.
+      descending: the opposite order.
+
+    Raises:
+      ValueError: no such axis.
+      TypeError: `a` is no array; or an argument that is not supported.
+
+    >>> jnp.sort(jnp.array([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+    a = ensure_array("sort", a)
+    _check_unsupported("sort", kind, order)
+    a, axis = _line_up(a, axis)
+    result = lax_sort(a, axis, is_stable=stable)
+    return rev(result, [axis]) if descending else result
+
+
+@staged(static_argnames=("axis", "kind", "order", "stable", "descending"))
+def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True,
+            descending: bool = False):
+    """The indices along an axis that sort `a`; NaN comes last.
+
+    Args:
+      a, axis, kind, order, stable, descending: as for `sort`.
+
+    Returns:
+      integers, such that `jnp.take_along_axis(a, argsort(a, axis), axis)` is sorted.
+
+    >>> jnp.argsort(jnp.array([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+    a = ensure_array("argsort", a)
+    _check_unsupported("argsort", kind, order)
+    a, axis = _line_up(a, axis)
+    shape = typeof(a).shape
+    places = broadcasted_iota(dtypes.canonicalize_dtype(np.int64), shape, axis)
+    # In reverse, so that of equal elements the first is first again when the order is turned.
+    operands = [rev(x, [axis]) for x in (a, places)] if descending else [a, places]
+    order = lax_sort(operands, axis, is_stable=stable)[1]
+    return rev(order, [axis]) if descending else order
+
+
+@staged(static_argnames=("axis",))
+def lexsort(keys, axis: int = -1):
+    """The indices along an axis that sort by the last key, and by the one before where it is equal.
+
+    Args:
+      keys: a sequence of arrays of one shape, or an array of them.
+      axis: along which lines are sorted.
+
+    Raises:
+      TypeError: no keys.
+
+    >>> jnp.lexsort((jnp.array([1, 0, 0]), jnp.array([5, 6, 5]))).tolist()
+    [2, 0, 1]
+    """
+    keys = tuple(ensure_array("lexsort", key) for key in keys)
+    if not keys:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    shape = typeof(keys[0]).shape
+    if not shape:
+        return convert(0, dtypes.canonicalize_dtype(np.int64))
+    axis = canonical_axis(axis, len(shape))
+    places = broadcasted_iota(dtypes.canonicalize_dtype(np.int64), shape, axis)
+    return lax_sort([*keys[::-1], places], axis, num_keys=len(keys))[-1]
+
