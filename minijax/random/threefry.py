@@ -21,7 +21,7 @@ from ..xla.lowering import lower_fun, register_lowering
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # for groups of four rounds, in turn
 PARITY = 0x1BD11BDA  # so that the third word of the key schedule is not zero when the key is
-_MASK = 0xFFFFFFFF
+MASK = 0xFFFFFFFF
 
 
 def _rounds(x0, x1, schedule, rotate):
@@ -48,7 +48,7 @@ def _evaluate(key0, key1, x0, x1):
         words = [np.broadcast_to(x, shape) for x in (x0, x1)]
         return _rounds(*words, _schedule(key0, key1), _rotate_numpy)
     columns = [np.broadcast_to(x, shape).ravel().tolist() for x in (key0, key1, x0, x1)]
-    blocks = np.array([_one_block(*words) for words in zip(*columns)], np.uint32).reshape(-1, 2)
+    blocks = np.array([one_block(*words) for words in zip(*columns)], np.uint32).reshape(-1, 2)
     return [blocks[:, 0].reshape(shape), blocks[:, 1].reshape(shape)]
 
 
@@ -60,16 +60,16 @@ def _rotate_numpy(x, distance):
     return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
 
 
-def _one_block(key0: int, key1: int, x0: int, x1: int) -> tuple[int, int]:
+def one_block(key0: int, key1: int, x0: int, x1: int) -> tuple[int, int]:
     """`_rounds` on Python's integers, which do not wrap around by themselves."""
     schedule = (key0, key1, key0 ^ key1 ^ PARITY)
-    x0, x1 = x0 + key0, (x1 + key1) & _MASK
+    x0, x1 = x0 + key0, (x1 + key1) & MASK
     for group in range(5):
         for distance in ROTATIONS[group % 2]:
-            x0 = (x0 + x1) & _MASK
-            x1 = (x1 << distance & _MASK | x1 >> 32 - distance) ^ x0
-        x0 = (x0 + schedule[(group + 1) % 3]) & _MASK
-        x1 = (x1 + schedule[(group + 2) % 3] + group + 1) & _MASK
+            x0 = (x0 + x1) & MASK
+            x1 = (x1 << distance & MASK | x1 >> 32 - distance) ^ x0
+        x0 = (x0 + schedule[(group + 1) % 3]) & MASK
+        x1 = (x1 + schedule[(group + 2) % 3] + group + 1) & MASK
     return x0, x1
 
 
