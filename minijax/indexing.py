@@ -211,7 +211,7 @@ def _take_box(x, cuts):
     if not any(cut.stop is None for cut in cuts):
         return _take_static(x, cuts)
     shape = typeof(x).shape
-    starts = [_dynamic_start(cut, size) for cut, size in zip(cuts, shape)]
+    starts = [_dynamic_start(cut, len(shape)) for cut in cuts]
     sizes = [1 if cut.drop else size for cut, size in zip(cuts, shape)]
     contiguous = [not cut.drop and cut.step == 1 for cut in cuts]
     sizes = [max(cut.stop - cut.start, 0) if whole else size
@@ -225,12 +225,12 @@ def _take_box(x, cuts):
     return _take_static(box, rest)
 
 
-def _dynamic_start(cut, size):
-    """The start of a cut as a 32-bit (or wider, if it came so) integer scalar."""
+def _dynamic_start(cut, ndim):
+    """The start of a cut as a 32-bit integer scalar; as a wider one if it came so, alone."""
     start = cut.start
     if not hasattr(start, "aval"):
         return constant(start, np.dtype(np.int32)) if state.trace.staging else np.int32(start)
-    wide = typeof(start).dtype.itemsize == 8
+    wide = ndim == 1 and typeof(start).dtype.itemsize == 8
     return convert(start, np.dtype("int64" if wide else "int32"))
 
 

@@ -325,7 +325,7 @@ def plan(index, shape: Sequence[int], wrap: bool = True) -> Plan:
 
 def _as_array(index):
     """An integer as what broadcasts with arrays."""
-    return prim.constant(index, np.dtype("int32"), True) if type(index) is int else index
+    return prim.constant(index, dtypes.default_int_dtype(), True) if type(index) is int else index
 
 
 def _with_boolean_dims(entries, shape):
