@@ -21,6 +21,7 @@ import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from .. import settings
@@ -279,6 +280,9 @@ def _argument_names(fun, in_tree, statics) -> tuple[str, ...]:
 # The jitted function
 
 
+_aval_of, _buffer_at_hand = attrgetter("aval"), attrgetter("_buffer")
+
+
 class JitFunction:
     """What `jit` returns: called like the function it wraps; its methods show the stages."""
 
@@ -301,7 +305,7 @@ class JitFunction:
         """
         if self._flatten is None or state.trace is not eval_trace:
             return self._call(args, kwargs)
-        statics, missing, avals, buffers = (), False, [], []
+        statics: tuple = ()
         try:
             if self._has_statics:
                 dynamic_args, dynamic_kwargs, statics = self._take_apart(args, kwargs)
@@ -315,16 +319,10 @@ class JitFunction:
                 else:
                     if kwargs:
                         leaves, tree = self._flatten((args, kwargs))
-            for x in leaves:
-                if type(x) is Array:
-                    avals.append(x.aval)
-                    buffer = x._buffer
-                else:
-                    avals.append(typeof(x))
-                    buffer = None
-                buffers.append(buffer)
-                if buffer is None:
-                    missing = True
+            try:
+                avals, buffers = [*map(_aval_of, leaves)], [*map(_buffer_at_hand, leaves)]
+            except AttributeError:  # a NumPy array or a number
+                avals, buffers = [*map(typeof, leaves)], None
             fast = self._fast.get((tree, trace_context(), statics, *avals))
         except (TypeError, ValueError):
             return self._call(args, kwargs)
@@ -334,10 +332,12 @@ class JitFunction:
         if execute is None:
             results = program(leaves)
             return results[0] if unflatten is None else unflatten(results)
-        if missing:
-            buffers = [*map(buffer_of, leaves, avals)]
         try:
-            outs = execute(buffers).consume_with_handlers(handlers)
+            try:
+                started = execute(buffers)
+            except TypeError:  # some contents are in NumPy, and have no buffer yet
+                started = execute([*map(buffer_of, leaves, avals)])
+            outs = started.consume_with_handlers(handlers)
         except RuntimeError as error:
             raise xla().our_error(error) from None
         if unflatten is None:
