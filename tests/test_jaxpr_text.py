@@ -220,16 +220,8 @@ def test_plain(name):
     _check(name, "plain")
 
 
-# Slices that start elsewhere in each example become JAX's gather and scatter, which ours are not.
-USE_GATHER = [(name, t) for name in ("dynamic_slice", "dynamic_update_slice")
-              for t in ("vmap", "vmap_grad")]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "name, transformed",
-    [(name, t) for name in DIFFERENTIABLE for t in TRANSFORMED
-     if t != "plain" and (name, t) not in USE_GATHER],
-)  # fmt: skip
+@pytest.mark.parametrize("transformed", [name for name in TRANSFORMED if name != "plain"])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_transformed(name, transformed):
     _check(name, transformed)
 

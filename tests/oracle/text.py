@@ -54,6 +54,8 @@ def plain_ints(value: Any) -> Any:
     """Axes that JAX happened to compute with NumPy, as the ints they mean."""
     if isinstance(value, np.integer):
         return int(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(plain_ints, value))
     if type(value) in (tuple, list):
         return type(value)(plain_ints(v) for v in value)
     if hasattr(value, "_fields"):  # dimension numbers
