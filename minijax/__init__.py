@@ -34,7 +34,20 @@ from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 
 # chapter 6
 from .settings import disable_jit
-from .xla.jit import jit
+from .xla.devices import (
+    block_until_ready,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
+from .xla.jit import clear_caches, jit
+from .xla import stages
 
 # chapter 7
 from .partial_eval import linearize

@@ -1,0 +1,116 @@
+"""Chapter 6: the devices there are, and getting values to and from them.
+
+Programs run on the first device; arrays on several devices are the subject of chapter 14.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..array import Array, as_array
+from ..core import ArrayMethods
+from ..pytree import tree_map
+from .dispatch import xla
+
+
+def devices(backend: str | None = None) -> list:
+    """All devices of a platform.
+
+    Args:
+      backend: the platform, as `"cpu"`; by default the first of `jax_platforms`.
+
+    Raises:
+      RuntimeError: there is no such platform here.
+
+    >>> devices()
+    [CpuDevice(id=0)]
+    """
+    return list(xla().devices(backend))
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None) -> list:
+    """The devices of this process; there is one process, so all of them."""
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has."""
+    return len(local_devices(backend=backend))
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among those that compute together."""
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes compute together."""
+    return 1
+
+
+def default_backend() -> str:
+    """The name of the platform that programs run on.
+
+    >>> default_backend()
+    'cpu'
+    """
+    return xla().platforms()[0]
+
+
+def device_put(x: Any, device: Any = None) -> Any:
+    """A pytree of arrays, on a device.
+
+    Args:
+      x: a pytree of arrays, NumPy arrays and numbers.
+      device: the default device, or `None` for it.
+
+    Raises:
+      NotImplementedError: another device.
+      TypeError: a leaf that is no array and no number.
+
+    >>> device_put({"a": 1.0})
+    {'a': Array(1., dtype=float32, weak_type=True)}
+    """
+    if device is not None and device != xla().default_device():
+        raise NotImplementedError(
+            f"device_put to {device}: programs run on {xla().default_device()} only. Placement on "
+            "several devices is the subject of chapter 14."
+        )
+    return tree_map(lambda leaf: leaf if isinstance(leaf, ArrayMethods) else as_array(leaf), x)
+
+
+def device_get(x: Any) -> Any:
+    """A pytree of arrays as NumPy arrays, waiting until they are computed.
+
+    >>> device_get(jnp.arange(3))
+    array([0, 1, 2], dtype=int32)
+    """
+    return tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays of a pytree are computed; returns it."""
+    return tree_map(
+        lambda leaf: leaf.block_until_ready() if hasattr(leaf, "block_until_ready") else leaf, x)
+
+
+def _device(x: Array):
+    """The device that holds the array; for contents in NumPy, the one they would go to."""
+    x._check_alive()
+    return xla().default_device() if x._buffer is None else x._buffer._sharding.device
+
+
+def _devices(x: Array) -> set:
+    """The devices that hold the array."""
+    return {_device(x)}
+
+
+Array.devices = _devices  # type: ignore[attr-defined]
+Array.device = property(_device)  # type: ignore[attr-defined]
