@@ -285,5 +285,43 @@ def jitted_transformer(jx):
     return lambda: step(*args)
 
 
+def lstm_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
+    """A step of training an LSTM, a scan over 100 positions, and its arguments."""
+    random = np.random.RandomState(0)
+    length, batch, inputs, width = 100, 32, 64, 128
+
+    def array(*shape: int) -> Any:
+        return jx.numpy.asarray((random.randn(*shape) / np.sqrt(shape[-2])).astype(np.float32))
+
+    params = (array(inputs, 4 * width), array(width, 4 * width), array(width, 1))
+
+    def loss(params, xs, y):
+        to_gates, recurrent, read_out = params
+
+        def cell(carry, x):
+            h, c = carry
+            i, f, g, o = jx.numpy.split(x @ to_gates + h @ recurrent, 4, axis=1)
+            c = jx.lax.logistic(f) * c + jx.lax.logistic(i) * jx.numpy.tanh(g)
+            h = jx.lax.logistic(o) * jx.numpy.tanh(c)
+            return (h, c), None
+
+        zeros = jx.numpy.zeros((batch, width))
+        (h, _), _ = jx.lax.scan(cell, (zeros, zeros), xs)
+        return jx.numpy.mean((h @ read_out - y) ** 2)
+
+    def step(params, xs, y):
+        value, grads = jx.value_and_grad(loss)(params, xs, y)
+        return value, jx.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, grads)
+
+    return step, (params, array(length, batch, inputs), array(batch, 1))
+
+
+@workload("jitted LSTM-scan step", goal=1.0)
+def jitted_lstm(jx):
+    step, args = lstm_step(jx)
+    step = jx.jit(step)
+    return lambda: step(*args)
+
+
 # Programs whose compiled code is compared as well: it must not do more work than JAX's.
-COMPILED = {"MLP step": mlp_step, "transformer step": transformer_step}
+COMPILED = {"MLP step": mlp_step, "transformer step": transformer_step, "LSTM step": lstm_step}
