@@ -31,10 +31,11 @@ HOLES: dict[str, dict[str, str]] = {
     "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call"},
     "transpose": {
         NO_OPERANDS: "iota",
-        NOT_LINEAR: """abs atanh cbrt clamp cos cumlogsumexp cummax cummin cumprod digamma erf
-            erf_inv erfc exp exp2 expm1 integer_pow lgamma log log1p logistic max min nextafter
-            polygamma pow random_gamma random_gamma_grad reduce_max reduce_min reduce_prod rem rsqrt
-            scatter-max scatter-min sin sort sqrt square tan tanh top_k""",
+        NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh cbrt clamp cos cosh cumlogsumexp
+            cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1 integer_pow lgamma log
+            log1p logistic max min nextafter polygamma pow random_gamma random_gamma_grad
+            reduce_max reduce_min reduce_prod rem rsqrt
+            scatter-max scatter-min sin sinh sort sqrt square tan tanh top_k""",
         ZERO_DERIVATIVE: """argmax argmin bitcast_convert_type ceil floor random_bits random_clone
             random_fold_in random_seed random_split random_unwrap random_wrap round sign
             stop_gradient""",

@@ -19,7 +19,7 @@ from ..xla.jit import apply_primitive
 from ..xla.lowering import register_lowering
 
 
-def _lower_as(op: str) -> Callable:
+def lower_as(op: str) -> Callable:
     def rule(ctx, *operands):
         (out,) = ctx.avals_out
         operands = [ctx.broadcast(x, out.shape) for x in operands]
@@ -35,7 +35,7 @@ def _row(name: str, op: str, doc: str) -> tuple[Primitive, Callable]:
     primitive = make_primitive(name, elementwise_rule(name, [FLOAT]))
     primitive.def_impl(functools.partial(apply_primitive, primitive))
     defvectorized(primitive)
-    register_lowering(primitive, _lower_as(op))
+    register_lowering(primitive, lower_as(op))
 
     def function(x):
         return primitive.bind(x)
@@ -57,7 +57,7 @@ digamma_p, digamma = _row("digamma", "digamma", "The derivative of `lgamma`, ele
 polygamma_p = make_primitive("polygamma", elementwise_rule("polygamma", [FLOAT, FLOAT]))
 polygamma_p.def_impl(functools.partial(apply_primitive, polygamma_p))
 defbroadcasting(polygamma_p)
-register_lowering(polygamma_p, _lower_as("polygamma"))
+register_lowering(polygamma_p, lower_as("polygamma"))
 
 
 def polygamma(m, x):

@@ -63,6 +63,10 @@ from minijax.families.scatter import (
     scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p, scatter_min,
     scatter_min_p, scatter_mul, scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,
 )
+from minijax.families.trigonometric import (
+    acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, cosh,
+    cosh_p, sinh, sinh_p,
+)
 from minijax.families.special import (
     digamma, digamma_p, erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p, lgamma, lgamma_p, polygamma,
     polygamma_p,

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from ..core import is_concrete, state, typeof
+from ..families import trigonometric as trig
 from ..operators import absolute, bitwise_not, subtract, true_divide
 from ..primitives import elementwise as lax
 from ..primitives.shaping import full_like
@@ -78,6 +79,39 @@ tan = _inexact("tan", lax.tan_p, "Elementwise tangent; x in radians.")
 tanh = _inexact("tanh", lax.tanh_p, "Elementwise hyperbolic tangent.")
 arctanh = _inexact("arctanh", lax.atanh_p, "Elementwise inverse hyperbolic tangent.")
 atanh = _inexact("atanh", lax.atanh_p, "Elementwise inverse hyperbolic tangent.")
+sinh = _inexact("sinh", trig.sinh_p, "Elementwise hyperbolic sine.")
+cosh = _inexact("cosh", trig.cosh_p, "Elementwise hyperbolic cosine.")
+arcsin = _inexact("arcsin", trig.asin_p, "Elementwise inverse sine, in radians.")
+asin = _inexact("asin", trig.asin_p, "Elementwise inverse sine, in radians.")
+arccos = _inexact("arccos", trig.acos_p, "Elementwise inverse cosine, in radians.")
+acos = _inexact("acos", trig.acos_p, "Elementwise inverse cosine, in radians.")
+arctan = _inexact("arctan", trig.atan_p, "Elementwise inverse tangent, in radians.")
+atan = _inexact("atan", trig.atan_p, "Elementwise inverse tangent, in radians.")
+arcsinh = _inexact("arcsinh", trig.asinh_p, "Elementwise inverse hyperbolic sine.")
+asinh = _inexact("asinh", trig.asinh_p, "Elementwise inverse hyperbolic sine.")
+arccosh = staged(_inexact("arccosh", trig.acosh_p, "Elementwise inverse hyperbolic cosine."))
+
+
+def acosh(x, /):
+    """`arccosh`."""
+    return arccosh(x)
+
+
+def arctan2(x1, x2, /):
+    """Elementwise angle, in radians, of the vector whose components are `x2` and `x1`.
+
+    Args:
+      x1, x2: real arrays or scalars whose shapes broadcast; dtypes are promoted to floats.
+
+    >>> float(arctan2(1.0, 1.0) * 4)
+    3.1415927410125732
+    """
+    return trig.atan2(*promote_args_inexact("arctan2", x1, x2))
+
+
+def atan2(x1, x2, /):
+    """`arctan2`."""
+    return arctan2(x1, x2)
 
 
 def _scaled(name, factor, doc):

@@ -33,7 +33,7 @@ from .shape_rules import (
 )
 
 
-def _unary(name, accepted, numpy_rule, doc, out_dtype=None):
+def unary_row(name, accepted, numpy_rule, doc, out_dtype=None):
     """A row of the table of unary operations: the primitive and its `lax` function."""
     primitive = make_primitive(name, elementwise_rule(name, [accepted], out_dtype))
     def_numpy(primitive, numpy_rule, arity=1)
@@ -51,7 +51,7 @@ def _unary(name, accepted, numpy_rule, doc, out_dtype=None):
     return primitive, function
 
 
-def _binary(name, accepted, numpy_rule, doc, out_dtype=None):
+def binary_row(name, accepted, numpy_rule, doc, out_dtype=None):
     """A row of the table of binary operations: the primitive and its `lax` function."""
     kinds = accepted if isinstance(accepted, list) else [accepted, accepted]
     primitive = make_primitive(name, elementwise_rule(name, kinds, out_dtype))
@@ -204,61 +204,61 @@ def _saturate(x, dtype):
 # ----------------------------------------------------------------------------------------------
 # The table
 
-neg_p, neg = _unary("neg", NUMBER, np.negative, "Elementwise negation: -x.")
-sin_p, sin = _unary("sin", INEXACT, np.sin, "Elementwise sine; x in radians.")
-cos_p, cos = _unary("cos", INEXACT, np.cos, "Elementwise cosine; x in radians.")
-tan_p, tan = _unary("tan", INEXACT, np.tan, "Elementwise tangent; x in radians.")
-tanh_p, tanh = _unary("tanh", INEXACT, np.tanh, "Elementwise hyperbolic tangent.")
-atanh_p, atanh = _unary("atanh", INEXACT, np.arctanh, "Elementwise inverse hyperbolic tangent.")
-exp_p, exp = _unary("exp", INEXACT, np.exp, "Elementwise exponential: e to the x.")
-exp2_p, exp2 = _unary("exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.")
-log_p, log = _unary("log", INEXACT, np.log, "Elementwise natural logarithm.")
-log1p_p, log1p = _unary("log1p", INEXACT, np.log1p, "Elementwise log(1 + x), exact near 0.")
-expm1_p, expm1 = _unary("expm1", INEXACT, np.expm1, "Elementwise exp(x) - 1, exact near 0.")
-sqrt_p, sqrt = _unary("sqrt", INEXACT, np.sqrt, "Elementwise square root.")
-rsqrt_p, rsqrt = _unary("rsqrt", INEXACT, lambda x: 1 / np.sqrt(x),
+neg_p, neg = unary_row("neg", NUMBER, np.negative, "Elementwise negation: -x.")
+sin_p, sin = unary_row("sin", INEXACT, np.sin, "Elementwise sine; x in radians.")
+cos_p, cos = unary_row("cos", INEXACT, np.cos, "Elementwise cosine; x in radians.")
+tan_p, tan = unary_row("tan", INEXACT, np.tan, "Elementwise tangent; x in radians.")
+tanh_p, tanh = unary_row("tanh", INEXACT, np.tanh, "Elementwise hyperbolic tangent.")
+atanh_p, atanh = unary_row("atanh", INEXACT, np.arctanh, "Elementwise inverse hyperbolic tangent.")
+exp_p, exp = unary_row("exp", INEXACT, np.exp, "Elementwise exponential: e to the x.")
+exp2_p, exp2 = unary_row("exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.")
+log_p, log = unary_row("log", INEXACT, np.log, "Elementwise natural logarithm.")
+log1p_p, log1p = unary_row("log1p", INEXACT, np.log1p, "Elementwise log(1 + x), exact near 0.")
+expm1_p, expm1 = unary_row("expm1", INEXACT, np.expm1, "Elementwise exp(x) - 1, exact near 0.")
+sqrt_p, sqrt = unary_row("sqrt", INEXACT, np.sqrt, "Elementwise square root.")
+rsqrt_p, rsqrt = unary_row("rsqrt", INEXACT, lambda x: 1 / np.sqrt(x),
                         "Elementwise reciprocal square root.")
-cbrt_p, cbrt = _unary("cbrt", FLOAT, np.cbrt, "Elementwise cube root.")
-logistic_p, logistic = _unary("logistic", INEXACT, _logistic,
+cbrt_p, cbrt = unary_row("cbrt", FLOAT, np.cbrt, "Elementwise cube root.")
+logistic_p, logistic = unary_row("logistic", INEXACT, _logistic,
                               "Elementwise logistic sigmoid: 1 / (1 + exp(-x)).")
-abs_p, abs_ = _unary("abs", SIGNED, np.abs, "Elementwise absolute value.", _real_part_dtype)
-sign_p, sign = _unary("sign", NUMBER, _sign,
+abs_p, abs_ = unary_row("abs", SIGNED, np.abs, "Elementwise absolute value.", _real_part_dtype)
+sign_p, sign = unary_row("sign", NUMBER, _sign,
                       "Elementwise sign: -1, 0 or 1 (for complex x, x / abs(x)).")
-floor_p, floor = _unary("floor", FLOAT, np.floor, "Elementwise rounding down.")
-ceil_p, ceil = _unary("ceil", FLOAT, np.ceil, "Elementwise rounding up.")
-square_p, square = _unary("square", NUMBER, np.square, "Elementwise square: x * x.")
-is_finite_p, is_finite = _unary("is_finite", FLOAT, np.isfinite,
+floor_p, floor = unary_row("floor", FLOAT, np.floor, "Elementwise rounding down.")
+ceil_p, ceil = unary_row("ceil", FLOAT, np.ceil, "Elementwise rounding up.")
+square_p, square = unary_row("square", NUMBER, np.square, "Elementwise square: x * x.")
+is_finite_p, is_finite = unary_row("is_finite", FLOAT, np.isfinite,
                                 "Elementwise: neither infinite nor NaN.", _bool_dtype)
-real_p, real = _unary("real", COMPLEX, np.real, "Elementwise real part.", _real_part_dtype)
-imag_p, imag = _unary("imag", COMPLEX, np.imag, "Elementwise imaginary part.", _real_part_dtype)
-not_p, bitwise_not = _unary("not", BOOL_OR_INT, np.invert, "Elementwise complement: ~x.")
+real_p, real = unary_row("real", COMPLEX, np.real, "Elementwise real part.", _real_part_dtype)
+imag_p, imag = unary_row("imag", COMPLEX, np.imag, "Elementwise imaginary part.", _real_part_dtype)
+not_p, bitwise_not = unary_row("not", BOOL_OR_INT, np.invert, "Elementwise complement: ~x.")
 
-add_p, add = _binary("add", NUMBER, np.add, "Elementwise sum: x + y.")
-sub_p, sub = _binary("sub", NUMBER, np.subtract, "Elementwise difference: x - y.")
-mul_p, mul = _binary("mul", NUMBER, np.multiply, "Elementwise product: x * y.")
-div_p, div = _binary("div", NUMBER, _div, "Elementwise quotient: x / y; of integers, truncated.")
-rem_p, rem = _binary("rem", REAL, _rem, "Elementwise remainder, with the sign of x.")
-pow_p, pow = _binary("pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.")
-max_p, max = _binary("max", ANY, np.maximum, "Elementwise maximum; NaN if either is.")
-min_p, min = _binary("min", ANY, np.minimum, "Elementwise minimum; NaN if either is.")
-eq_p, eq = _binary("eq", ANY, np.equal, "Elementwise x == y.", _bool_dtype)
-ne_p, ne = _binary("ne", ANY, np.not_equal, "Elementwise x != y.", _bool_dtype)
-lt_p, lt = _binary("lt", ORDERED, np.less, "Elementwise x < y.", _bool_dtype)
-le_p, le = _binary("le", ORDERED, np.less_equal, "Elementwise x <= y.", _bool_dtype)
-gt_p, gt = _binary("gt", ORDERED, np.greater, "Elementwise x > y.", _bool_dtype)
-ge_p, ge = _binary("ge", ORDERED, np.greater_equal, "Elementwise x >= y.", _bool_dtype)
-and_p, bitwise_and = _binary("and", BOOL_OR_INT, np.bitwise_and, "Elementwise x & y.")
-or_p, bitwise_or = _binary("or", BOOL_OR_INT, np.bitwise_or, "Elementwise x | y.")
-xor_p, bitwise_xor = _binary("xor", BOOL_OR_INT, np.bitwise_xor, "Elementwise x ^ y.")
-shift_left_p, shift_left = _binary("shift_left", INTEGER, _shift(np.left_shift, 0),
+add_p, add = binary_row("add", NUMBER, np.add, "Elementwise sum: x + y.")
+sub_p, sub = binary_row("sub", NUMBER, np.subtract, "Elementwise difference: x - y.")
+mul_p, mul = binary_row("mul", NUMBER, np.multiply, "Elementwise product: x * y.")
+div_p, div = binary_row("div", NUMBER, _div, "Elementwise quotient: x / y; of integers, truncated.")
+rem_p, rem = binary_row("rem", REAL, _rem, "Elementwise remainder, with the sign of x.")
+pow_p, pow = binary_row("pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.")
+max_p, max = binary_row("max", ANY, np.maximum, "Elementwise maximum; NaN if either is.")
+min_p, min = binary_row("min", ANY, np.minimum, "Elementwise minimum; NaN if either is.")
+eq_p, eq = binary_row("eq", ANY, np.equal, "Elementwise x == y.", _bool_dtype)
+ne_p, ne = binary_row("ne", ANY, np.not_equal, "Elementwise x != y.", _bool_dtype)
+lt_p, lt = binary_row("lt", ORDERED, np.less, "Elementwise x < y.", _bool_dtype)
+le_p, le = binary_row("le", ORDERED, np.less_equal, "Elementwise x <= y.", _bool_dtype)
+gt_p, gt = binary_row("gt", ORDERED, np.greater, "Elementwise x > y.", _bool_dtype)
+ge_p, ge = binary_row("ge", ORDERED, np.greater_equal, "Elementwise x >= y.", _bool_dtype)
+and_p, bitwise_and = binary_row("and", BOOL_OR_INT, np.bitwise_and, "Elementwise x & y.")
+or_p, bitwise_or = binary_row("or", BOOL_OR_INT, np.bitwise_or, "Elementwise x | y.")
+xor_p, bitwise_xor = binary_row("xor", BOOL_OR_INT, np.bitwise_xor, "Elementwise x ^ y.")
+shift_left_p, shift_left = binary_row("shift_left", INTEGER, _shift(np.left_shift, 0),
                                    "Elementwise x << y; 0 if y is out of range.")
-shift_right_logical_p, shift_right_logical = _binary(
+shift_right_logical_p, shift_right_logical = binary_row(
     "shift_right_logical", INTEGER, lambda x, y: _shift_logical(x, y),
     "Elementwise shift to the right, filled with zeros.")
-shift_right_arithmetic_p, shift_right_arithmetic = _binary(
+shift_right_arithmetic_p, shift_right_arithmetic = binary_row(
     "shift_right_arithmetic", INTEGER, _shift_arithmetic,
     "Elementwise x >> y, filled with copies of the sign bit.")
-complex_p, complex = _binary("complex", [SINGLE_OR_DOUBLE] * 2, _complex, "Elementwise x + iy.",
+complex_p, complex = binary_row("complex", [SINGLE_OR_DOUBLE] * 2, _complex, "Elementwise x + iy.",
                              _complex_dtype)
 
 
