@@ -34,7 +34,7 @@ ROOMS = {
     9: ("control_flow",),
     10: ("custom_rules", "remat", "scopes"),
     11: ("families",),
-    12: ("numpy", "scipy", "nn", "ops"),
+    12: ("numpy", "scipy", "nn", "ops", "flatten_util"),
     13: ("random",),
     16: ("cli", "__main__"),
 }

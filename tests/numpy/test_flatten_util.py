@@ -1,0 +1,52 @@
+"""`ravel_pytree` against real JAX."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import jax.flatten_util  # noqa: F401
+import numpy as np
+import pytest
+
+from tests.oracle import both
+
+TREES = {
+    "mixed": {"a": np.ones((2, 2), np.float32), "b": (np.arange(3), 1.0)},
+    "one": np.arange(6.0, dtype=np.float32).reshape(2, 3), "integers": [np.arange(3), 2],
+    "empty": {}, "zero size": [np.zeros((0, 2), np.float32), np.float32(1)],
+    "complex": [np.ones(2, np.complex64), np.ones(1, np.float32)],
+}
+
+
+def ravel(jx):
+    return import_module(jx.__name__ + ".flatten_util").ravel_pytree
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("name", TREES)
+def test_there_and_back(name):
+    def program(jx):
+        def run(tree):
+            vector, unravel = ravel(jx)(tree)
+            return vector, unravel(vector), jx.jit(unravel)(vector)
+
+        return run
+
+    both(program, TREES[name])
+
+
+def test_under_transformations():
+    def program(jx):
+        def f(tree):
+            return (ravel(jx)(tree)[0] ** 2).sum()
+
+        _, unravel = ravel(jx)(TREES["one"])
+        return lambda: (jx.grad(f)(TREES["one"]),
+                        jx.vmap(unravel)(np.ones((4, 6), np.float32)))
+
+    both(program)
+
+
+@pytest.mark.parametrize("vector", [np.zeros(3, np.float32), np.zeros(8, np.int32)])
+def test_errors(vector):
+    both(lambda jx: lambda: ravel(jx)(TREES["mixed"])[1](jx.numpy.asarray(vector)))
