@@ -16,7 +16,7 @@ from tests.oracle import both
 from tests.oracle.composition import TRANSFORMS, compose
 from tests.oracle.programs import PROGRAMS
 
-ONE_IN = 1 if os.environ.get("MINIJAX_FULL_PRODUCT") else 12
+ONE_IN = 1 if os.environ.get("MINIJAX_FULL_PRODUCT") else 20
 
 
 def cases(depth: int, one_in: int = 1) -> list:
