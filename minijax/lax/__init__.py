@@ -76,4 +76,4 @@ from minijax.families.bits import (
     population_count, population_count_p,
 )
 from minijax.families.sorting import sort, sort_key_val, sort_p, top_k, top_k_p
-from minijax.families.incomplete_gamma import random_gamma_grad, random_gamma_grad_p
+from minijax.families.incomplete_gamma import random_gamma_grad
