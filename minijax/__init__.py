@@ -77,9 +77,9 @@ from . import extend, interpreters
 from .families import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 
 # chapter 12
-from . import lax, nn, numpy, ops, scipy
+from . import lax, numpy, ops
 
 # chapter 13
-from . import random
+from . import nn, random, scipy
 
 __version__ = "0.1.0"

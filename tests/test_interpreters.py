@@ -195,7 +195,7 @@ ON_VECTORS = {
     "its_jaxpr": lambda jx, f_inv: jx.make_jaxpr(jx.jit(jx.vmap(jx.grad(f_inv)))),
     "grad_of_sum_of_vmap": lambda jx, f_inv: jx.grad(lambda ys: jx.vmap(f_inv)(ys).sum()),
     "jacobian": lambda jx, f_inv: jx.jacrev(f_inv),
-    "jaxpr_of_jacobian": lambda jx, f_inv: jx.make_jaxpr(jx.jacfwd(f_inv)),
+    "jaxpr_of_jvp": lambda jx, f_inv: jx.make_jaxpr(lambda ys: jx.jvp(f_inv, (ys,), (ys,))),
 }
 
 

@@ -34,9 +34,10 @@ ROOMS = {
     9: ("control_flow",),
     10: ("custom_rules", "remat", "scopes"),
     11: ("families",),
-    12: ("numpy", "scipy", "nn", "ops", "flatten_util"),
-    13: ("random",),
-    16: ("cli", "__main__"),
+    12: ("numpy", "ops", "flatten_util"),
+    13: ("random", "scipy", "nn", "image"),
+    15: ("debug", "callbacks"),
+    16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",
            "custom_derivatives")

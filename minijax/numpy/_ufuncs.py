@@ -103,8 +103,8 @@ def arctan2(x1, x2, /):
     Args:
       x1, x2: real arrays or scalars whose shapes broadcast; dtypes are promoted to floats.
 
-    >>> float(arctan2(1.0, 1.0) * 4)
-    3.1415927410125732
+    >>> float(arctan2(0.0, 1.0)), float(arctan2(0.0, -1.0)) > 3.14
+    (0.0, True)
     """
     return trig.atan2(*promote_args_inexact("arctan2", x1, x2))
 

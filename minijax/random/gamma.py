@@ -17,7 +17,7 @@ from ..core import Primitive, typeof
 from ..families.incomplete_gamma import random_gamma_grad
 from ..families.special import lgamma
 from ..forward import defjvp2
-from ..nn import softmax
+from ..numpy._softmax import softmax
 from ..primitives import elementwise as lax
 from ..primitives.elementwise import convert, select
 from ..primitives.shape_rules import canonical_shape

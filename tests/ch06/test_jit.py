@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import minijax
-import minijax.numpy as jnp
 from minijax.core import Primitive
 from minijax.errors import JaxRuntimeError
 from minijax.xla import client, dispatch
 from minijax.xla.jit import apply_primitive
 from minijax.xla.lowering import lower_fun, register_lowering
+from tests.ch06 import arrays as jnp
 from tests.oracle.compare import both
 
 PINNED = jax.__version__.startswith("0.10.")  # other releases print jaxprs otherwise

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minijax
-import minijax.numpy as jnp
 from minijax import lax
 from minijax.core import Primitive, ShapedArray
 from minijax.xla import client
@@ -26,6 +25,7 @@ from minijax.xla.lowering import (
     side_effects,
     tensor_type,
 )
+from tests.ch06 import arrays as jnp
 from tests.oracle.compare import both
 
 F32 = np.float32

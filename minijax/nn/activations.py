@@ -1,4 +1,4 @@
-"""Chapter 12: activation functions, softmax, and other small parts of neural networks.
+"""Activation functions, softmax, and other small parts of neural networks.
 
 Some have derivatives of their own (`custom_jvp`): where differentiating the code would give NaN,
 the wrong one of two one-sided derivatives, or needless work.
@@ -10,18 +10,18 @@ import functools
 
 import numpy as np
 
-from . import dtypes
-from . import numpy as jnp
-from .api_util import ensure_index_tuple
-from .core import concrete_or_error, typeof
-from .custom_rules import custom_jvp
-from .numpy._arguments import ensure_array, promote_args_inexact
-from .numpy._staged import staged
-from .primitives import elementwise as lax
-from .primitives.elementwise import stop_gradient_p
-from .primitives.shape_rules import canonical_axis
-from .primitives.shaping import broadcasted_iota, expand_dims, full_like
-from .scipy.special import logsumexp
+from .. import dtypes
+from .. import numpy as jnp
+from ..api_util import ensure_index_tuple
+from ..core import concrete_or_error, typeof
+from ..custom_rules import custom_jvp
+from ..numpy._arguments import ensure_array, promote_args_inexact
+from ..numpy._softmax import logsumexp
+from ..numpy._staged import staged
+from ..primitives import elementwise as lax
+from ..primitives.elementwise import stop_gradient_p
+from ..primitives.shape_rules import canonical_axis
+from ..primitives.shaping import broadcasted_iota, expand_dims, full_like
 
 # ----------------------------------------------------------------------------------------------
 # Activation functions
@@ -344,25 +344,6 @@ def log_softmax(x, axis=-1, where=None):
     total = jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True)
     out = shifted - jnp.log(total)
     return out if where is None else jnp.where(where, out, -np.inf)
-
-
-def softmax(x, axis=-1, where=None):
-    """exp(x), scaled so that it sums to 1.
-
-    Args:
-      x: an array.
-      axis: the axis, or axes, over which the result sums to 1.
-      where: booleans, which elements count; the others give 0.
-
-    >>> softmax(jnp.zeros(2)).tolist()
-    [0.5, 0.5]
-    """
-    largest = jnp.max(x, axis, where=where, initial=-np.inf, keepdims=True)
-    safe = x if where is None else jnp.where(where, x, -np.inf)
-    # The result does not depend on what is subtracted, so neither does the derivative.
-    unnormalized = jnp.exp(safe - stop_gradient_p.bind(largest))
-    out = unnormalized / jnp.sum(unnormalized, axis, where=where, keepdims=True)
-    return out if where is None else jnp.where(where, out, 0)
 
 
 @functools.partial(staged, static_argnames=("axis", "algorithm"))

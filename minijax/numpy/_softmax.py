@@ -1,0 +1,77 @@
+"""`logsumexp` and `softmax`: the two functions that `random`, `scipy` and `nn` share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..api_util import ensure_index_tuple
+from ..core import typeof
+from ..primitives import elementwise as lax
+from ..primitives.elementwise import stop_gradient_p
+from ..primitives.shape_rules import canonical_axis
+from ..primitives.shaping import expand_dims, full_like
+from . import _reductions
+from ._arguments import promote_args_inexact
+from ._constructors import array
+from ._special import where as choose
+from ._ufuncs import exp, isfinite
+
+
+def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
+    """The logarithm of the sum of exp(a) over some axes, without overflow.
+
+    Args:
+      a: an array.
+      axis: an int, a tuple of ints, or `None` for all axes.
+      b: factors of the exponentials.
+      keepdims: leave the axes in, with size 1.
+      return_sign: return also the sign of the sum (and of the sum its absolute value's logarithm).
+      where: booleans, which elements count.
+
+    >>> logsumexp(jnp.array([1000.0, 1000.0])).item()
+    1000.6931762695312
+    """
+    if where is not None:
+        a = choose(where, a, 0)
+    if b is None:
+        (a,) = promote_args_inexact("logsumexp", a)
+    else:
+        a, b = promote_args_inexact("logsumexp", a, b)
+        a = choose(b != 0, a, -np.inf)
+    ndim = typeof(a).ndim
+    axes = tuple(range(ndim)) if axis is None else tuple(
+        canonical_axis(d, ndim) for d in ensure_index_tuple(axis))
+    largest = _reductions.max(a.real, axis=axes, keepdims=keepdims, where=where, initial=-np.inf)
+    largest = stop_gradient_p.bind(
+        lax.select(isfinite(largest), largest, full_like(largest, 0)))
+    shift = largest if keepdims else expand_dims(largest, axes)
+    exps = lax.exp(lax.sub(a, shift.astype(a.dtype)))
+    total = (exps if b is None else lax.mul(exps, b)).sum(axis=axes, keepdims=keepdims, where=where)
+    sign = lax.sign(total)
+    if return_sign or total.dtype.kind != "c":
+        total = abs(total)
+    out = lax.add(lax.log(total), largest.astype(total.dtype))
+    if return_sign:
+        return out, sign
+    if b is not None and out.dtype.kind != "c":
+        out = choose(sign < 0, array(np.nan, dtype=out.dtype), out)
+    return out
+
+
+def softmax(x, axis=-1, where=None):
+    """exp(x), scaled so that it sums to 1.
+
+    Args:
+      x: an array.
+      axis: the axis, or axes, over which the result sums to 1.
+      where: booleans, which elements count; the others give 0.
+
+    >>> softmax(jnp.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+    largest = _reductions.max(x, axis, where=where, initial=-np.inf, keepdims=True)
+    safe = x if where is None else choose(where, x, -np.inf)
+    # The result does not depend on what is subtracted, so neither does the derivative.
+    unnormalized = exp(safe - stop_gradient_p.bind(largest))
+    out = unnormalized / _reductions.sum(unnormalized, axis, where=where, keepdims=True)
+    return out if where is None else choose(where, out, 0)
