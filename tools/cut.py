@@ -120,6 +120,7 @@ def test(folder: Path, chapters: range, *options: str) -> int:
     plugins = ["-p", "no:cacheprovider", "-p", "tools.sampling"]
     config = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
     config += ["-o", f"pythonpath={folder}"]
+    options = ("--chapter", str(chapters[-1]), *options)
     return run(folder, "-m", "pytest", "-q", *plugins, *config, *options, *paths)
 
 

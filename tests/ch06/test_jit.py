@@ -93,6 +93,7 @@ def test_registered_classes_go_in_and_out():
     assert len(calls) == 2
 
 
+@pytest.mark.chapter(12)
 def test_arguments_of_all_kinds_at_the_first_call_and_later():
     def program(jx):
         f = jx.jit(lambda x, y=2, *, z: x * y + z)
@@ -105,11 +106,13 @@ def test_arguments_of_all_kinds_at_the_first_call_and_later():
     both(program)
 
 
+@pytest.mark.chapter(12)
 def test_weak_types_go_through():
     both(lambda jx: jx.jit(lambda x: (x, x + 1, x * x3, jx.numpy.asarray(x))), 2.0)
     both(lambda jx: lambda: jx.jit(lambda x: x * 2)(jx.jit(lambda x: x)(3)))
 
 
+@pytest.mark.chapter(12)
 def test_zero_size_arrays():
     both(lambda jx: jx.jit(lambda x: (x + 1, x.sum(0), x.T @ x)), np.ones((0, 3), F32))
 
@@ -128,6 +131,7 @@ def test_wide_numbers_under_x64():
     both(program)
 
 
+@pytest.mark.chapter(8)
 def test_integer_tangents():
     def program(jx):
         no_tangent = np.zeros((), jx.dtypes.float0)
@@ -137,6 +141,7 @@ def test_integer_tangents():
     both(lambda jx: jx.jit(lambda x, n: jx.grad(lambda x, n: x * n)(x, n)), 2.0, 3)
 
 
+@pytest.mark.chapter(12)
 def test_functions_inside_functions_under_transformations():
     def program(jx):
         inner = jx.jit(lambda x, y: (jx.numpy.sin(x) * y, y))
@@ -156,6 +161,7 @@ def test_functions_inside_functions_under_transformations():
     lambda jx, f: f, lambda jx, f: jx.vmap(f), lambda jx, f: lambda x: jx.jvp(f, (x,), (x,)),
     lambda jx, f: jx.jit(f),
 ])  # fmt: skip
+@pytest.mark.chapter(12)
 def test_transformed_calls_print_as_in_jax(transform):
     def program(jx):
         inner = jx.jit(lambda x, y: (jx.numpy.sin(x) * y, y))
@@ -199,6 +205,7 @@ def test_static_arguments():
     {"static_argnums": 1}, {"static_argnums": (1,)}, {"static_argnums": -1},
     {"static_argnames": "n"}, {"static_argnames": ("n",)}, {"static_argnums": (1, 0)},
 ], ids=str)  # fmt: skip
+@pytest.mark.chapter(12)
 def test_ways_to_say_static(options):
     both(lambda jx: lambda: jx.jit(lambda x, n: jx.numpy.ones(n) * x, **options)(2.0, 3))
 
@@ -264,6 +271,7 @@ def test_a_function_that_is_gone_leaves_nothing_behind():
     assert gone() is None and jaxpr() is None
 
 
+@pytest.mark.chapter(8)
 def test_derivatives_of_a_jitted_function_are_compiled_once(monkeypatch):
     compile_module, calls = counted(dispatch.compile_module)
     monkeypatch.setattr(dispatch, "compile_module", compile_module)
@@ -300,6 +308,7 @@ def aligned(n: int) -> np.ndarray:
     return memory[start : start + 4 * n].view(F32)
 
 
+@pytest.mark.chapter(12)
 def test_changing_a_numpy_argument_after_the_call_changes_nothing():
     f = minijax.jit(lambda x: (x.reshape(512, 512) @ x.reshape(512, 512)).sum())
     x = aligned(512 * 512)
@@ -359,6 +368,7 @@ def test_donation_by_name_and_of_pytrees():
     assert p["w"].is_deleted() and state.is_deleted()
 
 
+@pytest.mark.chapter(12)
 def test_a_donation_that_is_of_no_use_is_told_and_not_taken():
     f = minijax.jit(lambda x: x.sum(), donate_argnums=0)
     x = jnp.ones(3)
@@ -376,6 +386,7 @@ def test_donating_an_array_that_is_also_another_argument():
         minijax.jit(lambda a, b: a + b, donate_argnums=0)(x, x)
 
 
+@pytest.mark.chapter(12)
 def test_dispatch_does_not_wait():
     f = minijax.jit(lambda x: (x @ x @ x @ x).sum())
     x = jnp.ones((1200, 1200)) / 1200
@@ -501,6 +512,7 @@ STAGES = {
 }
 
 
+@pytest.mark.chapter(12)
 @pytest.mark.parametrize("stage", STAGES)
 def test_stages(stage):
     def program(jx):

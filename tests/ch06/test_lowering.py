@@ -229,6 +229,7 @@ def test_large_constants_reach_inner_functions():
     both(program, 1.0)
 
 
+@pytest.mark.chapter(12)
 def test_results_that_are_arguments_constants_or_the_same():
     both(lambda jx: jx.jit(lambda x, y: (x, x, 1, 2.5, None, y, np.arange(3))), F32(1), F32(2))
     both(lambda jx: jx.jit(lambda: (1.0, jx.numpy.arange(3))))
@@ -309,6 +310,7 @@ def test_select_among_many(which):
     both(lambda jx: jx.jit(lambda w, x: jx.lax.select_n(w, x, x + 10, x + 20, x + 30)), which, x)
 
 
+@pytest.mark.chapter(12)
 @pytest.mark.parametrize("z", [1e-12 + 1e-12j, 0 + 1000j, 1000 + 1j, 0j, 1 - 88j], ids=str)
 def test_complex_sine_and_cosine_at_the_edges(z):
     both(lambda jx: jx.jit(lambda z: (jx.numpy.sin(z), jx.numpy.cos(z))), np.complex64(z))
@@ -354,6 +356,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.chapter(12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_cost_what_they_cost_in_jax(name):
     program, args = PROGRAMS[name]
