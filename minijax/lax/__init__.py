@@ -69,11 +69,20 @@ from minijax.families.trigonometric import (
 )
 from minijax.families.special import (
     digamma, digamma_p, erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p, lgamma, lgamma_p, polygamma,
-    polygamma_p,
+    polygamma_p, zeta, zeta_p,
 )
 from minijax.families.bits import (
     bitcast_convert_type, bitcast_convert_type_p, clz, clz_p, nextafter, nextafter_p,
     population_count, population_count_p,
 )
 from minijax.families.sorting import sort, sort_key_val, sort_p, top_k, top_k_p
-from minijax.families.incomplete_gamma import random_gamma_grad
+from minijax.families.incomplete_gamma import (
+    igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
+)
+from minijax.families.incomplete_beta import betainc, regularized_incomplete_beta_p
+from minijax.families.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
+from minijax.families.sliding import padtype_to_pads
+from minijax.families.convolution import (
+    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers,
+    conv_general_dilated, conv_general_dilated_p, conv_general_permutations, conv_shape_tuple,
+)

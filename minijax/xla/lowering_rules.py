@@ -390,11 +390,11 @@ def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_t
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     batching = f", batching_dims = {_ints(x_batch)} x {_ints(y_batch)}" if x_batch else ""
     contracting = f", contracting_dims = {_ints(x_contract)} x {_ints(y_contract)}"
-    options = f"{batching}{contracting}, precision = [{', '.join(_precisions(precision))}]"
+    options = f"{batching}{contracting}, precision = [{', '.join(precision_names(precision))}]"
     return ctx.op(typed_text("dot_general", [x, y], out, options), out)
 
 
-def _precisions(precision) -> list[str]:
+def precision_names(precision) -> list[str]:
     """`DEFAULT`, `HIGH` or `HIGHEST` for each operand."""
     both = precision if isinstance(precision, (tuple, list)) else (precision, precision)
     return ["DEFAULT" if p is None else getattr(p, "name", str(p)).upper() for p in both]
