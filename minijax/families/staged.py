@@ -1,0 +1,34 @@
+"""Functions that are one `jit` equation when traced, and plain Python when not.
+
+JAX compiles many functions of `jax.numpy`, and a few of `jax.lax`, with `jit`, and so they stand in
+jaxprs under their own names: `jit[name=_where …]`. Our jaxprs read the same. But to compile
+`jnp.where` only to run it once would be slow, so outside of a staging trace the Python function
+runs as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core import state
+from ..xla.jit import jit
+
+
+def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = ()) -> Any:
+    """Decorator: under a staging trace, a call of `function` is a `jit` equation of its name.
+
+    Args:
+      function: a function of arrays.
+      static_argnames: its parameters that are no arrays; they must be hashable.
+    """
+    if function is None:
+        return functools.partial(staged, static_argnames=static_argnames)
+    jitted = functools.cache(lambda: jit(function, static_argnames=static_argnames))
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return (jitted() if state.trace.staging else function)(*args, **kwargs)
+
+    return call
