@@ -264,6 +264,21 @@ def _compile_options(device, flags):
     return options
 
 
+@functools.cache
+def load_lapack() -> None:
+    """Tell XLA of the LAPACK routines that jaxlib brings, which programs can then call.
+
+    They are those of SciPy, which this loads: that takes a while.
+    """
+    from jaxlib import lapack
+
+    for name, function, api_version in lapack.registrations()["cpu"]:
+        xla_client.register_custom_call_target(
+            name, function, platform="cpu", api_version=api_version
+        )
+    lapack._lapack.initialize()
+
+
 def _to_hlo(text):
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
 

@@ -1,0 +1,6 @@
+"""`jax.lax.linalg`: factorizations of matrices, and the solution of linear equations."""
+
+# chapter 11
+from minijax.families.linear_algebra import (
+    cholesky, cholesky_p, triangular_solve, triangular_solve_p,
+)
