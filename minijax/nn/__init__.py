@@ -1,6 +1,7 @@
 """Chapter 13: the parts of neural networks, under `jax.nn`'s names."""
 
 from ..numpy._softmax import logsumexp, softmax
+from ..numpy._ufuncs import tanh
 from .activations import (
     celu,
     elu,
@@ -31,3 +32,5 @@ from .activations import (
     standardize,
     swish,
 )
+from .attention import dot_product_attention
+from . import initializers

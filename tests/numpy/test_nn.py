@@ -93,6 +93,9 @@ CALLS = {
     "identity": lambda jx: jx.nn.identity(1.0),
     "parameters": lambda jx: (jx.nn.elu(X, 2.0), jx.nn.celu(X, 2.0), jx.nn.leaky_relu(X, 0.3),
                               jx.nn.squareplus(X, 1.0)),
+    "exact gelu": lambda jx: [f(X) for f in (
+        lambda x: jx.nn.gelu(x, approximate=False), lambda x: jx.nn.gelu(x.astype("float16"), False),
+        jx.grad(lambda x: jx.numpy.sum(jx.nn.gelu(x, approximate=False) ** 2)))],
     "odd glu": lambda jx: jx.nn.glu(X[:3]),
     "integer sigmoid": lambda jx: jx.nn.sigmoid(np.arange(3)),
     "string": lambda jx: jx.nn.silu("a"),

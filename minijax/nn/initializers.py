@@ -1,0 +1,244 @@
+"""How the weights of a network begin: functions of a key, a shape and a dtype.
+
+A layer keeps a signal's size if its weights have variance 1 / n, with the number n of inputs to
+each output: Glorot (2010), He (2015) and LeCun (1998) differ in what they take for n, and in a
+factor. All of them are `variance_scaling`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from .. import dtypes, random
+from .. import numpy as jnp
+from ..primitives.shape_rules import canonical_shape
+
+Axes = int | Sequence[int]
+
+
+@runtime_checkable
+class Initializer(Protocol):
+    """What the functions of this module build: `init(key, shape, dtype=None)`, an array."""
+
+    def __call__(self, key, shape, dtype=None, out_sharding=None) -> Any:
+        """An array of this shape; by default of the dtype that the initializer was built with."""
+        raise NotImplementedError
+
+
+def _initializer(fill: Callable, dtype=None) -> Initializer:
+    """`fill(key, shape, dtype)` as an initializer, with `dtype` (or the usual float) as default."""
+
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        if out_sharding is not None:
+            raise NotImplementedError("out_sharding: initial values lie on one device")
+        return fill(key, shape, dtypes.canonicalize_dtype(float) if dtype is None else dtype)
+
+    return init
+
+
+# ----------------------------------------------------------------------------------------------
+# One number everywhere
+
+
+def zeros(key, shape, dtype=None, out_sharding=None):
+    """The initializer that gives zeros; it needs no key.
+
+    >>> zeros(None, (2,)).tolist()
+    [0.0, 0.0]
+    """
+    return _zeros(key, shape, dtype, out_sharding)
+
+
+def ones(key, shape, dtype=None, out_sharding=None):
+    """The initializer that gives ones; it needs no key.
+
+    >>> ones(None, (2,)).tolist()
+    [1.0, 1.0]
+    """
+    return _ones(key, shape, dtype, out_sharding)
+
+
+_zeros = _initializer(lambda key, shape, dtype: jnp.zeros(shape, dtype))
+_ones = _initializer(lambda key, shape, dtype: jnp.ones(shape, dtype))
+
+
+def constant(value, dtype=None) -> Initializer:
+    """Builds an initializer that gives `value`, everywhere.
+
+    >>> constant(7)(None, (2,)).tolist()
+    [7.0, 7.0]
+    """
+    return _initializer(lambda key, shape, dtype: jnp.full(shape, value, dtype=dtype), dtype)
+
+
+# ----------------------------------------------------------------------------------------------
+# Random numbers of a given size
+
+
+def uniform(scale=1e-2, dtype=None) -> Initializer:
+    """Builds an initializer that draws evenly from 0 up to `scale`.
+
+    >>> bool((uniform(0.5)(jax.random.key(0), (9,)) < 0.5).all())
+    True
+    """
+    return _initializer(lambda key, shape, dtype:
+                        random.uniform(key, shape, dtype) * jnp.array(scale, dtype), dtype)
+
+
+def normal(stddev=1e-2, dtype=None) -> Initializer:
+    """Builds an initializer that draws from the normal distribution with this deviation.
+
+    >>> normal(0.1)(jax.random.key(0), (3, 4)).shape
+    (3, 4)
+    """
+    return _initializer(lambda key, shape, dtype:
+                        random.normal(key, shape, dtype) * jnp.array(stddev, dtype), dtype)
+
+
+def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initializer:
+    """Builds an initializer that draws from the normal distribution, cut off at two bounds.
+
+    Args:
+      stddev: the deviation, before anything is cut off.
+      dtype: the default dtype of what is drawn.
+      lower, upper: the bounds, as multiples of `stddev`.
+
+    >>> bool((abs(truncated_normal(0.1)(jax.random.key(0), (9,))) < 0.2).all())
+    True
+    """
+    return _initializer(lambda key, shape, dtype:
+                        random.truncated_normal(key, lower, upper, shape, dtype)
+                        * jnp.array(stddev, dtype), dtype)
+
+
+# ----------------------------------------------------------------------------------------------
+# Random numbers of a size that suits the shape
+
+
+def variance_scaling(scale, mode: Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"],
+                     distribution: Literal["truncated_normal", "normal", "uniform"],
+                     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                     dtype=None) -> Initializer:
+    """Builds an initializer that draws numbers of mean 0 and variance `scale` / n.
+
+    Args:
+      scale: a positive number.
+      mode: n is the number of inputs to each output ("fan_in"), of outputs of each input
+        ("fan_out"), or their arithmetic ("fan_avg") or geometric mean ("fan_geo_avg").
+      distribution: "normal"; "truncated_normal", cut off at two deviations; or "uniform" (for
+        complex dtypes, in a disk).
+      in_axis, out_axis: the axes of the inputs, and of the outputs, in the weights.
+      batch_axis: axes of independent layers. (All others are the window of a convolution.)
+      dtype: the default dtype of what is drawn.
+
+    Raises:
+      ValueError: another mode or distribution, or a shape without inputs and outputs.
+
+    >>> init = variance_scaling(1.0, "fan_in", "normal")
+    >>> round(float(init(jax.random.key(0), (400, 50)).std()), 2)
+    0.05
+    """
+    def fill(key, shape, dtype):
+        shape = canonical_shape(shape)
+        n = _units(mode, *_fans(shape, in_axis, out_axis, batch_axis))
+        return _draw(distribution, key, shape, dtype, jnp.array(scale / n, dtype=dtype))
+
+    return _initializer(fill, dtype)
+
+
+def _units(mode: str, fan_in: float, fan_out: float) -> float:
+    """The number by which `variance_scaling` divides."""
+    if mode == "fan_in":
+        return fan_in
+    if mode == "fan_out":
+        return fan_out
+    if mode == "fan_avg":
+        return (fan_in + fan_out) / 2
+    if mode == "fan_geo_avg":
+        return (fan_in * fan_out) ** 0.5
+    raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+
+
+def _fans(shape, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+    """How many inputs an output has, and how many outputs an input has."""
+    if in_axis == -2 and len(shape) <= 1:
+        raise ValueError(f"Weights of {len(shape)} dimensions have no inputs and outputs: they need"
+                         " 2 dimensions at least, or the argument in_axis.")
+    inputs, outputs, batch = (_size(shape, axes) for axes in (in_axis, out_axis, batch_axis))
+    window = math.prod(shape) / inputs / outputs / batch
+    return inputs * window, outputs * window
+
+
+def _size(shape, axes: Axes) -> int:
+    return shape[axes] if isinstance(axes, int) else math.prod(shape[d] for d in axes)
+
+
+def _draw(distribution: str, key, shape, dtype, variance):
+    """Random numbers with mean 0 and this variance."""
+    is_real = dtypes.issubdtype(dtype, np.floating)
+    if distribution == "normal":
+        return random.normal(key, shape, dtype) * jnp.sqrt(variance)
+    if distribution == "uniform" and is_real:
+        return random.uniform(key, shape, dtype, -1) * jnp.sqrt(3 * variance)
+    if distribution == "uniform":
+        return _complex_uniform(key, shape, dtype) * jnp.sqrt(variance)
+    if distribution == "truncated_normal":
+        # The constant is the deviation that is left when all beyond two deviations is cut off.
+        left = 0.87962566103423978 if is_real else 0.95311164380491208
+        stddev = jnp.sqrt(variance) / jnp.array(left, dtype)
+        if is_real:
+            return random.truncated_normal(key, -2, 2, shape, dtype) * stddev
+        return _complex_truncated_normal(key, shape, dtype) * stddev
+    raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+
+
+def _complex_uniform(key, shape, dtype):
+    """Evenly from the disk around 0 in which numbers have variance 1."""
+    def radius(u):
+        return jnp.sqrt(2 * u).astype(dtype)
+
+    return _complex_draw(key, shape, dtype, radius)
+
+
+def _complex_truncated_normal(key, shape, dtype):
+    """Normal, with variance 1 before all beyond the absolute value 2 is cut off."""
+    def radius(u):  # the inverse of its distribution function
+        return jnp.sqrt(-jnp.log(1 - (1 - jnp.exp(jnp.array(-4, dtype))) * u.astype(dtype)))
+
+    return _complex_draw(key, shape, dtype, radius)
+
+
+def _complex_draw(key, shape, dtype, radius: Callable):
+    """Complex numbers of evenly spread angle, with `radius` of an even number between 0 and 1."""
+    key_radius, key_angle = random.split(key)
+    real = dtypes.finfo(dtype).dtype
+    r = radius(random.uniform(key_radius, shape, real))
+    angle = 2 * np.pi * random.uniform(key_angle, shape, real).astype(dtype)
+    return r * jnp.exp(1j * angle)
+
+
+def _family(name: str, who: str, scale: float, mode: str, distribution: str) -> Callable:
+    """The function `name`: `variance_scaling` with a scale, a mode and a distribution."""
+    def build(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype=None):
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = (f"Builds {who}'s initializer: `variance_scaling({scale}, {mode!r}, "
+                     f"{distribution!r}, …)`.\n\n"
+                     "Args:\n  in_axis, out_axis, batch_axis, dtype: see `variance_scaling`.\n\n"
+                     f">>> {name}()(jax.random.key(0), (2, 3)).shape\n(2, 3)\n")
+    return build
+
+
+glorot_uniform = _family("glorot_uniform", "Glorot", 1.0, "fan_avg", "uniform")
+glorot_normal = _family("glorot_normal", "Glorot", 1.0, "fan_avg", "truncated_normal")
+lecun_uniform = _family("lecun_uniform", "LeCun", 1.0, "fan_in", "uniform")
+lecun_normal = _family("lecun_normal", "LeCun", 1.0, "fan_in", "truncated_normal")
+he_uniform = _family("he_uniform", "He", 2.0, "fan_in", "uniform")
+he_normal = _family("he_normal", "He", 2.0, "fan_in", "truncated_normal")
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal  # Glorot's first name
+kaiming_uniform, kaiming_normal = he_uniform, he_normal  # He's first name
