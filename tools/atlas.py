@@ -23,19 +23,22 @@ BY_ITS_RULE = "differentiated by its rule only, which leaves a custom_lin to be 
 NOT_OF_TANGENTS = "names values; their tangents have no names"
 NO_SLOPE = "a step of one unit in the last place: JAX has none either"
 ONLY_ONCE = "a loop of unknown length: in JAX, too, gamma samples have one reverse derivative"
+NO_FORMULA = "JAX has none either: scipy.special.zeta differentiates an expansion instead"
 AS_IN_JAX = "has none in JAX either: batch the functions that call it"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
-    "jvp": {OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", ONLY_ONCE: "random_gamma_grad"},
+    "jvp": {OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
+            ONLY_ONCE: "igamma_grad_a random_gamma_grad"},
     "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call"},
     "transpose": {
         NO_OPERANDS: "iota",
-        NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh cbrt clamp cos cosh cumlogsumexp
-            cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1 integer_pow lgamma log
-            log1p logistic max min nextafter polygamma pow random_gamma random_gamma_grad
-            reduce_max reduce_min reduce_prod rem rsqrt
-            scatter-max scatter-min sin sinh sort sqrt square tan tanh top_k""",
+        NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
+            cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
+            igamma igamma_grad_a igammac integer_pow lgamma log log1p logistic max min nextafter
+            polygamma pow random_gamma random_gamma_grad reduce_max reduce_min reduce_prod
+            regularized_incomplete_beta rem rsqrt scatter-max scatter-min sin
+            sinh sort sqrt square tan tanh top_k zeta""",
         ZERO_DERIVATIVE: """argmax argmin bitcast_convert_type ceil floor random_bits random_clone
             random_fold_in random_seed random_split random_unwrap random_wrap round sign
             stop_gradient""",
