@@ -214,7 +214,7 @@ def igamma_grad_a(a, x):
       TypeError: other dtypes, or shapes that do not fit.
 
     >>> lax.igamma_grad_a(1.0, 2.0).round(4).item()
-    -0.2612000107765198
+    -0.22110000252723694
     """
     return igamma_grad_a_p.bind(a, x)
 

@@ -94,8 +94,8 @@ def polygamma(m, x):
       TypeError: other dtypes, or shapes that do not fit.
       ValueError: differentiation by `m`.
 
-    >>> lax.polygamma(1.0, 1.0).item()  # π²/6
-    1.644933819770813
+    >>> lax.polygamma(1.0, 1.0).round(4).item()  # π²/6
+    1.6448999643325806
     """
     return polygamma_p.bind(m, x)
 
@@ -110,8 +110,8 @@ def zeta(x, q):
     Raises:
       TypeError: other dtypes, or shapes that do not fit.
 
-    >>> lax.zeta(2.0, 1.0).item()  # π²/6
-    1.6449341773986816
+    >>> lax.zeta(2.0, 1.0).round(4).item()  # π²/6
+    1.6448999643325806
     """
     return zeta_p.bind(x, q)
 
