@@ -63,6 +63,7 @@ from minijax.families.scatter import (
     scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p, scatter_min,
     scatter_min_p, scatter_mul, scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,
 )
+from minijax.families.fft import FftType, fft, fft_p
 from minijax.families.trigonometric import (
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, cosh,
     cosh_p, sinh, sinh_p,
@@ -86,3 +87,8 @@ from minijax.families.convolution import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers,
     conv_general_dilated, conv_general_dilated_p, conv_general_permutations, conv_shape_tuple,
 )
+from minijax.families.convolution_functions import (
+    conv, conv_general_dilated_local, conv_general_dilated_patches, conv_general_shape_tuple,
+    conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding,
+)
+from . import linalg

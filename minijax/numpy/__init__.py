@@ -12,25 +12,16 @@ from ..array import Array as ndarray
 from ..dtypes import can_cast, finfo, iinfo, isdtype, promote_types
 from ..operators import (
     absolute,
-    add,
     astype,
-    bitwise_and,
     bitwise_not,
-    bitwise_or,
-    bitwise_xor,
     equal,
     greater,
     greater_equal,
     less,
     less_equal,
     matmul,
-    maximum,
-    minimum,
-    multiply,
-    negative,
     not_equal,
     positive,
-    subtract,
     true_divide,
 )
 from ._constructors import (
@@ -41,7 +32,6 @@ from ._constructors import (
     empty,
     empty_like,
     eye,
-    frombuffer,
     full,
     full_like,
     identity,
@@ -54,7 +44,30 @@ from ._constructors import (
     zeros,
     zeros_like,
 )
+from ._editing import (
+    choose,
+    fill_diagonal,
+    insert,
+    mask_indices,
+    place,
+    put,
+    put_along_axis,
+    ravel_multi_index,
+    trim_zeros,
+    unravel_index,
+)
 from ._einsum import einsum, einsum_path
+from ._files import (
+    from_dlpack,
+    frombuffer,
+    fromfile,
+    fromiter,
+    fromstring,
+    load,
+    save,
+    savez,
+)
+from ._grids import c_, mgrid, ogrid, r_
 from ._inquiry import (
     get_printoptions,
     iscomplexobj,
@@ -62,7 +75,6 @@ from ._inquiry import (
     isscalar,
     issubdtype,
     iterable,
-    load,
     printoptions,
     result_type,
     set_printoptions,
@@ -111,6 +123,7 @@ from ._nan_reductions import (
     nanvar,
 )
 from ._padding import pad
+from ._polynomials import polyadd, polyder, polydiv, polyint, polysub, polyval
 from ._reductions import (
     all,
     amax,
@@ -180,10 +193,6 @@ from ._sequences import (
     diff,
     ediff1d,
     gradient,
-    polyadd,
-    polyder,
-    polysub,
-    polyval,
     trapezoid,
     unwrap,
     vander,
@@ -241,8 +250,6 @@ from ._special import (
     heaviside,
     hypot,
     isclose,
-    logaddexp,
-    logaddexp2,
     nan_to_num,
     nonzero,
     piecewise,
@@ -304,10 +311,7 @@ from ._ufuncs import (
     log1p,
     log2,
     log10,
-    logical_and,
     logical_not,
-    logical_or,
-    logical_xor,
     mod,
     modf,
     pow,
@@ -329,7 +333,27 @@ from ._ufuncs import (
     tanh,
     trunc,
 )
+from ._tapers import bartlett, blackman, hamming, hanning
+from ._ufunc_objects import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    frompyfunc,
+    logaddexp,
+    logaddexp2,
+    logical_and,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    subtract,
+    ufunc,
+)
 from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
+from . import fft as fft
 from . import _methods as _methods  # gives arrays their methods
 
 bool = bool_
@@ -342,6 +366,6 @@ generic, number, integer, signedinteger = _np.generic, _np.number, _np.integer, 
 unsignedinteger, inexact, floating = _np.unsignedinteger, _np.inexact, _np.floating
 complexfloating, character, flexible, object_ = (
     _np.complexfloating, _np.character, _np.flexible, _np.object_)
-array_repr, array_str, save, savez = _np.array_repr, _np.array_str, _np.save, _np.savez
+array_repr, array_str = _np.array_repr, _np.array_str
 ComplexWarning = _np.exceptions.ComplexWarning
 s_, index_exp = _np.s_, _np.index_exp
