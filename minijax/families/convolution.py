@@ -31,7 +31,7 @@ from ..batching import primitive_batchers
 from ..core import ShapedArray, typeof
 from ..forward import Zero
 from ..forward import defbilinear as def_bilinear_jvp
-from ..primitives.dot import canonical_precision, check_preferred
+from ..primitives.dot import canonical_precision
 from ..primitives.elementwise import add, complex, convert, imag, real, sub
 from ..primitives.shape_rules import check_same_dtypes, make_primitive
 from ..primitives.shaping import full, reshape, rev
@@ -39,7 +39,7 @@ from ..transposition import defbilinear
 from ..xla.jit import apply_primitive
 from ..xla.lowering import lower_fun, register_lowering, tensor_type
 from ..xla.lowering_rules import precision_names
-from .sliding import dilated, dilated_shape, padtype_to_pads, pads_of_transpose, places
+from .sliding import dilated, dilated_shape, pads_of_transpose, padtype_to_pads, places
 
 # ----------------------------------------------------------------------------------------------
 # Parameters
@@ -170,9 +170,22 @@ def _shape_rule(lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation
     check_same_dtypes("conv_general_dilated", (lhs, rhs))
     dtype = lhs.dtype
     if preferred_element_type is not None:
-        check_preferred(dtype, preferred_element_type)
+        _check_preferred(dtype, preferred_element_type)
         dtype = preferred_element_type
     return ShapedArray(placed(shape, out_spec), dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _check_preferred(dtype, preferred):
+    """The result may be of a wider type of the same kind; that of integers also a floating one."""
+    kinds: tuple = (np.signedinteger, np.integer, np.floating, np.complexfloating)
+    if dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(preferred, np.floating):
+        kinds = ()
+    if any(dtypes.issubdtype(dtype, k) and not dtypes.issubdtype(preferred, k) for k in kinds):
+        raise TypeError(f"preferred_element_type {preferred.name} is of another kind than the "
+                        f"operands, which are {dtype.name}.")
+    if preferred.itemsize < dtype.itemsize:
+        raise TypeError("`preferred_element_type` must not be narrower than the original type, got "
+                        f"{preferred.name} for {dtype.name}.")
 
 
 def _check_operands(lhs, rhs, numbers, window_strides):

@@ -70,7 +70,7 @@ def _dot_general_shape(x, y, *, dimension_numbers, precision, preferred_element_
                             f"be disjoint, got {batch} and {contract}.")
     dtype = dtypes.promote_types(x.dtype, y.dtype)
     if preferred_element_type is not None:
-        check_preferred(dtype, preferred_element_type)
+        _check_preferred(dtype, preferred_element_type)
         dtype = preferred_element_type
     batch = [x.shape[d] for d in x_batch]
     x_free = [x.shape[d] for d in _free(x.ndim, x_contract, x_batch)]
@@ -79,7 +79,7 @@ def _dot_general_shape(x, y, *, dimension_numbers, precision, preferred_element_
     return ShapedArray([*batch, *x_free, *y_free], dtype, weak)
 
 
-def check_preferred(dtype, preferred):
+def _check_preferred(dtype, preferred):
     """The preferred type may narrow floats only."""
     def bits(d):
         return 1 if d == bool else (dtypes.iinfo if d.kind in "iu" else dtypes.finfo)(d).bits

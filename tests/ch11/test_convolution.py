@@ -1,0 +1,289 @@
+"""Convolution against JAX: options × transformations, shapes, errors, and what XLA makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+from tests.oracle.compare import both
+
+# name: shape of lhs, shape of rhs, strides, padding, options
+CASES = {
+    "valid": ((2, 3, 7, 6), (4, 3, 3, 2), (1, 1), "VALID", {}),
+    "same": ((2, 3, 7, 6), (4, 3, 3, 2), (2, 1), "SAME", {}),
+    "same lower": ((2, 3, 7), (4, 3, 4), (2,), "same_lower", {}),
+    "uneven": ((2, 3, 7, 6), (4, 3, 3, 2), (2, 3), [(2, 0), (-1, 3)], {}),
+    "dilated kernel": ((1, 2, 9), (3, 2, 3), (2,), [(1, 2)], {"rhs_dilation": (2,)}),
+    "dilated array": ((1, 2, 5), (3, 2, 3), (2,), [(1, 2)], {"lhs_dilation": (3,)}),
+    "all dilated": ((1, 2, 5), (3, 2, 3), (1,), [(-1, 4)],
+                    {"lhs_dilation": (3,), "rhs_dilation": (2,)}),
+    "channels last": ((2, 7, 6, 3), (3, 2, 3, 4), (1, 2), "SAME",
+                      {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}),
+    "odd order": ((7, 3, 6, 2), (4, 2, 3, 3), (1, 2), [(0, 1), (1, 0)],
+                  {"dimension_numbers": ("HCWN", "OWHI", "WNCH")}),
+    "feature groups": ((2, 6, 7), (8, 3, 3), (1,), "SAME", {"feature_group_count": 2}),
+    "depthwise": ((2, 7, 4), (3, 1, 8), (2,), "VALID",
+                  {"feature_group_count": 4, "dimension_numbers": ("NWC", "WIO", "NWC")}),
+    "batch groups": ((6, 3, 7), (4, 3, 3), (1,), "VALID", {"batch_group_count": 2}),
+    "no space": ((5, 3), (4, 3), (), "VALID", {}),
+    "three": ((1, 2, 3, 4, 3), (2, 2, 2, 2, 2), (1, 1, 1), "SAME", {}),
+    "nothing": ((0, 3, 7), (4, 3, 3), (1,), "SAME", {}),
+    "no window": ((2, 3, 2), (4, 3, 5), (1,), "VALID", {}),
+}
+
+
+def convolution(m, name):
+    _, _, strides, padding, options = CASES[name]
+    return lambda x, y: m.lax.conv_general_dilated(x, y, strides, padding, **options)
+
+
+def operands(name, *batch):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(*batch, *CASES[name][i])).astype(np.float32) for i in (0, 1)]
+
+
+def ints(shape):
+    """JAX computes shapes with NumPy's integers."""
+    return tuple(map(int, shape))
+
+
+def squares(m, f):
+    return lambda *args: (f(*args) ** 2).sum()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_derivatives(name):
+    def program(m):
+        f = convolution(m, name)
+        g = m.grad(squares(m, f), (0, 1))
+        return lambda x, y: (f(x, y), m.jvp(f, (x, y), (y.mean() * x, y - 1)), m.jit(g)(x, y),
+                             m.make_jaxpr(f)(x, y), m.make_jaxpr(g)(x, y))
+
+    both(program, *operands(name))
+
+
+@pytest.mark.parametrize("name", ["uneven", "all dilated", "feature groups", "batch groups"])
+def test_second_derivatives(name):
+    def program(m):
+        first = m.grad(squares(m, convolution(m, name)), (0, 1))
+        return m.jit(m.grad(lambda x, y: sum((d * d).sum() for d in first(x, y)), (0, 1)))
+
+    both(program, *operands(name))
+
+
+@pytest.mark.parametrize("name", ["uneven", "odd order", "feature groups", "depthwise",
+                                  "batch groups", "nothing"])
+@pytest.mark.parametrize("axes", [(0, None), (None, 1), (2, 0)])
+def test_batching(name, axes):
+    x, y = operands(name, 3)
+    args = [a[0] if axis is None else np.moveaxis(a, 0, axis) for a, axis in zip((x, y), axes)]
+
+    def program(m):
+        f = m.vmap(convolution(m, name), axes, 1 if axes == (2, 0) else 0)
+        return lambda x, y: (m.jit(f)(x, y), m.make_jaxpr(f)(x, y))
+
+    both(program, *args)
+    loop = [convolution(minijax, name)(*[a if axis is None else np.take(a, i, axis)
+                                         for a, axis in zip(args, axes)]) for i in range(3)]
+    together = minijax.vmap(convolution(minijax, name), axes)(*args)
+    np.testing.assert_allclose(together, np.stack(loop), rtol=1e-4, atol=1e-4)
+
+
+def test_batches_of_gradients_and_of_nothing():
+    x, y = operands("same", 3)
+
+    def program(m):
+        f = m.grad(squares(m, convolution(m, "same")), 1)
+        none = m.vmap(convolution(m, "feature groups"), (0, None))
+        return lambda *args: (m.jit(m.vmap(f))(x, y), none(*args))
+
+    _, kernel = operands("feature groups")
+    both(program, np.ones((0, 2, 6, 7), np.float32), kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64", "int32", "uint8", "bool"])
+def test_dtypes(dtype):
+    x, y = (np.asarray(minijax.numpy.asarray(a * 3).astype(dtype)) for a in operands("valid"))
+    if dtype == "complex64":
+        x = x + 1j * x[::-1]
+
+    def program(m):
+        f = convolution(m, "valid")
+        return lambda x, y: (f(x, y), m.make_jaxpr(f)(x, y))
+
+    both(program, x, y)
+
+
+@pytest.mark.parametrize("dtype, preferred", [("bfloat16", "float32"), ("int8", "int32"),
+                                              ("int32", "int8"), ("float32", "bfloat16")])
+def test_preferred_element_type(dtype, preferred):
+    x, y = (np.asarray(minijax.numpy.asarray(a * 3).astype(dtype)) for a in operands("valid"))
+
+    def program(m):
+        f = lambda x, y: m.lax.conv(x, y, (1, 1), "SAME", "highest", np.dtype(preferred))
+        g = m.grad(lambda x, y: f(x, y).astype("float32").sum(), (0, 1))
+        first = (f, g) if "float" in dtype else (f,)
+        return lambda x, y: ([h(x, y) for h in first], [m.make_jaxpr(h)(x, y) for h in first])
+
+    both(program, x, y)
+
+
+def test_a_complex_gradient():
+    x, y = operands("same")
+
+    def program(m):
+        f = convolution(m, "same")
+        return m.grad(lambda x, y: (f(x, y) ** 2).sum(), (0, 1), holomorphic=True)
+
+    both(program, x + 1j * x, 2 * y - 1j * y)
+
+
+def test_64_bits():
+    with jax.enable_x64(True), minijax.enable_x64(True):
+        both(lambda m: m.grad(squares(m, convolution(m, "same")), (0, 1)),
+             *[a.astype(np.float64) for a in operands("same")])
+
+
+@pytest.mark.parametrize("name", ["same", "feature groups"])
+def test_each_rule_is_one_convolution(name):
+    """As in JAX, whose compiled program has the same operations and as many flops."""
+    args = operands(name)
+    for transform in (lambda m, f: f, lambda m, f: m.grad(squares(m, f), 0),
+                      lambda m, f: m.grad(squares(m, f), 1),
+                      lambda m, f: lambda x, y: m.vmap(f, (None, 0))(x, y[None] * y.mean())):
+        compiled = [m.jit(transform(m, convolution(m, name))).lower(*args).compile()
+                    for m in (jax, minijax)]
+        expected, actual = (Counter(re.findall(r"= \S+ ([\w-]+)\(", c.as_text())) for c in compiled)
+        assert actual == expected and 0 < actual["convolution"] <= 2
+        flops, own_flops = (c.cost_analysis()["flops"] for c in compiled)
+        assert own_flops == flops
+
+
+# ----------------------------------------------------------------------------------------------
+# Functions
+
+FUNCTIONS = {
+    "conv": lambda m, x, y: m.lax.conv(x, y, (1, 2), "SAME"),
+    "general padding": lambda m, x, y:
+        m.lax.conv_with_general_padding(x, y, (1, 2), [(0, 1), (2, 0)], (1, 2), (2, 1)),
+    "patches": lambda m, x, y: m.lax.conv_general_dilated_patches(x, (2, 3), (1, 2), "SAME"),
+    "patches, last": lambda m, x, y: m.lax.conv_general_dilated_patches(
+        x, (2, 3), (1, 2), "VALID", None, (1, 2), ("NHWC", "WHIO", "CWHN"), m.lax.Precision.HIGH),
+    "local": lambda m, x, y: m.lax.conv_general_dilated_local(
+        x, x.sum() * m.numpy.ones((4, 12, 6, 5)), (1, 1), "VALID", (2, 2)),
+    "local, last": lambda m, x, y: m.lax.conv_general_dilated_local(
+        x, x.sum() * m.numpy.ones((4, 2, 2, 24)), (1, 2), "VALID", (3, 2), None, None,
+        ("NHWC", "WHOI", "CWHN"), "highest"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    both(lambda m: lambda *args: (FUNCTIONS[name](m, *args),
+                                  m.make_jaxpr(lambda *args: FUNCTIONS[name](m, *args))(*args)),
+         *operands("same"))
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3), (4, 2)])
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 2), (0, 1)]])
+def test_conv_transpose(strides, padding):
+    x, y = operands("channels last")
+
+    def program(m):
+        f = lambda x, y: m.lax.conv_transpose(x, y, strides, padding, (2, 1))
+        return lambda x, y: (f(x, y), m.make_jaxpr(f)(x, y), m.lax.conv_transpose(
+            x, y, strides, padding, use_consistent_padding=True))
+
+    both(program, x, y)
+    numbers = ("NHWC", "HWOI", "NHWC")
+    both(lambda m: lambda *args: (
+        ints(m.lax.conv_transpose_shape_tuple(*args, padding, numbers)),
+        ints(m.lax.conv_general_shape_tuple(x.shape, (2, 2, 3, 5), strides, padding,
+                                            ("NHWC", "HWIO", "NHWC")))),
+         x.shape, (3, 2, 5, 3), strides)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_the_transposed_convolution_is_the_gradient(padding):
+    """With its kernel transposed, and with one or three dimensions too."""
+    x, y = np.ones((1, 8, 3), np.float32), operands("valid")[1][..., 0]  # (4, 3, 3)
+    y = np.transpose(y, (2, 1, 0))
+
+    def program(m):
+        forward = lambda x: m.lax.conv_general_dilated(
+            x, y, (2,), padding, dimension_numbers=("NWC", "WIO", "NWC"))
+        ct = forward(x)
+        backward = lambda ct, y: m.lax.conv_transpose(ct, y, (2,), padding, transpose_kernel=True)
+        return lambda: (backward(ct, y), m.make_jaxpr(backward)(ct, y), m.vjp(forward, x)[1](ct),
+                        m.lax.conv_transpose(x[:, 0], y[0], (), padding))
+
+    both(program)
+
+
+def test_dimension_numbers():
+    shapes = (1, 2, 3, 4), (1, 2, 3, 4)
+    specs = ("NXYC", "YXOI", "CNYX")
+    both(lambda m: lambda: (str(m.lax.conv_dimension_numbers(*shapes, None)),
+                            str(m.lax.conv_dimension_numbers(*shapes, [*specs])),
+                            m.lax.conv_general_permutations(specs),
+                            m.lax.padtype_to_pads((7, 8), (3, 4), (2, 3), "same"),
+                            ints(m.lax.conv_shape_tuple((1, 2, 9), (3, 2, 4), (2,), "SAME"))))
+
+
+# ----------------------------------------------------------------------------------------------
+# Errors
+
+X, Y = np.ones((2, 4, 8), np.float32), np.ones((6, 4, 3), np.float32)
+ERRORS = {
+    "dtypes": lambda m: m.lax.conv(X, Y.astype(np.int32), (1,), "SAME"),
+    "numbers of dimensions": lambda m: m.lax.conv(X, Y[0], (1,), "SAME"),
+    "features": lambda m: m.lax.conv(X, Y[:, :2], (1,), "SAME"),
+    "strides": lambda m: m.lax.conv(X, Y, (1, 1), "VALID"),
+    "name of padding": lambda m: m.lax.conv(X, Y, (1,), "FULL"),
+    "padding": lambda m: m.lax.conv_general_dilated(X, Y, (1,), [1]),
+    "no padding": lambda m: m.lax.conv_general_dilated(X, Y, (1,), None),
+    "fractional padding": lambda m: m.lax.conv_general_dilated(X, Y, (1,), [(0.5, 1)]),
+    "paddings": lambda m: m.lax.conv_general_dilated(X, Y, (1,), [(1, 1)] * 2),
+    "negative padding": lambda m: m.lax.conv_general_dilated(X, Y, (1,), [(-9, 0)]),
+    "dilation": lambda m: m.lax.conv_general_dilated(X, Y, (1,), [(0, 0)], (0,)),
+    "dilation by name": lambda m: m.lax.conv_general_dilated(X, Y, (1,), "SAME", (2,)),
+    "feature groups": lambda m: m.lax.conv_general_dilated(X, Y, (1,), "SAME",
+                                                           feature_group_count=3),
+    "no feature groups": lambda m: m.lax.conv_general_dilated(X, Y, (1,), "SAME",
+                                                              feature_group_count=0),
+    "batch groups": lambda m: m.lax.conv_general_dilated(X, Y, (1,), "SAME", batch_group_count=4),
+    "no batch groups": lambda m: m.lax.conv_general_dilated(X, Y, (1,), "SAME",
+                                                            batch_group_count=-1),
+    "both groups": lambda m: m.lax.conv_general_dilated(
+        X, Y[:, :2], (1,), "SAME", feature_group_count=2, batch_group_count=2),
+    "output groups": lambda m: m.lax.conv_general_dilated(
+        X, Y[:5, :2], (1,), "SAME", feature_group_count=2),
+    "specs": lambda m: m.lax.conv_dimension_numbers(X.shape, Y.shape, ("NCW", "OIW")),
+    "no specs": lambda m: m.lax.conv_dimension_numbers(X.shape, Y.shape, 3),
+    "specs of numbers": lambda m: m.lax.conv_dimension_numbers(X.shape, Y.shape, (1, 2, 3)),
+    "short spec": lambda m: m.lax.conv_dimension_numbers(X.shape, Y.shape, ("NCW", "OIW", "NC")),
+    "unknown letters": lambda m: m.lax.conv_general_permutations(("NCW", "OIW", "NCH")),
+    "letters twice": lambda m: m.lax.conv_general_permutations(("NCWW", "OIWH", "NCWH")),
+    "no batch": lambda m: m.lax.conv_general_permutations(("BCW", "OIW", "NCW")),
+    "precision": lambda m: m.lax.conv(X, Y, (1,), "SAME", "utmost"),
+    "preferred type": lambda m: m.lax.conv(X.astype(np.int32), Y.astype(np.int32), (1,), "SAME",
+                                           None, np.int8),
+    "transpose": lambda m: m.lax.conv_transpose(X, Y[0], (1,), "SAME"),
+    "padding of transpose": lambda m: m.lax.conv_transpose(X, Y, (2,), "SAME_LOWER"),
+    "wide transpose": lambda m: m.lax.conv_transpose(X[..., None, None, None],
+                                                     Y[..., None, None, None], (1,) * 4, "SAME"),
+    "kind of padding": lambda m: m.lax.padtype_to_pads((3,), (2,), (1,), 3),
+    "local precision": lambda m: m.lax.conv_general_dilated_local(
+        X, np.ones((6, 8, 7), np.float32), (1,), "VALID", (2,), precision="utmost"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name):
+    outcome = both(lambda m: lambda: ERRORS[name](m))
+    assert outcome.error is not None
