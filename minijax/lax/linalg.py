@@ -2,5 +2,6 @@
 
 # chapter 11
 from minijax.families.linear_algebra import (
-    cholesky, cholesky_p, triangular_solve, triangular_solve_p,
+    cholesky, cholesky_p, lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p,
+    triangular_solve, triangular_solve_p,
 )

@@ -5,3 +5,5 @@ XLA calls LAPACK for them, see `lapack.py`; their derivatives are matrix calculu
 
 from .triangular_solve import triangular_solve, triangular_solve_p
 from .cholesky import cholesky, cholesky_p
+from .lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
+from .solve import lu_solve, solve
