@@ -1,0 +1,158 @@
+"""The Markdown extension: what becomes of a page's `listing`, `python`, `text` and `source` blocks.
+
+It sees no more of a page than its lines, and serves any site generator that uses Python-Markdown.
+Pages with listings stand one folder deep (`05-jaxprs/README.md`), so their links begin with `../`.
+"""
+
+from __future__ import annotations
+
+import html
+import shlex
+from typing import Any
+
+from markdown.extensions import Extension
+from markdown.preprocessors import Preprocessor
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer, TextLexer
+
+from . import WeaveError, examples, listings, theatre
+from .examples import Block, Example
+
+AFTER_NORMALISATION, BEFORE_FENCES = 30, 25  # priorities of Python-Markdown's preprocessors
+
+
+class Weave(Preprocessor):
+    """Replaces the blocks that the weaver knows by HTML, and leaves the others."""
+
+    def run(self, lines: list[str]) -> list[str]:
+        found = examples.blocks(lines, PAGE)
+        page = examples.examples(found, lines)
+        examples.run(page, PAGE)
+        examples.check(page, PAGE)
+        html_of = self._rendered(found, page)
+        for block in reversed(found):
+            if block.first in html_of:
+                stashed = self.md.htmlStash.store(html_of[block.first])
+                lines[block.first - 1 : block.last] = ["", stashed, ""]
+        return lines
+
+    def _rendered(self, found: list[Block], page: list[Example]) -> dict[int, str]:
+        """The HTML of each block that the weaver knows, by the block's first line."""
+        html_of = {block.first: PLAIN[block.kind](block) for block in found if block.kind in PLAIN}
+        for example in page:
+            html_of[example.block.first] = _example(example)
+            if example.stored:
+                html_of[example.stored.first] = ""  # is shown with its example
+        return html_of
+
+
+PAGE = "page"
+
+
+class WeaverExtension(Extension):
+    """To be named in the configuration of Markdown as `weaver.extension`."""
+
+    def extendMarkdown(self, md: Any) -> None:
+        md.preprocessors.register(Weave(md), "weaver", (AFTER_NORMALISATION + BEFORE_FENCES) / 2)
+
+
+def makeExtension(**options: Any) -> WeaverExtension:
+    """What Python-Markdown looks for."""
+    return WeaverExtension(**options)
+
+
+# ----------------------------------------------------------------------------------------------
+# Code as HTML
+
+
+def _code_lines(code: str, lexer: Any) -> list[str]:
+    """Each line of code as HTML of its own."""
+    return highlight(code, lexer, HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+
+
+PYTHON, TEXT = PythonLexer(stripnl=False, ensurenl=False), TextLexer(stripnl=False, ensurenl=False)
+
+
+def _pre(lines: list[str], css: str = "") -> str:
+    code = "\n".join(lines)
+    return f'<div class="highlight {css}"><pre tabindex="0"><code>{code}</code></pre></div>'
+
+
+def _numbered(lines: list[str], first: int, marked: set[int], anchors: bool = False) -> str:
+    """Lines with their numbers in the margin, some of them marked."""
+    out = []
+    for n, line in enumerate(lines, start=first):
+        name = f' id="L{n}"' if anchors else ""
+        css = "line marked" if n in marked else "line"
+        out.append(f'<span class="{css}"{name} data-n="{n}">{line}</span>')
+    return _pre(out, "numbered")
+
+
+def _listings(block: Block) -> str:
+    return "\n".join(_listing(line, block) for line in block.body if line.strip())
+
+
+def _listing(line: str, block: Block) -> str:
+    """One reference; after it options: `mark=12-14,20` (lines of the file), `fold`, `title=...`."""
+    reference, options = parse_listing(line)
+    try:
+        listing = listings.find(reference)
+    except listings.NoSuchLines as error:
+        raise WeaveError(f"{PAGE}:{block.first}", str(error)) from None
+    code = _numbered(_code_lines(listing.text, PYTHON), listing.first, _numbers(options.get("mark")))
+    place = f"../source/{listing.path.removesuffix('.py')}.html#L{listing.first}"
+    title = html.escape(options.get("title") or f"{listing.path} · {listing.name}")
+    link = f'<a href="{place}">line {listing.first}</a>'
+    if "fold" in options:
+        return (f'<details class="listing"><summary>{title}</summary>'
+                f'<p class="place">{link}</p>{code}</details>')
+    return f'<figure class="listing"><figcaption>{title} {link}</figcaption>{code}</figure>'
+
+
+def parse_listing(line: str) -> tuple[str, dict[str, str]]:
+    """A line of a `listing` block: the reference, and the options after two spaces."""
+    reference, _, rest = line.strip().partition("  ")
+    return reference, dict(word.partition("=")[::2] for word in shlex.split(rest))
+
+
+def _numbers(ranges: str | None) -> set[int]:
+    numbers: set[int] = set()
+    for part in (ranges or "").split(","):
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1) if part else ())
+    return numbers
+
+
+def _source(block: Block) -> str:
+    """A whole file, each line of which has an anchor."""
+    path = block.code.strip()
+    lines = _code_lines("\n".join(listings.source_lines(path)), PYTHON)
+    return _numbered(lines, 1, set(), anchors=True)
+
+
+def _example(example: Example) -> str:
+    block, outcome = example.block, example.outcome
+    assert outcome is not None
+    if "hidden" in block.options:
+        return ""
+    parts = [_pre(_code_lines(block.code, PYTHON), "example")]
+    if outcome.of_jax is not None:
+        parts.append('<div class="beside">' + _output(outcome.text, "minijax")
+                     + _output(outcome.of_jax, "JAX") + "</div>")
+    elif outcome.text:
+        parts.append(_output(outcome.text, "minijax and JAX" if outcome.same_in_jax else ""))
+    if outcome.figure:
+        words = html.escape(block.options["plot"], quote=True)
+        parts.append(f'<figure class="plot" role="img" aria-label="{words}">{outcome.figure}</figure>')
+    if outcome.recording is not None:
+        parts.append(theatre.html_of(outcome.recording))
+    return '<div class="woven">' + "\n".join(parts) + "</div>"
+
+
+def _output(text: str, label: str) -> str:
+    said = f'<span class="who">{label}</span>' if label else ""
+    return f'<div class="output">{said}{_pre(_code_lines(text, TEXT))}</div>'
+
+
+PLAIN = {"listing": _listings, "source": _source}

@@ -1,0 +1,194 @@
+"""The weaver shows what is so, and ends the build where the book says what is not."""
+
+from __future__ import annotations
+
+import textwrap
+
+import markdown
+import pytest
+from weaver import WeaveError, examples, listings
+
+PAGE = "page.md"
+
+
+def woven(page: str) -> str:
+    return markdown.markdown(textwrap.dedent(page), extensions=["weaver.extension"])
+
+
+def run(page: str) -> list[examples.Example]:
+    lines = textwrap.dedent(page).splitlines()
+    found = examples.examples(examples.blocks(lines, PAGE), lines)
+    examples.run(found, PAGE)
+    return found
+
+
+def outputs(page: str) -> list[str]:
+    return [example.outcome.text for example in run(page)]
+
+
+# ----------------------------------------------------------------------------------------------
+# Listings
+
+
+@pytest.mark.parametrize(
+    ("reference", "first", "last"),
+    [
+        ("forward.py:JVPTrace", "class JVPTrace(Trace):", None),
+        ("forward.py:JVPTrace.process_primitive", "    def process_primitive", None),
+        ("forward.py:primitive_jvps", "primitive_jvps", None),
+        ("forward.py:defjvp .. defjvp2", "def defjvp(", None),
+        ('forward.py:"Tangents"', "# Tangents", None),
+        ("forward.py:head", '"""Chapter 2', "from .primitives import"),
+        ("forward.py:all", '"""Chapter 2', None),
+        ("primitives/elementwise.py:sin_p", "sin_p", None),
+    ],
+)
+def test_references_find_lines(reference, first, last):
+    lines = listings.find(reference).lines
+    code = [line for line in lines if not line.lstrip().startswith(("@", "#"))]
+    assert any(line.startswith(first) for line in (lines[0], code[0]))
+    assert lines[-1].strip()
+    assert last is None or lines[-1].startswith(last)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["forward.py:NoSuchTrace", "forward.py:JVPTrace.no_such_rule", 'forward.py:"No such section"',
+     "no_such_file.py:all", "forward.py", "forward.py:", "forward.py:defjvp2 .. defjvp"],
+)
+def test_a_vanished_name_ends_the_build(reference):
+    with pytest.raises(listings.NoSuchLines):
+        listings.find(reference)
+    with pytest.raises(WeaveError, match="page:1"):
+        woven(f"```listing\n{reference}\n```")
+
+
+def test_a_listing_has_its_true_line_numbers_and_a_link():
+    listing = listings.find("forward.py:JVPTrace.process_primitive")
+    html = woven("```listing\nforward.py:JVPTrace.process_primitive  mark=%d\n```" % listing.first)
+    assert f'class="line marked" data-n="{listing.first}"' in html
+    assert f'data-n="{listing.last}"' in html
+    assert f"../source/forward.html#L{listing.first}" in html
+    assert listing.text.startswith("def process_primitive")  # moved to the margin
+
+
+def test_a_comment_above_belongs_to_a_definition_but_a_heading_does_not():
+    for path in ("core.py", "forward.py", "staging.py"):
+        for number, _ in listings.headings(path):
+            assert all(not number <= listings.find(f"{path}:{name}").first <= number + 1
+                       for name in _names(path))
+
+
+def _names(path):
+    import ast
+
+    tree = ast.parse("\n".join(listings.source_lines(path)))
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+
+def test_the_lines_that_no_listing_shows_are_told():
+    everything = listings.find("forward.py:all")
+    assert listings.not_shown("forward.py", [everything]) == []
+    one = listings.find("forward.py:JVPTrace")
+    missing = listings.not_shown("forward.py", [one])
+    assert missing[0] == 1
+    assert one.first not in missing
+
+
+# ----------------------------------------------------------------------------------------------
+# Examples
+
+
+def test_examples_share_a_namespace_and_show_prints_and_the_last_value():
+    assert outputs("""
+        ```python
+        x = 3
+        print("a")
+        x + 1
+        ```
+        then
+        ```python
+        x
+        ```
+        """) == ["a\n4", "3"]
+
+
+def test_lines_have_the_numbers_of_the_page():
+    (example,) = run("text\n\n```python raises=ZeroDivisionError\n1 / 0\n```")
+    assert example.outcome.text == "ZeroDivisionError: division by zero"
+    with pytest.raises(WeaveError, match="page.md:3: the example raises ZeroDivisionError"):
+        run("text\n\n```python\n1 / 0\n```")
+
+
+BROKEN = {
+    "exception": "```python\n1 / 0\n```",
+    "another exception": "```python raises=ValueError\n1 / 0\n```",
+    "no exception": "```python raises=ValueError\n1\n```",
+    "exit": "```python\nraise SystemExit(0)\n```",
+    "warning": "```python\nimport warnings; warnings.warn('x')\n```",
+    "changed output": "```python\n1\n```\n\n```text\n2\n```",
+    "output not stored": "```python\n1\n```",
+    "no output any more": "```python\nx = 1\n```\n\n```text\n2\n```",
+    "syntax": "```python\n1 +\n```",
+    "no end": "```python\n1\n",
+    "unknown option": "```python raise=ValueError\n1\n```",
+    "plot of nothing": '```python plot="nothing"\nx = 1\n```',
+    "other in JAX": "```python jax\nimport minijax\nminijax.__name__\n```\n\n```text\n'minijax'\n```",
+    "not other in JAX": "```python jax=other\n1\n```\n\n```text\n1\n```",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_not_so_ends_the_build(name):
+    with pytest.raises(WeaveError, match=r"page:\d+"):
+        woven(BROKEN[name])
+
+
+def test_a_page_that_is_so_is_woven():
+    html = woven("""
+        Text.
+
+        ```python jax
+        import minijax
+        minijax.grad(lambda x: x * x)(3.0)
+        ```
+
+        ```text
+        Array(6., dtype=float32, weak_type=True)
+        ```
+        """)
+    assert "minijax and JAX" in html
+    assert "<p>Text.</p>" in html
+
+
+def test_update_stores_outputs_and_then_nothing_changes():
+    lines = textwrap.dedent("""
+        ```python
+        print(1 / 3)
+        ```
+        and
+        ```python
+        y = 2
+        ```
+
+        ```text
+        old
+        ```
+        """).splitlines()
+    new = examples.updated(lines, run("\n".join(lines)))
+    assert new[:7] == ["", "```python", "print(1 / 3)", "```", "", "```text", "0.33333"]
+    assert "old" not in new
+    assert examples.updated(new, run("\n".join(new))) == new
+
+
+def test_long_floats_are_rounded_and_addresses_hidden():
+    assert examples.normalise("0.123456789 1.5 <f at 0x7f12345678> v1.23456.7") == (
+        "0.12346 1.5 <f at 0x...> v1.23456.7"
+    )
+
+
+def test_a_plot_is_the_same_each_time():
+    page = '```python plot="a line"\nimport matplotlib.pyplot as plt\n_ = plt.plot([1, 2])\n```'
+    first, second = woven(page), woven(page)
+    assert first == second
+    assert 'aria-label="a line"' in first
