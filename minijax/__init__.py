@@ -81,5 +81,6 @@ from . import lax, numpy, ops
 
 # chapter 13
 from . import nn, random, scipy
+from .random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
 
 __version__ = "0.1.0"

@@ -169,38 +169,40 @@ def _define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
     return state
 
 
-def _bool_state(name: str, help: str) -> State:
-    return _define(name, False, bool, help, context_default=True,
+def bool_state(name: str, help: str, default: bool = False) -> State:
+    """Makes a setting that is true or false."""
+    return _define(name, default, bool, help, context_default=True,
                    from_env=lambda word: _truth_of_word(word, name))
 
 
-def _choice_state(name: str, choices: tuple[str | None, ...], default: str | None,
-                  help: str) -> State:
+def choice_state(name: str, choices: tuple[str | None, ...], default: str | None,
+                 help: str) -> State:
+    """Makes a setting with a few possible values."""
     return _define(name, default, functools.partial(_parse_choice, choices), help)
 
 
-enable_x64 = _bool_state(
+enable_x64 = bool_state(
     "jax_enable_x64",
     "Whether 64-bit dtypes exist; when off, they are read as their 32-bit counterparts.")
-disable_jit = _bool_state(
+disable_jit = bool_state(
     "jax_disable_jit",
     "Whether `jit` steps aside, so that every operation runs eagerly and can be inspected.")
-debug_nans = _bool_state(
+debug_nans = bool_state(
     "jax_debug_nans",
     "Whether an operation that makes a NaN raises FloatingPointError.")
-check_tracer_leaks = _bool_state(
+check_tracer_leaks = bool_state(
     "jax_check_tracer_leaks",
     "Whether a trace that ends while a tracer of it is still alive raises an error.")
-log_compiles = _bool_state(
+log_compiles = bool_state(
     "jax_log_compiles",
     "Whether every compilation by XLA is logged as a warning (else at level DEBUG).")
-numpy_rank_promotion = _choice_state(
+numpy_rank_promotion = choice_state(
     "jax_numpy_rank_promotion", ("allow", "warn", "raise"), "allow",
     "What happens when broadcasting joins arrays of different rank.")
 numpy_dtype_promotion = _define(
     "jax_numpy_dtype_promotion", "standard", _parse_promotion,
     "'standard' promotes along JAX's lattice; 'strict' refuses to mix strong dtypes.")
-default_matmul_precision = _choice_state(
+default_matmul_precision = choice_state(
     "jax_default_matmul_precision",
     (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
      "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
@@ -208,7 +210,7 @@ default_matmul_precision = _choice_state(
      "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
      "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64"), None,
     "The precision of matrix products that do not ask for one.")
-traceback_filtering = _choice_state(
+traceback_filtering = choice_state(
     "jax_traceback_filtering",
     ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
     "How minijax's own frames are kept out of tracebacks; 'off' shows them.")
@@ -226,6 +228,11 @@ num_cpu_devices = _define(
 checking_leaks = functools.partial(check_tracer_leaks, True)
 
 
+# The settings that change what tracing a function gives. Later chapters may add some.
+traced_settings = [enable_x64, disable_jit, numpy_rank_promotion, numpy_dtype_promotion,
+                   default_matmul_precision]
+
+
 class _TraceContext(threading.local):
     """A thread's last answer to `trace_context`, and how many changes had been made by then."""
 
@@ -237,15 +244,13 @@ _trace_context = _TraceContext()
 
 
 def trace_context() -> tuple[Any, ...]:
-    """The settings that change what tracing a function gives: a part of every cache key.
+    """The values of `traced_settings`: a part of every cache key.
 
     Every call of a jitted function asks, so the answer is kept until some setting changes.
     """
     if _trace_context.changes != _changes:
         _trace_context.changes = _changes
-        _trace_context.values = (
-            enable_x64.value, disable_jit.value, numpy_rank_promotion.value,
-            numpy_dtype_promotion.value, default_matmul_precision.value)
+        _trace_context.values = tuple(state.value for state in traced_settings)
     return _trace_context.values
 
 

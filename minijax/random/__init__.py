@@ -5,7 +5,7 @@ key: `key` makes the first, `split` and `fold_in` make others of it.
 """
 
 from .key_functions import (
-    PRNGKey, bits, clone, fold_in, key, key_data, key_impl, split, wrap_key_data,
+    PRNGKey, bits, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,
 )
 from .uniform import bernoulli, rademacher, randint, uniform
 from .continuous import (
@@ -14,5 +14,6 @@ from .continuous import (
 )
 from .choices import categorical, choice, geometric, gumbel, permutation
 from .gamma import (
-    ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, poisson, t,
+    ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, random_gamma_p, t,
 )
+from .counts import binomial, multinomial, poisson

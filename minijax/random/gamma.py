@@ -15,11 +15,10 @@ from ..batching.trace import bdim_at_front
 from ..control_flow.while_loop import while_loop
 from ..core import Primitive, typeof
 from ..families.incomplete_gamma import random_gamma_grad
-from ..families.special import lgamma
 from ..forward import defjvp2
 from ..numpy._softmax import softmax
 from ..primitives import elementwise as lax
-from ..primitives.elementwise import convert, select
+from ..primitives.elementwise import convert
 from ..primitives.shape_rules import canonical_shape
 from ..primitives.shaping import full_like, reshape
 from ..xla.jit import apply_primitive, jit
@@ -312,80 +311,3 @@ def _ball(key, p, d, shape, dtype):
     x = generalized_normal(direction_key, p, (*shape, d), dtype)
     e = exponential(radius_key, shape, dtype)
     return x / (((abs(x) ** p).sum(-1) + e) ** (1 / p))[..., None]
-
-
-# ----------------------------------------------------------------------------------------------
-# The Poisson distribution
-
-
-def poisson(key, lam, shape: Sequence[int] | None = None, dtype=None):
-    """The Poisson distribution: how many events happen where `lam` are expected.
-
-    Args:
-      key: one key.
-      lam: a float array.
-      shape: the result's shape; by default that of `lam`.
-      dtype: an integer dtype.
-    """
-    key = typed_key("poisson", key)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype)
-    shape = typeof(lam).shape if shape is None else canonical_shape(shape)
-    return _poisson(key, convert(jnp.broadcast_to(lam, shape), np.dtype(np.float32)), shape, dtype)
-
-
-@functools.partial(jit, static_argnums=(2, 3))
-def _poisson(key, lam, shape, dtype):
-    """Few events are counted one by one; for many the count is guessed, and perhaps rejected."""
-    few = (lam != lam) | (lam < 10)
-    most = dtype.type(dtypes.iinfo(dtype).max)
-    counted = _poisson_counted(key, select(few, lam, full_like(lam, 0)), shape, dtype, most)
-    guessed = _poisson_guessed(key, select(few, full_like(lam, 1e5), lam), shape, dtype, most)
-    result = select(few, counted, guessed)
-    return select(lam == 0, full_like(result, 0), result)
-
-
-@functools.partial(jit, static_argnums=(2, 3, 4))
-def _poisson_counted(key, lam, shape, dtype, most):
-    """Knuth's method: exponential waiting times, until they add up to more than `lam`."""
-
-    def step(state):
-        i, k, key, log_prod = state
-        key, subkey = split_key(key)
-        k = select(log_prod > -lam, k + 1, k)
-        return i + 1, k, key, log_prod + lax.log(uniform(subkey, shape, np.float32))
-
-    def waiting(state):
-        return (state[3] > -lam).any() & (state[0] < most)
-
-    start = 0, full_like(lam, 0, dtype, shape), key, full_like(lam, 0, np.float32, shape)
-    return convert(while_loop(waiting, step, start)[1] - 1, dtype)
-
-
-@functools.partial(jit, static_argnums=(2, 3, 4))
-def _poisson_guessed(key, lam, shape, dtype, most):
-    """Hörmann's transformed rejection: "The transformed rejection method for generating Poisson
-    random variables", 1993."""
-    b = 0.931 + 2.53 * lax.sqrt(lam)
-    a = -0.059 + 0.02483 * b
-    inv_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    v_r = 0.9277 - 3.6224 / (b - 2)
-
-    def step(state):
-        i, result, done, key = state
-        key, u_key, v_key = split_key(key, 3)
-        u = uniform(u_key, shape, lam.dtype) - 0.5
-        v = uniform(v_key, shape, lam.dtype)
-        distance = 0.5 - abs(u)
-        k = lax.floor((2 * a / distance + b) * u + lam + 0.43)
-        s = lax.log(v * inv_alpha / (a / (distance * distance) + b))
-        log_density = -lam + k * lax.log(lam) - lgamma(k + 1)
-        at_once = (distance >= 0.07) & (v <= v_r)
-        never = (k < 0) | (distance < 0.013) & (v > distance)
-        accept = at_once | ~never & (s <= log_density)
-        return i + 1, select(accept, k, result), done | accept, key
-
-    def trying(state):
-        return (~state[2]).any() & (state[0] < most)
-
-    start = 0, full_like(lam, -1, lam.dtype, shape), full_like(lam, False, np.bool_, shape), key
-    return convert(while_loop(trying, step, start)[1], dtype)

@@ -18,7 +18,6 @@ from ..core import typeof
 from ..primitives.shape_rules import canonical_shape
 from .keys import (
     IMPLEMENTATIONS,
-    THREEFRY,
     KeyTy,
     PRNGImpl,
     is_key_array,
@@ -30,6 +29,7 @@ from .keys import (
     random_unwrap_p,
     random_wrap_p,
 )
+from .settings import default_prng_impl, enable_custom_prng
 
 
 def typed_key(name: str, key, batched: bool = False) -> Any:
@@ -42,7 +42,7 @@ def typed_key(name: str, key, batched: bool = False) -> Any:
     if is_key_array(key):
         typed = key
     elif hasattr(key, "dtype") and hasattr(key, "shape"):
-        typed = random_wrap_p.bind(key, impl=THREEFRY)
+        typed = random_wrap_p.bind(key, impl=resolve_implementation())
     else:
         raise TypeError(f"unexpected PRNG key type {type(key)}: expected a key from "
                         "jax.random.key() or jax.random.PRNGKey()")
@@ -53,7 +53,9 @@ def typed_key(name: str, key, batched: bool = False) -> Any:
 
 
 def _in_style_of(key, new_keys):
-    return new_keys if is_key_array(key) else random_unwrap_p.bind(new_keys)
+    if is_key_array(key) or enable_custom_prng.value:
+        return new_keys
+    return random_unwrap_p.bind(new_keys)
 
 
 def _implementation(impl, dtype, name: str) -> PRNGImpl:
@@ -65,19 +67,28 @@ def _implementation(impl, dtype, name: str) -> PRNGImpl:
     """
     if impl is not None and dtype is not None:
         raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to jax.random.{name}")
-    given = dtype if impl is None else impl
-    if given is None:
-        return THREEFRY
-    if isinstance(given, KeyTy):
-        return given._impl
-    if isinstance(given, PRNGImpl):
-        return given
-    if not isinstance(given, str):
-        raise TypeError(f"unrecognized type {type(given)} for specifying PRNG implementation.")
-    if given not in IMPLEMENTATIONS:
-        raise ValueError(f'unrecognized PRNG implementation "{given}". Did you mean one of: '
+    return resolve_implementation(dtype if impl is None else impl)
+
+
+def resolve_implementation(spec=None) -> PRNGImpl:
+    """The implementation with this name or for this dtype of keys; by default the usual one.
+
+    Raises:
+      ValueError: an unknown name.
+      TypeError: neither a name nor an implementation nor a dtype of keys.
+    """
+    if spec is None:
+        spec = default_prng_impl.value
+    if isinstance(spec, KeyTy):
+        return spec._impl
+    if isinstance(spec, PRNGImpl):
+        return spec
+    if not isinstance(spec, str):
+        raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation.")
+    if spec not in IMPLEMENTATIONS:
+        raise ValueError(f'unrecognized PRNG implementation "{spec}". Did you mean one of: '
                          f"{', '.join(IMPLEMENTATIONS)}?")
-    return IMPLEMENTATIONS[given]
+    return IMPLEMENTATIONS[spec]
 
 
 def _from_seed(name, seed, impl):
@@ -123,7 +134,20 @@ def PRNGKey(seed, *, impl=None):
     >>> jax.random.PRNGKey(7)
     Array([0, 7], dtype=uint32)
     """
-    return random_unwrap_p.bind(_from_seed("PRNGKey", seed, _implementation(impl, None, "key")))
+    typed = _from_seed("PRNGKey", seed, _implementation(impl, None, "key"))
+    return typed if enable_custom_prng.value else random_unwrap_p.bind(typed)
+
+
+def key_dtype(impl_spec=None) -> KeyTy:
+    """The dtype of keys for an implementation.
+
+    Args:
+      impl_spec: its name; by default that of the usual one.
+
+    >>> jax.random.key_dtype()
+    key<fry>
+    """
+    return KeyTy(resolve_implementation(impl_spec))
 
 
 def key_data(keys):

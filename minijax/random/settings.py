@@ -1,0 +1,16 @@
+"""Chapter 13: the settings of random numbers."""
+
+from __future__ import annotations
+
+from ..settings import bool_state, choice_state, traced_settings
+
+default_prng_impl = choice_state(
+    "jax_default_prng_impl", ("threefry2x32", "rbg", "unsafe_rbg"), "threefry2x32",
+    "The implementation that keys are for, unless they say another. (minijax has the first.)")
+enable_custom_prng = bool_state(
+    "jax_enable_custom_prng", "Whether `random.PRNGKey`, too, makes keys of the new style.")
+threefry_partitionable = bool_state(
+    "jax_threefry_partitionable",
+    "Whether each random word is made by itself, so that devices can share the work; when off, the "
+    "numbers are those of old releases.", default=True)
+traced_settings += [default_prng_impl, enable_custom_prng, threefry_partitionable]
