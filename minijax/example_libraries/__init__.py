@@ -1,0 +1,1 @@
+"""Chapter 16: two small libraries that many JAX programs start from, layers and optimisers."""
