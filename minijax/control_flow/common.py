@@ -349,7 +349,7 @@ Region = tuple[list[Value], Callable[[], list[Value]]]
 
 
 def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequence[ShapedArray],
-                    *regions: Region) -> list[Value]:
+                    *regions: Region, attributes: str = "") -> list[Value]:
     """Append a StableHLO operation that contains regions, and has results of types `avals`.
 
     A region is a pair: its arguments, and a function that appends its lines to `ctx` and returns
@@ -357,7 +357,8 @@ def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequen
     """
     name = ctx.fresh()
     results = f"{name}:{len(avals)} = " if avals else ""
-    ctx.lines.append(f'    {results}"{op}"({_names(operands)}) ({{')
+    options = f" <{{{attributes}}}>" if attributes else ""
+    ctx.lines.append(f'    {results}"{op}"({_names(operands)}){options} ({{')
     for i, (arguments, write) in enumerate(regions):
         if i:
             ctx.lines.append("    }, {")
