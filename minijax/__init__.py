@@ -83,4 +83,9 @@ from . import lax, numpy, ops
 from . import nn, random, scipy
 from .random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
 
+# chapter 15
+from .callbacks import pure_callback
+from .xla.dispatch import effects_barrier
+from . import debug
+
 __version__ = "0.1.0"

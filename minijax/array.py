@@ -45,8 +45,9 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def __init__(self, value, aval: ShapedArray, buffer: Any = None):
         self.aval, self._value, self._buffer = aval, value, buffer
 
-    # How to read an XLA buffer into NumPy. Chapter 6 supplies it, with the buffers.
+    # How to read an XLA buffer into NumPy, and how to wait for it. Chapter 6 supplies the two.
     _read_buffer: Callable = staticmethod(lambda buffer: np.asarray(buffer))
+    _await_buffer: Callable = staticmethod(lambda buffer: None)
 
     def _numpy(self):
         """The contents as an `ndarray` or a NumPy scalar, never to be written to."""
@@ -144,7 +145,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         """Wait until the contents are computed; returns the array."""
         if self._value is None:
             self._check_alive()
-            self._buffer.block_until_ready()
+            self._await_buffer(self._buffer)
         return self
 
     def is_deleted(self) -> bool:

@@ -444,6 +444,7 @@ class Primitive:
     multiple_results = False
     call_primitive = False
     map_primitive = False
+    effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
 
     def __init__(self, name: str, multiple_results: bool = False):
         self.name = name
@@ -479,6 +480,13 @@ class Primitive:
         """Set the shape rule, `(*avals, **params) -> aval(s)`; returns it."""
         self.abstract_eval = rule  # type: ignore[method-assign]
         self._out_avals.clear()
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+        """Set a shape rule that also says what effects an application has (chapter 5):
+        `(*avals, **params) -> (aval(s), effects)`; returns it."""
+        self.effects = lambda *avals, **params: frozenset(rule(*avals, **params)[1])
+        self.def_abstract_eval(lambda *avals, **params: rule(*avals, **params)[0])
         return rule
 
     def out_aval(self, avals: tuple, params: dict):

@@ -40,6 +40,11 @@ def _is_user_file(filename: str) -> bool:
     return not (in_stdlib or _is_minijax(filename))
 
 
+def is_user_frame(frame: FrameType) -> bool:
+    """Whether a frame is of the user's code."""
+    return _is_user_file(frame.f_code.co_filename)
+
+
 class _Source(threading.local):
     """What is being interpreted in this thread: the equation of a jaxpr, which came from a place of
     its own (`location`, else `None`), within named scopes (`name_stack`, as "outer/inner")."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from . import errors, printing
 from .core import Primitive, ShapedArray, typeof
+from .effects import no_effects
 from .errors import JaxprTypeError
 from .util import safe_zip
 
@@ -110,9 +111,6 @@ def gensym() -> Callable[[ShapedArray], Var]:
 # ----------------------------------------------------------------------------------------------
 # Equations.
 
-# Jaxprs here are pure. JAX's have effects, and programs that rebuild jaxprs pass them along.
-no_effects: frozenset = frozenset()
-
 
 class EqnContext:
     """The settings to evaluate an equation under; here there are none, so it does nothing."""
@@ -163,7 +161,6 @@ class JaxprEqn:
     """
 
     __slots__ = ("primitive", "invars", "outvars", "params", "source_info")
-    effects = no_effects
     ctx = EqnContext()
 
     def __init__(
@@ -176,6 +173,14 @@ class JaxprEqn:
     ):
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
         self.params, self.source_info = params, source_info
+
+    @property
+    def effects(self) -> frozenset:
+        """What it does besides computing: what its primitive says, and the jaxprs inside it do."""
+        inside = [jaxpr.effects for jaxpr in jaxprs_in_params(self.params)]
+        rule = self.primitive.effects
+        own = no_effects if rule is None else rule(*[v.aval for v in self.invars], **self.params)
+        return own.union(*inside)
 
     def replace(
         self,
@@ -234,6 +239,7 @@ class _Printed:
         print_shapes: bool = True,
         custom_pp_eqn_rules: bool = True,
         name_stack: bool = False,
+        print_effects: bool = False,
         width: int = 80,
         use_color: bool = False,
     ) -> str:
@@ -244,11 +250,13 @@ class _Printed:
           print_shapes: print the types of binders.
           custom_pp_eqn_rules: leave out parameters that say nothing (`printing.pp_rules`).
           name_stack: note the named scopes around each equation.
+          print_effects: say after the results what effects the jaxpr has.
           width: where lines are broken, if they can be.
           use_color: mark keywords and types by terminal colours.
         """
         note = _source_of if source_info else _no_note
-        options = printing.PrintOptions(print_shapes, name_stack, custom_pp_eqn_rules, note)
+        options = printing.PrintOptions(
+            print_shapes, name_stack, custom_pp_eqn_rules, note, print_effects)
         return printing.print_jaxpr(self, options, width, use_color)
 
     def __str__(self):
@@ -276,12 +284,11 @@ class Jaxpr(_Printed):
       invars: variables for its arguments.
       outvars: its results, variables or literals.
       eqns: what is computed, in order.
-      effects: none; JAX's programs pass them on here.
+      effects: accepted for JAX's sake; they are those of the equations.
       debug_info: the names of the function, its arguments and results, for error messages.
     """
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_info", "__weakref__")
-    effects = no_effects
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_info", "_effects", "__weakref__")
 
     def __init__(
         self,
@@ -295,6 +302,14 @@ class Jaxpr(_Printed):
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         self.debug_info = debug_info
+        self._effects: frozenset | None = None  # found when somebody asks
+
+    @property
+    def effects(self) -> frozenset:
+        """The effects of its equations (`minijax.effects`)."""
+        if self._effects is None:
+            self._effects = no_effects.union(*(eqn.effects for eqn in self.eqns))
+        return self._effects
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -326,7 +341,6 @@ class ClosedJaxpr(_Printed):
     """
 
     __slots__ = ("jaxpr", "consts", "__weakref__")
-    effects = no_effects
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
         if len(consts) != len(jaxpr.constvars):
@@ -356,6 +370,10 @@ class ClosedJaxpr(_Printed):
     @property
     def eqns(self) -> list[JaxprEqn]:
         return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset:
+        return self.jaxpr.effects
 
     @property
     def debug_info(self) -> Any:

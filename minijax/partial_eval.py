@@ -102,7 +102,7 @@ dce_rules: dict[Primitive, Callable] = {}
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
               keep_inputs: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr without the equations that its used outputs do not need.
+    """The jaxpr without the equations that its used outputs do not need, and that have no effects.
 
     Args:
       used_outputs: which results are wanted.
@@ -118,7 +118,7 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
     eqns = []
     for eqn in reversed(jaxpr.eqns):
         used = [v in live for v in eqn.outvars]
-        if not any(used):
+        if not any(used) and not eqn.effects:
             continue
         rule = dce_rules.get(eqn.primitive)
         if rule is not None:
@@ -229,7 +229,7 @@ def _partial_eval_jit(trace, primitive, args, params):
         jaxpr, unknowns, (False,) * len(jaxpr.out_avals), True)
     known_args = [x for x, unknown in zip(args, unknowns) if not unknown]
     known_outs = []
-    if known_jaxpr.jaxpr.outvars:
+    if known_jaxpr.outvars or known_jaxpr.effects:
         known_outs = jit_p.bind(*known_args, **_with_jaxpr(params, known_jaxpr))
     computed = iter(known_outs[len(known_outs) - n_residuals:])
     sources = [*known_args, *jaxpr.consts]
@@ -237,7 +237,7 @@ def _partial_eval_jit(trace, primitive, args, params):
     unknown_args = [x for x, unknown in zip(args, unknowns) if unknown]
     unknown_outs = iter(default_partial_eval(trace, jit_p, [*residuals, *unknown_args],
                                              _with_jaxpr(params, unknown_jaxpr))
-                        if any(out_unknowns) else ())
+                        if any(out_unknowns) or unknown_jaxpr.effects else ())
     known = iter(known_outs)
     return [next(unknown_outs) if unknown else next(known) for unknown in out_unknowns]
 

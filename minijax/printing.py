@@ -307,6 +307,7 @@ class PrintOptions:
     name_stack: bool = False
     custom_pp_eqn_rules: bool = True
     note: Callable[[Any], str | None] = lambda eqn: None
+    print_effects: bool = False
 
 
 def letters(n: int) -> str:
@@ -381,7 +382,7 @@ class Printer:
         eqns = []
         for eqn in jaxpr.eqns:
             eqns.append((yield from self.eqn(eqn)))
-        return self.skeleton(heading, eqns, jaxpr.outvars)
+        return self.skeleton(heading, eqns, jaxpr)
 
     def excerpt(self, jaxpr, index: int, radius: int, note: str) -> Steps:
         """A jaxpr with the equations around `index` only, and a note on that one."""
@@ -390,7 +391,7 @@ class Printer:
         eqns: list[AnyDoc] = ["..."] if start > 0 else []
         for i, eqn in enumerate(jaxpr.eqns[start:stop], start):
             eqns.append((yield from self.eqn(eqn, note if i == index else None)))
-        return self.skeleton(heading, eqns + ["..."] * (stop < len(jaxpr.eqns)), jaxpr.outvars)
+        return self.skeleton(heading, eqns + ["..."] * (stop < len(jaxpr.eqns)), jaxpr)
 
     def heading(self, jaxpr) -> Doc:
         """`lambda consts; arguments. let`"""
@@ -399,11 +400,14 @@ class Printer:
         keywords = Text("lambda ", style=KEYWORD), Text("let", style=KEYWORD)
         return Concat([keywords[0], constvars, "; ", invars, ". ", keywords[1]])
 
-    def skeleton(self, heading: Doc, eqns: Iterable[AnyDoc], outvars: Sequence) -> Doc:
+    def skeleton(self, heading: Doc, eqns: Iterable[AnyDoc], jaxpr) -> Doc:
         """`{ heading equations in (results) }`"""
+        outvars = jaxpr.outvars
         body = Nest(2, Concat([SPACE, join(Break("; "), eqns)]))
         results = Concat(["(", self.vars(outvars, ","), ",)" if len(outvars) == 1 else ")"])
         lines = [heading, body, SPACE, Text("in ", style=KEYWORD), results]
+        if self.options.print_effects and jaxpr.effects:
+            lines.append(f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }}")
         return Group(Concat([Nest(2, Concat(["{ ", *lines])), " }"]))
 
     def eqn(self, eqn, note: str | None = None) -> Steps:

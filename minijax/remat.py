@@ -29,6 +29,7 @@ from .control_flow.common import merge, partition, split_list, stage
 from .control_flow.scan import scan_p
 from .core import Primitive, ShapedArray, typeof
 from .custom_rules.common import with_statics
+from .effects import check_allowed, remat_allowed_effects
 from .errors import ConcretizationTypeError, api_boundary
 from .forward import Zero, instantiate_zeros, primitive_jvps
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
@@ -340,12 +341,14 @@ class _Split:
 
 def _partial_eval(trace, primitive, args, params):
     policy = params["policy"] or nothing_saveable
+    check_allowed(params["jaxpr"].effects, remat_allowed_effects,
+                  "partial evaluation of checkpoint / remat")
     split = _split(params["jaxpr"], tuple(map(trace.is_unknown, args)), policy)
     known_args = [x for x in args if not trace.is_unknown(x)]
     outs = jaxpr_as_fun(split.known)(*known_args)
     known_outs, saved = split_list(outs, len(outs) - split.n_saved)
     unknown_outs: list = []
-    if any(split.out_unknowns):
+    if any(split.out_unknowns) or split.again.effects:
         operands = [*saved, *partition(split.used_again, args)[1]]
         cse = _joined(params["prevent_cse"], split.used_again, before=len(saved))
         again = params | {"jaxpr": split.again, "prevent_cse": cse, "differentiated": True}
@@ -389,20 +392,29 @@ def _choose(jaxpr: Jaxpr, wanted: Sequence, policy: Callable):
     From the last equation to the first: if its results are needed, they are saved if the policy
     says so; else it is done again, and its operands are needed.
 
+    An equation with effects has them again in the backward pass, unless the policy keeps its
+    results and its operands are at hand there for no other reason.
+
     Returns:
       `(eqns, saved, eqns_again)`: the equations of the jaxpr (where a `jit` or a `scan` has
       something to save inside, it returns that too), the variables saved, and the equations to be
       done again.
     """
     needed = {v for v in wanted if type(v) is not Literal}
+    at_hand = {*jaxpr.constvars, *jaxpr.invars}
     eqns: list[JaxprEqn] = []
     saved: list[Var] = []
     eqns_again: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
         used = [v in needed for v in eqn.outvars]
-        if any(used) and policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params):
+        if not any(used) and not eqn.effects:
+            pass
+        elif policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params):
             saved = partition(used, eqn.outvars)[1] + saved
-        elif any(used):
+            if eqn.effects and not eqn.outvars and all(
+                    type(v) is Literal or v in at_hand for v in eqn.invars):
+                eqns_again.append(eqn)
+        else:
             inside: list[Var] = []
             again: JaxprEqn | None = eqn
             if eqn.primitive in _choose_inside:
@@ -432,7 +444,9 @@ def _choose_inside_jit(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     again = _jit_eqn(eqn, closed, [*eqn.invars, *saved], outvars, closed.jaxpr.replace(
         invars=[*closed.invars, *saved_inside], eqns=eqns_again,
         outvars=[inner_of[v] for v in outvars]))
-    return whole, saved, dce_rules[jit_p]([True] * len(outvars), again)[1] if outvars else None
+    if not (outvars or again.effects):
+        return whole, saved, None
+    return whole, saved, dce_rules[jit_p]([True] * len(outvars), again)[1]
 
 
 def _jit_eqn(eqn, closed, invars, outvars, jaxpr) -> JaxprEqn:

@@ -25,7 +25,7 @@ from ..primitives import elementwise as lax
 from ..pytree import PyTreeDef, equality_errors_pytreedef, keystr, tree_leaves_with_path
 from ..staging import DebugInfo, jaxpr_cache, trace_to_jaxpr
 from ..xla.dispatch import Program, compile_module, lower
-from ..xla.lowering import Body, Value, tensor_type
+from ..xla.lowering import TOKEN, Body, Value, tensor_type
 
 # ----------------------------------------------------------------------------------------------
 # Lists
@@ -349,12 +349,15 @@ Region = tuple[list[Value], Callable[[], list[Value]]]
 
 
 def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequence[ShapedArray],
-                    *regions: Region, attributes: str = "") -> list[Value]:
+                    *regions: Region, ordered: bool = False, attributes: str = "") -> list[Value]:
     """Append a StableHLO operation that contains regions, and has results of types `avals`.
 
     A region is a pair: its arguments, and a function that appends its lines to `ctx` and returns
-    what the region returns. Its lines may use all values that are in scope outside.
+    what the region returns. Its lines may use all values that are in scope outside. `ordered`:
+    whether there are ordered effects in a region.
     """
+    if ordered:
+        return _with_token(ctx, op, operands, avals, regions)
     name = ctx.fresh()
     results = f"{name}:{len(avals)} = " if avals else ""
     options = f" <{{{attributes}}}>" if attributes else ""
@@ -371,6 +374,28 @@ def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequen
     in_types, out_types = ", ".join(x.type for x in operands), ", ".join(map(tensor_type, avals))
     ctx.lines.append(f"    }}) : ({in_types}) -> ({out_types}){ctx.location}")
     return [Value(f"{name}#{i}", aval) for i, aval in enumerate(avals)]
+
+
+def _with_token(ctx, op, operands, avals, regions) -> list[Value]:
+    """`op_with_regions`, the token of ordered effects going through the regions: a loop carries
+    it, and branches see the one outside."""
+    outside, is_loop = ctx.ordered_token(), op == "stablehlo.while"
+
+    def threaded(number, region):
+        arguments, write = region
+        token = Value(ctx.fresh(), TOKEN) if is_loop else outside
+
+        def write_with_token():
+            ctx.token = token
+            outs = write()
+            return outs if is_loop and number == 0 else [*outs, ctx.token]
+
+        return [*arguments, token] if is_loop else arguments, write_with_token
+
+    *outs, ctx.token = op_with_regions(
+        ctx, op, [*operands, outside] if is_loop else operands, [*avals, TOKEN],
+        *(threaded(*numbered) for numbered in enumerate(regions)))
+    return outs
 
 
 def _names(values):

@@ -22,6 +22,7 @@ from ..api_util import fun_sourceinfo
 from ..array import as_array
 from ..batching import bdim_at_front, fancy_primitive_batchers, moveaxis
 from ..core import Primitive, ShapedArray, Tracer, is_concrete, typeof
+from ..effects import is_ordered
 from ..errors import api_boundary
 from ..forward import Zero, primitive_jvps
 from ..jaxpr import custom_typechecks, eval_jaxpr
@@ -451,7 +452,9 @@ primitive_transposes[cond_p] = _transpose
 def _lower(ctx, index, *operands, branches):
     """A `case`, each branch in a region, where it sees the operands as they are."""
     regions = [([], partial(ctx.inline, branch, operands)) for branch in branches]
-    return op_with_regions(ctx, "stablehlo.case", [index], branches[0].out_avals, *regions)
+    ordered = any(is_ordered(branch.effects) for branch in branches)
+    return op_with_regions(ctx, "stablehlo.case", [index], branches[0].out_avals, *regions,
+                           ordered=ordered)
 
 
 register_lowering(cond_p, _lower)

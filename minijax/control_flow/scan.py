@@ -23,6 +23,7 @@ from .. import settings
 from ..array import as_array
 from ..batching import fancy_primitive_batchers, matchaxis
 from ..core import Primitive, ShapedArray, concrete_or_error, state, typeof
+from ..effects import is_ordered
 from ..errors import JaxprTypeError, api_boundary
 from ..forward import Zero, instantiate_zeros, primitive_jvps, zeros
 from ..jaxpr import ClosedJaxpr, JaxprEqn, custom_typechecks, eval_jaxpr
@@ -444,7 +445,7 @@ def _run_known_half(args, unknown, params):
     rest = iter(computed)
     consts = [next(rest) if i is None else consts[i] for i in halves.known_consts]
     outs = []
-    if halves.known.outvars:
+    if halves.known.outvars or halves.known.effects:
         outs = scan_p.bind(*consts, *others, **params | {
             "jaxpr": halves.known, "num_consts": len(consts), "num_carry": counts[1][0]})
     known_outs, stacked = split_list(outs, halves.unknown_outs.count(False))
@@ -461,7 +462,9 @@ def _partial_eval(trace, primitive, args, params):
     """Two scans: the known one runs now and stacks up residuals, the unknown one takes them."""
     known_outs, rest_args, rest_params, unknown_outs = _run_known_half(
         args, map(trace.is_unknown, args), params)
-    outs = default_partial_eval(trace, scan_p, rest_args, rest_params) if any(unknown_outs) else []
+    outs = []
+    if any(unknown_outs) or rest_params["jaxpr"].effects:
+        outs = default_partial_eval(trace, scan_p, rest_args, rest_params)
     return merge(unknown_outs, known_outs, outs)
 
 
@@ -473,7 +476,7 @@ partial_eval_rules[scan_p] = _partial_eval
 
 def _dce(used_outputs, eqn: JaxprEqn):
     """Drop what no used result needs: a carry may be needed for another one only."""
-    if not any(used_outputs):
+    if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
     jaxpr, num_consts, num_carry = (eqn.params[k] for k in ("jaxpr", "num_consts", "num_carry"))
     num_xs = len(jaxpr.invars) - num_consts - num_carry
@@ -596,14 +599,15 @@ def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry
 
     state = carry + [ctx.constant(0, aval) for aval in ctx.avals_out[num_carry:]]
     if n_looped:
-        _, *state = _counted_loop(ctx, n_looped, iteration, state)
+        _, *state = _counted_loop(ctx, n_looped, iteration, state, is_ordered(jaxpr.effects))
     if n_looped < length:
         start = ctx.constant(0 if reverse else n_looped, _INDEX)
         state = take_steps(start, length - n_looped, state)
     return state
 
 
-def _counted_loop(ctx: Body, limit: int, body: Callable, state: list[Value]) -> list[Value]:
+def _counted_loop(ctx: Body, limit: int, body: Callable, state: list[Value],
+                  ordered: bool) -> list[Value]:
     """`body` maps a counter, which begins at 0, and the state to new ones, up to the `limit`."""
     init = [ctx.constant(0, _INDEX), *state]
     avals = [x.aval for x in init]
@@ -612,7 +616,7 @@ def _counted_loop(ctx: Body, limit: int, body: Callable, state: list[Value]) -> 
     return op_with_regions(
         ctx, "stablehlo.while", init, avals,
         (in_condition, lambda: [compare(ctx, "LT", in_condition[0], limit_value)]),
-        (in_body, lambda: body(*in_body)))
+        (in_body, lambda: body(*in_body)), ordered=ordered)
 
 
 def _rows(ctx: Body, xs: Value, start: Value, n: int) -> Value:

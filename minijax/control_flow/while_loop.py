@@ -23,6 +23,7 @@ from .. import dtypes, settings
 from ..array import as_array
 from ..batching import fancy_primitive_batchers, matchaxis
 from ..core import Primitive, ShapedArray, Tracer, is_concrete, typeof
+from ..effects import is_ordered
 from ..errors import ConcretizationTypeError, api_boundary
 from ..forward import Zero, instantiate_zeros, primitive_jvps
 from ..jaxpr import custom_typechecks
@@ -428,10 +429,29 @@ def _lower(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
         (pred,) = ctx.inline(cond_jaxpr, cond_consts + carry)
         return [_select(ctx, pred, new, old) for new, old in zip(new_carry, carry)]
 
+    if is_ordered(cond_jaxpr.effects):
+        return _lower_effectful_condition(ctx, init, condition, body)
     arguments = region_arguments(ctx, avals), region_arguments(ctx, avals)
     return op_with_regions(ctx, "stablehlo.while", init, avals,
                            (arguments[0], partial(condition, arguments[0])),
-                           (arguments[1], partial(body, arguments[1])))
+                           (arguments[1], partial(body, arguments[1])),
+                           ordered=is_ordered(body_jaxpr.effects))
+
+
+def _lower_effectful_condition(ctx, init, condition, body):
+    """The condition of a `while` cannot hand on the token of its effects. So the body computes the
+    next one, and carries it."""
+    init = condition(init) + init
+    avals = [x.aval for x in init]
+    in_condition, in_body = region_arguments(ctx, avals), region_arguments(ctx, avals)
+
+    def body_and_condition():
+        carry = body(in_body[1:])
+        return condition(carry) + carry
+
+    return op_with_regions(ctx, "stablehlo.while", init, avals,
+                           (in_condition, lambda: in_condition[:1]),
+                           (in_body, body_and_condition), ordered=True)[1:]
 
 
 _any = lower_fun(lambda pred: reductions.reduce_or(pred, range(typeof(pred).ndim)))

@@ -19,6 +19,8 @@ import functools
 import gc
 import os
 import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads: hush its log
 
@@ -152,7 +154,17 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
     """A read-only view of a buffer, waiting until it is computed. On the CPU nothing is copied.
 
     The buffer must be alive: not donated, not deleted.
+
+    Raises:
+      JaxRuntimeError: the program that computes it has failed.
     """
+    try:
+        return _to_numpy(buffer)
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
+
+
+def _to_numpy(buffer):
     if JAXLIB_VERSION >= (0, 11):
         return buffer._to_np_array_did_copy()[0]  # np.asarray would import jax
     dtype = buffer.aval.dtype
@@ -160,6 +172,19 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
         return np.asarray(buffer)
     buffer.block_until_ready()  # NumPy's buffer protocol has no letter for bfloat16 and its kin
     return _view_foreign(buffer, dtype)
+
+
+def wait(*pending: Any) -> None:
+    """Wait until buffers are computed, or programs are at their end (`run_with_token`).
+
+    Raises:
+      JaxRuntimeError: a program has failed.
+    """
+    try:
+        for x in pending:
+            x.block_until_ready()
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
 
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -201,6 +226,14 @@ class Executable:
         self.handlers = [result_handler(aval, device) for aval in out_avals]
         self.device = device
 
+    def run_with_token(self, buffers: list[Buffer]) -> tuple[list[Buffer], Any]:
+        """Start the program; returns also a token, whose `block_until_ready` waits for its end."""
+        try:
+            started = self.execute(buffers, with_tokens=True)
+            return started.consume_with_handlers(self.handlers), started.consume_token()
+        except XlaRuntimeError as error:
+            raise our_error(error) from None
+
     def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
         """Start the program; it runs on while the results are handed out.
 
@@ -238,8 +271,12 @@ def compile(
     out_avals: list[ShapedArray],
     device: Device | None = None,
     options: dict[str, object] | None = None,
+    callbacks: Sequence[Callable] = (),
 ) -> Executable:
     """Compile a StableHLO module for one device. `options` sets XLA flags by name.
+
+    Its `xla_ffi_python_cpu_callback`s call the Python functions `callbacks`, by their number, which
+    live as long as the program.
 
     Raises:
       JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
@@ -247,12 +284,42 @@ def compile(
     device = device or default_device()
     devices = _jax.DeviceList((device,))
     try:
-        loaded = backend(device.platform).compile_and_load(
-            text, devices, _compile_options(device, options)
-        )
+        compile_and_load = backend(device.platform).compile_and_load
+        if callbacks:
+            text = _parse(text)  # the overload for text takes no functions
+            loaded = compile_and_load(
+                text, devices, _compile_options(device, options), list(callbacks))
+        else:
+            loaded = compile_and_load(text, devices, _compile_options(device, options))
     except XlaRuntimeError as error:
         raise our_error(error) from None
     return Executable(loaded, out_avals, device)
+
+
+@functools.cache
+def _mlir() -> tuple[Any, Any]:
+    """The bindings of MLIR, which take time to load, and a context that knows our dialects."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, stablehlo
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in (stablehlo, chlo):
+        dialect.register_dialect(context)
+    return ir, context
+
+
+_parsing = threading.Lock()  # MLIR's context is for one thread at a time
+
+
+def _parse(text):
+    with _parsing:
+        ir, context = _mlir()
+        return ir.Module.parse(text, context)
 
 
 def _compile_options(device, flags):

@@ -6,6 +6,7 @@ An `Array` that holds such a buffer waits for it only when somebody looks at its
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import logging
@@ -13,6 +14,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ from .. import settings
 from ..array import Array
 from ..core import ShapedArray, Tracer, check_escaped
 from ..dtypes import float0, storage_dtype
+from ..effects import is_ordered
 from ..errors import user_stacklevel
 from ..jaxpr import ClosedJaxpr
 from ..pytree import register_listeners, registry
@@ -49,6 +52,7 @@ def read_buffer(buffer) -> np.ndarray:
 
 
 Array._read_buffer = staticmethod(read_buffer)
+Array._await_buffer = staticmethod(lambda buffer: xla().wait(buffer))
 
 
 def buffer_of(x: Any, aval: ShapedArray):
@@ -97,21 +101,23 @@ class Program:
     """A compiled jaxpr: call it with a list of arrays for a list of arrays.
 
     `kept` numbers the arguments that XLA is given, after which come the `constants`; those
-    numbered in `donated` give their memory away.
+    numbered in `donated` give their memory away. It may have `effects`.
     """
 
-    __slots__ = ("executable", "in_avals", "out_avals", "kept", "constants", "donated")
+    __slots__ = ("executable", "in_avals", "out_avals", "kept", "constants", "donated", "effects")
 
     def __init__(self, executable, module: LoweredModule, in_avals, out_avals):
         self.executable = executable
         self.in_avals, self.out_avals = in_avals, out_avals
-        self.kept, self.donated = module.kept, module.donated
+        self.kept, self.donated, self.effects = module.kept, module.donated, module.effects
         self.constants = [buffer_of(x, aval) for x, aval in module.hoisted]
 
     def __call__(self, args: Sequence) -> list:
         in_avals = self.in_avals
         buffers = [buffer_of(args[i], in_avals[i]) for i in self.kept]
-        outs = self.executable(buffers + self.constants)
+        buffers += self.constants
+        outs = (run_with_effects(self.executable, self.effects, buffers) if self.effects
+                else self.executable(buffers))
         self.forget_donated(args)
         return [*map(array_of, outs, self.out_avals)]
 
@@ -126,7 +132,44 @@ class Program:
         """Whether a run is no more than to hand over all buffers and to wrap the results."""
         takes_all = len(self.kept) == len(self.in_avals)
         special = any(aval.dtype == float0 for aval in self.out_avals)
-        return takes_all and not (self.constants or self.donated or special)
+        return takes_all and not (self.constants or self.donated or self.effects or special)
+
+
+_MOST_PENDING = 64
+_pending: deque = deque()  # tokens of programs with effects that may be running still
+
+
+def run_with_effects(executable, effects: frozenset, buffers: list) -> list:
+    """Run a program that has effects, of which `effects_barrier` can see the end.
+
+    If they are ordered, with the effects of other programs too, then we wait for it here.
+    """
+    outs, token = executable.run_with_token(buffers)
+    if is_ordered(effects):
+        xla().wait(token)
+        return outs
+    _pending.append(token)
+    if len(_pending) > _MOST_PENDING:
+        xla().wait(_pending.popleft())
+    return outs
+
+
+def effects_barrier() -> None:
+    """Wait until all programs that were started have had their effects: printed, called back …
+
+    Raises:
+      JaxRuntimeError: a callback has raised an exception.
+
+    >>> jax.jit(lambda x: jax.debug.print("x is {}", x))(1.0)
+    >>> jax.effects_barrier()
+    x is 1.0
+    """
+    while _pending:
+        with contextlib.suppress(IndexError):  # another thread was quicker
+            xla().wait(_pending.popleft())
+
+
+atexit.register(effects_barrier)  # or the end of the process would cut off what is still to print
 
 
 def lower(jaxpr: ClosedJaxpr, name: str, donated: tuple, keep_unused: bool) -> LoweredModule:
@@ -151,7 +194,8 @@ def compile_module(
     """Compile the module of a jaxpr."""
     in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
     with logged(f"Finished XLA compilation for argument types {in_avals}"):
-        executable = xla().compile(module.text, [*map(_stored, out_avals)], device, options)
+        executable = xla().compile(
+            module.text, [*map(_stored, out_avals)], device, options, module.callbacks)
     return Program(executable, module, in_avals, out_avals)
 
 

@@ -29,14 +29,14 @@ import numpy as np
 
 from ..core import Primitive, ShapedArray, missing_rule
 from ..dtypes import ExtendedDType, float0, storage_dtype
-from ..jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params
+from ..effects import is_ordered, lowerable_effects
+from ..jaxpr import ClosedJaxpr, Jaxpr, Literal
 from ..staging import trace_to_jaxpr
 
 # ----------------------------------------------------------------------------------------------
 # The table of rules.
 
 lowering_rules: dict[Primitive, Callable] = {}
-side_effects: set[Primitive] = set()  # primitives that are run even if nobody reads their results
 
 
 def register_lowering(primitive: Primitive, rule: Callable) -> None:
@@ -85,9 +85,20 @@ def element_type(dtype: np.dtype) -> str:
     return _ELEMENT_TYPES[storage_dtype(dtype).name]
 
 
+class _TokenType:
+    """The type of the value that is passed from one ordered effect to the next: no array."""
+
+    shape = ()
+
+
+TOKEN: Any = _TokenType()
+
+
 @functools.cache
 def tensor_type(aval: ShapedArray) -> str:
     """`tensor<2x3xf32>`."""
+    if aval is TOKEN:
+        return "!stablehlo.token"
     return f"tensor<{''.join(f'{d}x' for d in aval.shape)}{element_type(aval.dtype)}>"
 
 
@@ -190,6 +201,7 @@ class Body:
         self.hoisted: dict[int, Value] = {}  # id of the array (kept by the module) -> argument
         self.avals_out: Sequence[ShapedArray] = ()
         self.location = ""
+        self.token: Value | None = None  # of the last ordered effect
         self._count = 0
 
     def fresh(self) -> str:
@@ -265,11 +277,43 @@ class Body:
         """Call the function that holds `jaxpr`, which is written on the first call."""
         function, outs = self.module.function(jaxpr, name)
         hidden = [self._hoist(*self.module.hoisted[key]) for key in function.hoisted]
-        values = [*operands, *hidden]
+        if is_ordered(jaxpr.effects):
+            *results, self.token = self._call(
+                function, [*operands, self.ordered_token(), *hidden], [*outs, TOKEN])
+            return results
+        return self._call(function, [*operands, *hidden], outs)
+
+    def _call(self, function, values, outs):
         names = ", ".join(x.name for x in values)
         types = ", ".join(x.type for x in values)
         results = ", ".join(map(tensor_type, outs))
         return self.ops(f"func.call @{function.name}({names}) : ({types}) -> ({results})", outs)
+
+    def ordered_token(self) -> Value:
+        """The token that the next ordered effect has to take. (Its result is to become `token`.)
+
+        To be called outside of a region before it is written, if the region has ordered effects.
+        """
+        if self.token is None:
+            self.token = self.op("stablehlo.create_token : !stablehlo.token", TOKEN)
+        return self.token
+
+    def callback(self, function: Callable, operands: Sequence[Value], avals: Sequence[ShapedArray],
+                 has_side_effect: bool, ordered: bool) -> list[Value]:
+        """Append a call of a Python function, from NumPy arrays to a tuple of them."""
+        if ordered:
+            operands, avals = [self.ordered_token(), *operands], [TOKEN, *avals]
+        names, kinds = (", ".join(texts) for texts in zip(*[(x.name, x.type) for x in operands])
+                        ) if operands else ("", "")
+        outs = ", ".join(map(tensor_type, avals))
+        index = self.module.add_callback(function, ordered)
+        options = (f"api_version = 4 : i32, backend_config = {{index = {index} : ui64}}, "
+                   f"has_side_effect = {str(has_side_effect).lower()}")
+        results = self.ops(f"stablehlo.custom_call @xla_ffi_python_cpu_callback({names}) "
+                           f"{{{options}}} : ({kinds}) -> ({outs})", avals)
+        if ordered:
+            self.token, *results = results
+        return results
 
     def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
         """The finished function. `arguments` are spelt `%name: type`."""
@@ -291,6 +335,7 @@ class Module:
         self.locations = locations
         self.functions: list[str] = []
         self.hoisted: dict[int, tuple[Any, ShapedArray]] = {}
+        self.callbacks: list[Callable] = []  # the Python functions that it calls, by number
         self._names = {"main"}
         self._called: dict[int, tuple[ClosedJaxpr, Body, list[ShapedArray]]] = {}
 
@@ -302,14 +347,24 @@ class Module:
         self._names.add(free)
         return free
 
+    def add_callback(self, function: Callable, ordered: bool) -> int:
+        """The number of a Python function to be called; an ordered call takes and gives a token,
+        which is nothing in Python."""
+        self.callbacks.append((lambda token, *xs: (token, *function(*xs))) if ordered else function)
+        return len(self.callbacks) - 1
+
     def function(self, jaxpr: ClosedJaxpr, name: str) -> tuple[Body, list[ShapedArray]]:
         """The private function of a jaxpr, and its result types; written on the first call."""
         if id(jaxpr) not in self._called:
             body = Body(self, self.unique(name), name)
             arguments = [Value(f"%arg{i}", v.aval) for i, v in enumerate(jaxpr.jaxpr.invars)]
+            if is_ordered(jaxpr.effects):
+                body.token = Value("%token", TOKEN)
+            tokens = [] if body.token is None else [body.token]
             results = _lower_equations(body, jaxpr, live_equations(jaxpr.jaxpr), arguments)
-            heads = [f"{x.name}: {x.type}" for x in arguments]
-            self.functions.append(body.text(heads, results, "private"))
+            heads = [f"{x.name}: {x.type}" for x in arguments + tokens]
+            tokens = [] if body.token is None else [body.token]
+            self.functions.append(body.text(heads, results + tokens, "private"))
             self._called[id(jaxpr)] = jaxpr, body, [x.aval for x in results]
         return self._called[id(jaxpr)][1:]
 
@@ -363,21 +418,14 @@ def _lower_equations(
 
 
 def live_equations(jaxpr: Jaxpr) -> list:
-    """The equations that a result depends on, or that have side effects, in order."""
+    """The equations that a result depends on, or that have effects, in order."""
     needed = set(jaxpr.outvars)
     live = []
     for eqn in reversed(jaxpr.eqns):
-        if not needed.isdisjoint(eqn.outvars) or has_side_effects(eqn):
+        if not needed.isdisjoint(eqn.outvars) or eqn.effects:
             needed.update(eqn.invars)
             live.append(eqn)
     return live[::-1]
-
-
-def has_side_effects(eqn) -> bool:
-    """Whether an equation, or one in a jaxpr among its parameters, has side effects."""
-    return eqn.primitive in side_effects or any(
-        has_side_effects(inner) for jaxpr in jaxprs_in_params(eqn.params) for inner in jaxpr.eqns
-    )
 
 
 # ----------------------------------------------------------------------------------------------
@@ -390,7 +438,7 @@ class LoweredModule:
 
     Its arguments are those of the jaxpr numbered in `kept`, then the arrays `hoisted`. A result
     takes the memory of the arguments numbered in `donated`; for those in `not_donated`, which were
-    offered too, there is none of their type.
+    offered too, there is none of their type. The program calls the Python functions `callbacks`.
     """
 
     text: str
@@ -398,6 +446,8 @@ class LoweredModule:
     hoisted: tuple[tuple[Any, ShapedArray], ...]
     donated: tuple[int, ...]
     not_donated: tuple[int, ...]
+    callbacks: tuple[Callable, ...] = ()
+    effects: frozenset = frozenset()
 
 
 def lower_jaxpr(
@@ -418,7 +468,10 @@ def lower_jaxpr(
 
     Raises:
       NotImplementedError: a primitive has no lowering rule; it names it.
+      ValueError: there is an effect that XLA cannot have.
     """
+    if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
+        raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")
     module = Module(f"jit_{name}", locations)
     body = Body(module, "main", name)
     invars, outvars = jaxpr.jaxpr.invars, jaxpr.jaxpr.outvars
@@ -436,7 +489,8 @@ def lower_jaxpr(
     module.functions.append(body.text(heads, results, "public"))
     hoisted = tuple(module.hoisted[key] for key in body.hoisted)
     not_donated = tuple(i for i in offered if i not in aliases)
-    return LoweredModule(module.text(), kept, hoisted, tuple(aliases), not_donated)
+    return LoweredModule(module.text(), kept, hoisted, tuple(aliases), not_donated,
+                         tuple(module.callbacks), jaxpr.effects)
 
 
 def _argument_head(x: Value, alias: int | None) -> str:
