@@ -7,3 +7,9 @@ from .triangular_solve import triangular_solve, triangular_solve_p
 from .cholesky import cholesky, cholesky_p
 from .lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from .solve import lu_solve, solve
+from .eigh import EighImplementation, eigh, eigh_p
+from .qr import (
+    geqp3, geqp3_p, geqrf, geqrf_p, householder_product, householder_product_p, ormqr, ormqr_p, qr,
+    qr_p,
+)
+from .svd import SvdAlgorithm, svd, svd_p

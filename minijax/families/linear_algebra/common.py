@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...batching import bdim_at_front, primitive_batchers
-from ...core import Primitive, ShapedArray, typeof
+from ...core import Primitive, ShapedArray, state, typeof
 from ...operators import true_divide
 from ...primitives import elementwise as prim
 from ...primitives.dot import Precision, batch_matmul
@@ -97,6 +97,11 @@ def _batch_in_front(primitive, args, dims, **params):
     return (out, [0] * len(out)) if primitive.multiple_results else (out, 0)
 
 
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the real parts."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
 def check_square(name: str, shape: tuple[int, ...]) -> None:
     """Raise `ValueError` unless these are the dimensions of a square matrix."""
     if shape[0] != shape[1]:
@@ -140,6 +145,8 @@ def eye(dtype: np.dtype, n: int):
 
 def _below(n: int, m: int, k: int):
     """Which elements of a matrix are on or below the diagonal number `k`."""
+    if not state.trace.staging:
+        return np.tri(n, m, k, np.bool_)
     return prim.ge(*_places(n, m, k))
 
 
