@@ -92,3 +92,4 @@ from minijax.families.convolution_functions import (
     conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding,
 )
 from . import linalg
+from minijax.families.reducing import reduce, reduce_p
