@@ -1,0 +1,1 @@
+"""Chapter 16: what JAX calls experimental; each module is imported when it is asked for."""
