@@ -16,16 +16,19 @@ from ..core import state
 from ..xla.jit import jit
 
 
-def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = ()) -> Any:
+def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = (),
+           static_argnums: tuple[int, ...] | None = None) -> Any:
     """Decorator: under a staging trace, a call of `function` is a `jit` equation of its name.
 
     Args:
       function: a function of arrays.
-      static_argnames: its parameters that are no arrays; they must be hashable.
+      static_argnames, static_argnums: its parameters that are no arrays; they must be hashable.
     """
     if function is None:
-        return functools.partial(staged, static_argnames=static_argnames)
-    jitted = functools.cache(lambda: jit(function, static_argnames=static_argnames))
+        return functools.partial(staged, static_argnames=static_argnames,
+                                 static_argnums=static_argnums)
+    jitted = functools.cache(lambda: jit(
+        function, static_argnames=static_argnames, static_argnums=static_argnums))
 
     @functools.wraps(function)
     def call(*args, **kwargs):

@@ -259,6 +259,7 @@ from ._special import (
 )
 from ._ufuncs import (
     abs,
+    angle,
     arctanh,
     around,
     atanh,
@@ -333,7 +334,7 @@ from ._ufuncs import (
     tanh,
     trunc,
 )
-from ._tapers import bartlett, blackman, hamming, hanning
+from ._tapers import bartlett, blackman, hamming, hanning, i0, kaiser
 from ._ufunc_objects import (
     add,
     bitwise_and,
@@ -355,6 +356,7 @@ from ._ufunc_objects import (
 from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
 from . import fft as fft
 from . import _methods as _methods  # gives arrays their methods
+from . import linalg
 
 bool = bool_
 

@@ -209,7 +209,7 @@ def full(shape, fill_value, dtype=None, *, device=None):
     check_arraylike("full", fill_value)
     if not typeof(fill_value).ndim:
         return lax_full(_shape(shape), fill_value, dtype)
-    return numpy_broadcast_to(asarray(fill_value, dtype), _shape(shape))
+    return broadcast_to(asarray(fill_value, dtype), _shape(shape))
 
 
 def _filled_like(name, value):
@@ -246,17 +246,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     if not typeof(fill_value).ndim:
         return lax_full_like(a, fill_value, dtype, shape)
     value = asarray(fill_value, dtypes.result_type(a) if dtype is None else dtype)
-    return numpy_broadcast_to(value, np.shape(a) if shape is None else shape)
-
-
-def numpy_broadcast_to(array, shape: tuple[int, ...]):
-    """`broadcast_to` that raises as NumPy does when the shapes do not fit."""
-    aval = typeof(array)
-    if len(shape) < aval.ndim or any(
-            n not in (1, m) for n, m in zip(aval.shape[::-1], shape[::-1])):
-        raise ValueError(f"Incompatible shapes for broadcasting: {aval.shape} and requested shape "
-                         f"{tuple(shape)}")
-    return broadcast_to(array, shape)
+    return broadcast_to(value, np.shape(a) if shape is None else shape)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -443,8 +433,3 @@ def copy(a, order: str | None = None):
     """A copy of `a`."""
     check_arraylike("copy", a)
     return array(a, copy=True, order=order)
-
-
-def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0):
-    """The elements in a buffer of bytes, as `numpy.frombuffer`."""
-    return asarray(np.frombuffer(buffer, dtype, count, offset))

@@ -68,11 +68,3 @@ def set_printoptions(*args, **kwargs) -> None:
 def printoptions(*args, **kwargs):
     """A context in which arrays are printed otherwise; see `numpy.printoptions`."""
     return np.printoptions(*args, **kwargs)
-
-
-def load(file, *args, **kwargs):
-    """An array from a file that `save` wrote; see `numpy.load`."""
-    out = np.load(file, *args, **kwargs)
-    if not isinstance(out, np.ndarray):
-        return out
-    return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)

@@ -12,7 +12,7 @@ from ..primitives.elementwise import convert, mul, sub
 from ..primitives.slicing import slice_in_dim
 from ..pytree import tree_map
 from ._arguments import ensure_array
-from ._constructors import asarray, empty_like, numpy_broadcast_to
+from ._constructors import asarray, empty_like
 from ._ranges import linspace
 from ._reductions import amax, amin, mean
 from ._shaping import flip, repeat_all, squeeze
@@ -126,7 +126,7 @@ def _pad_constant(array, pad_width, values):
         values = squeeze(values)
     if values.ndim == 0:
         return lax.pad(array, values, [(low, high, 0) for low, high in pad_width])
-    values = numpy_broadcast_to(values, (array.ndim, 2))
+    values = lax.broadcast_to(values, (array.ndim, 2))
     for axis, (low, high) in enumerate(pad_width):
         for side, config in ((0, (low, 0, 0)), (1, (0, high, 0))):
             if any(config):

@@ -1,11 +1,11 @@
-"""Chapter 12: differences, integrals and polynomials: functions of neighbouring elements."""
+"""Chapter 12: differences, integrals and powers: functions of neighbouring elements."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .. import dtypes
-from ..operators import add, less, multiply, not_equal, subtract
+from ..operators import less, not_equal, subtract
 from ..primitives.elementwise import sub
 from ..primitives.shaping import expand_dims, iota
 from ..primitives.slicing import slice_in_dim
@@ -19,9 +19,8 @@ from ._arguments import (
     promote_dtypes_inexact,
     static_index,
 )
-from ._constructors import arange, asarray, zeros_like
+from ._constructors import asarray
 from ._joining import concatenate
-from ._reductions import prod
 from ._running import cumsum
 from ._select import _where
 from ._shaping import broadcast_to, moveaxis, ravel
@@ -199,25 +198,6 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
     return concatenate((first, rest), axis)
 
 
-# ----------------------------------------------------------------------------------------------
-# Polynomials
-
-
-@staged(static_argnames=("unroll",))
-def polyval(p, x, *, unroll: int = 16):
-    """The polynomial with coefficients `p`, the highest first, at `x` (Horner's scheme).
-
-    >>> polyval(jnp.array([1, 0, -2]), 3)
-    Array(7, dtype=int32)
-    """
-    p, x = promote_dtypes(*ensure_arrays("polyval", p, x))
-    shape = np.broadcast_shapes(x.shape, p.shape[1:])
-    y = zeros_like(x, shape=shape)
-    for coefficient in p:
-        y = add(multiply(y, x), coefficient)
-    return y
-
-
 @staged(static_argnames=("N", "increasing"))
 def vander(x, N: int | None = None, increasing: bool = False):
     """The matrix of the powers of the elements of a vector, falling from `N - 1` to 0.
@@ -235,40 +215,3 @@ def vander(x, N: int | None = None, increasing: bool = False):
     if not increasing:
         exponents = sub(constant_like(exponents, columns - 1), exponents)
     return power(expand_dims(x, (1,)), expand_dims(exponents, (0,)))
-
-
-def polyadd(a1, a2):
-    """The coefficients of the sum of two polynomials."""
-    a1, a2 = promote_dtypes(*ensure_arrays("polyadd", a1, a2))
-    length = max(a1.shape[0], a2.shape[0])
-    first, second = (_padded_front(a, length) for a in (a1, a2))
-    return add(first, second)
-
-
-def polysub(a1, a2):
-    """The coefficients of the difference of two polynomials."""
-    a1, a2 = promote_dtypes(*ensure_arrays("polysub", a1, a2))
-    return polyadd(a1, -a2)
-
-
-def _padded_front(a, length):
-    missing = length - a.shape[0]
-    return concatenate([zeros_like(a, shape=(missing, *a.shape[1:])), a]) if missing else a
-
-
-@staged(static_argnames=("m",))
-def polyder(p, m: int = 1):
-    """The coefficients of the `m`-th derivative of a polynomial.
-
-    Raises:
-      ValueError: a negative `m`.
-    """
-    (p,) = promote_dtypes_inexact(ensure_array("polyder", p))
-    m = static_index(m)
-    if m < 0:
-        raise ValueError("Order of derivative must be positive")
-    if m == 0:
-        return p
-    degrees = arange(m, len(p), dtype=p.dtype)
-    factors = expand_dims(degrees, (0,)) - expand_dims(arange(m, dtype=p.dtype), (1,))
-    return p[:-m] * prod(factors, axis=0)[::-1]

@@ -29,7 +29,7 @@ from ._arguments import (
     static_index,
     user_dtype,
 )
-from ._constructors import array, asarray, eye, numpy_broadcast_to, tri, zeros_like
+from ._constructors import array, asarray, eye, tri, zeros_like
 from ._reductions import sum
 from ._select import _where
 from ._staged import staged
@@ -196,7 +196,7 @@ def broadcast_to(array, shape):
       ValueError: it does not broadcast to it.
     """
     shape = (shape,) if not isinstance(shape, tuple) and np.ndim(shape) == 0 else shape
-    return numpy_broadcast_to(ensure_array("broadcast_to", array), canonical_shape(shape))
+    return lax.broadcast_to(ensure_array("broadcast_to", array), canonical_shape(shape))
 
 
 def _at_least(n, positions, doc):

@@ -200,6 +200,22 @@ def imag(val, /):
     return lax.imag(val) if complex_input(val) else zeros_like(val)
 
 
+@staged(static_argnames=("deg",))
+def angle(z, deg: bool = False):
+    """Elementwise angle of a complex number in the plane, in radians (or degrees).
+
+    >>> angle(jnp.array([1, 1j, -1]), deg=True).tolist()
+    [0.0, 90.0, 180.0]
+    """
+    z = ensure_array("angle", z)
+    re, im = real(z), imag(z)
+    is_real_scalar = not z.ndim and not complex_input(z)
+    if is_integer(re) or is_real_scalar:
+        re, im = (convert(part, dtypes.default_float_dtype()) for part in (re, im))
+    out = trig.atan2(im, re)
+    return degrees(out) if deg else out
+
+
 @staged
 def signbit(x, /):
     """Elementwise: is x negative, zero with a minus sign included?

@@ -95,8 +95,16 @@ def broadcast(operand, sizes: Sequence[int]):
 
 
 def broadcast_to(x, shape: tuple[int, ...]):
-    """`x` repeated to `shape`, aligned at the last dimension, as NumPy does."""
-    ndim = typeof(x).ndim
+    """`x` repeated to `shape`, aligned at the last dimension, as NumPy does.
+
+    Raises:
+      ValueError: the shape of `x` does not broadcast to this one.
+    """
+    own = typeof(x).shape
+    ndim = len(own)
+    if ndim > len(shape) or any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1])):
+        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape "
+                         f"{tuple(shape)}")
     return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))
 
 

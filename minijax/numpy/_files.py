@@ -1,0 +1,81 @@
+"""Chapter 12: arrays from and to files, buffers of bytes, and other libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..array import Array
+from ..core import ShapedArray
+from ._constructors import asarray
+
+save, savez = np.save, np.savez
+
+
+def load(file, *args, **kwargs) -> Any:
+    """An array from a file that `save` wrote; see `numpy.load`."""
+    out = np.load(file, *args, **kwargs)
+    if not isinstance(out, np.ndarray):
+        return out
+    return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)
+
+
+def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0) -> Any:
+    """The elements in a buffer of bytes, as `numpy.frombuffer`.
+
+    >>> frombuffer(b"abc", jnp.uint8).tolist()
+    [97, 98, 99]
+    """
+    return asarray(np.frombuffer(buffer, dtype, count, offset))
+
+
+def fromstring(string: str, dtype=float, count: int = -1, *, sep: str) -> Any:
+    """The numbers in a text, as `numpy.fromstring`.
+
+    >>> fromstring("1 2 3", sep=" ").tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return asarray(np.fromstring(string, dtype, count, sep=sep))
+
+
+def _impure(name: str, what: str):
+    """A function of NumPy's that reads something up, and so gives another result each time."""
+
+    def function(*args, **kwargs):
+        raise NotImplementedError(
+            f"jnp.{name}() uses up the {what} that it reads, so that a function with it cannot be "
+            f"traced: write jnp.asarray(np.{name}(...)), outside of the traced function.")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"Not here: `numpy.{name}` uses up the {what} that it reads.\n\n"
+                        "Raises:\n  NotImplementedError: always.\n")
+    return function
+
+
+fromfile, fromiter = _impure("fromfile", "file"), _impure("fromiter", "iterator")
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library, through the DLPack protocol.
+
+    Args:
+      x: an object with `__dlpack__` and `__dlpack_device__`, whose data lie in the memory of the
+        host. Do not change it afterwards: unless `copy`, the array shares its memory.
+      device: must be `None` or the device of our arrays.
+      copy: whether to copy the data; `False` and `None`: never.
+
+    Raises:
+      TypeError: an object without the protocol.
+      BufferError, RuntimeError: data on another kind of device.
+
+    >>> from_dlpack(np.arange(3.0, dtype=np.float32))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError("The array passed to from_dlpack must have __dlpack__ and __dlpack_device__"
+                        " methods.")
+    value = np.from_dlpack(x)
+    value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=bool(copy))
+    return asarray(Array(value, ShapedArray(value.shape, value.dtype)), device=device)

@@ -1,0 +1,87 @@
+"""`jnp.add` and its kin as objects, and `frompyfunc`: against JAX."""
+
+from __future__ import annotations
+
+import jax.numpy
+import numpy as np
+import pytest
+
+import minijax.numpy
+from tests.oracle.compare import both
+
+X = np.array([[3, 1, 2, 1], [4, 6, 5, 0], [7, 8, 8, 9]], np.int32)
+NAMES = sorted(n for n in dir(jax.numpy) if isinstance(getattr(jax.numpy, n), jax.numpy.ufunc))
+BINARY = [name for name in NAMES if name != "negative"]
+
+CALLS = """
+u.reduce(x) | u.reduce(x, axis=1) | u.reduce(x, axis=None) | u.reduce(x, axis=-1, keepdims=True)
+u.reduce(x, 2) | u.reduce(x, initial=2) | u.reduce(x, where=x > 2, initial=1)
+u.reduce(x, where=x > 2) | u.reduce(x, where=x, initial=1) | u.reduce([1, 2]) | u.reduce(x[:0])
+u.reduce(x, dtype=jnp.float32) | u.reduce(x, axis=None, keepdims=True) | u.reduce(x[:0], initial=1)
+u.accumulate(x) | u.accumulate(x, axis=1) | u.accumulate(x, axis=None) | u.accumulate(x[:, :0], 1)
+u.accumulate(x, dtype=jnp.float32) | u.accumulate(x, 5)
+u.at(x, 1, 5, inplace=False) | u.at(x, jnp.array([0, 0, 2]), 3, inplace=False) | u.at(x, 1, 5)
+u.at(x, (0, 1), 2, inplace=False)
+u.at(x, (jnp.array([[0], [1]]), jnp.array([2, 3])), 1, inplace=False)
+u.outer(x[0], x[1, :2]) | u.outer(x, x[0]) | u.outer(x, 2) | u.outer(x)
+u.reduceat(x, jnp.array([0, 2])) | u.reduceat(x, jnp.array([1, 3]), axis=1) | u.reduceat(x, [0])
+u.reduceat(x, jnp.array([[0]])) | u.reduceat(x[0, 0], jnp.array([0])) | u.reduceat(x, jnp.array([0]), (0, 1))
+u(x, x[0]) | u(x) | u(x, [1]) | u(x, 1, out=x) | u(x, 1, where=True) | u(x, "a")
+(u.nin, u.nout, u.nargs, u.identity, repr(u), u.__name__)
+""".replace("\n", " | ").strip(" |").split(" | ")
+
+
+def call(text, name, m):
+    make = {"own": lambda: m.numpy.frompyfunc(lambda a, b: a + 2 * b, 2, 1),
+            "with_identity": lambda: m.numpy.frompyfunc(m.numpy.multiply, 2, 1, identity=1)}
+    u = make[name]() if name in make else getattr(m.numpy, name)
+    return lambda x: eval(text, {"u": u, "x": x, "jnp": m.numpy})
+
+
+# What goes wrong inside of JAX: two jitted functions that meet arguments they do not expect.
+ACCIDENTS = [("logaddexp", "initial"), ("maximum", "dtype")]
+
+
+@pytest.mark.parametrize("name, text", [
+    (name, text) for name in ("add", "subtract", "bitwise_and", "maximum", "logaddexp", "own") for text in CALLS
+    if not any(name == function and word in text for function, word in ACCIDENTS)])
+def test_methods(name, text):
+    both(lambda m: lambda x: call(text, name, m)(m.numpy.asarray(x)), X)
+
+
+@pytest.mark.parametrize("name", sorted({*BINARY, "with_identity"}))
+def test_every_function(name):
+    initial = "" if "logaddexp" in name else "initial=1, where=x > 2"
+    for text in ("u(x, 2)", "u.reduce(x)", f"u.reduce(x, axis=None, {initial})", "u.identity"):
+        both(lambda m: lambda x: call(text, name, m)(m.numpy.asarray(x)), X)
+    for x in (X.astype(np.float32), X > 2):
+        both(lambda m: lambda x: call("u.reduce(x)", name, m)(m.numpy.asarray(x)), x)
+
+
+@pytest.mark.parametrize("text", ["u.reduce(x, 1)", "u.accumulate(x, 1)", "u.outer(x, x[0])",
+                                  "u.at(x, jnp.array([1, 1]), x[0], inplace=False)",
+                                  "u.reduceat(x, jnp.array([0, 2]))"])
+def test_transformations(text):
+    x = X.astype(np.float32)
+    for name in ("own", "maximum"):
+        both(lambda m: m.jit(call(text, name, m)), x)
+        both(lambda m: m.vmap(call(text, name, m)), np.stack([x, -x]))
+        both(lambda m: m.grad(lambda x: (call(text, name, m)(x) ** 2).sum()), x)
+
+
+def test_text():
+    """The calls that JAX compiles are `jit` equations of the same name."""
+    for text in ("u(x, x)", "u.reduce(x)", "u.reduce(x, axis=1, keepdims=True)", "u.accumulate(x)"):
+        both(lambda m: m.make_jaxpr(call(text, "add", m)), X)
+    both(lambda m: m.make_jaxpr(call("u.reduce(x)", "bitwise_or", m)), X)
+    both(lambda m: m.make_jaxpr(call("u(x, x)", "own", m)), X)
+
+
+def test_as_values():
+    """Equal ones hash equally; the names are those of JAX."""
+    jnp = minijax.numpy
+    f = lambda x: -x
+    assert jnp.frompyfunc(f, 1, 1) == jnp.frompyfunc(f, 1, 1) != jnp.frompyfunc(f, 1, 2)
+    assert len({jnp.frompyfunc(f, 1, 1), jnp.frompyfunc(f, 1, 1), jnp.add, jnp.add}) == 2
+    assert sorted(n for n in dir(jnp) if isinstance(getattr(jnp, n), jnp.ufunc)) == NAMES
+    both(lambda m: lambda x: m.numpy.frompyfunc(lambda a: a + 1, 1, 1).reduce(x), X)
