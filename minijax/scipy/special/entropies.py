@@ -1,0 +1,187 @@
+"""Logarithms and their products, as entropies are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...core import typeof
+from ...custom_rules import custom_jvp
+from ...numpy._arguments import constant_like, promote_args_inexact
+from ...primitives import elementwise as lax
+from ...primitives.shaping import full_like
+
+
+def real_args(name: str, *args):
+    """`promote_args_inexact`, for functions that are none of complex numbers."""
+    promoted = promote_args_inexact(name, *args)
+    if any(typeof(x).dtype.kind == "c" for x in promoted):
+        raise ValueError(f"{name} does not support complex-valued inputs.")
+    return promoted
+
+
+@custom_jvp
+def logit(x):
+    """log(x / (1 - x)), the inverse of `expit`.
+
+    Args:
+      x: an array of probabilities.
+
+    >>> logit(0.5).item()
+    0.0
+    """
+    (x,) = promote_args_inexact("logit", x)
+    return lax.log(lax.div(x, lax.sub(constant_like(x, 1), x)))
+
+
+logit.defjvps(lambda t, ans, x: lax.div(t, lax.mul(x, lax.sub(constant_like(x, 1), x))))
+
+
+def expit(x):
+    """1 / (1 + e⁻ˣ), the logistic sigmoid function.
+
+    Args:
+      x: an array.
+
+    >>> expit(0.0).item()
+    0.5
+    """
+    return lax.logistic(*promote_args_inexact("expit", x))
+
+
+@custom_jvp
+def xlogy(x, y):
+    """x log(y), and 0 where x is 0.
+
+    Args:
+      x, y: arrays that broadcast together.
+
+    >>> xlogy(0.0, 0.0).item()
+    0.0
+    """
+    x, y = promote_args_inexact("xlogy", x, y)
+    return jnp.where((x != 0.0) | jnp.isnan(y), lax.mul(x, lax.log(y)), jnp.zeros_like(x))
+
+
+@xlogy.defjvp
+def _xlogy_jvp(primals, tangents):
+    (x, y), (x_dot, y_dot) = primals, tangents
+    result = xlogy(x, y)
+    return result, (x_dot * lax.log(y) + y_dot * x / y).astype(result.dtype)
+
+
+@custom_jvp
+def xlog1py(x, y):
+    """x log(1 + y), exact for small y; and 0 where x is 0.
+
+    Args:
+      x, y: arrays that broadcast together.
+
+    >>> xlog1py(0.0, -1.0).item()
+    0.0
+    """
+    x, y = promote_args_inexact("xlog1py", x, y)
+    return jnp.where((x != 0.0) | jnp.isnan(y), lax.mul(x, lax.log1p(y)), jnp.zeros_like(x))
+
+
+@xlog1py.defjvp
+def _xlog1py_jvp(primals, tangents):
+    (x, y), (x_dot, y_dot) = primals, tangents
+    result = xlog1py(x, y)
+    return result, (x_dot * lax.log1p(y) + y_dot * x / (1 + y)).astype(result.dtype)
+
+
+@custom_jvp
+def _xlogx(x):
+    return xlogy(x, x)
+
+
+@_xlogx.defjvp
+def _xlogx_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _xlogx(x), t * (lax.log(x) + 1)
+
+
+def entr(x):
+    """-x log(x), 0 at 0 and -∞ below: what an event of probability x adds to the entropy.
+
+    Args:
+      x: a real array.
+
+    Raises:
+      ValueError: complex numbers.
+
+    >>> entr(jnp.array([0.0, 1.0, -1.0])).tolist()
+    [0.0, -0.0, -inf]
+    """
+    (x,) = real_args("entr", x)
+    return lax.select(lax.lt(x, constant_like(x, 0)), full_like(x, -np.inf), lax.neg(_xlogx(x)))
+
+
+def rel_entr(p, q):
+    """p log(p / q), 0 where p is 0, and ∞ outside of the domain.
+
+    Args:
+      p, q: real arrays that broadcast together.
+
+    Raises:
+      ValueError: complex numbers.
+
+    >>> rel_entr(1.0, 1.0).item()
+    0.0
+    """
+    p, q = real_args("rel_entr", p, q)
+    zero = constant_like(p, 0.0)
+    inside = lax.bitwise_and(lax.gt(p, zero), lax.gt(q, zero))
+    at_zero = lax.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
+    safe_p, safe_q = jnp.where(inside, p, 1), jnp.where(inside, q, 1)
+    value = lax.sub(_xlogx(safe_p), xlogy(safe_p, safe_q))
+    return jnp.where(inside, value, jnp.where(at_zero, zero, np.inf))
+
+
+def kl_div(p, q):
+    """p log(p / q) - p + q; the Kullback-Leibler divergence of two densities is its integral.
+
+    Args:
+      p, q: real arrays that broadcast together.
+
+    Raises:
+      ValueError: complex numbers.
+
+    >>> kl_div(1.0, 2.0).round(4).item()
+    0.30689999461174011
+    """
+    p, q = real_args("kl_div", p, q)
+    return rel_entr(p, q) - p + q
+
+
+def _box_cox(log_x, lmbda):
+    is_zero = lmbda == 0
+    safe = jnp.where(is_zero, jnp.ones_like(lmbda), lmbda)
+    return jnp.where(is_zero, log_x, jnp.expm1(safe * log_x) / safe)
+
+
+def boxcox(x, lmbda):
+    """The power transformation of Box and Cox, (x^lmbda - 1) / lmbda; log(x) if lmbda is 0.
+
+    Args:
+      x, lmbda: arrays that broadcast together.
+
+    >>> boxcox(3.0, 1.0).round(4).item()
+    2.0
+    """
+    x, lmbda = promote_args_inexact("boxcox", x, lmbda)
+    return _box_cox(jnp.log(x), lmbda)
+
+
+def boxcox1p(x, lmbda):
+    """`boxcox` of 1 + x, exact for small x.
+
+    Args:
+      x, lmbda: arrays that broadcast together.
+
+    >>> boxcox1p(2.0, 1.0).round(4).item()
+    2.0
+    """
+    x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
+    return _box_cox(jnp.log1p(x), lmbda)

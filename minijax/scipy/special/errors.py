@@ -1,0 +1,230 @@
+"""The error function and what is made of it: the normal distribution, Dawson, Faddeeva, Fresnel."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...core import typeof
+from ...custom_rules import custom_jvp
+from ...families import special as families
+from ...numpy._arguments import constant_like, promote_args_inexact
+from ...primitives import elementwise as lax
+
+SQRT_2, SQRT_PI = math.sqrt(2), math.sqrt(math.pi)
+SINGLE_OR_DOUBLE = (np.float32, np.float64)
+
+
+def erf(x):
+    """The error function, 2/√π ∫₀ˣ exp(-t²) dt.
+
+    Args:
+      x: a real array.
+
+    >>> erf(0.0).item()
+    0.0
+    """
+    return families.erf(*promote_args_inexact("erf", x))
+
+
+def erfc(x):
+    """1 - erf(x), exact where that is small.
+
+    Args:
+      x: a real array.
+
+    >>> erfc(0.0).item()
+    1.0
+    """
+    return families.erfc(*promote_args_inexact("erfc", x))
+
+
+def erfinv(x):
+    """The inverse of `erf`.
+
+    Args:
+      x: a real array.
+
+    >>> erfinv(0.0).item()
+    0.0
+    """
+    return families.erf_inv(*promote_args_inexact("erfinv", x))
+
+
+# ----------------------------------------------------------------------------------------------
+# The normal distribution
+
+
+def _check_dtype(name: str, dtype) -> None:
+    if dtype not in SINGLE_OR_DOUBLE:
+        raise TypeError(f"{name} takes float32 or float64 arrays; got {np.dtype(dtype).name}")
+
+
+def ndtr(x):
+    """The cumulative distribution function of the normal distribution.
+
+    Args:
+      x: an array, float32 or float64.
+
+    Raises:
+      TypeError: another dtype.
+
+    >>> ndtr(0.0).item()
+    0.5
+    """
+    x = jnp.asarray(x)
+    _check_dtype("ndtr", typeof(x).dtype)
+    return _ndtr(x)
+
+
+def _ndtr(x):
+    """By `erf` in the middle, and by `erfc` where the result or 1 minus it is small."""
+    number = typeof(x).dtype.type
+    root = number(0.5) * np.sqrt(2.0, dtype=number)
+    w = x * root
+    z = lax.abs_(w)
+    tail = lax.select(lax.gt(w, number(0.0)), number(2.0) - families.erfc(z), families.erfc(z))
+    return number(0.5) * lax.select(lax.lt(z, root), number(1.0) + families.erf(w), tail)
+
+
+def ndtri(p):
+    """The inverse of `ndtr`: the quantiles of the normal distribution.
+
+    Args:
+      p: an array of probabilities, float32 or float64.
+
+    Raises:
+      TypeError: another dtype.
+
+    >>> ndtri(0.5).item()
+    0.0
+    """
+    _check_dtype("ndtri", typeof(p).dtype)
+    return _ndtri(jnp.asarray(p))
+
+
+@custom_jvp
+def _ndtri(p):
+    """By symmetry, for probabilities up to 1/2. Newton's method finds where the logarithm of
+    `ndtr`, a concave function, has the wanted value; Mills' ratio suggests the start."""
+    number = typeof(p).dtype.type
+    small = jnp.where(p > 0.5, 1 - p, p)
+    inside = (small > 0) & (small <= 0.5)
+    log_p = lax.log(jnp.where(inside, small, number(0.25)))
+    z = lax.sqrt(-2 * log_p)
+    middle = SQRT_2 * families.erf_inv(2 * jnp.where(small > 0.1, small, 0.25) - 1)
+    x = jnp.where(small > 0.1, middle, -z + (lax.log(z) + 0.5 * math.log(2 * math.pi)) / z)
+    for _ in range(3):
+        log_ndtr_x = lax.log(0.5 * families.erfc(-x / SQRT_2))
+        x = x - (log_ndtr_x - log_p) * lax.exp(log_ndtr_x - _log_density(x))
+    x = jnp.where(p > 0.5, -x, x)
+    ends = jnp.where(p == 0, -np.inf, jnp.where(p == 1, np.inf, np.nan)).astype(p.dtype)
+    return jnp.where(inside, x, ends)
+
+
+_ndtri.defjvps(lambda t, ans, p: t * lax.exp(-_log_density(ans)))
+
+
+def _log_density(x):
+    return lax.sub(lax.mul(constant_like(x, -0.5), lax.square(x)),
+                   constant_like(x, np.log(np.sqrt(2 * np.pi))))
+
+
+def log_ndtr(x, series_order: int = 3):
+    """log(ndtr(x)), by an asymptotic series for large negative x.
+
+    Args:
+      x: an array, float32 or float64.
+      series_order: how many terms of the series, from 0 to 30.
+
+    Raises:
+      TypeError: another dtype; a `series_order` that is no int.
+      ValueError: a `series_order` out of range.
+
+    >>> log_ndtr(-100.0).round(1).item()
+    -5005.5
+    """
+    if not isinstance(series_order, int):
+        raise TypeError(f"series_order must be a Python integer; got {series_order!r}")
+    if not 0 <= series_order <= 30:
+        raise ValueError(f"series_order must be from 0 to 30; got {series_order}.")
+    x = jnp.asarray(x)
+    dtype = typeof(x).dtype
+    _check_dtype("log_ndtr", dtype)
+    low, high = ((-10, 5) if dtype == np.float32 else (-20, 8))
+    low, high = np.array(low, dtype), np.array(high, dtype)
+    is_high = lax.gt(x, high)
+    middle = _ndtr(jnp.where(is_high, -x, lax.max(x, low)))
+    return jnp.where(is_high, -middle,  # as log(1 - y) is nearly -y
+                     jnp.where(lax.gt(x, low), lax.log(middle),
+                               _log_ndtr_lower(lax.min(x, low), series_order)))
+
+
+log_ndtr = custom_jvp(log_ndtr, nondiff_argnums=(1,))
+
+
+@log_ndtr.defjvp
+def _log_ndtr_jvp(series_order, primals, tangents):
+    (x,), (t,) = primals, tangents
+    ans = log_ndtr(x, series_order=series_order)
+    return ans, lax.mul(t, lax.exp(lax.sub(_log_density(x), ans)))
+
+
+def _log_ndtr_lower(x, series_order):
+    """log of exp(-x²/2) / (-x √2π) · (1 - 1/x² + 3/x⁴ - 15/x⁶ + …)"""
+    number = typeof(x).dtype.type
+    square = lax.square(x)
+    scale = -number(0.5) * square - lax.log(-x) - number(0.5 * np.log(2.0 * np.pi))
+    return scale + lax.log(_mills_series(square, series_order))
+
+
+def _mills_series(square, order):
+    number = typeof(square).dtype.type
+    if order == 0:
+        return np.array(1, number)
+    odd, even, power = jnp.zeros_like(square), jnp.zeros_like(square), square
+    for n in range(1, order + 1):
+        term = np.array(math.prod(range(2 * n - 1, 1, -2)), number) / power
+        odd, even = (odd + term, even) if n % 2 else (odd, even + term)
+        power = power * square
+    return number(1.0) + even - odd
+
+
+@custom_jvp
+def _owens_t(h, a):
+    """Gauss' quadrature of 1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt. If `a` is above 1, one of
+    the relations between T(h, a) and T(a h, 1/a) helps, https://doi.org/10.18637/jss.v005.i05."""
+    h, size = abs(h), abs(a)
+    large = size > 1
+    small_a, new_h = jnp.where(large, 1 / size, size), jnp.where(large, size * h, h)
+    points, weights = np.polynomial.legendre.leggauss(26)
+    points, weights = (points[13:].astype(h.dtype), weights[13:].astype(h.dtype))
+    r = 1 + (small_a[..., None] * points) ** 2
+    integral = (jnp.exp(-0.5 * (new_h**2)[..., None] * r) / r) @ weights
+    result = small_a * integral / (2 * math.pi)
+    below, above = families.erfc(h / SQRT_2), families.erfc(size * h / SQRT_2)
+    near = 0.25 - 0.25 * families.erf(h / SQRT_2) * families.erf(size * h / SQRT_2)
+    total = jnp.where(size * h <= 0.67, near, 0.25 * (below + above - below * above))
+    result = lax.sign(a) * jnp.where(large, total - result, result)
+    return jnp.where(jnp.isnan(a) | jnp.isnan(h), np.nan, result)
+
+
+_owens_t.defjvps(
+    lambda t, ans, h, a: -t * lax.exp(-0.5 * h * h) * families.erf(a * h / SQRT_2)
+    / (2 * math.sqrt(2 * math.pi)),
+    lambda t, ans, h, a: t * lax.exp(-0.5 * (a * a + 1) * h * h) / (2 * math.pi * (a * a + 1)))
+
+
+def owens_t(h, a):
+    """Owen's T function: the probability that X > h and 0 < Y < a X, of two independent normal
+    variables X and Y.
+
+    Args:
+      h, a: real arrays that broadcast together.
+
+    >>> owens_t(0.0, 1.0).item()
+    0.125
+    """
+    return _owens_t(*promote_args_inexact("owens_t", h, a))

@@ -1,0 +1,404 @@
+"""The gamma function and its relatives: factorials, beta, polygamma, zeta."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from fractions import Fraction
+
+import numpy as np
+
+from ... import dtypes
+from ... import numpy as jnp
+from ...core import concrete_or_error, typeof
+from ...custom_rules import custom_jvp
+from ...families import incomplete_beta, incomplete_gamma
+from ...families import special as families
+from ...numpy._arguments import constant_like, promote_args_inexact
+from ...numpy._staged import staged
+from ...primitives import elementwise as lax
+from ...primitives.shaping import expand_dims
+from ...tree_jvp import jvp
+from .entropies import real_args
+
+# ----------------------------------------------------------------------------------------------
+# The gamma function
+
+
+def gammaln(x):
+    """log |Γ(x)|.
+
+    Args:
+      x: a real array.
+
+    >>> gammaln(4.0).round(4).item()  # log 6
+    1.7918000221252441
+    """
+    return families.lgamma(*promote_args_inexact("gammaln", x))
+
+
+@staged
+def gammasgn(x):
+    """The sign of Γ(x); NaN at the negative whole numbers.
+
+    Args:
+      x: a real array.
+
+    Raises:
+      ValueError: complex numbers.
+
+    >>> gammasgn(jnp.array([-1.5, -0.5, 0.5])).tolist()
+    [1.0, -1.0, 1.0]
+    """
+    (x,) = real_args("gammasgn", x)
+    number = x.dtype.type
+    floor, below = lax.floor(x), x < 0
+    poles = below & (x == floor) | jnp.isnan(x)
+    negative = below & (floor % 2 != 0) | (x == 0) & jnp.signbit(x)
+    return jnp.select([poles, negative], [number(np.nan), number(-1.0)], number(1.0))
+
+
+def loggamma(x):
+    """log Γ(x), with no absolute value: a real x below 0 gives NaN, a complex one the branch that
+    is continuous but for the negative real axis.
+
+    Args:
+      x: an array.
+
+    >>> loggamma(4.0).round(4).item()  # log 6
+    1.7918000221252441
+    """
+    (x,) = promote_args_inexact("loggamma", x)
+    if typeof(x).dtype.kind == "c":
+        return _without_poles(_log_gamma, x)
+    return jnp.where(x > 0, families.lgamma(x), jnp.nan)
+
+
+def gamma(x):
+    """Γ(x).
+
+    Args:
+      x: an array.
+
+    >>> gamma(4.0).round(4).item()
+    6.0
+    """
+    (x,) = promote_args_inexact("gamma", x)
+    if typeof(x).dtype.kind == "c":
+        return _without_poles(lambda z: jnp.exp(_log_gamma(z)), x)
+    return gammasgn(x) * lax.exp(families.lgamma(x))
+
+
+def _without_poles(function, z):
+    """`function(z)`; NaN at the poles of Γ."""
+    pole = (z.imag == 0) & (z.real == jnp.floor(z.real)) & (z.real <= 0) | jnp.isnan(z)
+    return jnp.where(pole, complex(np.nan, np.nan), function(jnp.where(pole, 1, z)))
+
+
+def _stirling(z):
+    """The corrections to Stirling's formula for log Γ(z), https://dlmf.nist.gov/5.11.E1."""
+    w = 1 / (z * z)
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))) / z
+
+
+def _log_gamma_right(z):
+    """log Γ of complex numbers to the right of 0: for z + 10 by Stirling's formula, and then from
+    Γ(z + 1) = z Γ(z)."""
+    shifted = z + 10
+    steps = sum(jnp.log(z + k) for k in range(10))
+    return ((shifted - 0.5) * jnp.log(shifted) - shifted + 0.5 * math.log(2 * math.pi)
+            + _stirling(shifted) - steps)
+
+
+def _log_gamma(z):
+    """To the left, by Γ(z) Γ(1 - z) = π / sin(πz)."""
+    left = z.real < 0.5
+    right = _log_gamma_right(jnp.where(left, 1 - z, z))
+    log_sin = _log_sin(math.pi * jnp.where(left, z, 0.5))
+    return jnp.where(left, math.log(math.pi) - log_sin - right, right)
+
+
+def _log_sin(z):
+    """The logarithm of the sine that is continuous on either side of the real axis. On the upper
+    side exp(2iz) is small in sin z = i/2 exp(-iz) (1 - exp(2iz)); on the lower one, conjugate."""
+    lower = z.imag < 0
+    iz = 1j * jnp.where(lower, jnp.conj(z), z)
+    log_sin = 0.5j * math.pi - math.log(2) - iz + jnp.log1p(-jnp.exp(2 * iz))
+    return jnp.where(lower, jnp.conj(log_sin), log_sin)
+
+
+def factorial(n, exact: bool = False):
+    """n! = Γ(n + 1), and 0 for negative n.
+
+    Args:
+      n: an array.
+      exact: must be False.
+
+    Raises:
+      NotImplementedError: `exact`.
+
+    >>> factorial(4.0).round(4).item()
+    24.0
+    """
+    if exact:
+        raise NotImplementedError("factorial with exact=True: use math.factorial")
+    (n,) = promote_args_inexact("factorial", n)
+    return jnp.where(n < 0, 0, lax.exp(families.lgamma(n + 1)))
+
+
+def comb(N, k, *, repetition: bool = False):
+    """The number of ways to choose k of N things, whose order does not matter.
+
+    Args:
+      N, k: arrays that broadcast together.
+      repetition: whether a thing may be chosen again.
+
+    >>> comb(4.0, 2.0).round(4).item()
+    6.0
+    """
+    N, k = promote_args_inexact("comb", N, k)
+    if repetition:
+        return jnp.where((k == 0) & (N >= 0), 1.0, comb(N + k - 1, k))
+    possible = (k <= N) & (N >= 0) & (k >= 0)
+    N, k = jnp.where(possible, N, 0.0), jnp.where(possible, k, 0.0)
+    return jnp.where(possible, lax.exp(gammaln(N + 1) - gammaln(k + 1) - gammaln(N + 1 - k)), 0.0)
+
+
+def multigammaln(a, d):
+    """The logarithm of the multivariate gamma function of dimension d,
+    π^(d(d-1)/4) Γ(a) Γ(a - 1/2) … Γ(a - (d-1)/2).
+
+    Args:
+      a: a real array, above (d - 1) / 2.
+      d: an int.
+
+    >>> multigammaln(4.0, 1).round(4).item()  # log 6
+    1.7918000221252441
+    """
+    d = concrete_or_error(int, d, "The argument d of multigammaln must be known statically.")
+    a, size = promote_args_inexact("multigammaln", a, d)
+    pairs = lax.mul(lax.mul(constant_like(a, 0.25), size), lax.sub(size, constant_like(a, 1)))
+    constant = lax.mul(pairs, lax.log(constant_like(a, math.pi)))
+    halves = lax.div(jnp.arange(d, dtype=size.dtype), constant_like(a, 2))
+    terms = gammaln(jnp.expand_dims(a, -1) - jnp.expand_dims(halves, tuple(range(a.ndim))))
+    return jnp.sum(terms, axis=-1) + constant
+
+
+@custom_jvp
+def poch(z, m):
+    """Pochhammer's symbol, the rising factorial z (z + 1) … (z + m - 1) = Γ(z + m) / Γ(z).
+
+    Args:
+      z, m: real arrays that broadcast together.
+
+    Raises:
+      ValueError: complex numbers.
+
+    >>> poch(2.0, 3.0).round(3).item()
+    24.0
+    """
+    z, m = real_args("poch", z, m)
+    return jnp.where(m == 0.0, jnp.array(1, dtype=z.dtype), gamma(z + m) / gamma(z))
+
+
+poch.defjvps(lambda t, ans, z, m: (digamma(z + m) - digamma(z)) * poch(z, m) * t,
+             lambda t, ans, z, m: digamma(z + m) * poch(z, m) * t)
+
+# ----------------------------------------------------------------------------------------------
+# The beta function
+
+
+def betaln(a, b):
+    """log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|.
+
+    Args:
+      a, b: real arrays that broadcast together.
+
+    >>> betaln(1.0, 1.0).round(4).item()
+    0.0
+    """
+    a, b = promote_args_inexact("betaln", a, b)
+    a, b = jnp.minimum(a, b), jnp.maximum(a, b)
+    exact = families.lgamma(b) - families.lgamma(a + b)
+    return families.lgamma(a) + jnp.where(b < 8, exact, _log_gamma_ratio(a, b))
+
+
+def _log_gamma_ratio(a, b):
+    """log Γ(b) - log Γ(a + b) for large b, where the two nearly cancel: by Stirling's formula."""
+    total = a + b
+    return (_stirling(b) - _stirling(total) - (total - 0.5) * lax.log1p(a / b)
+            - a * (lax.log(b) - 1.0))
+
+
+def beta(a, b):
+    """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
+
+    Args:
+      a, b: real arrays that broadcast together.
+
+    Raises:
+      ValueError: complex numbers.
+
+    >>> beta(1.0, 2.0).round(4).item()
+    0.5
+    """
+    a, b = real_args("beta", a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * lax.exp(betaln(a, b))
+
+
+def betainc(a, b, x):
+    """The regularized incomplete beta function (`lax.betainc`).
+
+    Args:
+      a, b, x: real arrays that broadcast together; x between 0 and 1.
+
+    Raises:
+      ValueError: complex numbers; differentiation by a or b.
+
+    >>> betainc(1.0, 2.0, 0.5).round(4).item()
+    0.75
+    """
+    return incomplete_beta.betainc(*real_args("betainc", a, b, x))
+
+
+# ----------------------------------------------------------------------------------------------
+# Incomplete gamma functions and derivatives of the logarithm
+
+
+def gammainc(a, x):
+    """The regularized lower incomplete gamma function (`lax.igamma`).
+
+    Args:
+      a, x: real arrays that broadcast together.
+
+    >>> gammainc(1.0, 2.0).round(4).item()  # 1 - exp(-2)
+    0.8647000193595886
+    """
+    return incomplete_gamma.igamma(*promote_args_inexact("gammainc", a, x))
+
+
+def gammaincc(a, x):
+    """The regularized upper incomplete gamma function (`lax.igammac`).
+
+    Args:
+      a, x: real arrays that broadcast together.
+
+    >>> gammaincc(1.0, 2.0).round(4).item()  # exp(-2)
+    0.13529999554157257
+    """
+    return incomplete_gamma.igammac(*promote_args_inexact("gammaincc", a, x))
+
+
+def digamma(x):
+    """The derivative of log Γ(x).
+
+    Args:
+      x: a real array.
+
+    >>> digamma(1.0).round(4).item()  # minus Euler's constant
+    -0.5771999955177307
+    """
+    return families.digamma(*promote_args_inexact("digamma", x))
+
+
+def polygamma(n, x):
+    """Derivative number n of `digamma`.
+
+    Args:
+      n: an integer array.
+      x: a real array.
+
+    Raises:
+      ValueError: an n of another dtype; complex numbers.
+
+    >>> polygamma(1, 1.0).round(4).item()  # π²/6
+    1.6448999643325806
+    """
+    if not dtypes.issubdtype(typeof(n).dtype, np.integer):
+        raise ValueError("Argument `n` to polygamma must be of integer type. Got dtype "
+                         f"{typeof(n).dtype}.")
+    return families.polygamma(*real_args("polygamma", n, x))
+
+
+# ----------------------------------------------------------------------------------------------
+# Zeta, and the numbers of Bernoulli
+
+
+def _check_hurwitz(q):
+    if q is None:
+        raise NotImplementedError("Riemann's zeta function: pass q=1 to Hurwitz'")
+
+
+@custom_jvp
+def zeta(x, q=None):
+    """Hurwitz' zeta function, the sum of (k + q)⁻ˣ over k = 0, 1, 2 …
+
+    Args:
+      x, q: real arrays that broadcast together.
+
+    Raises:
+      NotImplementedError: no q.
+
+    >>> zeta(2.0, 1.0).round(4).item()  # π²/6
+    1.6448999643325806
+    """
+    _check_hurwitz(q)
+    return families.zeta(*promote_args_inexact("zeta", x, q))
+
+
+@zeta.defjvp
+def _zeta_jvp(primals, tangents):
+    return jvp(_euler_maclaurin, primals, tangents)
+
+
+def _euler_maclaurin(x, q=None):
+    """Some terms of the series for `zeta`, and for the rest the formula of Euler and Maclaurin,
+    https://dlmf.nist.gov/25.11.E28."""
+    _check_hurwitz(q)
+    x, q = promote_args_inexact("zeta", x, q)
+    number = q.dtype.type
+    n = 8 if q.dtype == np.float32 else 16
+    axis = (q.ndim,)
+    x_, q_, first = (expand_dims(y, axis) for y in (x, q, q + number(n)))
+    terms = jnp.sum((q_ + np.arange(n, dtype=q.dtype)) ** -x_, -1)
+    integral = lax.div(first[..., 0] ** (number(1) - x), x - number(1))
+    # x (x + 1) … (x + 2m) / first^(2m + 1), times B₂ₘ₊₂ / (2m + 2)!
+    rising = jnp.cumprod((x_ + np.arange(2 * n, dtype=q.dtype)) / first, -1)[..., ::2]
+    rising = jnp.clip(rising, max=dtypes.finfo(q.dtype).max)
+    factors = np.array(_bernoulli_over_factorial(2 * n)[2::2], q.dtype)
+    corrections = number(0.5) + jnp.sum(rising * factors, -1)
+    return terms + integral + first[..., 0] ** -x * corrections
+
+
+@functools.cache
+def _bernoulli_over_factorial(n: int) -> list[Fraction]:
+    """Bₖ / k! for k = 0 … n: the coefficients of x / (eˣ - 1), as the product with (eˣ - 1) / x
+    is 1."""
+    b = [Fraction(1)]
+    for m in range(1, n + 1):
+        b.append(-sum(x / math.factorial(m + 1 - k) for k, x in enumerate(b)))
+    return b
+
+
+def bernoulli(n: int):
+    """The numbers of Bernoulli, B₀ … Bₙ.
+
+    Args:
+      n: an int.
+
+    Returns:
+      an array of n + 1 numbers.
+
+    Raises:
+      ValueError: a negative n.
+
+    >>> bernoulli(2).round(4).tolist()
+    [1.0, -0.5, 0.16670000553131104]
+    """
+    n = concrete_or_error(operator.index, n, "The argument n of bernoulli must be known.")
+    if n < 0:
+        raise ValueError(f"n must be a non-negative integer; got {n}.")
+    exact = [x * math.factorial(k) for k, x in enumerate(_bernoulli_over_factorial(n))]
+    largest = float(dtypes.finfo(dtypes.default_float_dtype()).max)
+    return jnp.array([float(x) if abs(x) < largest else math.copysign(math.inf, x) for x in exact])

@@ -1,0 +1,138 @@
+"""`scipy.special` against JAX's: values, types, derivatives to order 2, jaxprs, errors."""
+
+from __future__ import annotations
+
+import jax.scipy.special  # noqa: F401 (the oracle does not import it by itself)
+import numpy as np
+import pytest
+
+from tests.oracle import both
+
+X = np.array([-6.5, -2, -1.3, -0.4, 0, 0.3, 1, 1.8, 5.2, 12, 30, np.nan, np.inf, -np.inf], np.float32)
+UNIT = np.array([0, 1e-30, 1e-9, 1e-3, 0.1, 0.3, 0.5, 0.8, 0.99, 1, 1.5, -0.1, np.nan], np.float32)
+A, B = (x.ravel().astype(np.float32)
+        for x in np.meshgrid([0, 0.1, 0.5, 1, 3, 9, 20], [0, 0.2, 1, 2, 8, 10, 30]))
+
+# name -> arguments over the whole domain, its edges and beyond; and where to differentiate by which
+FUNCTIONS = {
+    "gammaln": [X], "gammasgn": [X], "loggamma": [X], "gamma": [X], "factorial": [X],
+    "digamma": [X], "betaln": [A, B], "beta": [A / 20, B / 20], "comb": [A, B],
+    "gammainc": [A, B], "gammaincc": [A, B], "betainc": [A + 1, B, np.float32(0.3)],
+    "poch": [A / 20, B / 20], "zeta": [A + 1.1, B + 0.1], "erf": [X], "erfc": [X],
+    "erfinv": [UNIT], "ndtr": [X], "ndtri": [UNIT], "log_ndtr": [X], "owens_t": [A - 3, B / 20],
+    "logit": [UNIT], "expit": [X], "xlogy": [A, B], "xlog1py": [A, B], "entr": [X],
+    "rel_entr": [A - 0.1, B], "kl_div": [A, B - 0.2], "boxcox": [A, B - 1], "boxcox1p": [A, B - 1],
+    "i0": [X], "i0e": [X], "i1": [X], "i1e": [X], "softmax": [A], "log_softmax": [A],
+    "logsumexp": [A],
+}  # fmt: skip
+INSIDE = {1: [[0.2, 0.55, 0.8]], 2: [[1.5, 3.2, 12.0], [0.4, 9.5, 7.25]],
+          3: [[1.5, 3.2], [0.4, 9.5], [0.3, 0.8]]}
+BY = {"betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
+INSIDE_OF = {"zeta": [[2.5, 3.2, 4.0], [0.4, 3.5, 7.25]]}
+# Where the text differs: an expansion, or another order of the operations.
+OTHER_TEXT = {"betaln", "beta", "ndtri", "log_ndtr", "owens_t", "zeta", "logsumexp"}
+
+
+def inside(name: str) -> list[np.ndarray]:
+    points = INSIDE_OF.get(name, INSIDE[len(FUNCTIONS[name])])
+    return [np.array(x, np.float32) for x in points]
+
+
+def function(jx, name: str):
+    return getattr(jx.scipy.special, name)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values(name):
+    both(lambda jx: function(jx, name), *FUNCTIONS[name], tol=3e-5)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_double_precision(name):
+    def program(jx):
+        def run():
+            with jx.enable_x64(True):
+                return function(jx, name)(*(x.astype(np.float64) for x in FUNCTIONS[name]))
+
+        return run
+
+    # Of betaln, JAX's expansion loses seven digits, and its log_ndtr has four terms.
+    both(program, tol=1e-6 if name in ("betaln", "beta") else 1e-9)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_types(name):
+    """Half precision, integers, weak scalars; and functions under jit and vmap."""
+    args = inside(name)
+
+    def program(jx):
+        f = function(jx, name)
+
+        def attempt(*args):
+            try:
+                return f(*args)
+            except (TypeError, ValueError) as error:
+                return type(error).__name__
+
+        half = [jx.numpy.asarray(x, dtype="bfloat16") for x in args]
+        return lambda: (attempt(*half), attempt(*(x.astype(int) for x in args)),
+                        attempt(*(0.5 for _ in args)), attempt(*(True for _ in args)),
+                        jx.vmap(jx.jit(f))(*args))
+
+    both(program, tol=None)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives(name):
+    args = inside(name)
+
+    def program(jx):
+        f = function(jx, name)
+
+        def derivatives(argnum):
+            def along(x):
+                return jx.numpy.sum(f(*args[:argnum], x, *args[argnum + 1:]) * args[argnum])
+
+            x = jx.numpy.asarray(args[argnum])
+            gradient = jx.jit(jx.grad(along))
+            return gradient(x), jx.jit(lambda x: jx.jvp(gradient, (x,), (x,))[1])(x)
+
+        return lambda: [derivatives(i) for i in BY.get(name, range(len(args)))]
+
+    both(program, tol=3e-4)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_text(name):
+    both(lambda jx: jx.make_jaxpr(function(jx, name)), *inside(name), text=name not in OTHER_TEXT)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_errors(name):
+    both(lambda jx: function(jx, name), *[np.ones(2, np.complex64)] * len(FUNCTIONS[name]))
+    both(lambda jx: function(jx, name), *["a"] * len(FUNCTIONS[name]))
+
+
+COMPLEX = np.array([1 + 1j, -2.4 + 0.3j, 0.2 - 3j, -3, -7.2 + 0.1j, 5 + 8j, -8.9 - 0.1j], np.complex64)
+CALLS = {
+    "polygamma": lambda sp: [sp.polygamma(n, A + 0.1) for n in (0, 1, 3)],
+    "polygamma of a float": lambda sp: sp.polygamma(1.0, 2.0),
+    "multigammaln": lambda sp: [sp.multigammaln(A + 1.5, d) for d in (1, 3)],
+    "bernoulli": lambda sp: [sp.bernoulli(n) for n in (0, 1, 2, 3, 30)],
+    "bernoulli of -1": lambda sp: sp.bernoulli(-1),
+    "comb": lambda sp: sp.comb(A, B, repetition=True),
+    "factorial": lambda sp: sp.factorial(3, exact=True),
+    "zeta of one": lambda sp: sp.zeta(2.0),
+    "loggamma": lambda sp: (sp.loggamma(COMPLEX), sp.gamma(COMPLEX)),
+    "log_ndtr": lambda sp: [sp.log_ndtr(X, n) for n in (0, 1, 8)],
+    "log_ndtr order": lambda sp: sp.log_ndtr(X, 31),
+    "log_ndtr float order": lambda sp: sp.log_ndtr(X, 2.0),
+    "bessel_jn": lambda sp: sp.bessel_jn(A.reshape(7, 7) + 0.5, v=3, n_iter=35),
+    "bessel_jn of a scalar": lambda sp: sp.bessel_jn(2.0, v=0, n_iter=20),
+    "softmax": lambda sp: (sp.softmax(A.reshape(7, 7), axis=0), sp.log_softmax(X[:5], axis=-1)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls(call):
+    both(lambda jx: lambda: CALLS[call](jx.scipy.special), tol=2e-5)
