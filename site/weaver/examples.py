@@ -143,8 +143,9 @@ def _run_one(block, where, ours, theirs):
         outcome.same_in_jax = _squeezed(in_jax) == _squeezed(outcome.text)
         declared = block.options["jax"] == "other"
         if outcome.same_in_jax == declared:
-            raise WeaveError(f"{where}:{block.first}", "is declared to differ from JAX, and does not"
-                             if declared else f"JAX gives something else:\n{in_jax}")
+            what = "is declared to differ from JAX, and does not" if declared else (
+                f"JAX gives something else:\n{in_jax}")
+            raise WeaveError(f"{where}:{block.first}", what)
         outcome.of_jax = None if outcome.same_in_jax else in_jax
     return outcome
 

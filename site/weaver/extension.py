@@ -16,7 +16,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer, TextLexer
 
-from . import WeaveError, examples, listings, theatre
+from . import WeaveError, examples, listings
 from .examples import Block, Example
 
 AFTER_NORMALISATION, BEFORE_FENCES = 30, 25  # priorities of Python-Markdown's preprocessors
@@ -100,7 +100,8 @@ def _listing(line: str, block: Block) -> str:
         listing = listings.find(reference)
     except listings.NoSuchLines as error:
         raise WeaveError(f"{PAGE}:{block.first}", str(error)) from None
-    code = _numbered(_code_lines(listing.text, PYTHON), listing.first, _numbers(options.get("mark")))
+    marked = _numbers(options.get("mark"))
+    code = _numbered(_code_lines(listing.text, PYTHON), listing.first, marked)
     place = f"../source/{listing.path.removesuffix('.py')}.html#L{listing.first}"
     title = html.escape(options.get("title") or f"{listing.path} · {listing.name}")
     link = f'<a href="{place}">line {listing.first}</a>'
@@ -143,10 +144,13 @@ def _example(example: Example) -> str:
     elif outcome.text:
         parts.append(_output(outcome.text, "minijax and JAX" if outcome.same_in_jax else ""))
     if outcome.figure:
-        words = html.escape(block.options["plot"], quote=True)
-        parts.append(f'<figure class="plot" role="img" aria-label="{words}">{outcome.figure}</figure>')
+        label = html.escape(block.options["plot"], quote=True)
+        figure = f'role="img" aria-label="{label}">{outcome.figure}</figure>'
+        parts.append(f'<figure class="plot" {figure}')
     if outcome.recording is not None:
-        parts.append(theatre.html_of(outcome.recording))
+        from minijax.theatre import stage
+
+        parts.append(stage(outcome.recording))
     return '<div class="woven">' + "\n".join(parts) + "</div>"
 
 

@@ -158,8 +158,8 @@ def _binds(node, name):
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return node.name == name
     if isinstance(node, ast.Assign):
-        targets = [leaf for target in node.targets for leaf in ast.walk(target)]
-        return any(isinstance(leaf, ast.Name) and leaf.id == name for leaf in targets)
+        names = [part for x in node.targets for part in getattr(x, "elts", [x])]
+        return any(isinstance(part, ast.Name) and part.id == name for part in names)
     if isinstance(node, ast.AnnAssign):
         return isinstance(node.target, ast.Name) and node.target.id == name
     return False
@@ -173,15 +173,15 @@ def _is_overload(node):
 def _start(path, node):
     """The first line of a definition: its decorators and the comment right above belong to it."""
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-    lines = source_lines(path)
-    while first > 1 and lines[first - 2].lstrip().startswith("#") and not _is_heading(path, first - 1):
+    while first > 1 and _is_comment(path, first - 1):
         first -= 1
     return first
 
 
-def _is_heading(path, number):
-    lines = source_lines(path)
-    return bool(RULER.match(lines[number - 1]) or (number > 1 and RULER.match(lines[number - 2])))
+def _is_comment(path, number):
+    """Whether a line is a comment, and neither a ruler nor the heading under one."""
+    before, line = ["", *source_lines(path)][number - 1 : number + 1]
+    return line.lstrip().startswith("#") and not RULER.match(line) and not RULER.match(before)
 
 
 def _end_of_head(path):
@@ -199,7 +199,7 @@ def _end_of_head(path):
 
 
 def not_shown(path: str, listings: list[Listing]) -> list[int]:
-    """The numbers of a file's lines, blank ones and rulers aside, that are in none of the listings."""
+    """The numbers of a file's lines, blank ones and rulers aside, that no listing shows."""
     shown = {n for x in listings if x.path == path for n in range(x.first, x.last + 1)}
     lines = enumerate(source_lines(path), start=1)
     return [n for n, line in lines if line.strip() and not RULER.match(line) and n not in shown]

@@ -1,0 +1,13 @@
+"""Chapter 15: the trace theatre, which records a run of the real code and plays it step by step.
+
+`recorder.py` watches a run through Python's own hook for debuggers, so that no other file of the
+library knows of it; `boxes.py` describes the values it meets; `page.py` writes what was recorded,
+with the player, to one HTML file.
+"""
+
+from __future__ import annotations
+
+from .page import stage, theatre, write_page
+from .recorder import FORMAT, Recording, record
+
+__all__ = ["FORMAT", "Recording", "record", "stage", "theatre", "write_page"]
