@@ -155,9 +155,10 @@ def kl_div(p, q):
     return rel_entr(p, q) - p + q
 
 
-def _box_cox(log_x, lmbda):
+def _box_cox(log, x, lmbda):
     is_zero = lmbda == 0
     safe = jnp.where(is_zero, jnp.ones_like(lmbda), lmbda)
+    log_x = log(x)
     return jnp.where(is_zero, log_x, jnp.expm1(safe * log_x) / safe)
 
 
@@ -171,7 +172,7 @@ def boxcox(x, lmbda):
     2.0
     """
     x, lmbda = promote_args_inexact("boxcox", x, lmbda)
-    return _box_cox(jnp.log(x), lmbda)
+    return _box_cox(jnp.log, x, lmbda)
 
 
 def boxcox1p(x, lmbda):
@@ -184,4 +185,4 @@ def boxcox1p(x, lmbda):
     2.0
     """
     x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
-    return _box_cox(jnp.log1p(x), lmbda)
+    return _box_cox(jnp.log1p, x, lmbda)

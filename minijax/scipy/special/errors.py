@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ... import dtypes
 from ... import numpy as jnp
 from ...core import typeof
 from ...custom_rules import custom_jvp
@@ -85,8 +86,9 @@ def _ndtr(x):
     root = number(0.5) * np.sqrt(2.0, dtype=number)
     w = x * root
     z = lax.abs_(w)
+    is_middle, middle = lax.lt(z, root), number(1.0) + families.erf(w)
     tail = lax.select(lax.gt(w, number(0.0)), number(2.0) - families.erfc(z), families.erfc(z))
-    return number(0.5) * lax.select(lax.lt(z, root), number(1.0) + families.erf(w), tail)
+    return number(0.5) * lax.select(is_middle, middle, tail)
 
 
 def ndtri(p):
@@ -196,14 +198,12 @@ def _mills_series(square, order):
 def _owens_t(h, a):
     """Gauss' quadrature of 1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt. If `a` is above 1, one of
     the relations between T(h, a) and T(a h, 1/a) helps, https://doi.org/10.18637/jss.v005.i05."""
-    h, size = abs(h), abs(a)
+    wide = np.promote_types(h.dtype, dtypes.default_float_dtype())  # as JAX's points have it
+    h, a = abs(lax.convert(h, wide)), lax.convert(a, wide)
+    size = abs(a)
     large = size > 1
     small_a, new_h = jnp.where(large, 1 / size, size), jnp.where(large, size * h, h)
-    points, weights = np.polynomial.legendre.leggauss(26)
-    points, weights = (points[13:].astype(h.dtype), weights[13:].astype(h.dtype))
-    r = 1 + (small_a[..., None] * points) ** 2
-    integral = (jnp.exp(-0.5 * (new_h**2)[..., None] * r) / r) @ weights
-    result = small_a * integral / (2 * math.pi)
+    result = _owens_integral(new_h, small_a)
     below, above = families.erfc(h / SQRT_2), families.erfc(size * h / SQRT_2)
     near = 0.25 - 0.25 * families.erf(h / SQRT_2) * families.erf(size * h / SQRT_2)
     total = jnp.where(size * h <= 0.67, near, 0.25 * (below + above - below * above))
@@ -211,10 +211,24 @@ def _owens_t(h, a):
     return jnp.where(jnp.isnan(a) | jnp.isnan(h), np.nan, result)
 
 
-_owens_t.defjvps(
-    lambda t, ans, h, a: -t * lax.exp(-0.5 * h * h) * families.erf(a * h / SQRT_2)
-    / (2 * math.sqrt(2 * math.pi)),
-    lambda t, ans, h, a: t * lax.exp(-0.5 * (a * a + 1) * h * h) / (2 * math.pi * (a * a + 1)))
+def _owens_integral(h, a):
+    points, weights = np.polynomial.legendre.leggauss(26)
+    points, weights = (y[13:].astype(h.dtype) for y in (points, weights))  # by symmetry
+    r = 1 + (a[..., None] * points) ** 2
+    return a * ((jnp.exp(-0.5 * (h**2)[..., None] * r) / r) @ weights) / (2 * math.pi)
+
+
+def _owens_by_h(t, ans, h, a):
+    slope = lax.exp(-0.5 * h * h) * families.erf(a * h / SQRT_2) / (2 * math.sqrt(2 * math.pi))
+    return (-t * slope).astype(ans.dtype)
+
+
+def _owens_by_a(t, ans, h, a):
+    r = a * a + 1
+    return (t * lax.exp(-0.5 * r * h * h) / (2 * math.pi * r)).astype(ans.dtype)
+
+
+_owens_t.defjvps(_owens_by_h, _owens_by_a)
 
 
 def owens_t(h, a):

@@ -72,7 +72,8 @@ def loggamma(x):
     (x,) = promote_args_inexact("loggamma", x)
     if typeof(x).dtype.kind == "c":
         return _without_poles(_log_gamma, x)
-    return jnp.where(x > 0, families.lgamma(x), jnp.nan)
+    value = families.lgamma(x)
+    return jnp.where(x > 0, value, jnp.nan)
 
 
 def gamma(x):
