@@ -19,18 +19,23 @@ ZERO_DERIVATIVE = "its derivative is zero: no tangent ever flows through it"
 NO_REALS = "of booleans or integers, which have no tangents to transpose"
 NO_OPERANDS = "has no operands"
 OF_TANGENTS = "maps tangents, and waits to be transposed: it is not differentiated itself"
+NO_MATRIX = "no linear function of a matrix: only its derivative, if it has one, is transposed"
 BY_ITS_RULE = "differentiated by its rule only, which leaves a custom_lin to be transposed"
 NOT_OF_TANGENTS = "names values; their tangents have no names"
 NO_SLOPE = "a step of one unit in the last place: JAX has none either"
 ONLY_ONCE = "a loop of unknown length: in JAX, too, gamma samples have one reverse derivative"
 NO_FORMULA = "JAX has none either: scipy.special.zeta differentiates an expansion instead"
 AS_IN_JAX = "has none in JAX either: batch the functions that call it"
+PART_OF_QR = "has none in JAX either: qr, which is made of it, has one"
+NO_FORM = "has none in JAX either: cholesky, eigh and eig have one"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
     "jvp": {OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
-            ONLY_ONCE: "igamma_grad_a random_gamma_grad"},
-    "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call"},
+            ONLY_ONCE: "igamma_grad_a random_gamma_grad",
+            PART_OF_QR: "geqp3 geqrf householder_product ormqr",
+            NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
+    "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call cholesky_update"},
     "transpose": {
         NO_OPERANDS: "iota",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
@@ -39,14 +44,16 @@ HOLES: dict[str, dict[str, str]] = {
             polygamma pow random_gamma random_gamma_grad reduce_max reduce_min reduce_prod
             regularized_incomplete_beta rem rsqrt scatter-max scatter-min sin
             sinh sort sqrt square tan tanh top_k zeta""",
+        NO_MATRIX: """cholesky cholesky_update eig eigh geqp3 geqrf hessenberg
+            householder_product lu ormqr qr schur svd symmetric_product tridiagonal""",
         ZERO_DERIVATIVE: """argmax argmin bitcast_convert_type ceil floor random_bits random_clone
             random_fold_in random_seed random_split random_unwrap random_wrap round sign
             stop_gradient""",
         BY_ITS_RULE: "custom_vjp_call",
         NOT_OF_TANGENTS: "name",
         NO_REALS: """and clz eq ge gt is_finite le lt ne not or population_count reduce_and
-            reduce_or reduce_xor shift_left shift_right_arithmetic shift_right_logical threefry2x32
-            xor""",
+            lu_pivots_to_permutation reduce_or reduce_xor shift_left shift_right_arithmetic
+            shift_right_logical threefry2x32 xor""",
     },
 }  # fmt: skip
 
