@@ -357,6 +357,7 @@ from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectori
 from . import fft as fft
 from . import _methods as _methods  # gives arrays their methods
 from . import linalg
+from . import linalg
 
 bool = bool_
 

@@ -17,3 +17,4 @@ from .gamma import (
     ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, random_gamma_p, t,
 )
 from .counts import binomial, multinomial, poisson
+from .vectors import multivariate_normal, orthogonal

@@ -121,7 +121,7 @@ def binomial(key, n, p, shape: Sequence[int] | None = None, dtype=None):
       ValueError: another dtype, or a shape that does not fit.
 
     >>> jax.random.binomial(jax.random.key(0), 10, 0.5, (4,)).tolist()
-    [7.0, 6.0, 4.0, 4.0]
+    [6.0, 7.0, 5.0, 6.0]
     """
     key = typed_key("binomial", key)
     check_arraylike("binomial", n, p)

@@ -1,0 +1,113 @@
+"""Chapter 12: linear equations and inverses, of matrices and of tensors."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+from ...families import linear_algebra as lax_linalg
+from ...families.staged import staged
+from ...primitives.shaping import broadcast
+from .._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
+from .._constructors import eye
+from .._shaping import moveaxis
+from .._vectorize import vectorize
+
+
+@staged
+def solve(a, b):
+    """The solution `x` of a x = b.
+
+    Args:
+      a: matrices `(…, n, n)`.
+      b: a vector `(n,)`, or matrices `(…, n, k)`.
+
+    Returns:
+      an array like `b`.
+
+    Raises:
+      ValueError: shapes that do not fit.
+
+    >>> solve(jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([4.0, 5.0])).tolist()
+    [2.0, 3.0]
+    """
+    a, b = promote_dtypes_inexact(*ensure_arrays("jnp.linalg.solve", a, b))
+    if a.ndim < 2:
+        raise ValueError(f"left hand array must be at least two dimensional; got {a.shape=}")
+    if b.ndim > 1 and a.ndim == b.ndim + 1 and a.shape[-1] == b.shape[-1] != b.shape[-2]:
+        raise ValueError(f"Invalid shapes for solve: {a.shape}, {b.shape}. For vectors, use "
+                         "solve(a, b[..., None]).squeeze(-1).")
+    signature = "(m,m),(m)->(m)" if b.ndim == 1 else "(m,m),(m,n)->(m,n)"
+    return vectorize(lax_linalg.solve, signature=signature)(a, b)
+
+
+@staged
+def inv(a):
+    """The inverses of matrices.
+
+    Args:
+      a: matrices `(…, n, n)`.
+
+    Raises:
+      ValueError: matrices that are not square.
+
+    >>> inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    a = ensure_array("jnp.linalg.inv", a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"Argument to inv must have shape [..., n, n], got {a.shape}.")
+    return solve(a, broadcast(eye(a.shape[-1], dtype=a.dtype), a.shape[:-2]))
+
+
+# ----------------------------------------------------------------------------------------------
+# Tensors: several dimensions taken for one
+
+
+def tensorinv(a, ind: int = 2):
+    """The inverse of the linear map from the last dimensions of an array to its first `ind` ones.
+
+    Args:
+      a: an array; both groups of dimensions have equally many elements.
+      ind: how many dimensions the first group has.
+
+    Returns:
+      an array with the last dimensions first.
+
+    Raises:
+      ValueError: groups of different sizes.
+    """
+    a = ensure_array("tensorinv", a)
+    ind = operator.index(ind)
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got {ind=}")
+    first, last = a.shape[:ind], a.shape[ind:]
+    if math.prod(first) != math.prod(last):
+        raise ValueError("tensorinv is only possible when the product of the first `ind` "
+                         "dimensions equals that of the remaining dimensions. got "
+                         f"{a.shape=} with {ind=}.")
+    return inv(a.reshape(math.prod(first), math.prod(last))).reshape(*last, *first)
+
+
+def tensorsolve(a, b, axes: tuple[int, ...] | None = None):
+    """The solution `x` of tensordot(a, x, x.ndim) = b.
+
+    Args:
+      a: an array whose shape starts with that of `b`.
+      b: an array.
+      axes: dimensions of `a` to be moved to its end first.
+
+    Raises:
+      ValueError: shapes that do not fit.
+    """
+    a, b = ensure_arrays("tensorsolve", a, b)
+    if axes is not None:
+        a = moveaxis(a, axes, len(axes) * (a.ndim - 1,))
+    out_shape = a.shape[b.ndim:]
+    if a.shape[:b.ndim] != b.shape:
+        raise ValueError("After moving axes to end, leading shape of a must match shape of b. got "
+                         f"{a.shape=}, {b.shape=}")
+    if b.size != math.prod(out_shape):
+        raise ValueError("Input arrays must have prod(a.shape[:b.ndim]) == "
+                         f"prod(a.shape[b.ndim:]); got {a.shape=}, {b.ndim=}.")
+    return solve(a.reshape(b.size, math.prod(out_shape)), b.ravel()).reshape(out_shape)
