@@ -78,15 +78,16 @@ def _common_batch(name, ranks, avals) -> tuple[int, ...]:
     """The dimensions of the batch, in which all operands must agree."""
     for position, (rank, aval) in enumerate(zip(ranks, avals)):
         if aval.ndim < rank:
-            raise TypeError(f"Input {position} to {name} must have rank at least {rank}, but got "
-                            f"shape={aval.shape}.")
+            kind = "a matrix" if rank == 2 else "a vector"
+            raise TypeError(f"{name} takes {kind}, or a batch of them, as argument {position}; got "
+                            f"shape {aval.shape}.")
     batches = [aval.shape[: aval.ndim - rank] for aval, rank in zip(avals, ranks)]
     if len({*map(len, batches)}) > 1:
-        raise TypeError(f"All inputs to {name} must have the same number of batch dimensions, but "
-                        f"got {[*map(len, batches)]}.")
+        raise TypeError(f"{name} takes arguments with the same number of batch dimensions, got "
+                        f"{[*map(len, batches)]} in shapes {[aval.shape for aval in avals]}.")
     if len({*batches}) > 1:
-        raise ValueError(f"All inputs to {name} must have the same batch dimensions, but got "
-                         f"{batches}.")
+        raise ValueError(f"{name} takes arguments with equal batch dimensions, got {batches}: "
+                         "broadcast them first.")
     return batches[0]
 
 
@@ -105,7 +106,7 @@ def real_dtype(dtype: np.dtype) -> np.dtype:
 def check_square(name: str, shape: tuple[int, ...]) -> None:
     """Raise `ValueError` unless these are the dimensions of a square matrix."""
     if shape[0] != shape[1]:
-        raise ValueError(f"The input to {name} must be a square matrix. Got shape {shape}.")
+        raise ValueError(f"{name} takes square matrices, got ones of shape {shape}.")
 
 
 # ----------------------------------------------------------------------------------------------

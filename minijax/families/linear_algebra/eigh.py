@@ -10,6 +10,7 @@ from ...primitives import elementwise as prim
 from ...xla.lowering import register_lowering
 from .common import (
     adjoint,
+    check_square,
     diagonal,
     eye,
     linear_algebra_primitive,
@@ -31,9 +32,7 @@ class EighImplementation(enum.Enum):
 
 
 def _eigh_shapes(shape, *, subset_by_index, **params):
-    if shape[0] != shape[1]:
-        raise ValueError("Argument to symmetric eigendecomposition must have shape [..., n, n], "
-                         f"got shape {shape}.")
+    check_square("eigh", shape)
     n = shape[0]
     count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
     return (n, count), (count,)
@@ -87,7 +86,7 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     (x,), (t,) = primals, tangents
     n, dtype = typeof(x).shape[-1], typeof(x).dtype
     if _is_part(subset_by_index, n):
-        raise NotImplementedError("Derivatives not defined for partial eigen decomposition.")
+        raise NotImplementedError("eigh has a derivative only if all eigenvalues are asked for.")
     v, w = eigh_p.bind(symmetrize(x), subset_by_index=subset_by_index, **params)
     values, one = prim.convert(w, dtype), eye(dtype, n)
     rows = values[..., None, :]
@@ -100,9 +99,10 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
 
 def _lower_eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     if _is_part(subset_by_index, x.aval.shape[-1]):
-        raise NotImplementedError("subset_by_index not supported on CPU and GPU")
+        raise NotImplementedError("eigh computes all eigenvalues on this device: leave "
+                                  "subset_by_index out.")
     if algorithm not in (None, EighImplementation.QR):
-        raise NotImplementedError(f"{algorithm} is not supported on CPU: leave it out.")
+        raise NotImplementedError(f"eigh has no {algorithm} on this device: leave it out.")
     dtype = x.aval.dtype
     name = routine("heevd" if dtype.kind == "c" else "syevd", dtype)
     *results, info = lapack_call(ctx, name, [x], [*ctx.avals_out, info_type(x)], {0: 0},

@@ -26,8 +26,8 @@ from .triangular_solve import triangular_solve
 
 def _permutation_shape(shape, *, permutation_size):
     if permutation_size < shape[0]:
-        raise ValueError(f"Output permutation size {permutation_size} has to exceed the trailing "
-                         f"dimension of the pivots. Got pivots size {shape[0]}.")
+        raise ValueError(f"lu_pivots_to_permutation: {shape[0]} pivots do not fit in a permutation "
+                         f"of {permutation_size}.")
     return (permutation_size,)
 
 

@@ -20,8 +20,8 @@ from .common import linear_algebra_primitive, matrix_transpose, product, tril
 
 def _symmetric_shape(a, c, **params):
     if a[0] != c[1] or c[0] != c[1]:
-        raise ValueError("symmetric_update expects a rectangular matrix of shape (m, n) and a "
-                         f"square matrix of shape (m, m). Got shapes {a} and {c}.")
+        raise ValueError("symmetric_product takes matrices of shapes (m, n) and (m, m), got "
+                         f"{a} and {c}.")
     return c
 
 
@@ -68,14 +68,13 @@ def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0
 def _update_type(r, w):
     for position, (aval, rank) in enumerate(((r, 2), (w, 1))):
         if aval.ndim != rank:
-            raise TypeError(f"Input {position} to cholesky_update must have a rank of exactly "
-                            f"{rank}, but got shape={aval.shape}.")
+            raise TypeError("cholesky_update takes one matrix and one vector, got shape "
+                            f"{aval.shape} as argument {position}.")
         check_dtype("cholesky_update", aval, FLOAT, position)
     check_same_dtypes("cholesky_update", (r, w))
     if not r.shape[0] == r.shape[1] == w.shape[0]:
-        raise ValueError("Rank-1 update to Cholesky decomposition takes a square matrix and a "
-                         f"vector of the same size as input. Got shapes {r.shape} and {w.shape} "
-                         "instead.")
+        raise ValueError("cholesky_update takes a square matrix and a vector of as many elements "
+                         f"as that has rows, got shapes {r.shape} and {w.shape}.")
     return r
 
 
@@ -89,7 +88,8 @@ def _update_program(r, w):
                          dynamic_index_in_dim(w, k, keepdims=False))
         return dynamic_update_index_in_dim(r, c * row + s * w, k, 0), c * w - s * row
 
-    return fori_loop(0, typeof(w).shape[0], rotate, (r, w))[0]
+    n = typeof(w).shape[0]
+    return fori_loop(0, n, rotate, (r, w))[0] if n else r
 
 
 def _rotation(x, y):

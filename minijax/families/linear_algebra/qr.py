@@ -80,11 +80,10 @@ def _lower_geqp3(ctx, a, pivots, *, use_magma):
 def _product_shape(a, taus):
     m, n = a
     if m < n:
-        raise ValueError("The first argument to householder_product must have at least as many "
-                         f"rows as columns, got shape {a}.")
+        raise ValueError(f"householder_product takes no more columns than rows, got shape {a}.")
     if taus[0] > n:
-        raise ValueError("The second argument to householder_product must not have more rows than "
-                         "the minimum of the first argument's rows and columns.")
+        raise ValueError("householder_product takes no more factors than columns, got "
+                         f"{taus[0]} for matrices of shape {a}.")
     return a
 
 
@@ -135,8 +134,8 @@ register_lowering(householder_product_p, _lower_householder_product)
 def _ormqr_shape(a, taus, c, *, left, transpose):
     if c[0 if left else 1] != a[0]:
         which = "rows" if left else "columns"
-        raise ValueError(f"ormqr with {left=} expects c to have as many {which} as the Householder "
-                         f"matrix a has rows. Got a shape {a} and c shape {c}.")
+        raise ValueError(f"ormqr with {left=}: c needs as many {which} as a has rows, got shapes "
+                         f"{c} and {a}.")
     return c
 
 

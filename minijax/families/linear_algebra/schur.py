@@ -49,7 +49,7 @@ def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
 
 def _lower_schur(ctx, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     if sort_eig_vals:
-        raise NotImplementedError("The sort feature of LAPACK's gees routine is not implemented.")
+        raise NotImplementedError("schur does not sort eigenvalues: leave sort_eig_vals out.")
     dtype, info = x.aval.dtype, info_type(x)
     values = [ShapedArray(x.aval.shape[:-1], dtype)] * (1 if dtype.kind == "c" else 2)
     *results, failed = lapack_call(
@@ -63,9 +63,9 @@ register_lowering(schur_p, _lower_schur)
 
 
 def _hessenberg_shapes(shape):
-    if shape[0] != shape[1]:
-        raise ValueError("Argument to Hessenberg reduction must have shape [..., n, n], got shape "
-                         f"{shape}.")
+    check_square("hessenberg", shape)
+    if shape[0] == 0:
+        raise ValueError("hessenberg takes matrices of at least one row.")
     return shape, (shape[0] - 1,)
 
 

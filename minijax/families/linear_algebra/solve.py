@@ -51,8 +51,8 @@ def solve(a, b):
 def _check_shapes(a, b):
     a, b = typeof(a).shape, typeof(b).shape
     if not (len(a) >= 2 and len(b) in (len(a), len(a) - 1) and a[-1] == a[-2] == b[len(a) - 2]):
-        raise ValueError("The arguments to solve must have shapes a=[..., m, m] and "
-                         f"b=[..., m, k] or b=[..., m]; got a={a} and b={b}")
+        raise ValueError("solve takes a of shape (..., m, m) and b of shape (..., m, k) or "
+                         f"(..., m), got shapes {a} and {b}.")
 
 
 def _times_vectors(a, x):
@@ -83,14 +83,14 @@ def lu_solve(lu, permutation, b, trans: int = 0):
 def _lu_solve(lu, permutation, b, trans):
     lu_shape, b_shape = typeof(lu).shape, typeof(b).shape
     if len(lu_shape) < 2 or lu_shape[-1] != lu_shape[-2]:
-        raise ValueError("last two dimensions of LU decomposition must be equal, got shape "
-                         f"{lu_shape}")
+        raise ValueError("lu_solve takes decompositions of square matrices, got one of shape "
+                         f"{lu_shape}.")
     if not b_shape:
-        raise ValueError(f"b matrix must have rank >= 1, got shape {b_shape}")
+        raise ValueError("lu_solve takes a vector or a matrix as b, got a scalar.")
     is_vector = len(lu_shape) == len(b_shape) + 1
     if b_shape[-1 if is_vector else -2] != lu_shape[-1]:
-        raise ValueError(f"the LU decomposition (shape {lu_shape}) and b (shape {b_shape}) must "
-                         f"agree in b's {'last' if is_vector else 'second to last'} dimension.")
+        raise ValueError(f"lu_solve: a decomposition of shape {lu_shape} and b of shape {b_shape} "
+                         f"differ in b's {'last' if is_vector else 'second to last'} dimension.")
     if is_vector:
         b = b[..., np.newaxis]
     shapes = lu_shape[:-2], typeof(permutation).shape[:-1], typeof(b).shape[:-2]
@@ -118,5 +118,5 @@ def _solve_by_factors(lu, permutation, b, trans):
         _, back = sort_key_val(permutation, iota(np.int32, typeof(permutation).shape[0]))
         x = x[back, :]
     else:
-        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
+        raise ValueError(f"lu_solve takes 0, 1 or 2 for trans, got {trans}")
     return reshape(x, typeof(b).shape)

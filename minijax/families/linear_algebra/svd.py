@@ -43,7 +43,8 @@ def _svd_shapes(shape, *, full_matrices, compute_uv, subset_by_index, **params):
     rank = min(m, n)
     if subset_by_index is not None:
         if full_matrices and tuple(subset_by_index) != (0, rank):
-            raise ValueError("full_matrices and subset_by_index cannot both be set")
+            raise ValueError("svd: full_matrices leave no room for a subset_by_index: "
+                             "pass full_matrices=False.")
         rank = min(rank, subset_by_index[1] - subset_by_index[0])
     u, vt = ((m, m), (n, n)) if full_matrices else ((m, rank), (rank, n))
     return ((rank,), u, vt) if compute_uv else ((rank,),)
@@ -96,8 +97,8 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
                           algorithm=algorithm)
     if compute_uv and full_matrices and m != n:
         raise NotImplementedError(
-            "Singular value decomposition JVP not implemented for full matrices: those vectors "
-            "that belong to no singular value are not determined. Pass full_matrices=False.")
+            "svd with full_matrices has no derivative: the vectors that belong to no singular "
+            "value are not determined. Pass full_matrices=False.")
     with settings.default_matmul_precision("float32"):
         u_adjoint, v = adjoint(u), adjoint(vt)
         columns = s[..., None, :]
@@ -163,11 +164,12 @@ def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm)
     *batch, m, n = x.aval.shape
     k = min(m, n)
     if subset_by_index is not None and tuple(subset_by_index) != (0, k):
-        raise NotImplementedError("subset_by_index not implemented for CPU and GPU")
+        raise NotImplementedError("svd computes all singular values on this device: leave "
+                                  "subset_by_index out.")
     if k == 0:
         return _lower_empty_svd(ctx, x, full_matrices=full_matrices, compute_uv=compute_uv)
     if algorithm not in _ROUTINES:
-        raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
+        raise NotImplementedError(f"svd has no {algorithm} on this device: leave it out.")
     u = with_shape(x.aval, (*batch, m, m if full_matrices else k))
     vt = with_shape(x.aval, (*batch, n if full_matrices else k, n))
     mode = "N" if not compute_uv else "A" if full_matrices else "S"

@@ -24,7 +24,8 @@ from .lapack import LAPACK_DTYPES, lapack_call, routine
 def _shape(a, b, *, left_side, **params):
     check_square("triangular_solve", a)
     if a[0] != b[0 if left_side else 1]:
-        raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {a} and {b}.")
+        raise ValueError(f"triangular_solve: matrices of shape {a} and right-hand sides of shape {b} "
+                         f"do not fit with {left_side=}.")
     return b
 
 

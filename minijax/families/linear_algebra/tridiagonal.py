@@ -9,7 +9,7 @@ from ...primitives.elementwise import neg
 from ...primitives.shaping import concatenate, full_like, reshape
 from ...transposition import is_undefined_primal, not_linear, primitive_transposes
 from ...xla.lowering import register_lowering
-from .common import linear_algebra_primitive, real_dtype
+from .common import check_square, linear_algebra_primitive, real_dtype
 from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
 
 # ----------------------------------------------------------------------------------------------
@@ -17,8 +17,9 @@ from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
 
 
 def _tridiagonal_shapes(shape, **params):
-    if shape[0] != shape[1] or shape[0] == 0:
-        raise ValueError(f"The input to tridiagonal must be a square matrix. Got shape {shape}.")
+    check_square("tridiagonal", shape)
+    if shape[0] == 0:
+        raise ValueError("tridiagonal takes matrices of at least one row.")
     n = shape[0]
     return shape, (n,), (n - 1,), (n - 1,)
 
@@ -68,11 +69,11 @@ register_lowering(tridiagonal_p, _lower_tridiagonal)
 
 def _solve_shape(dl, d, du, b, **params):
     if not dl == d == du:
-        raise TypeError("tridiagonal_solve requires that all diagonal arguments have the same "
-                        f"shape, got {dl}, {d} and {du}.")
+        raise TypeError(f"tridiagonal_solve takes diagonals of one length, got {dl[0]}, {d[0]} and "
+                        f"{du[0]}.")
     if d[0] != b[0]:
-        raise TypeError("tridiagonal_solve requires that the leading ndim-1 dimensions of b equal "
-                        f"the dimensions of the diagonal arguments, got {b} and {d}.")
+        raise TypeError("tridiagonal_solve takes b with as many rows as the diagonals have "
+                        f"elements, got {b[0]} and {d[0]}.")
     return b
 
 
