@@ -56,6 +56,7 @@ from ._editing import (
     trim_zeros,
     unravel_index,
 )
+from ._covariance import corrcoef, cov
 from ._einsum import einsum, einsum_path
 from ._files import (
     from_dlpack,
@@ -68,6 +69,7 @@ from ._files import (
     savez,
 )
 from ._grids import c_, mgrid, ogrid, r_
+from ._histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from ._inquiry import (
     get_printoptions,
     iscomplexobj,
@@ -109,6 +111,14 @@ from ._products import (
     vdot,
     vecdot,
     vecmat,
+)
+from ._quantiles import (
+    median,
+    nanmedian,
+    nanpercentile,
+    nanquantile,
+    percentile,
+    quantile,
 )
 from ._ranges import geomspace, linspace, logspace
 from ._nan_reductions import (
@@ -188,6 +198,7 @@ from ._scalar_types import (
     uint32,
     uint64,
 )
+from ._searching import digitize, interp, searchsorted
 from ._select import broadcast_arrays
 from ._sequences import (
     diff,
@@ -356,7 +367,6 @@ from ._ufunc_objects import (
 from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
 from . import fft as fft
 from . import _methods as _methods  # gives arrays their methods
-from . import linalg
 from . import linalg
 
 bool = bool_

@@ -67,6 +67,7 @@ qr(q) | qr(m) | qr(w) | qr(w, "complete") | qr(w, "r") | qr(t, mode="r") | qr(c)
 qr(i) | qr(x) | qr(w, "full") | qr(f)
 eigh(sp) | eigh(cp) | eigh(q, "L") | eigh(q, "U") | eigh(q, "a") | eigh(q, symmetrize_input=False) | eigh(t)
 eigh(m) | eigh(i) | eigh(c, "U", False) | eigvalsh(sp) | eigvalsh(cp, "U") | eigvalsh(q, "U", symmetrize_input=False)
+eig(q) | eig(c) | eig(t) | eig(m) | eigvals(q) | eigvals(i) | eigvals(c) | eig(e0)
 svd(m) | svd(w) | svd(w, full_matrices=False) | svd(w, compute_uv=False) | svd(t) | svd(c) | svd(i) | svd(x)
 svd(sp, hermitian=True) | svd(cp, hermitian=True) | svd(-sp, compute_uv=False, hermitian=True) | svd(f)
 svdvals(m) | svdvals(t) | svdvals(c) | svdvals(x)
@@ -134,7 +135,7 @@ def test_text(row):
 # Functions of one matrix, with real or complex results that are differentiable.
 DIFFERENTIABLE = rows_of("""
 norm(m) | norm(c) | norm(m, 1) | norm(x, 3) | norm(m, "nuc") | norm(m, 2) | norm(t, axis=(1, 2)) | cond(q)
-cholesky(sp) | cholesky(cp) | qr(q) | qr(w).R | eigh(sp) | eigh(cp).eigenvalues | eigvalsh(sp)
+cholesky(sp) | cholesky(cp) | qr(q) | qr(w).R | eigh(sp) | eigh(cp).eigenvalues | eigvalsh(sp) | eigvals(c)
 svd(m, full_matrices=False) | svd(w, compute_uv=False) | svdvals(c) | svd(sp, hermitian=True).S
 solve(q, x4) | solve(c, c) | inv(q) | inv(c) | tensorinv(q.reshape(2, 2, 4)) | pinv(m) | pinv(w) | pinv(c)
 pinv(sp, hermitian=True) | lstsq(w, x4)[0] | det(q) | det(t) | det(two) | det(sing) | det(c4) | slogdet(q)
