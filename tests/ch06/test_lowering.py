@@ -16,13 +16,13 @@ import minijax
 from minijax import lax
 from minijax.core import Primitive, ShapedArray
 from minijax.xla import client
+from minijax.effects import Effect, lowerable_effects
 from minijax.xla.lowering import (
     HOIST_BYTES,
     dense_text,
     lower_fun,
     lower_jaxpr,
     register_lowering,
-    side_effects,
     tensor_type,
 )
 from tests.ch06 import arrays as jnp
@@ -151,9 +151,21 @@ def test_arguments_that_nothing_needs_are_dropped_unless_kept():
     assert "cosine" not in module.text
 
 
-def test_equations_with_side_effects_stay():
+class Ping(Effect):
+    pass
+
+
+class Pong(Effect):
+    pass
+
+
+lowerable_effects.add_type(Ping)
+
+
+@pytest.mark.parametrize("effects", [set(), {Ping()}, {Pong()}])
+def test_equations_with_effects_stay(effects):
     ping_p = Primitive("ping", multiple_results=True)
-    ping_p.def_abstract_eval(lambda x: [])
+    ping_p.def_effectful_abstract_eval(lambda x: ([], effects))
     register_lowering(
         ping_p,
         lambda ctx, x: ctx.ops(f"stablehlo.custom_call @ping({x.name}) : ({x.type}) -> ()", []),
@@ -163,12 +175,11 @@ def test_equations_with_side_effects_stay():
         minijax.jit(lambda y: ping_p.bind(y))(x)
         return 1.0
 
-    assert "ping" not in lowered(f, 2.0).text
-    side_effects.add(ping_p)
-    try:
-        assert "ping" in lowered(f, 2.0).text
-    finally:
-        side_effects.discard(ping_p)
+    if any(isinstance(effect, Pong) for effect in effects):
+        with pytest.raises(ValueError, match="effects"):
+            lowered(f, 2.0)
+    else:
+        assert ("ping" in lowered(f, 2.0).text) == bool(effects)
 
 
 def test_donated_arguments_are_paired_with_results_of_their_type():
