@@ -267,6 +267,11 @@ def linearize_flat(fun: Callable, primals: Sequence):
     with new_trace(trace):
         tangents = [_unknown_tangent(trace, typeof(x).to_tangent_aval()) for x in primals]
         outs, out_tangents = jvp_flat(fun, primals, tangents, LinearizeTracer)
+        if any(isinstance(x, JaxprTracer) and x._trace is trace for x in outs):
+            raise ValueError(
+                "Linearization could not compute all results of the function: it uses an operation "
+                "whose derivative is computed together with its value, and which therefore has no "
+                "reverse-mode derivative. Use `jvp` or `jacfwd`.")
         nonzeros = [type(t) is not Zero for t in out_tangents]
         outvars = [trace.atom(t) for t in out_tangents if type(t) is not Zero]
     # Under staging, the trace outside recognises a NumPy array that it has met by its identity.

@@ -93,3 +93,10 @@ from minijax.families.convolution_functions import (
 )
 from . import linalg
 from minijax.families.reducing import reduce, reduce_p
+from minijax.families.reduce_window import (
+    reduce_window, reduce_window_max_p, reduce_window_min_p, reduce_window_p,
+    reduce_window_shape_tuple, reduce_window_sum_p,
+)
+from minijax.families.pooling_derivatives import (
+    select_and_gather_add_p, select_and_scatter_add_p, select_and_scatter_p,
+)
