@@ -23,14 +23,15 @@ FUNCTIONS = {
     "logit": [UNIT], "expit": [X], "xlogy": [A, B], "xlog1py": [A, B], "entr": [X],
     "rel_entr": [A - 0.1, B], "kl_div": [A, B - 0.2], "boxcox": [A, B - 1], "boxcox1p": [A, B - 1],
     "i0": [X], "i0e": [X], "i1": [X], "i1e": [X], "softmax": [A], "log_softmax": [A],
-    "logsumexp": [A],
+    "logsumexp": [A], "expi": [np.where(X > 29, 70, X)], "exp1": [np.where(X == 0, 2, X)],
 }  # fmt: skip
 INSIDE = {1: [[0.2, 0.55, 0.8]], 2: [[1.5, 3.2, 12.0], [0.4, 9.5, 7.25]],
           3: [[1.5, 3.2], [0.4, 9.5], [0.3, 0.8]]}
-BY = {"betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
+BY = {"exp1": [], "betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
 INSIDE_OF = {"zeta": [[2.5, 3.2, 4.0], [0.4, 3.5, 7.25]]}
 # Where the text differs: by an expansion, or by how `jnp.signbit` reads the sign.
-OTHER_TEXT = {"betaln", "beta", "gamma", "gammasgn", "poch", "ndtri", "log_ndtr", "owens_t", "zeta", "logsumexp"}
+OTHER_TEXT = {"betaln", "beta", "gamma", "gammasgn", "poch", "ndtri", "log_ndtr", "owens_t", "zeta", "logsumexp", "expi",
+              "exp1"}
 
 
 def inside(name: str) -> list[np.ndarray]:
@@ -120,6 +121,7 @@ CALLS = {
     "multigammaln": lambda sp: [sp.multigammaln(A + 1.5, d) for d in (1, 3)],
     "bernoulli": lambda sp: [sp.bernoulli(n) for n in (0, 1, 2, 3, 30)],
     "bernoulli of -1": lambda sp: sp.bernoulli(-1),
+    "expn": lambda sp: [sp.expn(n, X[5:-1]) for n in (1, 2, 7, 6000)],
     "comb": lambda sp: sp.comb(A, B, repetition=True),
     "factorial": lambda sp: sp.factorial(3, exact=True),
     "zeta of one": lambda sp: sp.zeta(2.0),

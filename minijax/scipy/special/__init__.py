@@ -4,6 +4,7 @@ from ...numpy._softmax import logsumexp
 from .bessel import bessel_jn, i0, i0e, i1, i1e
 from .entropies import boxcox, boxcox1p, entr, expit, kl_div, logit, rel_entr, xlog1py, xlogy
 from .errors import erf, erfc, erfinv, log_ndtr, ndtr, ndtri, owens_t
+from .exponential_integrals import exp1, expi, expn
 from .gammas import (
     bernoulli,
     beta,

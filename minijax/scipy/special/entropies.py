@@ -112,7 +112,7 @@ def entr(x):
       ValueError: complex numbers.
 
     >>> entr(jnp.array([0.0, 1.0, -1.0])).tolist()
-    [0.0, -0.0, -inf]
+    [-0.0, -0.0, -inf]
     """
     (x,) = real_args("entr", x)
     return lax.select(lax.lt(x, constant_like(x, 0)), full_like(x, -np.inf), lax.neg(_xlogx(x)))
@@ -149,7 +149,7 @@ def kl_div(p, q):
       ValueError: complex numbers.
 
     >>> kl_div(1.0, 2.0).round(4).item()
-    0.30689999461174011
+    0.3068999946117401
     """
     p, q = real_args("kl_div", p, q)
     return rel_entr(p, q) - p + q
