@@ -207,7 +207,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     leaves, in_tree = tree_flatten((args, kwargs))
     avals, out_tree = _result_avals(result_shape_dtypes)
     outs = pure_callback_p.bind(*leaves, callback=_FlatCallback(callback, in_tree),
-                                result_avals=avals, sharding=sharding, vmap_method=vmap_method)
+                                result_avals=avals, vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
 
@@ -296,7 +296,7 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
     leaves, in_tree = tree_flatten((args, kwargs))
     avals, out_tree = _result_avals(result_shape_dtypes)
     outs = io_callback_p.bind(*leaves, callback=_FlatCallback(callback, in_tree),
-                              result_avals=avals, sharding=sharding, ordered=ordered)
+                              result_avals=avals, ordered=ordered)
     return out_tree.unflatten(outs)
 
 
@@ -342,7 +342,7 @@ def unrolled_batching(primitive: Primitive) -> Callable:
 
 def _debug_evaluate(*args, callback, **params):
     with eval_context():
-        callback(*map(_strong, args))
+        callback(*map(as_array, args))
     return []
 
 
