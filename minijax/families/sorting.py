@@ -103,7 +103,7 @@ register_lowering(sort_p, _lower_sort)
 # sort: differentiation and batching
 
 
-def _along(x, indices, axis: int):
+def take_along(x, indices, axis: int):
     """The elements of `x` at `indices` along `axis`."""
     ndim = typeof(x).ndim
     others = tuple(d for d in range(ndim) if d != axis)
@@ -115,7 +115,7 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
     """Tangents go where their primals go: places are sorted along, to tell where that is."""
     places = broadcasted_iota(np.uint32, typeof(primals[0]).shape, dimension)
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
-    return outs, [t if type(t) is Zero else _along(t, order, dimension) for t in tangents]
+    return outs, [t if type(t) is Zero else take_along(t, order, dimension) for t in tangents]
 
 
 def _sort_batch(args, dims, *, dimension, **params):
@@ -204,7 +204,7 @@ def _ranks(x):
 def _top_k_jvp(primals, tangents, *, k, axis):
     (x,), (t,) = primals, tangents
     values, order = top_k_p.bind(x, k=k, axis=axis)
-    t = Zero(typeof(values).to_tangent_aval()) if type(t) is Zero else _along(t, order, axis)
+    t = Zero(typeof(values).to_tangent_aval()) if type(t) is Zero else take_along(t, order, axis)
     return [values, order], [t, Zero(typeof(order).to_tangent_aval())]
 
 
