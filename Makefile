@@ -7,16 +7,18 @@ WORKERS ?= 2
 PYTHONS ?= python3.12 python3.13
 BIN = $(VENV)/bin
 ANY_RELEASE = tests/test_cli.py tests/test_docstrings.py tests/test_laws.py tests/test_threads.py tests/ch06/test_client.py
-SOURCES = minijax tests tools chapters
+SOURCES = minijax tests tools chapters site
 
-.PHONY: help tour test lint bench book test-all-pythons clean
+.PHONY: help tour test lint bench book read update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make tour              watch minijax differentiate, and a network learn to read"
 	@echo "make test              lint, then compare everything with real JAX"
 	@echo "make bench             measure our speed against real JAX's"
-	@echo "make book              check all that the book shows: examples and programs"
+	@echo "make book              build the book's site; all that it shows is run and checked"
+	@echo "make read              serve the book, and open it in the browser"
+	@echo "make update            store what the book's examples print now"
 	@echo "make lint              style, types, and the chapter order"
 	@echo "make test-all-pythons  the tests on every Python there is of: $(PYTHONS)"
 	@echo "make clean             remove what the others made"
@@ -47,10 +49,16 @@ test: lint
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks
 
-# The site comes later. What the book shows today is checked here: the README's and the docstrings'
-# examples, and the programs in chapters/.
-book: $(VENV)/installed-test
-	$(BIN)/python -m pytest -q tests/test_project.py tests/test_docstrings.py tests/test_interpreters.py
+# The book's site, in build/site: its examples are run, and what has changed ends the build.
+book: $(VENV)/installed-book
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=site $(BIN)/python -m mkdocs build
+
+read: $(VENV)/installed-book
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=site $(BIN)/python -m mkdocs serve --open
+
+# Store what the book's examples print now.
+update: $(VENV)/installed-book
+	PYTHONPATH=site $(BIN)/python -m weaver update
 
 # On each Python first everything, against the JAX that is pinned; then, with the newest jaxlib there
 # is, the tests that hold for any release of JAX.

@@ -23,7 +23,7 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,8 +117,10 @@ def examples(found: list[Block], lines: list[str]) -> list[Example]:
 # Running
 
 
-def run(page: list[Example], where: str) -> None:
+def run(page: list[Example], where: str, lines: Sequence[str] = ()) -> None:
     """Run the examples of a page, in order, and fill in their outcomes.
+
+    `lines` are the page's, which errors and recordings quote.
 
     Raises:
       WeaveError: one of them raises what it does not announce, warns, exits, or differs from JAX.
@@ -128,6 +130,7 @@ def run(page: list[Example], where: str) -> None:
     ours: dict[str, Any] = {"__name__": "__main__"}
     theirs: dict[str, Any] = {"__name__": "__main__"}
     with _sandbox():
+        linecache.cache[where] = (0, None, [line + "\n" for line in lines], where)
         for example in page:
             example.outcome = _run_one(example.block, where, ours, theirs)
 

@@ -7,6 +7,7 @@ Pages with listings stand one folder deep (`05-jaxprs/README.md`), so their link
 from __future__ import annotations
 
 import html
+import re
 import shlex
 from typing import Any
 
@@ -28,7 +29,7 @@ class Weave(Preprocessor):
     def run(self, lines: list[str]) -> list[str]:
         found = examples.blocks(lines, PAGE)
         page = examples.examples(found, lines)
-        examples.run(page, PAGE)
+        examples.run(page, PAGE, lines)
         examples.check(page, PAGE)
         html_of = self._rendered(found, page)
         for block in reversed(found):
@@ -68,7 +69,11 @@ def makeExtension(**options: Any) -> WeaverExtension:
 
 def _code_lines(code: str, lexer: Any) -> list[str]:
     """Each line of code as HTML of its own."""
-    return highlight(code, lexer, HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+    text = highlight(code, lexer, HtmlFormatter(nowrap=True)).rstrip("\n")
+    return _PLAIN_TOKEN.sub(r"\1", text).split("\n")
+
+
+_PLAIN_TOKEN = re.compile(r'<span class="(?:n|p|w|o|mi|mf)">([^<]*)</span>')  # has no colour
 
 
 PYTHON, TEXT = PythonLexer(stripnl=False, ensurenl=False), TextLexer(stripnl=False, ensurenl=False)
@@ -79,13 +84,12 @@ def _pre(lines: list[str], css: str = "") -> str:
     return f'<div class="highlight {css}"><pre tabindex="0"><code>{code}</code></pre></div>'
 
 
-def _numbered(lines: list[str], first: int, marked: set[int], anchors: bool = False) -> str:
+def _numbered(lines: list[str], first: int, marked: set[int]) -> str:
     """Lines with their numbers in the margin, some of them marked."""
     out = []
     for n, line in enumerate(lines, start=first):
-        name = f' id="L{n}"' if anchors else ""
         css = "line marked" if n in marked else "line"
-        out.append(f'<span class="{css}"{name} data-n="{n}">{line}</span>')
+        out.append(f'<span class="{css}" data-n="{n}">{line}</span>')
     return _pre(out, "numbered")
 
 
@@ -126,10 +130,13 @@ def _numbers(ranges: str | None) -> set[int]:
 
 
 def _source(block: Block) -> str:
-    """A whole file, each line of which has an anchor."""
+    """A whole file, each line of which has an anchor, under links to its sections."""
     path = block.code.strip()
+    links = [f'<li><a href="#L{n}">{html.escape(title)}</a></li>'
+             for n, title in listings.headings(path)]
     lines = _code_lines("\n".join(listings.source_lines(path)), PYTHON)
-    return _numbered(lines, 1, set(), anchors=True)
+    code = "".join(f'<i id="L{n}">{line}</i>' for n, line in enumerate(lines, start=1))
+    return f'<ul>{"".join(links)}</ul><pre tabindex="0"><code>{code}</code></pre>'
 
 
 def _example(example: Example) -> str:
