@@ -27,7 +27,8 @@ advanced_getitem: list[Callable] = []
 
 
 class Cut(NamedTuple):
-    """What is taken of one dimension: `start:stop:step`, or a single `start` (dropped)."""
+    """What is taken of one dimension: `start:stop:step`, or a single `start` (dropped), which may
+    count from the end; without a `stop` it is traced, or out of bounds."""
 
     start: Any
     stop: int | None
@@ -172,7 +173,7 @@ def _cut(entry, size: int, position: int) -> Cut:
     if size == 0:
         raise IndexError(f"index is out of bounds for axis {position} with size 0")
     if -size <= index < size:
-        return Cut(index % size, index % size + 1, 1, True)
+        return Cut(index, index + 1, 1, True)
     return Cut(np.int32(index), None, 1, True)
 
 
@@ -244,7 +245,8 @@ def _from_front(start, size):
 
 def _take_static(x, cuts):
     """`slice` along all dimensions at once, then `rev` along those with a negative step."""
-    ranges = [range(cut.start, cut.stop, cut.step) for cut in cuts]
+    ranges = [range(n)[cut.start:][:1] if cut.drop else range(cut.start, cut.stop, cut.step)
+              for cut, n in zip(cuts, typeof(x).shape)]
     backwards = [d for d, r in enumerate(ranges) if r.step < 0]
     ranges = [r if r.step > 0 else r[::-1] if r else range(0) for r in ranges]
     starts = [r.start for r in ranges]

@@ -74,6 +74,8 @@ def _scatter_rule(combine: np.ufunc | None) -> Callable:
     """The evaluation rule of the scatter that combines by this function; `None`: that replaces."""
 
     def rule(x, indices, updates, *, dimension_numbers, unique_indices, mode, **params):
+        if not x.size:
+            return x
         numbers = of_gather(dimension_numbers)
         sizes = sizes_of_updates(x, updates, dimension_numbers)
         place = locate(x.shape, indices, numbers, sizes)

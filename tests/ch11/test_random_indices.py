@@ -1,0 +1,96 @@
+"""Indices made up by Hypothesis: reading, and writing with every method and mode, against JAX."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracle.compare import both
+
+UPDATES = "set add subtract multiply divide power min max apply".split()
+MODES = [None, "clip", "drop", "fill", "promise_in_bounds"]
+
+
+def _bounds(n):
+    return st.none() | st.integers(-n - 1, n + 1)
+
+
+def _entry(n: int):
+    """One entry of an index for a dimension of this size; arrays keep within bounds."""
+    slices = st.builds(slice, _bounds(n), _bounds(n), st.sampled_from([None, None, 1, 2, -1, -2]))
+    if n == 0:
+        return slices
+    ints = st.integers(-n, n - 1)
+    arrays = st.lists(ints, min_size=1, max_size=3).map(np.array)
+    columns = st.lists(ints, min_size=2, max_size=2).map(lambda i: np.array(i, np.int8)[:, None])
+    masks = st.lists(st.booleans(), min_size=n, max_size=n).map(np.array)
+    return st.one_of(ints, slices, slices, arrays, columns, masks, ints.map(np.int64))
+
+
+@st.composite
+def shapes_and_indices(draw):
+    shape = tuple(draw(st.lists(st.integers(0, 4), max_size=3)))
+    entries = [draw(_entry(n)) for n in shape[:draw(st.integers(0, len(shape)))]]
+    for extra in (None, Ellipsis):
+        if draw(st.booleans()):
+            entries.insert(draw(st.integers(0, len(entries))), extra)
+    return shape, tuple(entries)
+
+
+def _on(m, index):
+    """The index with the arrays of this library."""
+    return tuple(m.numpy.asarray(e) if isinstance(e, np.ndarray) else e for e in index)
+
+
+@settings(max_examples=25, deadline=None)
+@given(shapes_and_indices(), st.sampled_from(["float32", "int32", "bool", "complex64", "bfloat16"]))
+def test_reading(case, dtype):
+    shape, index = case
+    x = np.arange(math.prod(shape)).reshape(shape)
+    both(lambda m: lambda: m.numpy.asarray(x).astype(dtype)[_on(m, index)])
+    both(lambda m: lambda: m.numpy.asarray(x).astype(dtype).at[_on(m, index)].get(
+        mode="fill", fill_value=0))
+
+
+@settings(max_examples=25, deadline=None)
+@given(shapes_and_indices(), st.sampled_from(UPDATES), st.sampled_from(MODES), st.booleans(), st.booleans())
+def test_writing(case, method, mode, whole, integers):
+    shape, index = case
+    x = np.arange(math.prod(shape)).reshape(shape).astype("int32" if integers else "float32")
+
+    def update(m):
+        operand = m.numpy.asarray(x)
+        place = operand.at[_on(m, index)]
+        if method == "apply":
+            return place.apply(m.numpy.negative, mode=mode)
+        # One value for all: which of several values a repeated index gets is nobody's promise.
+        value = m.numpy.full(operand[_on(m, index)].shape, 3) if whole else 3
+        return getattr(place, method)(value, mode=mode)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of quotients written into integers
+        both(lambda m: lambda: update(m))
+
+
+@settings(max_examples=15, deadline=None)
+@given(shapes_and_indices())
+def test_traced_indices_have_jax_s_text(case):
+    """Integers and arrays as arguments: the same gathers and dynamic slices."""
+    shape, index = case
+    traced = [e for e in index if isinstance(e, np.ndarray) and e.dtype != bool]
+    if 0 in shape or any(isinstance(e, np.ndarray) and e.dtype == bool for e in index):
+        return
+    x = np.zeros(shape, np.float32)
+
+    def read(m):
+        def f(x, *arrays):
+            rest = iter(arrays)
+            return x[tuple(next(rest) if isinstance(e, np.ndarray) else e for e in index)]
+        return f
+
+    expected = both(lambda m: m.make_jaxpr(read(m)), x, *traced)
+    assert expected.error is None
