@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from ..array import def_numpy
 from ..batching import primitive_batchers
 from ..batching.rules import defbroadcasting, defvectorized
 from ..batching.trace import bdim_at_front
-from ..core import ShapedArray
-from ..forward import defjvp_zero
-from ..primitives.shape_rules import FLOAT, INTEGER, elementwise_rule, make_primitive
+from ..core import Primitive, ShapedArray
+from ..forward import defjvp_zero, deflinear
+from ..primitives.shape_rules import FLOAT, INTEGER, ORDERED, elementwise_rule, make_primitive
+from ..transposition import deftranspose
 from ..xla.jit import apply_primitive
 from ..xla.lowering import register_lowering, tensor_type
+from ..xla.lowering_elementwise import comparison_kind
 
 # ----------------------------------------------------------------------------------------------
 # bitcast_convert_type: other elements of the same bits
@@ -144,3 +147,132 @@ def nextafter(x1, x2):
       TypeError: other dtypes, or shapes that do not fit.
     """
     return nextafter_p.bind(x1, x2)
+
+
+# ----------------------------------------------------------------------------------------------
+# reduce_precision: floats with fewer bits, in the type that they are
+
+
+def _reduced_type(x, *, exponent_bits, mantissa_bits):
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError("reduce_precision: mantissa_bits must be non-negative; got "
+                         f"{mantissa_bits}")
+    return elementwise_rule("reduce_precision", [FLOAT])(x)
+
+
+def _lower_reduced(ctx, x, *, exponent_bits, mantissa_bits):
+    return ctx.op(f"stablehlo.reduce_precision {x.name}, format = "
+                  f"e{exponent_bits}m{mantissa_bits} : {x.type}", x.aval)
+
+
+reduce_precision_p = make_primitive("reduce_precision", _reduced_type)
+reduce_precision_p.def_impl(functools.partial(apply_primitive, reduce_precision_p))
+deflinear(reduce_precision_p)
+deftranspose(reduce_precision_p,
+             lambda ct, x, **format: reduce_precision_p.bind(ct, **format))
+defvectorized(reduce_precision_p)
+register_lowering(reduce_precision_p, _lower_reduced)
+
+
+def reduce_precision(operand, exponent_bits: int, mantissa_bits: int):
+    """The elements rounded to a floating point type of so many bits; the dtype stays.
+
+    Args:
+      operand: an array of floats.
+      exponent_bits: at least 1; numbers too large for them become infinite.
+      mantissa_bits: without the sign and the leading one; ties are rounded to even.
+
+    Raises:
+      ValueError: too few bits.
+      TypeError: no floats.
+
+    >>> lax.reduce_precision(jnp.float32(3.14159), 8, 7)  # as a bfloat16
+    Array(3.140625, dtype=float32)
+    """
+    return reduce_precision_p.bind(operand, exponent_bits=operator.index(exponent_bits),
+                                   mantissa_bits=operator.index(mantissa_bits))
+
+
+# ----------------------------------------------------------------------------------------------
+# The high bits of products
+
+
+def _high_product(x, y):
+    """By the halves of each, as in multiplication on paper; no type need be twice as wide."""
+    dtype = x.dtype
+    half = 4 * dtype.itemsize
+    low_bits, shift = dtype.type((1 << half) - 1), dtype.type(half)
+    (x_low, x_high), (y_low, y_high) = ((z & low_bits, z >> shift) for z in (x, y))
+    # Each sum is less than 2**(2 * half): nothing is lost. Signed types shift in their sign.
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    carry = ((x_low.astype(unsigned) * y_low.astype(unsigned)) >> unsigned.type(half)).astype(dtype)
+    middle = x_high * y_low + carry
+    rest = x_low * y_high + (middle & low_bits)
+    return x_high * y_high + (middle >> shift) + (rest >> shift)
+
+
+def _lower_mulhi(ctx, x, y):
+    (out,) = ctx.avals_out
+    x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
+    return ctx.op(f"chlo.mulhi {x.name}, {y.name} : {x.type}, {y.type} -> {x.type}", out)
+
+
+mulhi_p = make_primitive("mulhi", elementwise_rule("mulhi", [INTEGER, INTEGER]))
+def_numpy(mulhi_p, _high_product)
+defbroadcasting(mulhi_p)
+defjvp_zero(mulhi_p)
+register_lowering(mulhi_p, _lower_mulhi)
+
+
+def mulhi(x, y, /):
+    """The upper half of the bits of the product, elementwise, of integers.
+
+    Args:
+      x, y: integer arrays of one dtype, and of one shape or scalars.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not fit.
+
+    >>> lax.mulhi(jnp.uint8(200), jnp.uint8(200)).item()  # 40000 = 156 * 256 + 64
+    156
+    """
+    return mulhi_p.bind(x, y)
+
+
+# ----------------------------------------------------------------------------------------------
+# Comparisons in the order of IEEE 754's totalOrder: -nan < -inf < … < -0 < 0 < … < inf < nan
+
+
+def _total_order(name: str, compare: np.ufunc) -> Primitive:
+    def evaluate(x, y):
+        return compare(_ranks(x), _ranks(y))
+
+    def lower(ctx, x, y):
+        (out,) = ctx.avals_out
+        x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
+        kind = comparison_kind(x.aval.dtype).replace("FLOAT", "TOTALORDER")
+        return ctx.op(f"stablehlo.compare {name.upper()}, {x.name}, {y.name}, {kind} : "
+                      f"({x.type}, {x.type}) -> {tensor_type(out)}", out)
+
+    primitive = make_primitive(f"{name}_to", elementwise_rule(
+        f"{name}_to", [ORDERED, ORDERED], lambda dtype: np.dtype(bool)))
+    def_numpy(primitive, evaluate)
+    defbroadcasting(primitive)
+    defjvp_zero(primitive)
+    register_lowering(primitive, lower)
+    return primitive
+
+
+def _ranks(x):
+    """Integers in the order of all floats, NaNs too."""
+    if not dtypes.issubdtype(x.dtype, np.floating):
+        return x
+    bits = np.asarray(x).view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+eq_to_p = _total_order("eq", np.equal)
+le_to_p = _total_order("le", np.less_equal)
+lt_to_p = _total_order("lt", np.less)

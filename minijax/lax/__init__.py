@@ -73,8 +73,9 @@ from minijax.families.special import (
     polygamma_p, zeta, zeta_p,
 )
 from minijax.families.bits import (
-    bitcast_convert_type, bitcast_convert_type_p, clz, clz_p, nextafter, nextafter_p,
-    population_count, population_count_p,
+    bitcast_convert_type, bitcast_convert_type_p, clz, clz_p, eq_to_p, le_to_p, lt_to_p, mulhi,
+    mulhi_p, nextafter, nextafter_p, population_count, population_count_p, reduce_precision,
+    reduce_precision_p,
 )
 from minijax.families.sorting import sort, sort_key_val, sort_p, top_k, top_k_p
 from minijax.families.incomplete_gamma import (
@@ -99,4 +100,9 @@ from minijax.families.reduce_window import (
 )
 from minijax.families.pooling_derivatives import (
     select_and_gather_add_p, select_and_scatter_add_p, select_and_scatter_p,
+)
+from minijax.families.tiling import tile, tile_p
+from minijax.families.approximate import approx_max_k, approx_min_k, approx_top_k_p
+from minijax.families.generators import (
+    RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import dtypes
 from ..core import concrete_or_error
+from ..families import tiling
 from ..operators import matrix_transpose as _matrix_transpose
 from ..operators import reshape_method
 from ..primitives import shaping as lax
@@ -333,14 +334,10 @@ def tile(A, reps):
     """
     A = ensure_array("tile", A)
     reps = index_tuple(reps)
-    n = max(A.ndim, len(reps))
-    reps = (1,) * (n - len(reps)) + reps
-    A = lax.broadcast_to_rank(A, n)
-    if all(rep == 1 for rep in reps):
-        return A
-    pairs = [size for pair in zip(reps, A.shape) for size in pair]
-    repeated = lax.broadcast_in_dim(A, pairs, range(1, 2 * n, 2))
-    return lax.reshape(repeated, [rep * size for rep, size in zip(reps, A.shape)])
+    reps = (1,) * (A.ndim - len(reps)) + reps
+    if A.ndim < len(reps):
+        A = lax.expand_dims(A, range(len(reps) - A.ndim))
+    return tiling.tile(A, reps)
 
 
 def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None):

@@ -1,0 +1,110 @@
+"""tile, reduced precision, the approximate greatest few, bits from XLA: against JAX."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+from tests.oracle.compare import both
+
+X = np.random.default_rng(0).normal(size=(2, 60)).astype(np.float32)
+INTS = (X * 2**30).astype(np.int32)
+SPECIAL = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1], np.float32)
+# call: a function of the library and an array, the array, what is tested of it
+CALLS = {
+    "approx_max_k": (lambda m, x: m.lax.approx_max_k(x, 3), X, "jvp"),
+    "approx_min_k": (lambda m, x: m.lax.approx_min_k(x, 2, -2, 0.5), X, "jvp"),
+    "candidates": (lambda m, x: m.lax.approx_max_k(x, 3, aggregate_to_topk=False)[0].shape, X, ""),
+    "tile": (lambda m, x: m.lax.tile(x, (2, 3)), X[:, :3], "grad"),
+    "tile nothing": (lambda m, x: m.lax.tile(x, (2, 0)), X[:, :3], "grad"),
+    "jnp.tile": (lambda m, x: m.numpy.tile(x, (3, 1, 2)), X[:, :3], "grad"),
+    "jnp.tile once": (lambda m, x: m.numpy.tile(x, 1), X[:, :3], "grad"),
+    "reduce_precision": (lambda m, x: m.lax.reduce_precision(x * 1e4, 5, 3), X, "grad"),
+    "reduce_precision, nan": (lambda m, x: m.lax.reduce_precision(x, 2, 1), SPECIAL, ""),
+    **{f"mulhi {dtype}": (lambda m, x: m.lax.mulhi(x, m.lax.rev(x, (1,))), INTS.astype(dtype), "")
+       for dtype in ("int32", "uint32", "int16", "uint8")},
+    **{f"{name}, total order": (
+        lambda m, x, name=name: getattr(m.lax, name).bind(x[:, None], x[None]), SPECIAL, "")
+       for name in ("eq_to_p", "le_to_p", "lt_to_p")},
+    "total order of ints": (lambda m, x: m.lax.lt_to_p.bind(x, m.lax.rev(x, (1,))), INTS, ""),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name):
+    call, x, derivative = CALLS[name]
+
+    def program(m):
+        f = lambda x: call(m, x)
+        results = [f, m.jit(f), m.make_jaxpr(f)]
+        if derivative:
+            results += [lambda x: m.jvp(f, (x,), (2 * x,))]
+        if derivative == "grad":
+            g = m.grad(lambda x: (f(x) ** 2).sum())
+            results += [g, m.make_jaxpr(g)]
+        if name != "candidates":
+            results += [lambda x: m.vmap(f, 1)(np.stack([x, x + x], 1))]
+        return lambda x: [f(x) for f in results]
+
+    both(program, x if name != "candidates" else np.repeat(X, 9, 1))
+
+
+def test_wide_products():
+    with minijax.enable_x64(True):
+        x = np.array([2**62 + 12345, -(2**61) - 7, 3, -1], np.int64)
+        got = minijax.lax.mulhi(x[:, None], x[None])
+        assert got.tolist() == [[int(a) * int(b) >> 64 for b in x] for a in x]
+        compiled = minijax.jit(minijax.lax.mulhi)(x[:, None], x[None])
+        assert compiled.tolist() == got.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+@pytest.mark.parametrize("algorithm", range(3))
+def test_bits(dtype, algorithm):
+    def program(m):
+        f = lambda key: m.lax.rng_bit_generator(key, (3, 2), dtype,
+                                                m.lax.RandomAlgorithm(algorithm))
+        return lambda key: (f(key), m.make_jaxpr(f)(key),
+                            m.vmap(f, 1)(np.stack([key, key + 1], 1)))
+
+    both(program, np.arange(4, dtype=np.uint32))
+
+
+def test_bits_of_a_wide_state():
+    with jax.enable_x64(True), minijax.enable_x64(True):
+        both(lambda m: lambda key: m.lax.rng_bit_generator(key, (3,), "uint64"),
+             np.arange(2, dtype=np.uint64))
+
+
+def test_uniform():
+    x = minijax.lax.rng_uniform(np.float32(2), np.float32(3), (50,))
+    assert x.shape == (50,) and x.min() >= 2 and x.max() < 3 and np.unique(x).size > 40
+    assert minijax.lax.rng_uniform(np.int32(2), np.int32(9), ()).dtype == np.int32
+
+
+ERRORS = {
+    "reps": lambda m: m.lax.tile(X, (2,)),
+    "exponent": lambda m: m.lax.reduce_precision(X, 0, 3),
+    "mantissa": lambda m: m.lax.reduce_precision(X, 5, -1),
+    "fractional bits": lambda m: m.lax.reduce_precision(X, 5.5, 1),
+    "precision of ints": lambda m: m.lax.reduce_precision(INTS, 5, 3),
+    "mulhi of floats": lambda m: m.lax.mulhi(X, X),
+    "mulhi of two types": lambda m: m.lax.mulhi(INTS, INTS.astype(np.uint32)),
+    "no k": lambda m: m.lax.approx_max_k(X, 0),
+    "k too large": lambda m: m.lax.approx_max_k(X, 61),
+    "greatest of a scalar": lambda m: m.lax.approx_max_k(np.float32(1), 1),
+    "greatest of ints": lambda m: m.lax.approx_max_k(INTS, 1),
+    "no such dimension": lambda m: m.lax.approx_max_k(X, 1, 3),
+    "bits of floats": lambda m: m.lax.rng_bit_generator(np.arange(4, dtype=np.uint32), (2,),
+                                                        np.float32),
+    "bounds": lambda m: m.lax.rng_uniform(np.float32(0), np.int32(1), ()),
+    "bounds of arrays": lambda m: m.lax.rng_uniform(X, X, ()),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name):
+    outcome = both(lambda m: lambda: ERRORS[name](m))
+    assert outcome.error is not None
