@@ -430,7 +430,7 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     """
     config = tuple(tuple(map(operator.index, triple)) for triple in padding_config)
     aval = typeof(operand)
-    if isinstance(padding_value, (bool, int, float)) and _kind_fits(padding_value, aval.dtype):
+    if type(padding_value) in (bool, int, float) and _kind_fits(padding_value, aval.dtype):
         padding_value = aval.dtype.type(padding_value)
     return pad_p.bind(operand, padding_value, padding_config=config)
 

@@ -375,3 +375,10 @@ def test_constants():
     with pytest.raises(TypeError, match="complex number cannot become"):
         elementwise.constant(1j, np.dtype(np.float32))
     assert elementwise.convert(x, x.dtype, True) is x
+
+
+def test_padding_with_a_double_that_is_also_a_python_float():
+    """With 64-bit types disabled it is a single, and no scalar of Python's."""
+    calls = Calls()
+    calls.add("pad", lambda lax, x: lax.pad(x, np.float64(3), [(1, 0, 0)]), np.ones(2, np.float32))
+    calls.check()

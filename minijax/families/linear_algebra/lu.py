@@ -50,7 +50,7 @@ def _swaps(pivots, *, permutation_size):
     places = broadcasted_iota(np.int32, (*batch, permutation_size), axis)
 
     def swap(i, order):
-        here = prim.eq(places, i)
+        here = prim.eq(places, prim.convert(i, np.dtype(np.int32)))
         there = prim.eq(places, dynamic_index_in_dim(pivots, i, axis))
         other = reduce_sum(prim.select(there, order, full_like(order, 0)), [axis])
         swapped = prim.select(there, dynamic_index_in_dim(order, i, axis) + full_like(order, 0),

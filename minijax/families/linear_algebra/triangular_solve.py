@@ -24,8 +24,8 @@ from .lapack import LAPACK_DTYPES, lapack_call, routine
 def _shape(a, b, *, left_side, **params):
     check_square("triangular_solve", a)
     if a[0] != b[0 if left_side else 1]:
-        raise ValueError(f"triangular_solve: matrices of shape {a} and right-hand sides of shape {b} "
-                         f"do not fit with {left_side=}.")
+        raise ValueError(f"triangular_solve: a matrix of shape {a} and b of shape {b} do not fit "
+                         f"with {left_side=}.")
     return b
 
 
