@@ -23,7 +23,6 @@ OTHER_TEXT = {
     "gather and scatter (chapter 11)": r"diagonal|diagflat|diag\((sq|m)|repeat\(.*array|polyadd|polysub"
     r"|triu_indices_from|delete\((m, 0|x, (np|slice))",
     "bitcast_convert_type (chapter 11)": "signbit|copysign",
-    "the tile primitive": "tile|resize",
     "the order of one reshape": r"pad\(n, 1, .linear_ramp|polyder",
     "JAX checks the type only when it compiles": r"arg(max|min)\(c\)",
     "a size that stands for an unknown number": r"where\(b, size",
