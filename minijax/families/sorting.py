@@ -60,15 +60,16 @@ def _comes_first(*pairs):
     """Whether the x of the pairs (x, y) of scalars come before the y, in lexicographic order."""
     result = None
     for x, y in reversed(list(zip(pairs[::2], pairs[1::2]))):
-        before = _less(x, y)
+        before = comes_before(x, y)
         if result is not None:
-            tie = prim.bitwise_not(_less(y, x))
+            tie = prim.bitwise_not(comes_before(y, x))
             before = prim.bitwise_or(before, prim.bitwise_and(tie, result))
         result = before
     return result
 
 
-def _less(x, y):
+def comes_before(x, y):
+    """Elementwise: is x sorted before y?"""
     kind = typeof(x).dtype
     if dtypes.issubdtype(kind, np.complexfloating):
         return _comes_first(prim.real(x), prim.real(y), prim.imag(x), prim.imag(y))

@@ -56,6 +56,18 @@ from ._editing import (
     trim_zeros,
     unravel_index,
 )
+from ._bits import (
+    bitwise_count,
+    frexp,
+    gcd,
+    lcm,
+    ldexp,
+    nextafter,
+    packbits,
+    spacing,
+    unpackbits,
+)
+from ._convolutions import convolve, correlate
 from ._covariance import corrcoef, cov
 from ._einsum import einsum, einsum_path
 from ._files import (
@@ -208,6 +220,18 @@ from ._sequences import (
     unwrap,
     vander,
 )
+from ._sets import (
+    intersect1d,
+    isin,
+    setdiff1d,
+    setxor1d,
+    union1d,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 from ._shaping import (
     atleast_1d,
     atleast_2d,
@@ -248,7 +272,7 @@ from ._shaping import (
     triu_indices,
     triu_indices_from,
 )
-from ._sorting import argsort, lexsort, sort
+from ._sorting import argpartition, argsort, lexsort, partition, sort, sort_complex
 from ._special import (
     allclose,
     argwhere,

@@ -7,11 +7,13 @@ from typing import Any
 from .. import dtypes
 from ..operators import install_binary_operators, install_methods
 from . import (
+    _editing,
     _indexing,
     _joining,
     _products,
     _reductions,
     _running,
+    _searching,
     _shaping,
     _sorting,
     _special,
@@ -67,6 +69,14 @@ def _compress(self, condition, axis: int | None = None, *, out=None, size=None, 
     return _indexing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
+def _choose(self, choices, out=None, mode: str = "raise"):
+    return _editing.choose(self, choices, out, mode)
+
+
+def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "scan"):
+    return _searching.searchsorted(self, v, side, sorter, method=method)
+
+
 def _view(self, dtype=None, type=None):
     """The array with its bits read as another dtype of the same size (or as it is)."""
     if type is not None:
@@ -101,8 +111,9 @@ install_methods({
     "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
     "swapaxes": _shaping.swapaxes, "view": _view, "flat": property(_flat),
     "_split": _joining.split, "__contains__": _contains,
-    "sort": _sorting.sort, "argsort": _sorting.argsort,
-    "take": _indexing.take, "compress": _compress,
+    "sort": _sorting.sort, "argsort": _sorting.argsort, "argpartition": _sorting.argpartition,
+    "searchsorted": _searchsorted, "choose": _choose, "take": _indexing.take,
+    "compress": _compress,
 })
 install_binary_operators({
     "floordiv": _ufuncs.floor_divide, "mod": _ufuncs.remainder, "divmod": _ufuncs.divmod,

@@ -7,9 +7,10 @@ import numpy as np
 from .. import dtypes
 from ..core import typeof
 from ..families.sorting import sort as lax_sort
-from ..primitives.shaping import broadcasted_iota, rev
-from ._arguments import canonical_axis, convert, ensure_array
-from ._shaping import ravel
+from ..families.sorting import top_k
+from ..primitives.shaping import broadcasted_iota, concatenate, full, rev
+from ._arguments import canonical_axis, complex_input, convert, ensure_array
+from ._shaping import ravel, swapaxes
 from ._staged import staged
 
 
@@ -103,3 +104,66 @@ def lexsort(keys, axis: int = -1):
     places = broadcasted_iota(dtypes.canonicalize_dtype(np.int64), shape, axis)
     return lax_sort([*keys[::-1], places], axis, num_keys=len(keys))[-1]
 
+
+
+@staged(static_argnames=("kth", "axis"))
+def partition(a, kth: int, axis: int = -1):
+    """The elements of each line, such that none before the k-th is greater, and none behind less.
+
+    Args:
+      a: an array of real numbers.
+      kth: the place where the element is that would be there if all were sorted.
+      axis: along which lines are partitioned.
+
+    Raises:
+      NotImplementedError: complex numbers.
+      ValueError: no such axis, or no such place.
+
+    >>> int(partition(jnp.array([5, 1, 4, 2]), 1)[1])
+    2
+    """
+    lines, kth = _partition_lines("partition", a, kth, axis)
+    front = _negative(top_k(_negative(lines), kth + 1)[0])
+    back = top_k(lines, lines.shape[-1] - kth - 1)[0]
+    return swapaxes(concatenate([front, back], lines.ndim - 1), -1, axis)
+
+
+@staged(static_argnames=("kth", "axis"))
+def argpartition(a, kth: int, axis: int = -1):
+    """The indices along an axis that partition `a`; arguments as for `partition`.
+
+    >>> int(argpartition(jnp.array([5, 1, 4, 2]), 1)[1])
+    3
+    """
+    lines, kth = _partition_lines("argpartition", a, kth, axis)
+    front = top_k(_negative(lines), kth + 1)[1]
+    rest = full(lines.shape, 1.0)
+    others = [broadcasted_iota(front.dtype, front.shape, d) for d in range(lines.ndim - 1)]
+    rest = rest.at[(*others, front)].set(0)
+    back = top_k(rest, lines.shape[-1] - kth - 1)[1]
+    return swapaxes(concatenate([front, back], lines.ndim - 1), -1, axis)
+
+
+def _partition_lines(name, a, kth, axis):
+    """The array, its lines along the last axis; and the place, counted from the front."""
+    a = ensure_array(name, a)
+    if complex_input(a):
+        raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
+    axis = canonical_axis(axis, a.ndim)
+    return swapaxes(a, axis, -1), canonical_axis(kth, a.shape[axis])
+
+
+def _negative(x):
+    """What turns the order round: the negative, for unsigned integers the complement."""
+    return ~x if dtypes.issubdtype(x.dtype, np.unsignedinteger) else -x
+
+
+@staged
+def sort_complex(a):
+    """`sort` along the last axis, and the result as complex numbers.
+
+    >>> sort_complex(jnp.array([2, 1])).tolist()
+    [(1+0j), (2+0j)]
+    """
+    a = lax_sort(ensure_array("sort_complex", a))
+    return convert(a, dtypes.to_complex_dtype(a.dtype))

@@ -1,0 +1,207 @@
+"""Chapter 12: medians, quantiles and percentiles.
+
+An array is brought into lines, the reduced axes last, and the lines are sorted. The quantile q of n
+numbers is at the place q (n - 1) of its line, mostly between two of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from .. import dtypes
+from ..families.sorting import sort, sort_key_val
+from ..primitives import elementwise as lax
+from ..primitives.shaping import broadcast_in_dim, expand_dims, full_like
+from ..xla.jit import jit
+from ._arguments import (
+    canonical_axis,
+    complex_input,
+    constant_like,
+    convert,
+    ensure_array,
+    ensure_arrays,
+    promote_dtypes_inexact,
+)
+from ._indexing import take_along_axis
+from ._reductions import any, sum
+from ._running import cumsum
+from ._select import _where
+from ._shaping import moveaxis
+from ._special import clip
+from ._ufuncs import isnan, logical_not
+
+_PARAMETERS = """
+  axis: an int or several; by default all.
+  out, overwrite_input: not supported.
+"""
+_METHOD = """\
+  method: of two neighbours, how much of each: "linear", in proportion; "lower", "higher",
+    "nearest" or "midpoint"; or "inverted_cdf", the least number that as large a part as q is not
+    greater than.
+  keepdims: whether reduced axes are kept, with size 1.
+  weights: for "inverted_cdf", of the shape of `a`, or of the reduced axes: how much each counts.
+
+Raises:
+  ValueError: complex numbers, q with several axes, an unknown method, weights that do not fit.
+  TypeError: no numbers at all.
+  NotImplementedError: weights for another method.
+"""
+
+
+def _quantiles(name: str, skip_nans: bool, unit: str, scale: int | None, example: str = ""):
+    """One of the four functions: of parts or percent, with NaNs or without."""
+    def function(a, q, axis: int | tuple[int, ...] | None = None, out=None,
+                 overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+                 weights=None):
+        a, q = ensure_arrays(name, a, q)
+        if overwrite_input or out is not None:
+            raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != "
+                             "None")
+        if scale is not None:
+            (q,) = promote_dtypes_inexact(q)
+            q = q / scale
+        weights = None if weights is None else ensure_array(name, weights)
+        return _quantile(a, q, axis, method, keepdims, skip_nans, weights)
+
+    nans = "NaNs left out" if skip_nans else "NaN if there is one among them"
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"The numbers such that {unit} of the elements are not greater; {nans}.\n\n"
+                        "Args:\n  a: an array of real numbers.\n  q: a number or a vector of them."
+                        f"{_PARAMETERS}{_METHOD}{example}")
+    return jit(function, static_argnames=("axis", "overwrite_input", "keepdims", "method"))
+
+
+quantile = _quantiles("quantile", False, "a part q", None, """
+>>> quantile(jnp.arange(5.0), jnp.array([0.25, 0.5])).tolist()
+[1.0, 2.0]
+""")
+percentile = _quantiles("percentile", False, "q percent", 100)
+nanquantile = _quantiles("nanquantile", True, "a part q", None)
+nanpercentile = _quantiles("nanpercentile", True, "q percent", 100)
+
+
+def _medians(name: str, of: functools.partial, doc: str):
+    def function(a, axis: int | tuple[int, ...] | None = None, out=None,
+                 overwrite_input: bool = False, keepdims: bool = False):
+        a = ensure_array(name, a)
+        return of(a, 0.5, axis=axis, out=out, overwrite_input=overwrite_input, keepdims=keepdims,
+                  method="midpoint")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}\n\nArgs:\n  a: an array of real numbers.{_PARAMETERS}" \
+        "  keepdims: whether reduced axes are kept, with size 1.\n\n" \
+        "Raises:\n  ValueError: complex numbers, or no such axis.\n"
+    return jit(function, static_argnames=("axis", "overwrite_input", "keepdims"))
+
+
+median = _medians("median", quantile, "The number in the middle, or the mean of the two there; "
+                  "NaN if there is one.")
+nanmedian = _medians("nanmedian", nanquantile, "The number in the middle, or the mean of the two "
+                     "there; NaNs are left out.")
+
+# ----------------------------------------------------------------------------------------------
+# The general quantile
+
+
+def _quantile(a, q, axis, method, keepdims, skip_nans, weights):
+    if method not in (*_MIX, "inverted_cdf"):
+        raise ValueError(f"method can only be one of {[*_MIX, 'inverted_cdf']}, got {method!r}")
+    axes = _axes(axis, a.ndim)
+    if weights is None:
+        (a,) = promote_dtypes_inexact(a)
+    else:
+        a, weights = _with_weights(a, weights, axis, axes, method)
+    if complex_input(a):
+        raise ValueError("quantile does not support complex input, as the operation is poorly "
+                         "defined.")
+    if q.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+    lines = _as_lines(a, axes)
+    if not lines.shape[-1]:
+        raise TypeError(f"no numbers, no quantiles: axes {axes} of shape {a.shape} are empty")
+    if not skip_nans:
+        lines = _where(any(isnan(lines), axis=-1, keepdims=True), np.nan, lines)
+    flat_q = q.reshape(-1)
+    if method == "inverted_cdf":
+        weights = full_like(lines, 1) if weights is None else _as_lines(weights, axes)
+        out = _by_weight(*sort_key_val(lines, weights), flat_q)
+    else:
+        out = _by_place(sort(lines), flat_q, _MIX[method])
+    out = moveaxis(convert(out, a.dtype), -1, 0) if q.ndim else convert(out[..., 0], a.dtype)
+    return expand_dims(out, [d + q.ndim for d in axes]) if keepdims else out
+
+
+def _axes(axis, ndim) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = tuple(canonical_axis(d, ndim) for d in (axis if isinstance(axis, tuple) else (axis,)))
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"repeated axis in {axis}")
+    return axes
+
+
+def _as_lines(a, axes):
+    """The array with these axes made one, the last."""
+    kept = [d for d in range(a.ndim) if d not in axes]
+    size = math.prod(a.shape[d] for d in axes)
+    return moveaxis(a, sorted(axes), range(len(kept), a.ndim)).reshape(
+        *[a.shape[d] for d in kept], size)
+
+
+def _with_weights(a, weights, axis, axes, method):
+    """The array, and a weight for each of its elements."""
+    if complex_input(weights):
+        raise ValueError("Weights cannot be complex types.")
+    if method != "inverted_cdf":
+        raise NotImplementedError(f"Only method 'inverted_cdf' supports weights, not {method!r}.")
+    a, weights = promote_dtypes_inexact(a, weights)
+    if weights.shape != a.shape:
+        reduced = tuple(a.shape[d] for d in axes)
+        if axis is None or weights.shape != reduced:
+            raise ValueError(f"Weights of shape {weights.shape} must match a, of shape {a.shape}, "
+                             f"or its reduced axes, of shape {reduced}, if some are named.")
+        weights = broadcast_in_dim(weights, a.shape, axes)
+    return a, weights
+
+
+def _by_place(lines, q, mix):
+    """For each line and q, a mixture of the two elements around the place of q."""
+    count = convert(sum(logical_not(isnan(lines)), axis=-1, keepdims=True), q.dtype)
+    last = clip(count - 1, 0)
+    place = q * (count - 1)
+    low, high = lax.floor(place), lax.ceil(place)
+    share = place - low
+    index_dtype = dtypes.default_int_dtype()
+    low_value, high_value = [
+        take_along_axis(lines, convert(clip(end, 0, last), index_dtype), -1, mode="clip")
+        for end in (low, high)]
+    return mix(low_value, high_value, share)
+
+
+def _linear(low, high, share):
+    return low.astype(share.dtype) * (constant_like(share, 1) - share) + \
+        high.astype(share.dtype) * share
+
+
+_MIX = {
+    "linear": _linear,
+    "lower": lambda low, high, share: low,
+    "higher": lambda low, high, share: high,
+    "midpoint": lambda low, high, share: (low + high) * constant_like(low, 0.5),
+    "nearest": lambda low, high, share: _where(share <= 0.5, low, high),
+}
+
+
+def _by_weight(lines, weights, q):
+    """For each line and q, the first element where the weights so far are a part q of all."""
+    is_nan, bad = isnan(lines), (weights < 0) | isnan(weights)
+    so_far = cumsum(_where(is_nan | bad, 0, weights), axis=-1)
+    too_little = expand_dims(so_far, (-2,)) < expand_dims(q * so_far[..., -1:], (-1,))
+    count = sum(logical_not(is_nan), axis=-1, keepdims=True)
+    place = clip(sum(too_little, axis=-1), 0, clip(count - 1, 0))
+    out = take_along_axis(lines, place, -1, mode="clip")
+    undefined = any(bad, axis=-1, keepdims=True) | (count == 0)
+    return _where(undefined, np.nan, out)

@@ -1,0 +1,208 @@
+"""Chapter 12: where numbers fit into a sorted array, and what lies between its elements.
+
+These functions are compiled as a whole, also when nothing is traced: as one program they are
+quicker than as many operations.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..control_flow.scan import scan
+from ..core import typeof
+from ..families.sorting import comes_before, sort_key_val
+from ..families.windows import index_dtype
+from ..primitives.elementwise import bitwise_not, convert, select
+from ..primitives.shaping import concatenate, expand_dims, full, iota
+from ..xla.jit import jit
+from ._arguments import complex_input, ensure_arrays, promote_dtypes, promote_dtypes_inexact
+from ._constructors import zeros_like
+from ._reductions import sum
+from ._select import _where
+from ._shaping import ravel
+from ._special import clip
+from ._ufuncs import abs
+
+
+@functools.partial(jit, static_argnames=("side", "method"))
+def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan"):
+    """Where to put numbers into a sorted vector, that it stays sorted.
+
+    Args:
+      a: a vector, sorted with NaN last.
+      v: an array of any shape.
+      side: of elements that are equal, before the first ("left") or behind the last ("right").
+      sorter: indices that sort `a`, if it is not sorted.
+      method: "scan" halves the vector in a loop, "scan_unrolled" without one, "sort" sorts `a` and
+        `v` together, "compare_all" compares each with each: which is fastest depends on the sizes
+        and the device.
+
+    Returns:
+      integers of the shape of `v`.
+
+    Raises:
+      ValueError: `a` is no vector, an unknown side or method.
+
+    >>> searchsorted(jnp.array([1, 2, 2, 3]), jnp.array([2, 9])).tolist()
+    [1, 4]
+    """
+    if sorter is None:
+        a, v = ensure_arrays("searchsorted", a, v)
+    else:
+        a, v, sorter = ensure_arrays("searchsorted", a, v, sorter)
+    if a.ndim != 1:
+        raise ValueError(f"searchsorted: a must be a vector, got an array of shape {a.shape}")
+    if side not in ("left", "right"):
+        raise ValueError(f"{side!r} is an invalid value for keyword 'side': 'left' or 'right'")
+    if method not in _METHODS:
+        raise ValueError(f"{method!r} is an invalid value for keyword 'method': one of "
+                         f"{list(_METHODS)}")
+    a, v = promote_dtypes(a, v)
+    if not a.size:
+        return zeros_like(v, np.int32)
+    a = a if sorter is None else a[sorter]
+    return convert(_METHODS[method](a, v, side == "left"), index_dtype(a.shape))
+
+
+def _by_halving(a, v, left: bool, unroll: bool = False):
+    """Each v's place is in [low, high]; each step looks at the middle."""
+    def step(bounds, _):
+        low, high = bounds
+        middle = low + (high - low) // 2
+        element = a.at[middle].get(mode="promise_in_bounds")
+        below = bitwise_not(comes_before(element, v)) if left else comes_before(v, element)
+        return (select(below, low, middle), select(below, middle, high)), None
+
+    n = a.shape[0]
+    dtype = np.uint32 if index_dtype(a.shape) == np.int32 else np.uint64
+    bounds = full(v.shape, 0, dtype), full(v.shape, n, dtype)
+    steps = n.bit_length()
+    return scan(step, bounds, None, steps, unroll=max(steps, 1) if unroll else 1)[0][1]
+
+
+def _by_comparing(a, v, left: bool):
+    """How many elements are less (or, to the right, not greater)."""
+    a = expand_dims(a, range(1, v.ndim + 1))
+    v = expand_dims(v, (0,))
+    before = comes_before(a, v) if left else bitwise_not(comes_before(v, a))
+    return sum(before, axis=0, dtype=np.int32)
+
+
+def _by_sorting(a, v, left: bool):
+    """The rank among all, less the rank among v. Sorts are stable: what is left stays left."""
+    flat = ravel(v)
+    if left:
+        ranks = _ranks(concatenate([flat, a], 0))[:v.size]
+    else:
+        ranks = _ranks(concatenate([a, flat], 0))[a.size:]
+    return (ranks - _ranks(flat)).reshape(v.shape)
+
+
+def _ranks(x):
+    places = iota(index_dtype(x.shape), x.shape[0])
+    return zeros_like(places).at[sort_key_val(x, places)[1]].set(places)
+
+
+_METHODS = {
+    "compare_all": _by_comparing,
+    "scan": _by_halving,
+    "scan_unrolled": functools.partial(_by_halving, unroll=True),
+    "sort": _by_sorting,
+}
+
+
+@functools.partial(jit, static_argnames=("right", "method"))
+def digitize(x, bins, right: bool = False, *, method: str | None = None):
+    """Which bin each number is in: of rising edges, bin i is edges[i-1] ≤ x < edges[i].
+
+    Args:
+      x: an array of any shape.
+      bins: a vector of edges, rising or falling.
+      right: whether the right edge belongs to a bin, instead of the left one.
+      method: as for `searchsorted`.
+
+    Returns:
+      integers of the shape of `x`, from 0 (before the first edge) to len(bins).
+
+    Raises:
+      ValueError: `bins` is no vector.
+
+    >>> digitize(jnp.array([0.5, 1.0, 7.0]), jnp.array([0.0, 1.0, 2.0])).tolist()
+    [1, 2, 3]
+    """
+    x, bins = ensure_arrays("digitize", x, bins)
+    if bins.ndim != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins={bins}")
+    if not bins.size:
+        return zeros_like(x, dtype=np.int32)
+    find = functools.partial(searchsorted, v=x, side="left" if right else "right",
+                             **({} if method is None else {"method": method}))
+    return _where(bins[-1] >= bins[0], find(bins), bins.size - find(bins[::-1]))
+
+
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """The function through given points, straight between each two.
+
+    Args:
+      x: an array of any shape: where to evaluate.
+      xp: a vector, rising: where the function is given.
+      fp: a vector of the same size: its values there, real or complex.
+      left, right: the values before and behind all points: a number, by default those of the first
+        and the last point; or "extrapolate", the line through the two points there.
+      period: of x and xp; then there is no left and right, and xp need not be sorted.
+
+    Raises:
+      ValueError: no vectors of one size, complex x, another string, a period that is no scalar.
+
+    >>> interp(jnp.array([0.5, 5.0]), jnp.array([0.0, 1.0]), jnp.array([10.0, 20.0])).tolist()
+    [15.0, 20.0]
+    """
+    static = [name for name, value in (("left", left), ("right", right), ("period", period))
+              if value is None or (name != "period" and isinstance(value, str))]
+    return _jitted_interp(tuple(static))(x, xp, fp, left, right, period)
+
+
+@functools.cache
+def _jitted_interp(static_argnames):
+    return jit(_interp, static_argnames=static_argnames)
+
+
+def _interp(x, xp, fp, left=None, right=None, period=None):
+    x, xp, fp = ensure_arrays("interp", x, xp, fp)
+    if xp.shape != fp.shape or xp.ndim != 1:
+        raise ValueError("xp and fp must be one-dimensional arrays of equal size, got shapes "
+                         f"{xp.shape} and {fp.shape}")
+    x, xp = promote_dtypes_inexact(x, xp)
+    (fp,) = promote_dtypes_inexact(fp)
+    for name, value in (("left", left), ("right", right)):
+        if isinstance(value, str) and value != "extrapolate":
+            raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: "
+                             f"{value!r}")
+    if complex_input(x):
+        raise ValueError("jnp.interp: complex x values not supported.")
+    if period is not None:
+        x, xp, fp = _one_period(x, xp, fp, period)
+    i = clip(searchsorted(xp, x, side="right"), 1, xp.size - 1)
+    width = xp[i] - xp[i - 1]
+    is_step = abs(width) <= np.spacing(np.finfo(xp.dtype).eps)
+    slope = (fp[i] - fp[i - 1]) / _where(is_step, 1, width)
+    out = _where(is_step, fp[i - 1], fp[i - 1] + (x - xp[i - 1]) * slope)
+    if period is not None:
+        return out
+    if not isinstance(left, str):
+        out = _where(x < xp[0], fp[0] if left is None else left, out)
+    if not isinstance(right, str):
+        out = _where(x > xp[-1], fp[-1] if right is None else right, out)
+    return out
+
+
+def _one_period(x, xp, fp, period):
+    """All x in [0, period), and the points in order, with one more on either side."""
+    if typeof(period).ndim:
+        raise ValueError(f"period must be a scalar; got {period}")
+    period = abs(period)
+    xp, fp = sort_key_val(xp % period, fp)
+    xp = concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
+    return x % period, xp, concatenate([fp[-1:], fp, fp[:1]], 0)
