@@ -7,6 +7,7 @@ The public names, in the order of the book's chapters: `import minijax as jax`.
 from .settings import (
     checking_leaks,
     config,
+    debug_infs,
     debug_nans,
     default_matmul_precision,
     enable_x64,
@@ -86,6 +87,6 @@ from .random.settings import default_prng_impl, enable_custom_prng, threefry_par
 # chapter 15
 from .callbacks import pure_callback
 from .xla.dispatch import effects_barrier
-from . import debug
+from . import debug, value_checks as _value_checks  # the settings debug_nans, debug_infs
 
 __version__ = "0.1.0"

@@ -14,6 +14,7 @@ itself interpreted by the traces outside.
 from __future__ import annotations
 
 import contextlib
+import gc
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -186,18 +187,29 @@ class Trace:
 
 
 class EvalTrace(Trace):
-    """The bottom of every stack: it computes."""
+    """The bottom of every stack: it computes.
 
-    __slots__ = ()
+    `check(primitive, args, params, out)`, if there is one, sees every evaluation: chapter 15 looks
+    for NaNs.
+    """
+
+    __slots__ = ("check",)
+
+    def __init__(self):
+        super().__init__(None)
+        self.check: Callable | None = None
 
     def process_primitive(self, primitive, args, params):
-        return primitive.impl(*args, **params)
+        out = primitive.impl(*args, **params)
+        if self.check is not None:
+            self.check(primitive, args, params, out)
+        return out
 
     def __repr__(self):
         return "EvalTrace"
 
 
-eval_trace = EvalTrace(None)
+eval_trace = EvalTrace()
 
 
 class _ThreadState(threading.local):
@@ -397,6 +409,20 @@ def check_escaped(x) -> None:
         raise errors.UnexpectedTracerError(
             f"A {type(x).__name__}, a {errors.describe(x)}, was used after the end of the "
             f"transformation that made it.\n{x._origin_msg()}")
+
+
+def check_leaks(trace: Trace) -> None:
+    """Raise if a tracer of `trace`, which is over, is still alive (`check_tracer_leaks`).
+
+    The caller has let go of its own ones.
+    """
+    gc.collect()
+    leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+    if leaked:
+        lines = [f"{x}\n{x._origin_msg()}".rstrip() for x in leaked]
+        raise Exception(f"Leaked trace {type(trace).__name__}. Leaked tracer(s), which a global "
+                        "variable, an attribute or a closure still refers to:\n\n"
+                        + "\n\n".join(lines))
 
 
 def concrete_or_error(force: Callable | None, value, context: str = ""):

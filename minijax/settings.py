@@ -51,6 +51,12 @@ class State(threading.local):
     context_default: Any = _UNSET
     # Callables that see a new process value before it is set, and may refuse it by raising.
     guards: list[Callable[[Any], None]]
+    # Callables `(value, begins)` that hear when a value begins and ends to be in force somewhere.
+    watchers: list[Callable[[Any, bool], None]]
+
+    def _tell(self, value: Any, begins: bool) -> None:
+        for watcher in self.watchers:
+            watcher(value, begins)
 
     def __call__(self, new_value: Any = _UNSET) -> Override:
         if new_value is _UNSET:
@@ -66,7 +72,9 @@ class State(threading.local):
         new_value = self.parse(new_value)
         for guard in self.guards:
             guard(new_value)
-        type(self).value = new_value
+        old_value, type(self).value = type(self).value, new_value
+        self._tell(old_value, False)
+        self._tell(new_value, True)
         _count_change()
 
     def __bool__(self) -> bool:
@@ -89,6 +97,7 @@ class Override:
     def __enter__(self) -> None:
         self.saved.append(self.state.__dict__.get("value", _UNSET))
         self.state.value = self.value
+        self.state._tell(self.value, True)
         _count_change()
 
     def __exit__(self, *exc_info: object) -> None:
@@ -97,6 +106,7 @@ class Override:
             del self.state.value
         else:
             self.state.value = previous
+        self.state._tell(self.value, False)
         _count_change()
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,7 +172,7 @@ def _define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
         value = parse(default if word is None else from_env(word))
     except ValueError as error:
         raise ValueError(f"The environment variable {name.upper()}={word}: {error}") from None
-    attributes = {"name": name, "value": value, "parse": staticmethod(parse), "guards": [],
+    attributes = {"name": name, "value": value, "parse": staticmethod(parse), "guards": [], "watchers": [],
                   "context_default": context_default, "__doc__": help, "__module__": __name__}
     state = type("State", (State,), attributes)()
     _states[name] = state
@@ -190,6 +200,9 @@ disable_jit = bool_state(
 debug_nans = bool_state(
     "jax_debug_nans",
     "Whether an operation that makes a NaN raises FloatingPointError.")
+debug_infs = bool_state(
+    "jax_debug_infs",
+    "Whether an operation that makes an infinity raises FloatingPointError.")
 check_tracer_leaks = bool_state(
     "jax_check_tracer_leaks",
     "Whether a trace that ends while a tracer of it is still alive raises an error.")

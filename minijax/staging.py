@@ -27,7 +27,16 @@ from .api_util import (
 )
 from .array import Array, as_array
 from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
-from .core import ShapedArray, Trace, Tracer, check_escaped, new_trace, state, typeof
+from .core import (
+    ShapedArray,
+    Trace,
+    Tracer,
+    check_escaped,
+    check_leaks,
+    new_trace,
+    state,
+    typeof,
+)
 from .errors import (
     UnexpectedTracerError,
     api_boundary,
@@ -242,6 +251,9 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
     with new_trace(trace), own_source():
         outs = fun(*map(trace.new_arg, in_avals))
         outvars = [trace.atom(_checked_output(out)) for out in outs]
+    if settings.check_tracer_leaks.value:
+        del outs
+        check_leaks(trace)
     return trace.builder.build(outvars, debug_info, copy_constants)
 
 

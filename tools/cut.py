@@ -36,7 +36,7 @@ ROOMS = {
     11: ("families",),
     12: ("numpy", "ops", "flatten_util"),
     13: ("random", "scipy", "nn", "image"),
-    15: ("callbacks", "debugger", "debug", "theatre"),
+    15: ("callbacks", "debugger", "debug", "value_checks", "theatre"),
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .. import core, errors
+from .. import core, errors, settings
 from ..core import Primitive, ShapedArray, Trace, Tracer, typeof
 from ..primitives.shape_rules import canonical_axis
 from ..primitives.shaping import broadcast_in_dim, transpose
@@ -216,6 +216,9 @@ def batch_fun(
     with named, core.new_trace(trace):
         outs = fun(*tracers)
     infos = [trace.to_batch_info(x) for x in outs]
+    if settings.check_tracer_leaks.value:
+        del outs, tracers
+        core.check_leaks(trace)
     return [x for x, _ in infos], [d for _, d in infos]
 
 

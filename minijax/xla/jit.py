@@ -303,7 +303,7 @@ class JitFunction:
 
         `_call` does the rest: first calls, traced arguments, and whatever is not as it should be.
         """
-        if self._flatten is None or state.trace is not eval_trace:
+        if self._flatten is None or state.trace is not eval_trace or eval_trace.check is not None:
             return self._call(args, kwargs)
         statics: tuple = ()
         try:
@@ -350,7 +350,7 @@ class JitFunction:
             return self._fun(*args, **kwargs)
         call = self._take_apart(args, kwargs)
         leaves, in_tree, trace = self._traced(call)
-        if state.trace is not eval_trace or trace.outer_tracers:
+        if state.trace is not eval_trace or trace.outer_tracers or eval_trace.check is not None:
             return trace.out_tree.unflatten(self._bind(call, in_tree, trace, leaves))
         program = self._program(call, in_tree, trace)
         result = trace.out_tree.unflatten(program(leaves))
