@@ -68,6 +68,7 @@ from ._bits import (
     unpackbits,
 )
 from ._convolutions import convolve, correlate
+from ._convolutions import convolve, correlate
 from ._covariance import corrcoef, cov
 from ._einsum import einsum, einsum_path
 from ._files import (
