@@ -172,7 +172,8 @@ def _define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
         value = parse(default if word is None else from_env(word))
     except ValueError as error:
         raise ValueError(f"The environment variable {name.upper()}={word}: {error}") from None
-    attributes = {"name": name, "value": value, "parse": staticmethod(parse), "guards": [], "watchers": [],
+    attributes = {"name": name, "value": value, "parse": staticmethod(parse),
+                  "guards": [], "watchers": [],
                   "context_default": context_default, "__doc__": help, "__module__": __name__}
     state = type("State", (State,), attributes)()
     _states[name] = state
