@@ -37,7 +37,7 @@ class OptimizerState(NamedTuple):
 register_pytree_node(
     OptimizerState,
     lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
-    lambda structure, children: OptimizerState(children[0], *structure),
+    lambda structure, children: OptimizerState(*children, *structure),
 )
 
 InitFn = Callable[[Params], OptimizerState]

@@ -36,7 +36,7 @@ from ..xla.jit import jit
 # The method's numbers. Row i of STAGES: the weights of the slopes so far in the i-th point.
 
 TIMES = [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1]
-STAGES = [
+STAGES = np.array([
     [0, 0, 0, 0, 0, 0, 0],
     [1 / 5, 0, 0, 0, 0, 0, 0],
     [3 / 40, 9 / 40, 0, 0, 0, 0, 0],
@@ -44,9 +44,9 @@ STAGES = [
     [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0, 0],
     [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0, 0],
     [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
-]
+])
 ORDER_5 = STAGES[-1]
-ORDER_4 = [1951 / 21600, 0, 22642 / 50085, 451 / 720, -12231 / 42400, 649 / 6300, 1 / 60]
+ORDER_4 = np.array([1951 / 21600, 0, 22642 / 50085, 451 / 720, -12231 / 42400, 649 / 6300, 1 / 60])
 # In the middle of a step (Shampine, 1986).
 MIDDLE = [6025192743 / 30085553152 / 2, 0, 51252292925 / 65400821598 / 2,
           -2691868925 / 45128329728 / 2, 187940372067 / 1594534317056 / 2,
@@ -164,7 +164,7 @@ def runge_kutta_step(func: Callable, y0, f0, t0, dt):
     step = dt.astype(f0.dtype)
     times = jnp.array(TIMES, dtype=dt.dtype)
     stages, order_5, error = (jnp.array(weights, dtype=f0.dtype) for weights in (
-        STAGES, ORDER_5, np.subtract(ORDER_5, ORDER_4)))
+        STAGES, ORDER_5, ORDER_5 - ORDER_4))
 
     def stage(i, slopes):
         y = y0 + step * jnp.dot(stages[i], slopes)

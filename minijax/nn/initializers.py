@@ -18,6 +18,8 @@ from .. import numpy as jnp
 from ..primitives.shape_rules import canonical_shape
 
 Axes = int | Sequence[int]
+Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
+Distribution = Literal["truncated_normal", "normal", "uniform"]
 
 
 @runtime_checkable
@@ -119,10 +121,8 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initiali
 # Random numbers of a size that suits the shape
 
 
-def variance_scaling(scale, mode: Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"],
-                     distribution: Literal["truncated_normal", "normal", "uniform"],
-                     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
-                     dtype=None) -> Initializer:
+def variance_scaling(scale, mode: Mode, distribution: Distribution, in_axis: Axes = -2,
+                     out_axis: Axes = -1, batch_axis: Axes = (), dtype=None) -> Initializer:
     """Builds an initializer that draws numbers of mean 0 and variance `scale` / n.
 
     Args:
@@ -221,7 +221,8 @@ def _complex_draw(key, shape, dtype, radius: Callable):
     return r * jnp.exp(1j * angle)
 
 
-def _family(name: str, who: str, scale: float, mode: str, distribution: str) -> Callable:
+def _family(name: str, who: str, scale: float, mode: Mode,
+            distribution: Distribution) -> Callable:
     """The function `name`: `variance_scaling` with a scale, a mode and a distribution."""
     def build(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype=None):
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
