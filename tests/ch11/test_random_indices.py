@@ -82,7 +82,8 @@ def test_traced_indices_have_jax_s_text(case):
     """Integers and arrays as arguments: the same gathers and dynamic slices."""
     shape, index = case
     traced = [e for e in index if isinstance(e, np.ndarray) and e.dtype != bool]
-    if 0 in shape or any(isinstance(e, np.ndarray) and e.dtype == bool for e in index):
+    masks = any(isinstance(e, np.ndarray) and e.dtype == bool for e in index)
+    if masks or 0 in np.zeros(shape)[index].shape:
         return
     x = np.zeros(shape, np.float32)
 
