@@ -1,0 +1,31 @@
+"""The beta-binomial distribution: a binomial one, whose probability has a beta distribution.
+
+>>> pmf(1, 1, 1.0, 1.0).round(4).item()
+0.5
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...numpy._staged import staged
+from ...primitives import elementwise as lax
+from ..special import betaln
+from ._quantities import exponential, quantity
+
+
+@staged
+@quantity
+def logpmf(k, n, a, b, loc=0):
+    y = lax.floor(k) - loc
+    log_ways = -(lax.log1p(n) + betaln(n - y + 1, y + 1))
+    log_probability = log_ways + (betaln(y + a, n - y + b) - betaln(a, b))
+    log_probability = jnp.where(jnp.logical_and(y == 0, n == 0), 0.0, log_probability)
+    impossible = jnp.logical_or(jnp.logical_or(y < -loc, y > n), y + a <= 0)
+    log_probability = jnp.where(impossible, -np.inf, log_probability)
+    bad = jnp.logical_or(jnp.logical_or(n < 0, a <= 0), b <= 0)
+    return jnp.where(bad, np.nan, log_probability)
+
+
+pmf = exponential(logpmf)

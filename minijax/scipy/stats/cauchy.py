@@ -1,0 +1,50 @@
+"""The distribution of Cauchy: density 1 / (π scale (1 + z²)), where z = (x - loc) / scale.
+
+>>> cdf(0.0).item()
+0.5
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...primitives import elementwise as lax
+from ._quantities import exponential, logarithm, quantity
+
+
+@quantity
+def logpdf(x, loc=0, scale=1):
+    z = (x - loc) / scale
+    return -(lax.log(np.pi * scale) + lax.log1p(z * z))
+
+
+pdf = exponential(logpdf)
+
+
+@quantity
+def cdf(x, loc=0, scale=1):
+    return 0.5 + (1 / np.pi) * jnp.arctan((x - loc) / scale)
+
+
+logcdf = logarithm(cdf)
+
+
+@quantity
+def sf(x, loc=0, scale=1):
+    return cdf(-x, -loc, scale)
+
+
+@quantity
+def logsf(x, loc=0, scale=1):
+    return logcdf(-x, -loc, scale)
+
+
+@quantity
+def ppf(q, loc=0, scale=1):
+    return lax.tan(np.pi * q - np.pi / 2) * scale + loc
+
+
+@quantity
+def isf(q, loc=0, scale=1):
+    return lax.tan(np.pi / 2 - np.pi * q) * scale + loc

@@ -1,0 +1,46 @@
+"""The chi-squared distribution with df degrees of freedom: density proportional to
+y^(df/2 - 1) exp(-y/2) / scale for positive y = (x - loc) / scale.
+
+>>> sf(0.0, 3.0).item()
+1.0
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...families.special import lgamma
+from ...numpy._arguments import constant_like
+from ...primitives import elementwise as lax
+from .. import special
+from ._quantities import exponential, logarithm, quantity
+
+
+@quantity
+def logpdf(x, df, loc=0, scale=1):
+    y = (x - loc) / scale
+    half = df / 2
+    kernel = (half - 1) * lax.log(y) - y / 2
+    normalizer = -(lgamma(half) + lax.log(constant_like(x, 2)) * df / 2)
+    return jnp.where(x < loc, -np.inf, normalizer - lax.log(scale) + kernel)
+
+
+pdf = exponential(logpdf)
+
+
+def _half(x, loc, scale):
+    return lax.clamp(constant_like(x, 0), (x - loc) / (scale * 2), constant_like(x, np.inf))
+
+
+@quantity
+def cdf(x, df, loc=0, scale=1):
+    return special.gammainc(df / 2, _half(x, loc, scale))
+
+
+@quantity
+def sf(x, df, loc=0, scale=1):
+    return special.gammaincc(df / 2, _half(x, loc, scale))
+
+
+logcdf, logsf = logarithm(cdf), logarithm(sf)

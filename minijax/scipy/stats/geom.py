@@ -1,0 +1,23 @@
+"""The geometric distribution: which of independent trials, each of probability p, succeeds first.
+
+>>> pmf(2, 0.5).item()
+0.25
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...primitives import elementwise as lax
+from ..special import xlog1py
+from ._quantities import exponential, quantity
+
+
+@quantity
+def logpmf(k, p, loc=0):
+    x = k - loc
+    return jnp.where(x <= 0, -np.inf, xlog1py(x - 1, -p) + lax.log(p))
+
+
+pmf = exponential(logpmf)

@@ -1,0 +1,52 @@
+"""The distribution of Gumbel, of maxima: cumulative distribution function exp(-exp(-z)), where
+z = (x - loc) / scale.
+
+>>> cdf(0.0).round(4).item()  # 1 / e
+0.3679000139236450
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...nn import log1mexp
+from ...primitives import elementwise as lax
+from ..special import xlogy
+from ._quantities import exponential, quantity
+
+
+@quantity
+def logpdf(x, loc=0, scale=1):
+    proper, z = scale > 0, (x - loc) / scale
+    return jnp.where(proper, xlogy(-1, scale) + -(z + lax.exp(-z)), np.nan)
+
+
+pdf = exponential(logpdf)
+
+
+@quantity
+def logcdf(x, loc=0, scale=1):
+    proper, z = scale > 0, (x - loc) / scale
+    return jnp.where(proper, -lax.exp(-z), np.nan)
+
+
+cdf = exponential(logcdf)
+
+
+@quantity
+def ppf(p, loc=0, scale=1):
+    inside = lax.bitwise_and(p > 0, p < 1)
+    return jnp.where(inside, loc - scale * lax.log(xlogy(-1, p)), np.nan)
+
+
+@quantity
+def sf(x, loc=0, scale=1):
+    proper, y = scale > 0, (loc - x) / scale
+    return jnp.where(proper, 1 - lax.exp(-lax.exp(y)), np.nan)
+
+
+@quantity
+def logsf(x, loc=0, scale=1):
+    proper, y = scale > 0, (loc - x) / scale
+    return jnp.where(proper, log1mexp(lax.exp(y)), np.nan)

@@ -1,0 +1,24 @@
+"""The distribution of Laplace: density exp(-|z|) / (2 scale), where z = (x - loc) / scale.
+
+>>> cdf(0.0).item()
+0.5
+"""
+
+from __future__ import annotations
+
+from ...primitives import elementwise as lax
+from ._quantities import exponential, quantity
+
+
+@quantity
+def logpdf(x, loc=0, scale=1):
+    return -(lax.abs_(x - loc) / scale + lax.log(2 * scale))
+
+
+pdf = exponential(logpdf)
+
+
+@quantity
+def cdf(x, loc=0, scale=1):
+    z = (x - loc) / scale
+    return lax.select(z <= 0, 0.5 * lax.exp(z), 1 - 0.5 * lax.exp(-z))

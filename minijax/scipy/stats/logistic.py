@@ -1,0 +1,42 @@
+"""The logistic distribution: its cumulative distribution function is the sigmoid of z, where
+z = (x - loc) / scale.
+
+>>> cdf(0.0).item()
+0.5
+"""
+
+from __future__ import annotations
+
+from ... import numpy as jnp
+from ...primitives import elementwise as lax
+from ..special import expit, logit
+from ._quantities import exponential, quantity
+
+
+@quantity
+def logpdf(x, loc=0, scale=1):
+    half = (x - loc) / scale / 2
+    return -2 * jnp.logaddexp(half, -half) - lax.log(scale)
+
+
+pdf = exponential(logpdf)
+
+
+@quantity
+def cdf(x, loc=0, scale=1):
+    return expit((x - loc) / scale)
+
+
+@quantity
+def sf(x, loc=0, scale=1):
+    return expit(-((x - loc) / scale))
+
+
+@quantity
+def ppf(x, loc=0, scale=1):
+    return logit(x) * scale + loc
+
+
+@quantity
+def isf(x, loc=0, scale=1):
+    return -logit(x) * scale + loc

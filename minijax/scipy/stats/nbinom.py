@@ -1,0 +1,25 @@
+"""The negative binomial distribution: how many trials fail before the n-th success, of
+probability p each.
+
+>>> pmf(0, 1, 0.5).round(4).item()
+0.5
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import numpy as jnp
+from ..special import gammaln, xlogy
+from ._quantities import exponential, quantity
+
+
+@quantity
+def logpmf(k, n, p, loc=0):
+    y = k - loc
+    log_ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
+    log_powers = xlogy(n, p) + xlogy(y, 1 - p)
+    return jnp.where(k < loc, -np.inf, log_ways + log_powers)
+
+
+pmf = exponential(logpmf)
