@@ -29,6 +29,8 @@ from ..families.convolution_functions import (
     conv_transpose,
     conv_transpose_shape_tuple,
 )
+from ..families.reduce_window import reduce_window, reduce_window_shape_tuple
+from ..families.sliding import padtype_to_pads
 from ..nn import (
     elu,
     gelu,
@@ -42,6 +44,7 @@ from ..nn import (
     standardize,
 )
 from ..nn.initializers import glorot_normal, normal, ones, zeros
+from ..primitives import elementwise as lax
 
 Layer = tuple[Callable, Callable]
 
@@ -165,6 +168,55 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center: bool = True, scale: bool = T
 
     return init_fun, apply_fun
 
+
+# ----------------------------------------------------------------------------------------------
+# Pooling: one number for each window
+
+
+def _pooling_layer(name: str, does: str, reducer: Callable, start: float,
+                   rescale: Callable | None = None) -> Callable[..., Layer]:
+    """The function `name`: `reducer` over windows, then `rescale(outputs, inputs, *windows)`."""
+    def pooling(window_shape, strides=None, padding="VALID", spec: str | None = None) -> Layer:
+        strides = strides or (1,) * len(window_shape)
+        spec = spec or f"N{'.' * len(window_shape)}C"
+        windows, steps = _in_all_dimensions(window_shape, spec), _in_all_dimensions(strides, spec)
+
+        def init_fun(rng, input_shape):
+            pads = padtype_to_pads(input_shape, windows, steps, padding)
+            ones = (1,) * len(windows)
+            return reduce_window_shape_tuple(input_shape, windows, steps, pads, ones, ones), ()
+
+        def apply_fun(params, inputs, **kwargs):
+            out = reduce_window(inputs, start, reducer, windows, steps, padding)
+            return rescale(out, inputs, windows, steps, padding) if rescale else out
+
+        return init_fun, apply_fun
+
+    pooling.__name__ = pooling.__qualname__ = name
+    pooling.__doc__ = (
+        f"{does} of each window.\n\nArgs:\n"
+        "  window_shape, strides, padding: the windows in the spatial dimensions, as for\n"
+        "    `lax.reduce_window`.\n"
+        "  spec: a character for each dimension: `N` is the batch, `C` the features.\n\n"
+        f">>> {name}((2, 2))[1]((), jnp.ones((1, 4, 4, 1))).shape\n(1, 3, 3, 1)\n")
+    return pooling
+
+
+def _in_all_dimensions(sizes: Sequence[int], spec: str) -> tuple[int, ...]:
+    """With 1 for batch and features, which are not pooled."""
+    sizes = iter(sizes)
+    return tuple(1 if c in "NC" else next(sizes) for c in spec)
+
+
+def _by_window_size(outputs, inputs, windows, steps, padding):
+    """Means of sums: at the border, a window holds less."""
+    ones = jnp.ones([n if w > 1 else 1 for n, w in zip(inputs.shape, windows)], inputs.dtype)
+    return outputs / reduce_window(ones, 0.0, lax.add, windows, steps, padding)
+
+
+MaxPool = _pooling_layer("MaxPool", "The largest", lax.max, -jnp.inf)
+SumPool = _pooling_layer("SumPool", "The sum", lax.add, 0.0)
+AvgPool = _pooling_layer("AvgPool", "The mean", lax.add, 0.0, _by_window_size)
 
 # ----------------------------------------------------------------------------------------------
 # Layers without weights

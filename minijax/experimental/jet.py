@@ -36,7 +36,7 @@ from ..control_flow.while_loop import while_p
 from ..core import Primitive, ShapedArray, Trace, Tracer, missing_rule, new_trace, state, typeof
 from ..custom_rules.common import as_fun
 from ..custom_rules.vjp import custom_vjp_call_p
-from ..families import convolution, gather, reduce_window, scatter, trigonometric
+from ..families import convolution, fft, gather, reduce_window, scatter, trigonometric
 from ..forward import Zero, primitive_jvps
 from ..jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..numpy._arguments import ensure_array
@@ -265,7 +265,7 @@ for _p in (
     shaping.broadcast_in_dim_p, shaping.concatenate_p, shaping.pad_p, shaping.reshape_p,
     shaping.rev_p, shaping.split_p, shaping.squeeze_p, shaping.stack_p, shaping.transpose_p,
     shaping.unstack_p, slicing.slice_p, reductions.cumsum_p, reductions.reduce_sum_p,
-    reduce_window.reduce_window_sum_p,
+    reduce_window.reduce_window_sum_p, fft.fft_p,
 ):
     deflinear(_p)
 

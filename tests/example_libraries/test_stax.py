@@ -27,6 +27,11 @@ LAYERS = {
     "GeneralConv": (lambda s: s.GeneralConv(("NHC", "OHI", "NCH"), 4, (2,)), SIGNALS),
     "ConvTranspose": (lambda s: s.ConvTranspose(4, (3, 3), (2, 2)), IMAGES),
     "Conv1DTranspose": (lambda s: s.Conv1DTranspose(2, (3,), (2,), "SAME"), SIGNALS),
+    "MaxPool": (lambda s: s.MaxPool((2, 2)), IMAGES),
+    "MaxPool, strided": (lambda s: s.MaxPool((3, 2), (2, 2), "SAME"), IMAGES),
+    "SumPool": (lambda s: s.SumPool((2, 1), spec="NCHW"), IMAGES),
+    "AvgPool": (lambda s: s.AvgPool((2, 3), padding="SAME"), IMAGES),
+    "AvgPool, one dimension": (lambda s: s.AvgPool((2,), (2,), "SAME"), SIGNALS),
     "BatchNorm": (lambda s: s.BatchNorm(), IMAGES),
     "BatchNorm, rows": (lambda s: s.BatchNorm(axis=0, scale=False, epsilon=0.1), ROWS),
     "BatchNorm, scaled": (lambda s: s.BatchNorm(axis=(0,), center=False), ROWS),
@@ -37,7 +42,8 @@ LAYERS = {
                                         s.FanInConcat()), ROWS),
     "shape_dependent": (lambda s: s.shape_dependent(lambda shape: s.Dense(shape[-1])), ROWS),
     "Dropout, unused": (lambda s: s.Dropout(0.5, mode="test"), ROWS),
-    "network": (lambda s: s.serial(s.Conv(4, (3, 3)), s.BatchNorm(), s.Relu, s.Flatten,
+    "network": (lambda s: s.serial(s.Conv(4, (3, 3)), s.BatchNorm(), s.Relu,
+                                   s.MaxPool((2, 2), (2, 2)), s.Flatten,
                                    s.Dropout(0.8), s.Dense(3), s.Softmax), IMAGES),
 }  # fmt: skip
 

@@ -45,6 +45,9 @@ LIKE_JAX = {
                                                         (0,)), 1),
     "complex": (lambda jx, x: jx.numpy.abs(jx.numpy.real(jx.lax.complex(x, 1 - x) ** 2)), 1),
     "conversion": (lambda jx, x: x.astype("float16") * x.astype("int32"), 1),
+    "fft": (lambda jx, x: jx.numpy.real(jx.numpy.fft.fft(x**2)), 1),
+    "convolution": (lambda jx, x: jx.lax.conv_general_dilated(
+        x[None, None], x[None, None] ** 2, (1,), "SAME"), 1),
     "jit": (lambda jx, x: jx.jit(lambda x: (jx.numpy.sin(x) * x, 3))(x), 1),
     "softmax": (lambda jx, x: (jx.nn.softmax(x), jx.nn.logsumexp(x)), 1),
     "gradient": (lambda jx, x: jx.grad(lambda x: jx.numpy.sum(jx.numpy.tanh(x @ MATRIX) ** 2))(x), 1),
