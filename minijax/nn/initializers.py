@@ -243,3 +243,64 @@ he_uniform = _family("he_uniform", "He", 2.0, "fan_in", "uniform")
 he_normal = _family("he_normal", "He", 2.0, "fan_in", "truncated_normal")
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal  # Glorot's first name
 kaiming_uniform, kaiming_normal = he_uniform, he_normal  # He's first name
+
+# ----------------------------------------------------------------------------------------------
+# Orthogonal matrices, which keep the length of every vector
+
+
+def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+    """Builds an initializer that gives matrices with orthonormal columns (or rows, if these are
+    fewer), each as likely as any other.
+
+    Args:
+      scale: a factor.
+      column_axis: the axis of the columns; all others together are the rows.
+      dtype: the default dtype.
+
+    Raises (when called):
+      ValueError: fewer than two dimensions.
+
+    >>> q = orthogonal()(jax.random.key(0), (4, 2))
+    >>> bool(jnp.allclose(q.T @ q, jnp.eye(2), atol=1e-6))
+    True
+    """
+    def fill(key, shape, dtype):
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal initializer: a shape of 2 dimensions at least is needed, "
+                             f"got {tuple(shape)}")
+        if 0 in shape:
+            return jnp.zeros(shape, dtype)
+        columns, others = shape[column_axis], np.delete(shape, column_axis)
+        q = random.orthogonal(key, math.prod(shape) // columns, (), dtype, columns)
+        q = jnp.moveaxis(q.reshape(*others.tolist(), columns), -1, column_axis)
+        return jnp.array(scale, dtype) * q
+
+    return _initializer(fill, dtype)
+
+
+def delta_orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+    """Builds an initializer for convolutions in 1 to 3 dimensions: an orthogonal matrix in the
+    window's middle, and zeros around it (Xiao et al., 2018).
+
+    Args: see `orthogonal`.
+
+    Raises (when called):
+      ValueError: a shape of less than 3 or more than 5 dimensions, or with fewer outputs (its last)
+        than inputs.
+
+    >>> delta_orthogonal()(jax.random.key(0), (3, 2, 2))[0].tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    def fill(key, shape, dtype):
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta orthogonal initializer: a shape of 3, 4 or 5 dimensions is "
+                             f"needed, got {tuple(shape)}")
+        *window, inputs, outputs = shape
+        if outputs < inputs:
+            raise ValueError(f"delta orthogonal initializer: {inputs} inputs do not fit into "
+                             f"{outputs} outputs")
+        matrix = orthogonal(scale, column_axis, dtype)(key, (inputs, outputs))
+        middle = tuple((n - 1) // 2 for n in window)
+        return jnp.zeros(shape, dtype).at[middle].set(matrix)
+
+    return _initializer(fill, dtype)

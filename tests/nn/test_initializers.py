@@ -40,6 +40,19 @@ def test_bits(name):
         assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("shape", [(4, 2), (2, 3, 4), (3, 3), (0, 2)], ids=str)
+def test_orthogonal(shape):
+    both(lambda jx: lambda: [
+        jx.nn.initializers.orthogonal(2.0)(jx.random.key(3), shape),
+        jx.nn.initializers.orthogonal(column_axis=0)(jx.random.key(3), shape)])
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 2), (3, 4, 2, 3), (2, 3, 3, 2, 2), (2, 2), (3, 3, 2)],
+                         ids=str)
+def test_delta_orthogonal(shape):
+    both(lambda jx: lambda: jx.nn.initializers.delta_orthogonal()(jx.random.key(3), shape))
+
+
 @pytest.mark.parametrize("distribution", ["normal", "uniform", "truncated_normal"])
 def test_complex(distribution):
     """The logarithm under the radius differs by a unit in the last place."""
@@ -60,6 +73,7 @@ CALLS = {
     "distribution": lambda jx, init: init.variance_scaling(1, "fan_in", "flat")(jx.random.key(0),
                                                                               (3, 3)),
     "integers": lambda jx, init: init.normal()(jx.random.key(0), (3,), "int32"),
+    "orthogonal vector": lambda jx, init: init.orthogonal()(jx.random.key(0), (3,)),
     "no inputs": lambda jx, init: init.he_normal()(jx.random.key(0), (0, 3)),
     "protocol": lambda jx, init: isinstance(init.he_normal(), init.Initializer),
     "traced": lambda jx, init: jx.jit(lambda k: init.lecun_normal()(k, (2, 3)))(jx.random.key(0)),
