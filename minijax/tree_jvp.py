@@ -64,11 +64,11 @@ def _flatten_pair(primals, tangents):
         )
     paths_and_primals, in_tree = tree_flatten_with_path(tuple(primals))
     flat_tangents, tangent_tree = tree_flatten(tuple(tangents))
-    if in_tree != tangent_tree:
+    if in_tree != tangent_tree or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(
-            "primal and tangent arguments to jax.jvp must have the same tree structure; "
-            f"primals have tree structure {in_tree} whereas tangents have tree structure "
-            f"{tangent_tree}."
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"are a {type(primals).__name__} of tree structure {in_tree} whereas tangents are a "
+            f"{type(tangents).__name__} of tree structure {tangent_tree}."
         )
     for (path, primal), tangent in zip(paths_and_primals, flat_tangents):
         _check_tangent(path, primal, tangent)

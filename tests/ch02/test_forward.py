@@ -449,3 +449,11 @@ def test_a_linear_primitive_of_several_results():
     assert [x.tolist() for x in tangents] == [lax.neg(T).tolist(), lax.mul(T, 2.0).tolist()]
     outs, tangents = jvp_flat(lambda x: pair_p.bind(X), [X], [T])
     assert all(type(t) is Zero for t in tangents) and len(outs) == 2
+
+
+def test_primals_and_tangents_are_both_tuples_or_both_lists():
+    for library in (minijax, jax):
+        assert library.jvp(lambda x: x, [1.0], [2.0]) == (1.0, 2.0)
+        for primals, tangents in [((1.0,), [2.0]), ([1.0], (2.0,))]:
+            with pytest.raises(TypeError, match="same tree structure"):
+                library.jvp(lambda x: x, primals, tangents)
