@@ -20,6 +20,8 @@ from . import dtypes, errors
 from .core import ensure_compile_time_eval, typeof
 from .array import Array
 from . import operators as _operators  # gives arrays their operators
+from . import typing, version
+from .version import __version__, __version_info__
 
 # chapter 3
 from . import tree, tree_util
@@ -88,5 +90,3 @@ from .random.settings import default_prng_impl, enable_custom_prng, threefry_par
 from .callbacks import pure_callback
 from .xla.dispatch import effects_barrier
 from . import debug, value_checks as _value_checks  # the settings debug_nans, debug_infs
-
-__version__ = "0.1.0"
