@@ -8,10 +8,10 @@ import numpy as np
 
 from ...custom_rules import custom_jvp
 from ...families import linear_algebra as lax_linalg
-from ...families.staged import staged
 from ...primitives.shape_rules import broadcast_shapes
 from ...primitives.shaping import expand_dims as expand
 from ...primitives.shaping import iota
+from ...xla.jit import jit
 from .._arguments import complex_input
 from .._constructors import arange, array, ix_, ones, zeros_like
 from .._joining import concatenate
@@ -40,7 +40,7 @@ def _entries(a):
 # The logarithm of the determinant
 
 
-@staged(static_argnames=("method",))
+@jit(static_argnames=("method",))
 def slogdet(a, *, method: str | None = None):
     """The sign and the logarithm of the absolute value of determinants, which cannot overflow.
 
@@ -160,7 +160,7 @@ _slogdet_qr.defjvp(_slogdet_jvp)
 # The determinant
 
 
-@staged
+@jit
 def det(a):
     """The determinants of matrices.
 

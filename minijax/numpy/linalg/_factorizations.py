@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from ...families import linear_algebra as lax_linalg
 from ...families.sorting import sort
-from ...families.staged import staged
 from ...primitives import elementwise as lax
 from ...primitives.shaping import broadcasted_iota, rev
+from ...xla.jit import jit
 from .._arguments import ensure_array, promote_dtypes_inexact
 from .._indexing import take_along_axis
 from .._shaping import matrix_transpose
@@ -58,7 +58,7 @@ def inexact(name: str, a):
 # Triangles
 
 
-@staged(static_argnames=("upper", "symmetrize_input"))
+@jit(static_argnames=("upper", "symmetrize_input"))
 def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
     """The Cholesky factor: the lower triangular matrix `L` with positive diagonal and L Lᴴ = a.
 
@@ -80,7 +80,7 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
     return conj(L.mT) if upper else L
 
 
-@staged(static_argnames=("mode",))
+@jit(static_argnames=("mode",))
 def qr(a, mode: str = "reduced"):
     """The QR factorization: `Q` with orthonormal columns, `R` upper triangular, Q R = a.
 
@@ -114,7 +114,7 @@ def qr(a, mode: str = "reduced"):
 # Eigenvalues
 
 
-@staged(static_argnames=("UPLO", "symmetrize_input"))
+@jit(static_argnames=("UPLO", "symmetrize_input"))
 def eigh(a, UPLO: str | None = None, symmetrize_input: bool = True):
     """The eigenvalues and eigenvectors of matrices that are their own adjoint.
 
@@ -141,7 +141,7 @@ def eigh(a, UPLO: str | None = None, symmetrize_input: bool = True):
     return EighResult(w, v)
 
 
-@staged(static_argnames=("UPLO", "symmetrize_input"))
+@jit(static_argnames=("UPLO", "symmetrize_input"))
 def eigvalsh(a, UPLO: str | None = "L", *, symmetrize_input: bool = True):
     """The eigenvalues of matrices that are their own adjoint, ascending.
 
@@ -171,7 +171,7 @@ def eig(a):
     return EigResult(w, v)
 
 
-@staged
+@jit
 def eigvals(a):
     """The eigenvalues of square matrices, complex and in no particular order.
 
@@ -189,7 +189,7 @@ def eigvals(a):
 # Singular values
 
 
-@staged(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+@jit(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index: tuple[int, int] | None = None):
     """The singular value decomposition: U diag(S) Vh = a, with unitary `U` and `Vh`.

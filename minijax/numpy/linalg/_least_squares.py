@@ -6,10 +6,10 @@ import numpy as np
 
 from ... import dtypes
 from ...custom_rules import custom_jvp
-from ...families.staged import staged
 from ...primitives.dot import Precision
 from ...primitives.shaping import expand_dims
 from ...settings import default_matmul_precision
+from ...xla.jit import jit
 from .._arguments import convert, ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import array, asarray, empty, zeros
 from .._products import matmul
@@ -62,7 +62,7 @@ def _pinv_by_svd(a, rtol=None, hermitian=False):
 
 
 _pinv_by_svd.__name__ = _pinv_by_svd.__qualname__ = "_pinv"  # so do jaxprs call it
-_pinv = custom_jvp(staged(_pinv_by_svd, static_argnames=("hermitian",)), nondiff_argnums=(1, 2))
+_pinv = custom_jvp(jit(_pinv_by_svd, static_argnames=("hermitian",)), nondiff_argnums=(1, 2))
 
 
 @_pinv.defjvp
@@ -109,7 +109,7 @@ def lstsq(a, b, rcond: float | None = None, *, numpy_resid: bool = False):
     """
     a, b = ensure_arrays("jnp.linalg.lstsq", a, b)
     if not numpy_resid:
-        return _staged_lstsq(a, b, rcond)
+        return _compiled_lstsq(a, b, rcond)
     x, residuals, rank, s = _lstsq(a, b, rcond)
     m, n = a.shape
     return x, array([]) if rank < n or m <= n else residuals, rank, s
@@ -129,7 +129,7 @@ def _lstsq(a, b, rcond):
     return x.ravel() if b.ndim == 1 else x, residuals, rank, s
 
 
-_staged_lstsq = staged(_lstsq)
+_compiled_lstsq = jit(_lstsq)
 
 
 def _no_solution(a, b):

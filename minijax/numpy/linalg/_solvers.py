@@ -6,15 +6,15 @@ import math
 import operator
 
 from ...families import linear_algebra as lax_linalg
-from ...families.staged import staged
 from ...primitives.shaping import broadcast
+from ...xla.jit import jit
 from .._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import eye
 from .._shaping import moveaxis
 from .._vectorize import vectorize
 
 
-@staged
+@jit
 def solve(a, b):
     """The solution `x` of a x = b.
 
@@ -41,7 +41,7 @@ def solve(a, b):
     return vectorize(lax_linalg.solve, signature=signature)(a, b)
 
 
-@staged
+@jit
 def inv(a):
     """The inverses of matrices.
 
