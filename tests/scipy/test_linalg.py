@@ -1,0 +1,108 @@
+"""`minijax.scipy.linalg` against JAX's: values, types, errors, jaxprs, derivatives."""
+
+from __future__ import annotations
+
+import re
+
+import jax.scipy.linalg
+import numpy as np
+import pytest
+
+from tests.numpy.test_linalg import ARRAYS as MATRICES
+from tests.numpy.test_linalg import second_derivatives
+from tests.oracle import both
+from tests.oracle.calls import program, rows_of
+
+RNG = np.random.default_rng(1)
+
+# As in the tests of `numpy.linalg`; and lo: lower triangular, v: a vector of 4, d and k: diagonals
+ARRAYS = MATRICES | {
+    "lo": np.tril(MATRICES["q"]) + 2 * np.eye(4, dtype=np.float32),
+    "v": RNG.normal(size=4).astype(np.float32),
+    "d": RNG.normal(size=6).astype(np.float32),
+    "k": RNG.normal(size=5).astype(np.float32),
+    "kc": (RNG.normal(size=5) + 1j * RNG.normal(size=5)).astype(np.complex64),
+    "ones": np.ones(6, np.float32),
+    "zz": np.zeros(5, np.float32),
+    "big": 30 * RNG.normal(size=(3, 3)).astype(np.float32),
+    "rot": np.array([[0, 2, 1], [-2, 0, 1], [0, 0, 3]], np.float32),
+}
+
+VALUES = rows_of("""
+cholesky(sp) | cholesky(sp, lower=True) | cholesky(cp) | cholesky(cp, True) | cholesky(i) | cholesky(m)
+cho_factor(sp) | cho_factor(cp, lower=True) | cho_solve((sp, True), v) | cho_solve((cp, False), c)
+cho_solve(cho_factor(sp), v) | cho_solve((t, False), m.T) | cho_solve((t, True), m) | cho_solve((sp, True), x)
+lu(q) | lu(w) | lu(m) | lu(c, permute_l=True) | lu(i) | lu(t) | lu_factor(q) | lu_factor(w) | lu_factor(t)
+lu_solve(lu_factor(q), v) | lu_solve(lu_factor(q), w, 1) | lu_solve(lu_factor(c), x, 2) | lu_solve(lu_factor(q), v, 3)
+qr(q) | qr(w) | qr(w, mode="economic") | qr(m, mode="r") | qr(c, pivoting=True) | qr(w, mode="r", pivoting=True)
+qr(q, mode="a") | qr(t)
+qr_multiply(w, v) | qr_multiply(w, x, "left") | qr_multiply(q, w, "left") | qr_multiply(w, w.T, pivoting=True)
+qr_multiply(c, c, conjugate=True) | qr_multiply(c, c, "left", conjugate=True) | qr_multiply(w, x) | qr_multiply(w, v, "a")
+qr_multiply(m, two)
+svd(m) | svd(w, full_matrices=False) | svd(c, compute_uv=False) | det(q) | det(m) | inv(q) | inv(m)
+eigh(sp) | eigh(cp, eigvals_only=True) | eigh(q, lower=False) | eigh(q, q) | eigh(q, type=2) | eigh(t)
+schur(q) | schur(q, "complex") | schur(c) | schur(q, "a") | schur(t)
+hessenberg(q) | hessenberg(c, calc_q=True) | hessenberg(t, calc_q=True) | hessenberg(e0) | hessenberg(m)
+solve_triangular(lo, v, lower=True) | solve_triangular(lo, v) | solve_triangular(lo.T, w, trans="T")
+solve_triangular(c, c, trans=2) | solve_triangular(lo, v, 1, True, True) | solve_triangular(lo, v, 3)
+solve_triangular(t, m.T) | solve_triangular(t, m) | solve_triangular(lo, x) | solve_triangular(i, x)
+solve(q, v) | solve(sp, v, assume_a="pos") | solve(sp, w, lower=True, assume_a="pos") | solve(t, m.T) | solve(q, v, assume_a="a")
+solve(cp, c, assume_a="pos") | solve(q, x) | solve(q, x, assume_a="pos") | solve(sp, w, assume_a="sym")
+solve_sylvester(sp, i.astype(float), w) | solve_sylvester(sp, i.astype(float), w, method="eigen") | solve_sylvester(q, q, w)
+solve_sylvester(sp, -sp, q) | solve_sylvester(sp, q, q, method="a") | solve_sylvester(c, cp, c)
+expm(q) | expm(c) | expm(big) | expm(t) | expm(lo.T, upper_triangular=True) | expm(1e4 * big) | expm(i) | expm(m) | expm(h)
+expm(0.1 * q) | expm_frechet(q, w[:, :1] * q) | expm_frechet(q, q, compute_expm=False) | expm_frechet(q, m)
+sqrtm(sp) | sqrtm(q) | sqrtm(c) | sqrtm(q, 2) | funm(c, jnp.exp, disp=False) | funm(m, jnp.sin)
+rsf2csf(rot, i[:, :3] / 2) | rsf2csf(*schur(q)) | rsf2csf(c, c) | rsf2csf(t, t) | rsf2csf(m, m) | rsf2csf(q, i)
+polar(q) | polar(w) | polar(m, "left") | polar(m) | polar(t, method="svd") | polar(m, "left", method="svd") | polar(x)
+polar(c) | polar(q, "a") | polar(q, method="a") | polar(cp @ c, eps=1e-3) | polar(0 * q)
+eigh_tridiagonal(d, k) | eigh_tridiagonal(d, k, eigvals_only=True) | eigh_tridiagonal(d.astype(complex), kc)
+eigh_tridiagonal(d, k, select="i", select_range=(1, 3)) | eigh_tridiagonal(d, k, select="v") | eigh_tridiagonal(d, k, select="a", tol=0.1, eigvals_only=True)
+eigh_tridiagonal(d, k, select="i") | eigh_tridiagonal(d, k, select="z") | eigh_tridiagonal(d, kc) | eigh_tridiagonal(d[:1], k[:0])
+eigh_tridiagonal(i[0], i[0, :2]) | eigh_tridiagonal(ones, zz, eigvals_only=True)
+block_diag(q, x, 2.0) | block_diag() | block_diag(i, m) | block_diag(t) | block_diag(c, b)
+toeplitz(x, v) | toeplitz(kc) | toeplitz(2.0) | toeplitz("a") | toeplitz(x[:0], v)
+hankel(x) | hankel(x, v) | hankel(m, v) | hankel(2.0) | hankel(x, 2.0) | hankel(i[0], h) | circulant(x) | circulant(m) | circulant(2)
+leslie(v, x) | leslie(w, q[:, :2]) | leslie(x, v) | leslie(i[0], x[:2]) | companion(v) | companion(x[:1])
+fiedler(v) | fiedler(i) | fiedler(2.0) | fiedler_companion(d)
+fiedler_companion(x[:1]) | fiedler_companion(x[:0])
+convolution_matrix(x, 4) | convolution_matrix(x, 2, "same") | convolution_matrix(m, 5, "valid") | convolution_matrix(x, 0) | convolution_matrix(x, 2, "a")
+convolution_matrix(v, 3, mode="valid") | convolution_matrix(kc, 3, "same") | convolution_matrix(2.0, 3)
+hilbert(3) | invhilbert(3) | pascal(4) | pascal(3, "lower") | pascal(3, "upper") | pascal(3, "a") | invpascal(3, "upper") | invpascal(3) | invpascal(3, "a") | helmert(4) | helmert(3, full=True) | helmert(0) | hadamard(4) | hadamard(2, float) | hadamard(3)
+dft(4) | dft(3, "n") | dft(3, "sqrtn") | dft(3, "a") | dft(3, dtype=float)
+""")
+
+
+def modules(jx):
+    """The functions of `scipy.linalg` by their names, and `jnp`."""
+    names = [name for name in dir(jax.scipy.linalg) if not name.startswith("_")]
+    return {"jnp": jx.numpy} | {name: getattr(jx.scipy.linalg, name) for name in names}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("row", VALUES)
+def test_values(row):
+    both(program(row, ARRAYS, modules), tol=3e-4)
+
+
+# Jaxprs that are not JAX's: other algorithms for the same numbers, and solves (see numpy.linalg).
+OTHER_TEXT = re.compile(r"^(expm|sqrtm|funm|rsf2csf|polar|eigh_tridiagonal|toeplitz|hankel|circulant|fiedler_"
+                        r"|convolution_matrix|solve\(|inv|solve_sylvester|lu_solve|qr_multiply|block_diag\(\)|leslie|companion|det|dft|helmert)")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("row", [row for row in VALUES[::2] if not OTHER_TEXT.search(row)])
+def test_text(row):
+    both(program(row, ARRAYS, modules, lambda jx, f: jx.make_jaxpr(f)))
+
+
+DIFFERENTIABLE = rows_of("""
+cholesky(sp) | cho_solve((sp, True), v) | lu(q)[1:] | lu_solve(lu_factor(q), v) | solve_triangular(lo, v, lower=True)
+solve(sp, v, assume_a="pos") | expm(q) | block_diag(q, x) | toeplitz(x, v) | hankel(x)
+qr(w, mode="economic") | eigh(sp)
+""")
+
+
+@pytest.mark.parametrize("row", DIFFERENTIABLE)
+def test_derivatives(row):
+    both(program(row, ARRAYS, modules, second_derivatives), tol=2e-3)
