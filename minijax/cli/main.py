@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from minijax.cli import learn as learning
 from minijax.cli.errors import Failure
 
 
@@ -37,6 +38,9 @@ def build_parser() -> Parser:
                        help="an argument each: a Python expression, in which np, jnp and jax are "
                             "known, and shapes like f32[3,4]")
 
+    learn = commands.add_parser("learn", help="the exercises of the book: list and check them")
+    learning.add_arguments(learn)
+
     commands.add_parser("doctor", help="say what is installed and whether XLA works")
     return parser
 
@@ -56,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from minijax.cli.jaxpr import print_jaxpr
 
             return print_jaxpr(options.target, options.arguments)
+        if options.command == "learn":
+            return learning.learn(options)
         from minijax.cli.doctor import doctor
 
         return doctor()

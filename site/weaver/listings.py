@@ -199,7 +199,8 @@ def _end_of_head(path):
 
 
 def not_shown(path: str, listings: list[Listing]) -> list[int]:
-    """The numbers of a file's lines, blank ones and rulers aside, that no listing shows."""
+    """The numbers of a file's lines, blank ones and headings aside, that no listing shows."""
     shown = {n for x in listings if x.path == path for n in range(x.first, x.last + 1)}
+    shown.update(n for ruler, _ in headings(path) for n in (ruler, ruler + 1))
     lines = enumerate(source_lines(path), start=1)
-    return [n for n, line in lines if line.strip() and not RULER.match(line) and n not in shown]
+    return [n for n, line in lines if line.strip() and n not in shown]

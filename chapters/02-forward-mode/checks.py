@@ -1,0 +1,101 @@
+"""What is asked of the answers to chapter 2's exercises."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from learning.checking import compare, exercise, expect
+
+from minijax import lax
+from minijax.core import typeof
+from minijax.forward import Zero, jvp_flat
+
+F = np.float32
+
+
+@exercise("2.1", "The tangent of a quotient", ["quotient_tangent"], hints=[
+    "Let only x move first, then only y, and add what you found.",
+    "d(x/y) = dx/y - x dy/y²",
+])
+def quotient(quotient_tangent):
+    compare(quotient_tangent, lambda x, y, x_dot, y_dot: (x_dot * y - x * y_dot) / y**2,
+            [(0.0, 1.0, 1.0, 0.0), (1.0, 2.0, 0.0, 1.0), (3.0, -4.0, 0.5, 2.0)], "x, y, x_dot, y_dot")
+
+
+@exercise("2.2", "A rule that uses the result", ["hypot_jvp"], hints=[
+    "The primal part is sqrt(x² + y²), by lax.sqrt, lax.square and lax.add.",
+    "Differentiate r² = x² + y² on both sides: r is there already, there is no need for a root.",
+])
+def hypot(hypot_jvp):
+    cases = [((3.0, 4.0), (1.0, 0.0)), ((3.0, 4.0), (0.0, 1.0)), ((F(-1), F(2)), (F(0.5), F(2)))]
+    root = lambda x, y: [lax.sqrt(lax.add(lax.square(x), lax.square(y)))]
+
+    def expected(primals, tangents):
+        (out,), (tangent,) = jvp_flat(root, primals, tangents)
+        return out, tangent
+
+    compare(hypot_jvp, expected, cases, "primals and tangents")
+    second = lambda x: [hypot_jvp((x, 4.0), (1.0, 0.0))[1]]
+    compare(lambda x: jvp_flat(second, [x], [1.0])[1][0],
+            lambda x: lax.full_like(x, 16 / 125.0), [(F(3.0),)], "the second derivative at")
+
+
+@exercise("2.3", "Derivatives of any order", ["derivative"], hints=[
+    "The derivative of f at x is the tangent that jvp_flat gives for the tangent 1.",
+    "jvp_flat wants functions that return lists, and lists of primals and tangents.",
+    "derivative(f, n) is the first derivative of derivative(f, n - 1).",
+])
+def derivatives(derivative):
+    compare(lambda n, x: float(derivative(lax.sin, n)(x)),
+            lambda n, x: math.sin(x + n * math.pi / 2), [(0, 0.5), (1, 0.5), (2, 0.5), (5, 1.0)],
+            "f = sin, and n, x =")
+
+
+@exercise("2.4", "Adding tangents", ["add_tangents"], hole="forward.add_tangents", hints=[
+    "There are four cases; two of them need no addition.",
+    "Tangents are added by the primitive add_any_p (primitives/elementwise.py): in reverse mode it will be transposed.",
+])
+def adding(add_tangents):
+    zero = Zero(typeof(F(1)))
+    for x, y, want in ((2.0, 3.0, 5.0), (zero, 3.0, 3.0), (2.0, zero, 2.0)):
+        compare(lambda x, y: float(add_tangents(x, y)), lambda x, y, w=want: w, [(x, y)])
+    expect(type(add_tangents(zero, zero)) is Zero, "zero and zero must be a Zero again")
+    kept = F(7)
+    expect(add_tangents(zero, kept) is kept, "a Zero added must cost nothing: return the other")
+    compare(_slope_of_square, lambda x: 2 * x, [(3.0,)], "the derivative of x * x at")
+
+
+@exercise("2.5", "The heart of forward mode", ["process_primitive"], hints=[
+    "Five steps: open the arguments, make the parent current, look the rule up, run it, box.",
+    "self.unbox(x) gives primal and tangent; self.box(primal, tangent) puts them together.",
+    "Whatever the rule raises, the trace must be current again: try … finally.",
+    "A primitive with multiple_results gives lists.",
+], hole="forward.JVPTrace.process_primitive")
+def heart(process_primitive):
+    f = lambda x: lax.mul(lax.sin(x), x)
+    programs = {
+        "a constant": (lambda x: 2.0, 3.0, 0.0),
+        "sin(x)": (lax.sin, 3.0, math.cos(3.0)),
+        "x * sin(x)": (f, 3.0, math.sin(3) + 3 * math.cos(3)),
+        "2 * x": (lambda x: lax.mul(2.0, x), 3.0, 2.0),
+    }
+    for name, (g, x, want) in programs.items():
+        compare(lambda x, g=g: _slope(g, x), lambda x, w=want: w, [(x,)], f"f = {name}, at x =")
+    compare(lambda x: _slope(lambda x: _tangent(f, x), x),
+            lambda x: 2 * math.cos(x) - x * math.sin(x), [(3.0,)], "the second derivative at")
+    compare(lambda x: _slope(lambda x: lax.mul(x, _tangent(lambda y: lax.add(x, y), 1.0)), x),
+            lambda x: 1.0, [(1.0,)], "perturbation confusion: d/dx (x · d/dy (x + y)) at")
+
+
+def _slope_of_square(x):
+    return _slope(lambda x: lax.mul(x, x), x)
+
+
+def _tangent(f, x):
+    tangent = jvp_flat(lambda x: [f(x)], [x], [1.0])[1][0]
+    return 0.0 if type(tangent) is Zero else tangent
+
+
+def _slope(f, x):
+    return float(_tangent(f, x))

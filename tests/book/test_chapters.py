@@ -1,0 +1,69 @@
+"""Each chapter says what is so: its examples give what is stored, its listings exist."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import jax
+import pytest
+from weaver import examples, listings
+from weaver.__main__ import check, pages
+from weaver.extension import parse_listing
+
+from tools.cut import ROOMS, sources
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {str(path.relative_to(ROOT)): path for path in pages()}
+SYMBOL = re.compile(r"`(jax(?:\._src)?(?:\.\w+)+)`")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_examples_give_what_is_stored(name):
+    check(PAGES[name])
+
+
+def shown(path: Path) -> list[listings.Listing]:
+    """What the listings of a page show."""
+    blocks = examples.load(path)[1]
+    lines = [line for block in blocks if block.kind == "listing" for line in block.body]
+    return [listings.find(parse_listing(line)[0]) for line in lines if line.strip()]
+
+
+def chapter(path: Path) -> int | None:
+    match = re.match(r"(\d\d)-", path.parent.name)
+    return int(match[1]) if match else None
+
+
+WRITTEN = [n for n, path in ((chapter(path), path) for path in PAGES.values())
+           if n in range(1, 11) and (path.parent / "checks.py").exists()]
+
+
+@pytest.mark.parametrize("number", WRITTEN)
+def test_every_line_of_the_chapters_rooms_is_shown(number):
+    found = [listing for path in PAGES.values() if chapter(path) == number for listing in shown(path)]
+    files = [str(path) for room in ROOMS[number] for path in sources(room)]
+    missing = {file: listings.not_shown(file, found) for file in files}
+    assert {file: lines for file, lines in missing.items() if lines} == {}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_said_to_be_in_jax_is_there(name):
+    """Names like `jax._src.core.Trace`, in the release that is installed."""
+    for symbol in SYMBOL.findall(PAGES[name].read_text()):
+        _resolve(symbol)
+    assert jax.__version__
+
+
+def _resolve(symbol):
+    parts = symbol.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:split]))
+        except ImportError:
+            continue
+        for part in parts[split:]:
+            assert hasattr(found, part), f"JAX has no {symbol}"
+            found = getattr(found, part)
+        return
