@@ -177,16 +177,16 @@ def _log_ndtr_jvp(series_order, primals, tangents):
 def _log_ndtr_lower(x, series_order):
     """log of exp(-x²/2) / (-x √2π) · (1 - 1/x² + 3/x⁴ - 15/x⁶ + …)"""
     number = typeof(x).dtype.type
-    square = lax.square(x)
-    scale = -number(0.5) * square - lax.log(-x) - number(0.5 * np.log(2.0 * np.pi))
-    return scale + lax.log(_mills_series(square, series_order))
+    scale = -number(0.5) * lax.square(x) - lax.log(-x) - number(0.5 * np.log(2.0 * np.pi))
+    return scale + lax.log(_mills_series(x, series_order))
 
 
-def _mills_series(square, order):
-    number = typeof(square).dtype.type
+def _mills_series(x, order):
+    number = typeof(x).dtype.type
     if order == 0:
         return np.array(1, number)
-    odd, even, power = jnp.zeros_like(square), jnp.zeros_like(square), square
+    power = square = lax.square(x)
+    even, odd = jnp.zeros_like(x), jnp.zeros_like(x)
     for n in range(1, order + 1):
         term = np.array(math.prod(range(2 * n - 1, 1, -2)), number) / power
         odd, even = (odd + term, even) if n % 2 else (odd, even + term)

@@ -28,3 +28,5 @@ from . import (
     vonmises,
     wrapcauchy,
 )
+from .kde import gaussian_kde
+from .ranks import mode, rankdata, sem

@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable
 
-from ...numpy._arguments import promote_args_inexact
+from ...numpy._arguments import complex_input, promote_args_inexact
 from ...primitives import elementwise as lax
 
 MEANING = {
@@ -35,12 +35,15 @@ def _describe(function: Callable, name: str, formula: Callable) -> Callable:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (f"{MEANING[name]}\n\n{summary}\n\nArgs:\n  {parameters}: real numbers or "
                         "arrays, which are promoted to one floating dtype and broadcast.\n\n"
-                        "Raises:\n  TypeError: an argument is no array.\n")
+                        "Raises:\n  TypeError: an argument is no array, or complex.\n")
     return function
 
 
-def quantity(formula: Callable) -> Callable:
-    """Decorator: the arguments of the formula are promoted to one floating dtype and rank."""
+def quantity(formula: Callable, complex_too: bool = False) -> Callable:
+    """Decorator: the arguments of the formula are promoted to one floating dtype and rank.
+
+    Complex numbers are refused if not `complex_too`: what the formula compares must be ordered.
+    """
     name = formula.__name__
     distribution = formula.__module__.rpartition(".")[2]
     signature = inspect.signature(formula)
@@ -49,9 +52,15 @@ def quantity(formula: Callable) -> Callable:
     def function(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return formula(*promote_args_inexact(f"{distribution}.{name}", *bound.args))
+        promoted = promote_args_inexact(f"{distribution}.{name}", *bound.args)
+        if not complex_too and any(complex_input(x) for x in promoted):
+            raise TypeError(f"{distribution}.{name} does not accept complex numbers")
+        return formula(*promoted)
 
     return _describe(function, name, formula)
+
+
+analytic = functools.partial(quantity, complex_too=True)
 
 
 def exponential(log_quantity: Callable) -> Callable:

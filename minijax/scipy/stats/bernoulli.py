@@ -27,9 +27,9 @@ pmf = exponential(logpmf)
 @quantity
 def cdf(k, p):
     bad = jnp.isnan(k) | jnp.isnan(p) | (p < 0) | (p > 1)
-    inside = jnp.logical_and(k >= 0, k < 1)
     zero, one = constant_like(k, 0), constant_like(k, 1)
-    return jnp.select([bad, k < 0, inside, k >= 1], [jnp.nan, zero, one - p, one])
+    conditions = [bad, k < 0, jnp.logical_and(k >= 0, k < 1), k >= 1]
+    return jnp.select(conditions, [jnp.nan, zero, one - p, one])
 
 
 @quantity

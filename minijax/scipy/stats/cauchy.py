@@ -10,10 +10,10 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...primitives import elementwise as lax
-from ._quantities import exponential, logarithm, quantity
+from ._quantities import analytic, exponential, logarithm
 
 
-@quantity
+@analytic
 def logpdf(x, loc=0, scale=1):
     z = (x - loc) / scale
     return -(lax.log(np.pi * scale) + lax.log1p(z * z))
@@ -22,7 +22,7 @@ def logpdf(x, loc=0, scale=1):
 pdf = exponential(logpdf)
 
 
-@quantity
+@analytic
 def cdf(x, loc=0, scale=1):
     return 0.5 + (1 / np.pi) * jnp.arctan((x - loc) / scale)
 
@@ -30,21 +30,21 @@ def cdf(x, loc=0, scale=1):
 logcdf = logarithm(cdf)
 
 
-@quantity
+@analytic
 def sf(x, loc=0, scale=1):
     return cdf(-x, -loc, scale)
 
 
-@quantity
+@analytic
 def logsf(x, loc=0, scale=1):
     return logcdf(-x, -loc, scale)
 
 
-@quantity
+@analytic
 def ppf(q, loc=0, scale=1):
     return lax.tan(np.pi * q - np.pi / 2) * scale + loc
 
 
-@quantity
+@analytic
 def isf(q, loc=0, scale=1):
     return lax.tan(np.pi / 2 - np.pi * q) * scale + loc

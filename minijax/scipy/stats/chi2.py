@@ -23,7 +23,8 @@ def logpdf(x, df, loc=0, scale=1):
     half = df / 2
     kernel = (half - 1) * lax.log(y) - y / 2
     normalizer = -(lgamma(half) + lax.log(constant_like(x, 2)) * df / 2)
-    return jnp.where(x < loc, -np.inf, normalizer - lax.log(scale) + kernel)
+    log_density = normalizer - lax.log(scale) + kernel
+    return jnp.where(x < loc, -np.inf, log_density)
 
 
 pdf = exponential(logpdf)

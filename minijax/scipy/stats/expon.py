@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...primitives import elementwise as lax
-from ._quantities import exponential, quantity
+from ._quantities import analytic, exponential, quantity
 
 
 @quantity
@@ -43,6 +43,6 @@ def logcdf(x, loc=0, scale=1):
     return lax.log1p(-sf(x, loc, scale))
 
 
-@quantity
+@analytic
 def ppf(q, loc=0, scale=1):
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), np.nan, loc - scale * lax.log1p(-q))

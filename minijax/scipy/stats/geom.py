@@ -17,7 +17,8 @@ from ._quantities import exponential, quantity
 @quantity
 def logpmf(k, p, loc=0):
     x = k - loc
-    return jnp.where(x <= 0, -np.inf, xlog1py(x - 1, -p) + lax.log(p))
+    log_probability = xlog1py(x - 1, -p) + lax.log(p)
+    return jnp.where(x <= 0, -np.inf, log_probability)
 
 
 pmf = exponential(logpmf)

@@ -11,14 +11,13 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...primitives import elementwise as lax
-from ..special import xlog1py, xlogy
 from ._quantities import exponential, quantity
 
 
 @quantity
 def logpdf(x, loc=0, scale=1):
     proper, z = scale > 0, (x - loc) / scale
-    return jnp.where(proper, xlogy(-1, scale) + (z - lax.exp(z)), np.nan)
+    return jnp.where(proper, z - lax.exp(z) - lax.log(scale), np.nan)
 
 
 pdf = exponential(logpdf)
@@ -36,7 +35,7 @@ cdf = exponential(logcdf)
 @quantity
 def ppf(p, loc=0, scale=1):
     inside = lax.bitwise_and(p > 0, p < 1)
-    return jnp.where(inside, loc + scale * lax.log(xlog1py(-1, -p)), np.nan)
+    return jnp.where(inside, loc + scale * lax.log(-lax.log1p(-p)), np.nan)
 
 
 @quantity

@@ -12,14 +12,13 @@ import numpy as np
 from ... import numpy as jnp
 from ...nn import log1mexp
 from ...primitives import elementwise as lax
-from ..special import xlogy
 from ._quantities import exponential, quantity
 
 
 @quantity
 def logpdf(x, loc=0, scale=1):
     proper, z = scale > 0, (x - loc) / scale
-    return jnp.where(proper, xlogy(-1, scale) + -(z + lax.exp(-z)), np.nan)
+    return jnp.where(proper, -(z + lax.exp(-z)) - lax.log(scale), np.nan)
 
 
 pdf = exponential(logpdf)
@@ -37,7 +36,7 @@ cdf = exponential(logcdf)
 @quantity
 def ppf(p, loc=0, scale=1):
     inside = lax.bitwise_and(p > 0, p < 1)
-    return jnp.where(inside, loc - scale * lax.log(xlogy(-1, p)), np.nan)
+    return jnp.where(inside, loc - scale * lax.log(-lax.log(p)), np.nan)
 
 
 @quantity

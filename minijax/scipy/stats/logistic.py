@@ -10,10 +10,10 @@ from __future__ import annotations
 from ... import numpy as jnp
 from ...primitives import elementwise as lax
 from ..special import expit, logit
-from ._quantities import exponential, quantity
+from ._quantities import analytic, exponential
 
 
-@quantity
+@analytic
 def logpdf(x, loc=0, scale=1):
     half = (x - loc) / scale / 2
     return -2 * jnp.logaddexp(half, -half) - lax.log(scale)
@@ -22,21 +22,21 @@ def logpdf(x, loc=0, scale=1):
 pdf = exponential(logpdf)
 
 
-@quantity
+@analytic
 def cdf(x, loc=0, scale=1):
     return expit((x - loc) / scale)
 
 
-@quantity
+@analytic
 def sf(x, loc=0, scale=1):
     return expit(-((x - loc) / scale))
 
 
-@quantity
+@analytic
 def ppf(x, loc=0, scale=1):
     return logit(x) * scale + loc
 
 
-@quantity
+@analytic
 def isf(x, loc=0, scale=1):
     return -logit(x) * scale + loc

@@ -19,7 +19,8 @@ def logpmf(k, n, p, loc=0):
     y = k - loc
     log_ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
     log_powers = xlogy(n, p) + xlogy(y, 1 - p)
-    return jnp.where(k < loc, -np.inf, log_ways + log_powers)
+    log_probability = log_ways + log_powers
+    return jnp.where(k < loc, -np.inf, log_probability)
 
 
 pmf = exponential(logpmf)

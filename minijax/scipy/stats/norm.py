@@ -12,10 +12,10 @@ from ... import numpy as jnp
 from ...numpy._arguments import constant_like
 from ...primitives import elementwise as lax
 from .. import special
-from ._quantities import exponential, quantity
+from ._quantities import analytic, exponential, quantity
 
 
-@quantity
+@analytic
 def logpdf(x, loc=0, scale=1):
     variance = lax.square(scale)
     log_normalizer = lax.log(2 * np.pi * variance)

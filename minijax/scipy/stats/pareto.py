@@ -11,7 +11,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...numpy._arguments import constant_like
 from ...primitives import elementwise as lax
-from ._quantities import exponential, quantity
+from ._quantities import analytic, exponential, quantity
 
 
 @quantity
@@ -48,7 +48,7 @@ def logsf(x, b, loc=0, scale=1):
 sf = exponential(logsf)
 
 
-@quantity
+@analytic
 def ppf(q, b, loc=0, scale=1):
     value = loc + scale * lax.pow(1 - q, -(1 / b))
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), np.nan, value)

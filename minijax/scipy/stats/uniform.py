@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...primitives import elementwise as lax
-from ._quantities import exponential, quantity
+from ._quantities import analytic, exponential, quantity
 
 
 @quantity
@@ -30,6 +30,6 @@ def cdf(x, loc=0, scale=1):
     return jnp.select([below, above, inside], [zero, one, (x - loc) / scale])
 
 
-@quantity
+@analytic
 def ppf(q, loc=0, scale=1):
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), np.nan, loc + scale * q)
