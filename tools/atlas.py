@@ -26,24 +26,31 @@ NO_SLOPE = "a step of one unit in the last place: JAX has none either"
 ONLY_ONCE = "a loop of unknown length: in JAX, too, gamma samples have one reverse derivative"
 NO_FORMULA = "JAX has none either: scipy.special.zeta differentiates an expansion instead"
 AS_IN_JAX = "has none in JAX either: batch the functions that call it"
+ONLY_SUMS = "as in JAX: select_and_scatter_add has derivatives"
+CONSTANT_BOUNDS = "its bounds are meant to be constants: JAX has no rule either"
 PART_OF_QR = "has none in JAX either: qr, which is made of it, has one"
 NO_FORM = "has none in JAX either: cholesky, eigh and eig have one"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
     "jvp": {OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
+            ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
             ONLY_ONCE: "igamma_grad_a random_gamma_grad",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
-    "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call cholesky_update"},
+    "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call cholesky_update",
+                 CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
         NO_OPERANDS: "iota",
+        CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
             igamma igamma_grad_a igammac integer_pow lgamma log log1p logistic max min nextafter
             polygamma pow random_gamma random_gamma_grad reduce_max reduce_min reduce_prod
             regularized_incomplete_beta rem rsqrt scatter-max scatter-min sin
-            sinh sort sqrt square tan tanh top_k zeta""",
+            sinh sort sqrt square tan tanh top_k zeta
+            approx_top_k reduce reduce_window reduce_window_max reduce_window_min
+            select_and_scatter""",
         NO_MATRIX: """cholesky cholesky_update eig eigh geqp3 geqrf hessenberg
             householder_product lu ormqr qr schur svd symmetric_product tridiagonal""",
         ZERO_DERIVATIVE: """argmax argmin bitcast_convert_type ceil floor random_bits random_clone
@@ -53,7 +60,8 @@ HOLES: dict[str, dict[str, str]] = {
         NOT_OF_TANGENTS: "name",
         NO_REALS: """and clz eq ge gt is_finite le lt ne not or population_count reduce_and
             lu_pivots_to_permutation reduce_or reduce_xor shift_left shift_right_arithmetic
-            shift_right_logical threefry2x32 xor""",
+            shift_right_logical threefry2x32 xor eq_to le_to lt_to
+            mulhi rng_bit_generator""",
     },
 }  # fmt: skip
 
