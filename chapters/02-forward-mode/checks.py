@@ -20,7 +20,8 @@ F = np.float32
 ])
 def quotient(quotient_tangent):
     compare(quotient_tangent, lambda x, y, x_dot, y_dot: (x_dot * y - x * y_dot) / y**2,
-            [(0.0, 1.0, 1.0, 0.0), (1.0, 2.0, 0.0, 1.0), (3.0, -4.0, 0.5, 2.0)], "x, y, x_dot, y_dot")
+            [(0.0, 1.0, 1.0, 0.0), (1.0, 2.0, 0.0, 1.0), (3.0, -4.0, 0.5, 2.0)],
+            "x, y, x_dot, y_dot")
 
 
 @exercise("2.2", "A rule that uses the result", ["hypot_jvp"], hints=[
@@ -54,7 +55,7 @@ def derivatives(derivative):
 
 @exercise("2.4", "Adding tangents", ["add_tangents"], hole="forward.add_tangents", hints=[
     "There are four cases; two of them need no addition.",
-    "Tangents are added by the primitive add_any_p (primitives/elementwise.py): in reverse mode it will be transposed.",
+    "Tangents are added by the primitive add_any_p of primitives/elementwise.py.",
 ])
 def adding(add_tangents):
     zero = Zero(typeof(F(1)))

@@ -4,7 +4,8 @@ A reference is `file.py:what`, the file relative to the package. `what` is one o
 
 - `JVPTrace.process_primitive`: a definition or an assignment, with its decorators and the comments
   right above it;
-- `defjvp .. defjvp2`: from the first of two names to the end of the second;
+- `'defjvp(lax.sin_p'`: the statement that begins so, outside of all functions;
+- `defjvp .. defjvp2`: from the first of two such things to the end of the second;
 - `"Tangents"`: the section under that heading, to the next heading (a heading is a comment under a
   ruler); the words up to the first `.` or `:` are enough;
 - `head`: the module's docstring and imports;
@@ -79,6 +80,8 @@ def _extent(path, what):
         return 1, _end_of_head(path)
     if what.startswith('"'):
         return _section(path, what.strip('"'))
+    if what.startswith("'") and what.count("'") == 2:
+        return _statement(path, what.strip("'"))
     if ".." in what:
         start, end = (_extent(path, name.strip()) for name in what.split(".."))
         if end < start:
@@ -144,6 +147,15 @@ def _definition(path, name):
         where = ", ".join(str(node.lineno) for node in nodes)
         raise NoSuchLines(f"minijax/{path} defines {name!r} more than once: lines {where}")
     return _start(path, nodes[0]), nodes[-1].end_lineno
+
+
+def _statement(path, words):
+    """The one statement of the module that begins with these words."""
+    lines = source_lines(path)
+    found = [node for node in _tree(path).body if lines[node.lineno - 1].startswith(words)]
+    if len(found) != 1:
+        raise NoSuchLines(f"minijax/{path}: {len(found)} statements begin with {words!r}")
+    return _start(path, found[0]), found[0].end_lineno
 
 
 def _children(node):

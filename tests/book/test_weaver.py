@@ -41,6 +41,8 @@ def outputs(page: str) -> list[str]:
         ("forward.py:head", '"""Chapter 2', "from .primitives import"),
         ("forward.py:all", '"""Chapter 2', None),
         ("primitives/elementwise.py:sin_p", "sin_p", None),
+        ("forward.py:'defjvp(lax.sin_p'", "defjvp(lax.sin_p", None),
+        ("forward.py:'defjvp(lax.sin_p' .. 'defjvp(lax.log_p'", "defjvp(lax.sin_p", "defjvp(lax.log"),
     ],
 )
 def test_references_find_lines(reference, first, last):
@@ -53,7 +55,7 @@ def test_references_find_lines(reference, first, last):
 
 @pytest.mark.parametrize(
     "reference",
-    ["forward.py:NoSuchTrace", "forward.py:JVPTrace.no_such_rule", 'forward.py:"No such section"',
+    ["forward.py:NoSuchTrace", "forward.py:'defjvp(lax.no_such_p'", "forward.py:'defjvp'", "forward.py:JVPTrace.no_such_rule", 'forward.py:"No such section"',
      "no_such_file.py:all", "forward.py", "forward.py:", "forward.py:defjvp2 .. defjvp"],
 )
 def test_a_vanished_name_ends_the_build(reference):
