@@ -1,0 +1,3 @@
+"""Equations whose matrix is only known by its products with vectors."""
+
+from . import linalg
