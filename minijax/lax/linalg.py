@@ -9,3 +9,6 @@ from minijax.families.linear_algebra import (
     triangular_solve, triangular_solve_p, tridiagonal, tridiagonal_p, tridiagonal_solve,
     tridiagonal_solve_p,
 )
+
+# chapter 12
+from minijax.numpy.linalg._polar import qdwh
