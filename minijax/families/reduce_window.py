@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,9 @@ class Windows(NamedTuple):
 
     def with_dimension(self, at: int) -> Windows:
         """The same, for arrays with one dimension more, along which nothing is reduced."""
-        neutral = Windows((1,), (1,), ((0, 0),), (1,), (1,))
-        return Windows(*[(*old[:at], *new, *old[at:]) for old, new in zip(self, neutral)])
+        neutral: Any = Windows((1,), (1,), ((0, 0),), (1,), (1,))
+        entries: Any = [(*old[:at], *new, *old[at:]) for old, new in zip(self, neutral)]
+        return Windows(*entries)
 
 
 def check_sizes(name: str, what: str, sizes, least: int) -> None:
@@ -211,9 +212,9 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
     if isinstance(padding, str):
         sizes = dilated_shape(window_dimensions, window_dilation or ones)
         padding = padtype_to_pads(typeof(operands[0]).shape, sizes, window_strides or (), padding)
-    windows = Windows(*map(tuple, (
-        window_dimensions, window_strides or ones, [(low, high) for low, high in padding],
-        base_dilation or ones, window_dilation or ones)))._asdict()
+    pads = tuple((low, high) for low, high in padding)
+    windows = Windows(tuple(window_dimensions), tuple(window_strides or ones), pads,
+                      tuple(base_dilation or ones), tuple(window_dilation or ones))._asdict()
     known = _known_primitive(computation, inits)
     if known is not None:
         return known.bind(*operands, **windows)
