@@ -1,0 +1,3 @@
+"""Optimization, under the names of `jax.scipy.optimize`."""
+
+from .minimize import OptimizeResults, minimize
