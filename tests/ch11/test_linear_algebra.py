@@ -6,6 +6,7 @@ of it; the text is the test's name. Many cases are compiled together, since comp
 
 from __future__ import annotations
 
+import functools
 import itertools
 import subprocess
 import sys
@@ -159,6 +160,17 @@ def test_derivatives_are_those_of_the_function(row):
         ct = minijax.numpy.linspace(-1, 1, out.size)
         (x_ct,) = minijax.vjp(f, x)[1](ct)
         np.testing.assert_allclose((x_ct * t).sum(), (ct * out_dot).sum(), rtol=1e-8)
+
+
+def test_derivatives_of_a_batch_with_pivots():
+    """JAX's rule takes the columns of a single matrix only."""
+    x, t = matrix((2, 4, 3)), matrix((2, 4, 3))[:, ::-1]
+    qr = functools.partial(minijax.lax.linalg.qr, pivoting=True, full_matrices=False)
+    _, (q_dot, r_dot, _) = minijax.jvp(qr, (x,), (t,))
+    for i in range(2):
+        _, alone = minijax.jvp(qr, (x[i],), (t[i],))
+        np.testing.assert_allclose(q_dot[i], alone[0], atol=1e-5)
+        np.testing.assert_allclose(r_dot[i], alone[1], atol=1e-5)
 
 
 @pytest.mark.parametrize("row", ROWS)
