@@ -487,8 +487,10 @@ def _spread(x, axis, first, n):
 
 def _log_add_exp(x, y):
     """log(exp(x) + exp(y)) without overflow."""
-    larger = lax.max(x, y)
+    is_complex = typeof(x).dtype.kind == "c"
+    larger = lax.max(*map(lax.real, (x, y))) if is_complex else lax.max(x, y)
     safe = lax.select(lax.is_finite(larger), larger, _full(larger, 0))
+    safe = lax.complex(safe, _full(safe, 0)) if is_complex else safe
     total = lax.add(lax.exp(lax.sub(x, safe)), lax.exp(lax.sub(y, safe)))
     return lax.add(lax.log(total), safe)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from .core import (
     state,
     typeof,
 )
+from .errors import user_stacklevel
 from .indexing import getitem
 from .primitives import elementwise as prim
 from .primitives.dot import dot_general, dot_general_p
@@ -120,7 +122,7 @@ def _scalar_operand(x, aval) -> Any:
 def _binary_function(name, primitive, on_bools=None, doc=""):
     """A promoting binary function; the usual cases, equal types or a scalar, go straight on."""
 
-    def function(x, y):
+    def function(x, y, /):
         aval = getattr(x, "aval", None)
         if aval is not None:
             if aval is getattr(y, "aval", None) and aval.dtype.kind != "b":
@@ -163,7 +165,7 @@ def _order_function(name, primitive, doc):
     """A comparison; complex numbers are ordered by real, then by imaginary part, as in NumPy."""
     on_reals = _binary_function(name, primitive, None, doc)
 
-    def function(x, y):
+    def function(x, y, /):
         if _is_complex(x) or _is_complex(y):
             return _compare_complex(name, primitive, x, y)
         return on_reals(x, y)
@@ -193,11 +195,11 @@ greater_equal = _order_function("greater_equal", prim.ge_p, "Elementwise x >= y.
 _divide = _binary_function("true_divide", prim.div_p)
 
 
-def true_divide(x, y):
-    """Elementwise x / y in floating point (or complex) arithmetic.
+def true_divide(x1, x2, /):
+    """Elementwise x1 / x2 in floating point (or complex) arithmetic.
 
     Args:
-      x, y: arrays or scalars whose shapes broadcast; dtypes are promoted, integers to floats.
+      x1, x2: arrays or scalars whose shapes broadcast; dtypes are promoted, integers to floats.
 
     Raises:
       TypeError: an argument that is no array and no number, or shapes that do not broadcast.
@@ -205,25 +207,25 @@ def true_divide(x, y):
     >>> true_divide(jnp.arange(3), 2)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    if getattr(getattr(x, "dtype", None), "kind", "") in _INEXACT_KINDS and \
-            getattr(getattr(y, "dtype", None), "kind", "f") in _INEXACT_KINDS:
-        return _divide(x, y)
-    return prim.div(*promote_args_inexact("true_divide", x, y))
+    if getattr(getattr(x1, "dtype", None), "kind", "") in _INEXACT_KINDS and \
+            getattr(getattr(x2, "dtype", None), "kind", "f") in _INEXACT_KINDS:
+        return _divide(x1, x2)
+    return prim.div(*promote_args_inexact("true_divide", x1, x2))
 
 
-def negative(x):
+def negative(x, /):
     """Elementwise -x."""
     check_arraylike("negative", x)
     return prim.neg(x)
 
 
-def positive(x):
+def positive(x, /):
     """Elementwise +x: `x` as an array."""
     check_arraylike("positive", x)
     return x if hasattr(x, "aval") else as_array(x)
 
 
-def absolute(x):
+def absolute(x, /):
     """Elementwise absolute value; of unsigned integers and booleans, themselves."""
     check_arraylike("absolute", x)
     dtype = typeof(x).dtype
@@ -231,7 +233,7 @@ def absolute(x):
     return positive(x) if unsigned else prim.abs_(x)
 
 
-def bitwise_not(x):
+def bitwise_not(x, /):
     """Elementwise ~x."""
     check_arraylike("bitwise_not", x)
     return prim.bitwise_not(x)
@@ -383,8 +385,12 @@ def astype(x, dtype, copy: bool = False):
       copy: whether the result must be another array.
     """
     target = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
-    if dtypes.issubdtype(typeof(x).dtype, np.complexfloating) and target == bool:
+    if _is_complex(x) and target == bool:
         return not_equal(x, 0)
+    if _is_complex(x) and not dtypes.issubdtype(target, np.complexfloating):
+        warnings.warn("Casting from complex to real numbers by astype will become an error: take "
+                      "x.real or x.imag.", DeprecationWarning, stacklevel=user_stacklevel())
+        return prim.convert_element_type_p.bind(x, new_dtype=target, weak_type=False)
     result = prim.convert(x, target)
     return prim.copy_p.bind(result) if copy and result is x else result
 

@@ -26,6 +26,9 @@ from ..xla.lowering_elementwise import comparison_kind
 
 def _bitcast_type(x, *, new_dtype):
     """Elements are cut into several, along a new last dimension, or a last dimension is fused."""
+    if x.dtype != new_dtype and any(dtype.kind in "bc" for dtype in (x.dtype, np.dtype(new_dtype))):
+        raise TypeError("lax.bitcast_convert_type: booleans and complex numbers have no bits to "
+                        f"be read as another type, got {x.dtype.name} and {new_dtype.name}")
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if old == new:
         shape = x.shape

@@ -30,7 +30,17 @@ sinh_p, sinh = unary_row("sinh", INEXACT, np.sinh, "Elementwise hyperbolic sine.
 cosh_p, cosh = unary_row("cosh", INEXACT, np.cosh, "Elementwise hyperbolic cosine.")
 asinh_p, asinh = unary_row("asinh", INEXACT, np.arcsinh, "Elementwise inverse hyperbolic sine.")
 acosh_p, acosh = unary_row("acosh", INEXACT, np.arccosh, "Elementwise inverse hyperbolic cosine.")
-atan2_p, atan2 = binary_row("atan2", (np.floating,), np.arctan2,
+
+
+def _arctan2(x, y):
+    """NumPy's, and for complex numbers the logarithm that it is."""
+    if x.dtype.kind != "c":
+        return np.arctan2(x, y)
+    i = x.dtype.type(1j)
+    return -i * np.log((y + i * x) / np.sqrt(x * x + y * y))
+
+
+atan2_p, atan2 = binary_row("atan2", INEXACT, _arctan2,
                             "Elementwise angle, in radians, of the point (y, x): atan2(x, y) is "
                             "that of the vector whose components are y and x.")
 

@@ -12,7 +12,6 @@ from ..array import Array as ndarray
 from ..dtypes import can_cast, finfo, iinfo, isdtype, promote_types
 from ..operators import (
     absolute,
-    astype,
     bitwise_not,
     equal,
     greater,
@@ -28,6 +27,7 @@ from ._constructors import (
     arange,
     array,
     asarray,
+    astype,
     copy,
     empty,
     empty_like,
@@ -67,7 +67,6 @@ from ._bits import (
     spacing,
     unpackbits,
 )
-from ._convolutions import convolve, correlate
 from ._convolutions import convolve, correlate
 from ._covariance import corrcoef, cov
 from ._einsum import einsum, einsum_path

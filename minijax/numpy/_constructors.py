@@ -12,6 +12,7 @@ import numpy as np
 from .. import dtypes
 from ..array import Array
 from ..core import ArrayMethods, ShapedArray, Tracer, concrete_or_error, state, typeof
+from ..operators import astype as astype_method
 from ..primitives.elementwise import add, convert, copy_p, eq, ge, mul
 from ..primitives.shaping import (
     broadcast_in_dim,
@@ -25,6 +26,7 @@ from ..primitives.shaping import (
 )
 from ..primitives.shaping import full as lax_full
 from ..primitives.shaping import full_like as lax_full_like
+from ..xla.devices import device_put
 from ._arguments import (
     canonical_shape,
     check_arraylike,
@@ -51,7 +53,7 @@ def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndm
       copy: whether the result must not share memory with an array.
       order: `"K"` only.
       ndmin: the least number of dimensions; new ones are put in front.
-      device: ignored until chapter 14.
+      device: where to put it, as for `device_put`.
 
     Raises:
       ValueError: lists of unequal lengths, or `None` among the elements.
@@ -65,7 +67,8 @@ def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndm
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
     out = _array(object, user_dtype(dtype, "array"), copy)
-    return expand_dims(out, range(ndmin - out.ndim)) if ndmin > out.ndim else out
+    out = expand_dims(out, range(ndmin - out.ndim)) if ndmin > out.ndim else out
+    return out if device is None else device_put(out, device)
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None,
@@ -78,11 +81,13 @@ def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None
     >>> asarray(x) is x
     True
     """
-    if hasattr(a, "aval") and (dtype is None or a.aval.dtype == dtype) and not copy:
+    if hasattr(a, "aval") and (dtype is None or a.aval.dtype == dtype) and not copy \
+            and device is None:
         return a if dtype is None else convert(a, a.aval.dtype)
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
-    return _array(a, user_dtype(dtype, "asarray"), bool(copy))
+    out = _array(a, user_dtype(dtype, "asarray"), bool(copy))
+    return out if device is None else device_put(out, device)
 
 
 def _array(x, dtype, copy):
@@ -174,8 +179,10 @@ def _filled(name, value):
         dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
         shape = _shape(shape)
         if not shape:
-            return lax_full(shape, value, dtype)
-        return broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
+            out = lax_full(shape, value, dtype)
+        else:
+            out = broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
+        return out if device is None else device_put(out, device)
 
     constructor.__name__ = constructor.__qualname__ = name
     what = {"empty": "unspecified contents (zeros)"}.get(name, name)
@@ -208,18 +215,21 @@ def full(shape, fill_value, dtype=None, *, device=None):
     dtype = user_dtype(dtype, "full")
     check_arraylike("full", fill_value)
     if not typeof(fill_value).ndim:
-        return lax_full(_shape(shape), fill_value, dtype)
-    return broadcast_to(asarray(fill_value, dtype), _shape(shape))
+        out = lax_full(_shape(shape), fill_value, dtype)
+    else:
+        out = broadcast_to(asarray(fill_value, dtype), _shape(shape))
+    return out if device is None else device_put(out, device)
 
 
 def _filled_like(name, value):
-    """`zeros_like`, `ones_like` and `empty_like`."""
+    """`zeros_like` and `ones_like`."""
 
     def constructor(a, dtype=None, shape=None, *, device=None):
         if not (hasattr(a, "dtype") and hasattr(a, "shape")):
             check_arraylike(name, a)
-        return lax_full_like(a, value, user_dtype(dtype, name),
-                             None if shape is None else _shape(shape))
+        out = lax_full_like(a, value, user_dtype(dtype, name),
+                            None if shape is None else _shape(shape))
+        return out if device is None else device_put(out, device)
 
     constructor.__name__ = constructor.__qualname__ = name
     constructor.__doc__ = (
@@ -231,7 +241,12 @@ def _filled_like(name, value):
 
 
 zeros_like, ones_like = _filled_like("zeros_like", 0), _filled_like("ones_like", 1)
-empty_like = _filled_like("empty_like", 0)
+
+
+def empty_like(prototype, dtype=None, shape=None, *, device=None) -> Any:
+    """`zeros_like`: there are no arrays without contents."""
+    check_arraylike("empty_like", 0 if hasattr(prototype, "dtype") else prototype)
+    return zeros_like(prototype, dtype, shape, device=device)
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
@@ -244,9 +259,11 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     dtype = user_dtype(dtype, "full_like")
     shape = None if shape is None else _shape(shape)
     if not typeof(fill_value).ndim:
-        return lax_full_like(a, fill_value, dtype, shape)
-    value = asarray(fill_value, dtypes.result_type(a) if dtype is None else dtype)
-    return broadcast_to(value, np.shape(a) if shape is None else shape)
+        out = lax_full_like(a, fill_value, dtype, shape)
+    else:
+        value = asarray(fill_value, dtypes.result_type(a) if dtype is None else dtype)
+        out = broadcast_to(value, np.shape(a) if shape is None else shape)
+    return out if device is None else device_put(out, device)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -276,9 +293,11 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     if stop is None:
         start, stop = 0, start
     if step is not None:
-        return _stepped_range(start, step, int(np.ceil((stop - start) / step)), dtype)
-    line = broadcasted_iota(dtype, (max(0, int(np.ceil(stop - start))),), 0)
-    return line if start == 0 else add(convert(start, dtype), line)
+        out = _stepped_range(start, step, int(np.ceil((stop - start) / step)), dtype)
+    else:
+        out = broadcasted_iota(dtype, (max(0, int(np.ceil(stop - start))),), 0)
+        out = out if start == 0 else add(convert(start, dtype), out)
+    return out if device is None else device_put(out, device)
 
 
 def _range_argument(name, value):
@@ -328,7 +347,27 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
         raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     rows, columns = (broadcasted_iota(offset.dtype, shape, d) for d in (0, 1))
     offset = convert(offset, offset.dtype)
-    return convert(eq(add(rows, offset), columns), dtype)
+    out = convert(eq(add(rows, offset), columns), dtype)
+    return out if device is None else device_put(out, device)
+
+
+def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
+    """`x` converted to another element type.
+
+    Args:
+      x: an array.
+      dtype: an element type; `None` is the default floating point type.
+      copy: whether the result must be another array.
+      device: where to put it, as for `device_put`.
+
+    Raises:
+      TypeError: `x` is no array.
+
+    >>> astype(jnp.array([1.5, 2.5]), int).tolist()
+    [1, 2]
+    """
+    out = astype_method(ensure_array("astype", x), dtype, copy)
+    return out if device is None else device_put(out, device)
 
 
 def identity(n: int, dtype=None):

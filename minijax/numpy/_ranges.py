@@ -16,6 +16,7 @@ from ..primitives.shaping import (
     reshape,
     transpose,
 )
+from ..xla.devices import device_put
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
 from ._constructors import empty
 from ._staged import staged
@@ -43,7 +44,8 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     """
     num = static_index(num, "'num' argument of jnp.linspace")
     axis = static_index(axis, "'axis' argument of jnp.linspace")
-    return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    out = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    return out if device is None else device_put(out, device)
 
 
 @staged(static_argnames=("num", "endpoint", "retstep", "dtype", "axis"))

@@ -9,7 +9,7 @@ from ..core import typeof
 from ..families.sorting import sort as lax_sort
 from ..families.sorting import top_k
 from ..primitives.shaping import broadcasted_iota, concatenate, full, rev
-from ._arguments import canonical_axis, complex_input, convert, ensure_array
+from ._arguments import canonical_axis, complex_input, convert, ensure_array, user_dtype
 from ._shaping import ravel, swapaxes
 from ._staged import staged
 
@@ -55,13 +55,14 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
     return rev(result, [axis]) if descending else result
 
 
-@staged(static_argnames=("axis", "kind", "order", "stable", "descending"))
+@staged(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True,
-            descending: bool = False):
+            descending: bool = False, dtype=None):
     """The indices along an axis that sort `a`; NaN comes last.
 
     Args:
       a, axis, kind, order, stable, descending: as for `sort`.
+      dtype: of the result; by default that of integers.
 
     Returns:
       integers, such that `jnp.take_along_axis(a, argsort(a, axis), axis)` is sorted.
@@ -73,9 +74,11 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
     _check_unsupported("argsort", kind, order)
     a, axis = _line_up(a, axis)
     shape = typeof(a).shape
-    places = broadcasted_iota(dtypes.canonicalize_dtype(np.int64), shape, axis)
+    dtype = user_dtype(dtype, "argsort") or dtypes.default_int_dtype()
+    places = broadcasted_iota(dtype, shape, axis)
     # In reverse, so that of equal elements the first is first again when the order is turned.
-    operands = [rev(x, [axis]) for x in (a, places)] if descending else [a, places]
+    turn = descending and stable
+    operands = [rev(x, [axis]) for x in (a, places)] if turn else [a, places]
     order = lax_sort(operands, axis, is_stable=stable)[1]
     return rev(order, [axis]) if descending else order
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from ..core import ShapedArray, typeof
 from .shape_rules import (
     ANY,
     BOOL_OR_INT,
-    FLOAT,
+    INEXACT,
     NUMBER,
     ORDERED,
     canonical_axis,
@@ -216,5 +217,21 @@ cumprod_p, cumprod = _cumulative("cumprod", NUMBER, _accumulate(np.multiply),
                                  "The running product.")
 cummax_p, cummax = _cumulative("cummax", NUMBER, _accumulate(np.maximum), "The running maximum.")
 cummin_p, cummin = _cumulative("cummin", NUMBER, _accumulate(np.minimum), "The running minimum.")
-cumlogsumexp_p, cumlogsumexp = _cumulative("cumlogsumexp", FLOAT, _accumulate(np.logaddexp),
+
+
+def _log_of_running_sum(x, axis):
+    if x.dtype.kind != "c" or not x.size:
+        return np.logaddexp.accumulate(x, axis, x.dtype)
+    rows = itertools.accumulate(np.moveaxis(x, axis, 0), _complex_logaddexp)
+    return np.stack([*rows], axis)
+
+
+def _complex_logaddexp(x, y):
+    """log(exp(x) + exp(y)): scaled by the larger real part, which overflows nowhere."""
+    larger = np.maximum(x.real, y.real)
+    shift = np.where(np.isfinite(larger), larger, 0)
+    return (np.log(np.exp(x - shift) + np.exp(y - shift)) + shift).astype(x.dtype)
+
+
+cumlogsumexp_p, cumlogsumexp = _cumulative("cumlogsumexp", INEXACT, _log_of_running_sum,
                                            "The running log of the sum of exponentials.")
