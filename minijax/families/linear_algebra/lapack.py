@@ -86,9 +86,9 @@ def _layout(aval, ndim):
     return f"dense<{order if order else ''}> : tensor<{aval.ndim}xindex>"
 
 
-def info_type(x: Value, rank: int = 2) -> ShapedArray:
+def info_type(x: Value) -> ShapedArray:
     """The type of `info`, for a batch of matrices `x`."""
-    return ShapedArray(x.aval.shape[: x.aval.ndim - rank], np.int32)
+    return ShapedArray(x.aval.shape[:-2], np.int32)
 
 
 def succeeded(ctx: Body, info: Value, direction: str = "EQ") -> Value:
