@@ -38,7 +38,7 @@ HOLES: dict[str, dict[str, str]] = {
             ONLY_ONCE: "igamma_grad_a random_gamma_grad",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
-    "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call cholesky_update",
+    "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
         NO_OPERANDS: "iota",

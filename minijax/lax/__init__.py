@@ -106,3 +106,4 @@ from minijax.families.approximate import approx_max_k, approx_min_k, approx_top_
 from minijax.families.generators import (
     RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )
+from minijax.families.composite import composite, platform_dependent

@@ -84,7 +84,57 @@ def test_uniform():
     assert minijax.lax.rng_uniform(np.int32(2), np.int32(9), ()).dtype == np.int32
 
 
+# ----------------------------------------------------------------------------------------------
+# Functions for compilers, and for platforms
+
+
+def tangent(m):
+    def decomposition(x, *, scale=None):
+        return m.lax.sin(x) / m.lax.cos(x)
+
+    return m.lax.composite(decomposition, "my.tangent", 1)
+
+
+@pytest.mark.parametrize("scale", [None, 3, 0.5, True, "a name", (1, 2.5), np.float32(3),
+                                   np.arange(3)], ids=str)
+def test_composite(scale):
+    def program(m):
+        f = lambda x: tangent(m)(x, scale=scale)
+        return lambda x: (f(x), m.jit(f)(x), m.make_jaxpr(f)(x))
+
+    both(program, np.float32(0.5), text=not isinstance(scale, (str, tuple)))
+    text = minijax.jit(lambda x: tangent(minijax)(x, scale=scale)).lower(1.0).as_text()
+    assert 'stablehlo.composite "my.tangent"' in text
+    assert ("composite_attributes" in text) == (scale is not None)
+
+
+def test_composites_may_use_arrays_and_return_trees():
+    c = np.ones(400, np.float32)
+
+    def program(m):
+        f = m.lax.composite(lambda x, y: {"sum": x["a"] + m.numpy.asarray(c) * y, "x": x}, "my.f")
+        return lambda x, y: (f(x, y), m.jit(f)(x, y))
+
+    both(program, {"a": np.float32(2)}, np.float32(3))
+
+
+def test_platform_dependent():
+    both(lambda m: lambda x: (
+        m.lax.platform_dependent(x, cpu=m.lax.sin, tpu=m.lax.cos),
+        m.jit(lambda x: m.lax.platform_dependent(x, x, default=m.lax.add, tpu=m.lax.sub))(x)),
+        np.float32(3))
+
+
 ERRORS = {
+    "derivative of composite": lambda m: m.grad(tangent(m))(1.0),
+    "batched composite": lambda m: m.vmap(tangent(m))(X),
+    "name of composite": lambda m: m.jit(m.lax.composite(m.lax.sin, "tangent"))(1.0),
+    "traced attribute": lambda m: m.jit(lambda s: tangent(m)(1.0, scale=s))(2.0),
+    "traced constant": lambda m: m.jit(lambda y: m.lax.composite(lambda x: x + y, "f")(1.0))(2.0),
+    "no platform": lambda m: m.lax.platform_dependent(1.0, tpu=m.lax.sin),
+    "two platforms": lambda m: m.lax.platform_dependent(1.0, gpu=m.lax.sin),
+    "no function": lambda m: m.lax.platform_dependent(1.0, cpu=3),
+    "no default function": lambda m: m.lax.platform_dependent(1.0, default=3),
     "reps": lambda m: m.lax.tile(X, (2,)),
     "exponent": lambda m: m.lax.reduce_precision(X, 0, 3),
     "mantissa": lambda m: m.lax.reduce_precision(X, 5, -1),
