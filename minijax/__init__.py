@@ -9,6 +9,8 @@ from .settings import (
     config,
     debug_infs,
     debug_nans,
+    enable_checks,
+    no_tracing,
     default_matmul_precision,
     enable_x64,
     log_compiles,
@@ -31,8 +33,12 @@ from .tree_jvp import jvp
 from .batching import vmap
 
 # chapter 5
-from . import core, jaxpr as _jaxpr
-vars(core).update(Atom=_jaxpr.Atom, eval_jaxpr=_jaxpr.eval_jaxpr)  # jax.core has them too
+from . import api_util, core, effects as _effects, jaxpr as _jaxpr, staging as _staging
+vars(core).update(  # JAX has them there, too
+    {name: getattr(_jaxpr, name) for name in (
+        "Atom", "DropVar", "Literal", "Var", "eval_jaxpr", "gensym", "new_jaxpr_eqn")},
+    DebugInfo=_staging.DebugInfo, Effects=_effects.Effects, no_effects=_effects.no_effects)
+vars(api_util).update(debug_info=_staging.debug_info, shaped_abstractify=_staging.abstractify)
 from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 
 # chapter 6
@@ -50,7 +56,7 @@ from .xla.devices import (
     process_index,
 )
 from .xla.jit import clear_caches, jit
-from .xla import stages
+from . import monitoring, stages
 
 # chapter 7
 from .partial_eval import linearize
@@ -80,10 +86,10 @@ from . import extend, interpreters
 from .families import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 
 # chapter 12
-from . import lax, numpy, ops
+from . import dlpack, lax, numpy, ops
 
 # chapter 13
-from . import nn, random, scipy
+from . import image, nn, random, scipy
 from .random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
 
 # chapter 15

@@ -2,7 +2,7 @@
 z = (x - loc) / scale.
 
 >>> cdf(0.0).round(4).item()  # 1 / e
-0.3679000139236450
+0.367900013923645
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 y = x - mean and C is the covariance.
 
 >>> pdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2)).round(4).item()  # 1 / 2π
-0.1592000126838684
+0.15919999778270721
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The distribution of Poisson: probabilities μᵏ exp(-μ) / k!
 
->>> pmf(0, 0.0).item()
+>>> pmf(0, 0.0).round(4).item()
 1.0
 """
 

@@ -1,7 +1,7 @@
 """The distribution of von Mises, of angles: density exp(κ cos x) / (2π I₀(κ)).
 
 >>> pdf(0.0, 1e-6).round(4).item()  # 1 / 2π
-0.1592000126838684
+0.15919999778270721
 """
 
 from __future__ import annotations

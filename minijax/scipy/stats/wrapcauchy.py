@@ -2,7 +2,7 @@
 (1 - c²) / (2π (1 + c² - 2c cos x)).
 
 >>> pdf(1.0, 1e-6).round(4).item()  # 1 / 2π
-0.1592000126838684
+0.15919999778270721
 """
 
 from __future__ import annotations
