@@ -107,3 +107,4 @@ from minijax.families.generators import (
     RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )
 from minijax.families.composite import composite, platform_dependent
+from minijax.families.shapes import broadcast_like, empty, shape_as_value, stage

@@ -118,6 +118,14 @@ def test_composites_may_use_arrays_and_return_trees():
     both(program, {"a": np.float32(2)}, np.float32(3))
 
 
+def test_shapes_and_values():
+    both(lambda m: lambda x: (
+        m.lax.broadcast_like(3, x), m.lax.broadcast_like(x[:1], x), m.lax.shape_as_value((2, 3)),
+        m.lax.shape_as_value(()), m.lax.empty(3, np.float32).shape, m.lax.empty((2, 0), "int32"),
+        m.lax.stage(3), m.lax.stage(x), m.make_jaxpr(lambda x: m.lax.stage(3))(x),
+        m.make_jaxpr(m.jit(lambda x: m.lax.stage(x)))(x)), X)
+
+
 def test_platform_dependent():
     both(lambda m: lambda x: (
         m.lax.platform_dependent(x, cpu=m.lax.sin, tpu=m.lax.cos),
@@ -131,6 +139,7 @@ ERRORS = {
     "name of composite": lambda m: m.jit(m.lax.composite(m.lax.sin, "tangent"))(1.0),
     "traced attribute": lambda m: m.jit(lambda s: tangent(m)(1.0, scale=s))(2.0),
     "traced constant": lambda m: m.jit(lambda y: m.lax.composite(lambda x: x + y, "f")(1.0))(2.0),
+    "broadcast": lambda m: m.lax.broadcast_like(X, X[:1, :3]),
     "no platform": lambda m: m.lax.platform_dependent(1.0, tpu=m.lax.sin),
     "two platforms": lambda m: m.lax.platform_dependent(1.0, gpu=m.lax.sin),
     "no function": lambda m: m.lax.platform_dependent(1.0, cpu=3),
