@@ -84,7 +84,6 @@ class Array(ArrayMethods, metaclass=_ArrayType):
             )
 
     def _scalar(self):
-        self._check_numeric("converted to a number")
         if self.aval.ndim:
             raise TypeError(
                 "Only scalar arrays can be converted to Python scalars; "
@@ -119,10 +118,12 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 
     def item(self, *args):
         """The element (at `args`, if there are more than one) as a Python number."""
+        self._check_numeric("converted to a number")
         return np.asarray(self._numpy()).item(*args)
 
     def tolist(self):
         """The elements as nested lists of Python numbers."""
+        self._check_numeric("converted to numbers")
         return self._numpy().tolist()
 
     def tobytes(self, order="C") -> bytes:
@@ -148,6 +149,22 @@ class Array(ArrayMethods, metaclass=_ArrayType):
             self._await_buffer(self._buffer)
         return self
 
+    def is_ready(self) -> bool:
+        """Whether the contents are computed already."""
+        if self._value is None:
+            self._check_alive()
+            return self._buffer.is_ready()
+        return True
+
+    def copy_to_host_async(self) -> None:
+        """Ask for the contents in NumPy soon: on the host they are there as soon as computed."""
+        self._check_alive()
+
+    @property
+    def on_device_size_in_bytes(self) -> int:
+        """How many bytes the contents take."""
+        return self.nbytes
+
     def is_deleted(self) -> bool:
         """Whether the contents were given away (donated to a jitted function, or deleted)."""
         return self._value is None and (self._buffer is None or self._buffer.is_deleted())
@@ -159,6 +176,11 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     @property
     def is_fully_addressable(self) -> bool:
         """Whether this process holds all of the array."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device of the array holds all of it."""
         return True
 
     def __copy__(self):

@@ -59,7 +59,7 @@ _UNSIGNED = _NARROW_UINTS + _dtypes("uint8", "uint16", "uint32", "uint64")
 _FLOATS = _CUSTOM_FLOATS + _dtypes("float16", "float32", "float64")
 _COMPLEX = _dtypes("complex64", "complex128")
 
-_KINDS: dict[str, tuple[np.dtype, ...]] = {
+dtype_kinds: dict[str, tuple[np.dtype, ...]] = {
     "bool": _dtypes(bool),
     "signed integer": _SIGNED,
     "unsigned integer": _UNSIGNED,
@@ -68,7 +68,7 @@ _KINDS: dict[str, tuple[np.dtype, ...]] = {
     "complex floating": _COMPLEX,
     "numeric": _SIGNED + _UNSIGNED + _FLOATS + _COMPLEX,
 }
-_VALID = frozenset((*_KINDS["bool"], *_KINDS["numeric"], float0))
+_VALID = frozenset((*dtype_kinds["bool"], *dtype_kinds["numeric"], float0))
 
 _TO_32_BITS: dict[np.dtype, np.dtype] = dict(zip(
     _dtypes("int64", "uint64", "float64", "complex128"),
@@ -82,7 +82,7 @@ _SCALAR_TYPES: dict[np.dtype, type] = {
     dtype: scalar_type
     for scalar_type, kind in ((bool, "bool"), (int, "integral"), (float, "real floating"),
                               (complex, "complex floating"))
-    for dtype in _KINDS[kind]}
+    for dtype in dtype_kinds[kind]}
 python_scalar_types = frozenset(python_scalar_dtypes)
 
 
@@ -113,6 +113,10 @@ class ExtendedDType:
     def readable(self, value: np.ndarray) -> np.ndarray:
         """Stored elements as people want to see them."""
         return value
+
+    def full(self, shape: tuple[int, ...], fill_value: Any) -> Any:
+        """What `lax.full` makes of a number, or of an element."""
+        raise TypeError(f"{fill_value} is no element of dtype {self.name}")
 
 
 class TypePromotionError(ValueError):
@@ -324,7 +328,7 @@ PROMOTIONS_32_BITS = PROMOTIONS | {_u32: (_i32, _u64)}
 # jax_numpy_dtype_promotion="strict": only weak types give way.
 STRICT_PROMOTIONS: dict[Node, tuple[Node, ...]] = {
     int: (float, *_SIGNED, *_UNSIGNED), float: (complex, *_FLOATS), complex: _COMPLEX,
-    **{strong: () for kind in ("bool", "numeric") for strong in _KINDS[kind]},
+    **{strong: () for kind in ("bool", "numeric") for strong in dtype_kinds[kind]},
 }
 
 
@@ -569,13 +573,13 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def _members(kind: Any) -> tuple[np.dtype, ...]:
-    if isinstance(kind, str) and kind in _KINDS:
-        return _KINDS[kind]
+    if isinstance(kind, str) and kind in dtype_kinds:
+        return dtype_kinds[kind]
     try:
         return (np.dtype(kind),)
     except TypeError:
         error = ValueError if isinstance(kind, str) else TypeError
-        raise error(f"Unrecognized kind={kind!r}: expected one of {list(_KINDS)}, a dtype, "
+        raise error(f"Unrecognized kind={kind!r}: expected one of {list(dtype_kinds)}, a dtype, "
                     "or a tuple of those.") from None
 
 
@@ -590,7 +594,7 @@ def itemsize_bits(dtype: Any) -> int:
     if dtype is None:
         raise ValueError("dtype cannot be None.")
     plain = np.dtype(dtype)
-    if plain in _KINDS["integral"]:
+    if plain in dtype_kinds["integral"]:
         return iinfo(plain).bits
     if plain in _FLOATS:
         return finfo(plain).bits
@@ -613,7 +617,7 @@ def to_inexact_dtype(dtype: Any) -> np.dtype:
     plain = np.dtype(dtype)
     if plain in (_i64, _u64):
         return _f64
-    return _f32 if plain == bool_ or plain in _KINDS["integral"] else plain
+    return _f32 if plain == bool_ or plain in dtype_kinds["integral"] else plain
 
 
 def to_floating_dtype(dtype: Any) -> np.dtype:

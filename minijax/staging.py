@@ -292,7 +292,8 @@ class ShapeDtypeStruct:
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        is_extended = isinstance(dtype, dtypes.ExtendedDType)
+        self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
         self.weak_type, self.sharding = weak_type, sharding
 
     @property

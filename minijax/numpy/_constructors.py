@@ -178,7 +178,7 @@ def _filled(name, value):
         _check_forgotten_parentheses(name, shape, dtype)
         dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
         shape = _shape(shape)
-        if not shape:
+        if not shape or dtype.kind == "V":
             out = lax_full(shape, value, dtype)
         else:
             out = broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())

@@ -491,8 +491,9 @@ def full(shape: Sequence[int], fill_value, dtype=None):
         raise TypeError(f"lax.full must be called with scalar fill_value; got shape {aval.shape}.")
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype)
-    scalar = convert(fill_value, dtype, weak)
-    return broadcast(scalar, shape)
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return dtype.full(tuple(shape), fill_value)
+    return broadcast(convert(fill_value, dtype, weak), shape)
 
 
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None):
@@ -501,4 +502,7 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None):
         else typeof(x)
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype)
-    return broadcast(convert(fill_value, dtype, weak), aval.shape if shape is None else shape)
+    shape = aval.shape if shape is None else shape
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return dtype.full(tuple(shape), fill_value)
+    return broadcast(convert(fill_value, dtype, weak), shape)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
-from ..core import typeof
+from .. import numpy as jnp
+from ..core import eval_trace, state, typeof
 from ..primitives.shape_rules import broadcast_shapes, canonical_shape
+from ..settings import enable_x64
 from ..xla.jit import jit
 from .key_functions import typed_key
 
@@ -69,6 +72,19 @@ def check_safe_to_cast(name: str, dtype, *params) -> None:
                 f"In arguments to {name}, cannot safely cast argument of type "
                 f"{dtypes.dtype(x)} to {dtype}"
             )
+
+
+def at_hand(x):
+    """A number as an array that is kept for the next time, with its buffer: compiled functions that
+    are called again and again with the same numbers are quicker so."""
+    if type(x) in (int, float) and state.trace is eval_trace:
+        return _kept(str(x), x, enable_x64.value)  # by its text, as -0.0 == 0.0
+    return x
+
+
+@functools.lru_cache(maxsize=256)
+def _kept(text: str, x: int | float, x64: bool):
+    return jnp.asarray(x)
 
 
 def without_parameters(sample: Callable) -> Callable:

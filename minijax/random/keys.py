@@ -24,7 +24,7 @@ from ..forward import defjvp_zero
 from ..primitives import elementwise as lax
 from ..primitives.elementwise import convert
 from ..primitives.shape_rules import elementwise_shape
-from ..primitives.shaping import full_like, iota_p, reshape, stack
+from ..primitives.shaping import broadcast, full, full_like, iota_p, reshape, stack
 from ..primitives.slicing import index_in_dim
 from ..xla.jit import apply_primitive
 from ..xla.lowering import lower_fun, register_lowering, tensor_type
@@ -64,6 +64,13 @@ class KeyTy(ExtendedDType):
     def readable(self, value) -> np.ndarray:
         """Stored elements as the words that people want to see."""
         return _unwrap(value)
+
+    def full(self, shape, fill_value):
+        """Keys that are all `fill_value`, or whose words are."""
+        if is_key_array(fill_value):
+            return broadcast(fill_value, shape)
+        words = full((*shape, 2), fill_value, np.uint32)
+        return random_wrap_p.bind(words, impl=self._impl)
 
     def __repr__(self) -> str:
         return self.name

@@ -16,7 +16,7 @@ from ..primitives.elementwise import convert, select
 from ..primitives.shape_rules import canonical_shape
 from ..primitives.shaping import broadcast_to_rank, full_like, reshape
 from ..xla.jit import jit
-from .arguments import check_shape, float_dtype, int_dtype
+from .arguments import at_hand, check_shape, float_dtype, int_dtype
 from .key_functions import typed_key
 from .keys import random_bits_p, random_split_p
 
@@ -51,7 +51,7 @@ def uniform(key, shape: Sequence[int] = (), dtype=None, minval=0.0, maxval=1.0):
     Array([0.947667 , 0.9785799], dtype=float32)
     """
     key, dtype = typed_key("uniform", key), float_dtype("uniform", dtype)
-    return _uniform(key, minval, maxval, canonical_shape(shape), dtype)
+    return _uniform(key, at_hand(minval), at_hand(maxval), canonical_shape(shape), dtype)
 
 
 @functools.partial(jit, static_argnums=(3, 4))
@@ -99,7 +99,7 @@ def randint(key, shape: Sequence[int], minval, maxval, dtype=None):
         drawn, lowest, highest = np.dtype(np.int32), int(info.min), int(info.max)
         minval = jnp.clip(jnp.asarray(minval).astype(drawn), lowest, highest)
         maxval = jnp.clip(jnp.asarray(maxval).astype(drawn), lowest, highest + 1)
-    return convert(_randint(key, minval, maxval, shape, drawn), dtype)
+    return convert(_randint(key, at_hand(minval), at_hand(maxval), shape, drawn), dtype)
 
 
 @functools.partial(jit, static_argnums=(3, 4))

@@ -100,6 +100,25 @@ ON_KEYS = {
         0, 3, lambda i, k: jx.random.fold_in(k, i), keys[0, 0]),
     "cond": lambda jx, keys: jx.lax.cond(True, lambda k: k[0], lambda k: k[1], keys),
     "checkpoint": lambda jx, keys: jx.checkpoint(lambda k: k[1])(keys),
+    "full": lambda jx, keys: jx.numpy.full((2, 3), keys[0, 0]),
+    "full_like": lambda jx, keys: jx.numpy.full_like(keys, keys[1, 0]),
+    "zeros": lambda jx, keys: jx.numpy.zeros((2,), keys.dtype),
+    "zeros scalar": lambda jx, keys: jx.numpy.zeros((), keys.dtype),
+    "zeros_like": lambda jx, keys: jx.numpy.zeros_like(keys),
+    "empty": lambda jx, keys: jx.numpy.empty((2, 2), keys.dtype),
+    "full of words": lambda jx, keys: jx.lax.full((3,), 7, keys.dtype),
+    "set": lambda jx, keys: keys.at[1].set(keys[0, 0]),
+    "take": lambda jx, keys: jx.numpy.take(keys, jx.numpy.array([1, 0, 1]), axis=1),
+    "array of indices": lambda jx, keys: keys[jx.numpy.array([2, 0]), jx.numpy.array([1, 1])],
+    "repeat": lambda jx, keys: jx.numpy.repeat(keys, 2, axis=0),
+    "tile": lambda jx, keys: jx.numpy.tile(keys, (2, 1)),
+    "roll": lambda jx, keys: jx.numpy.roll(keys, 1, 0),
+    "select": lambda jx, keys: jx.lax.select(jx.numpy.array([True, False, True]), keys[0], keys[1]),
+    "dynamic update": lambda jx, keys: jx.lax.dynamic_update_slice(keys, keys[:1], (2, 0)),
+    "while_loop": lambda jx, keys: jx.lax.while_loop(
+        lambda k: jx.random.bits(k) % 4 != 0, lambda k: jx.random.split(k)[0], keys[0, 0]),
+    "switch": lambda jx, keys: jx.lax.switch(1, [lambda k: k[0], lambda k: k[1]], keys),
+    "vmap out_axes": lambda jx, keys: jx.vmap(lambda k: k, out_axes=1)(keys),
     "map": lambda jx, keys: jx.lax.map(lambda k: jx.random.split(k, 3), keys[:, 0]),
 }
 
@@ -170,12 +189,35 @@ def test_printing(show):
     lambda jx: np.asarray(jx.random.key(0)),
     lambda jx: bool(jx.random.key(0)),
     lambda jx: float(jx.random.key(0)),
+    lambda jx: jx.random.key_dtype("dice"),
+    lambda jx: jx.random.key_impl(3),
     lambda jx: len(jx.random.key(0)),
     lambda jx: list(jx.random.key(0)),
     lambda jx: jx.grad(lambda key: 1.0)(jx.random.key(0)),
 ])
 def test_errors(wrong):
     both(lambda jx: lambda: wrong(jx))
+
+
+def test_settings():
+    """The settings of random numbers, each with its context manager."""
+    def program(jx):
+        def run():
+            with jx.enable_custom_prng(True):
+                key = jx.random.PRNGKey(3)
+            with jx.default_prng_impl("threefry2x32"):
+                other = jx.random.key(3)
+            return jx.random.key_data(key), jx.random.key_data(other), str(jx.random.key_dtype())
+        return run
+
+    both(program)
+    both(lambda jx: lambda: jx.eval_shape(jx.random.key, 0).dtype == jx.random.key(0).dtype)
+
+
+def test_keys_are_no_numbers():
+    for convert in (lambda key: key.item(), lambda key: key.tolist(), float, int, np.asarray):
+        with pytest.raises(TypeError, match="key_data"):
+            convert(random.key(0))
 
 
 def test_what_is_known_of_keys():
