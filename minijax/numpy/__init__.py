@@ -144,6 +144,7 @@ from ._nan_reductions import (
     nansum,
     nanvar,
 )
+from ._namespace import __array_api_version__, __array_namespace_info__
 from ._padding import pad
 from ._polynomials import polyadd, polyder, polydiv, polyint, polysub, polyval
 from ._reductions import (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
-from ..operators import install_binary_operators, install_methods
+from ..operators import astype, install_binary_operators, install_methods
+from ..xla.devices import device_put
 from . import (
     _editing,
     _indexing,
     _joining,
+    _namespace,
     _products,
     _reductions,
     _running,
@@ -18,6 +19,7 @@ from . import (
     _sorting,
     _special,
     _ufuncs,
+    _views,
 )
 from ._constructors import copy
 
@@ -69,6 +71,10 @@ def _compress(self, condition, axis: int | None = None, *, out=None, size=None, 
     return _indexing.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
+def _copy(self):
+    return copy(self)
+
+
 def _choose(self, choices, out=None, mode: str = "raise"):
     return _editing.choose(self, choices, out, mode)
 
@@ -77,19 +83,28 @@ def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "sc
     return _searching.searchsorted(self, v, side, sorter, method=method)
 
 
-def _view(self, dtype=None, type=None):
-    """The array with its bits read as another dtype of the same size (or as it is)."""
-    if type is not None:
-        raise NotImplementedError("`type` argument of array.view() is not supported.")
-    if dtype is None or dtypes.check_and_canonicalize_user_dtype(dtype, "view") == self.dtype:
-        return self
-    raise NotImplementedError("Reading bits as another dtype needs the bitcast_convert_type "
-                              "primitive of chapter 11.")
+def _astype(self, dtype, copy: bool = False, device=None):
+    """`jnp.astype` of the array."""
+    out = astype(self, dtype, copy)
+    return out if device is None else device_put(out, device)
+
+
+def _to_device(self, device, *, stream=None):
+    """The array on a device, as by `device_put`."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device()")
+    return device_put(self, device)
 
 
 def _flat(self) -> Any:
     raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider "
                               "arr.flatten() instead.")
+
+
+def _argsort(self, axis: int | None = -1, *, kind=None, order=None, stable: bool = True,
+             descending: bool = False):
+    return _sorting.argsort(self, axis, kind=kind, order=order, stable=stable,
+                            descending=descending)
 
 
 def _flatten(self, order: str = "C"):
@@ -106,14 +121,16 @@ install_methods({
     "conj": _ufuncs.conj, "conjugate": _ufuncs.conjugate,
     "real": property(_ufuncs.real), "imag": property(_ufuncs.imag),
     "cumsum": _running.cumsum, "cumprod": _running.cumprod, "dot": _products.dot,
-    "copy": copy, "nonzero": _special.nonzero,
+    "copy": _copy, "nonzero": _special.nonzero,
     "diagonal": _shaping.diagonal, "trace": _trace, "repeat": _shaping.repeat,
     "flatten": _flatten, "ravel": _flatten, "squeeze": _shaping.squeeze,
-    "swapaxes": _shaping.swapaxes, "view": _view, "flat": property(_flat),
+    "swapaxes": _shaping.swapaxes, "flat": property(_flat),
     "_split": _joining.split, "__contains__": _contains,
-    "sort": _sorting.sort, "argsort": _sorting.argsort, "argpartition": _sorting.argpartition,
+    "sort": _sorting.sort, "argsort": _argsort, "argpartition": _sorting.argpartition,
     "searchsorted": _searchsorted, "choose": _choose, "take": _indexing.take,
-    "compress": _compress,
+    "compress": _compress, "view": _views.view, "byteswap": _views.byteswap,
+    "astype": _astype, "to_device": _to_device,
+    "__array_namespace__": _namespace.array_namespace,
 })
 install_binary_operators({
     "floordiv": _ufuncs.floor_divide, "mod": _ufuncs.remainder, "divmod": _ufuncs.divmod,

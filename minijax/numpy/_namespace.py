@@ -1,0 +1,77 @@
+"""Chapter 12: what the Python array API standard wants to be told of a library of arrays.
+
+See https://data-apis.org/array-api/2024.12/API_specification/inspection.html.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from .. import dtypes
+from ..settings import enable_x64
+from ..xla.devices import devices
+
+__array_api_version__ = "2024.12"
+
+_TYPES_OF_32_BITS = frozenset(("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32",
+                               "float32", "complex64"))
+_TYPES_OF_64_BITS = frozenset(("int64", "uint64", "float64", "complex128"))
+
+
+class ArrayNamespaceInfo:
+    """What the standard's programs ask of a namespace.
+
+    >>> jnp.__array_namespace_info__().default_dtypes()["real floating"]
+    dtype('float32')
+    """
+
+    def capabilities(self) -> dict:
+        """What is possible within traced functions."""
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+
+    def default_device(self) -> None:
+        """`None`: an array that nobody placed may be moved."""
+        return
+
+    def devices(self) -> list:
+        """`None`, and the devices there are."""
+        return [None, *devices()]
+
+    def default_dtypes(self, *, device=None) -> dict:
+        """The types that numbers get, by their kind."""
+        return {"real floating": dtypes.default_float_dtype(),
+                "complex floating": dtypes.default_complex_dtype(),
+                "integral": dtypes.default_int_dtype(), "indexing": dtypes.default_int_dtype()}
+
+    def dtypes(self, *, device=None, kind: str | tuple[str, ...] | None = None) -> dict:
+        """The types of a kind (or of several; by default all), by name.
+
+        Raises:
+          KeyError: there is no such kind.
+        """
+        known = _TYPES_OF_32_BITS | (_TYPES_OF_64_BITS if enable_x64.value else frozenset())
+        kind = ("numeric", "bool") if kind is None else kind
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        return {dtype.name: dtype for one in kinds for dtype in dtypes.dtype_kinds[one]
+                if dtype.name in known}
+
+
+def __array_namespace_info__() -> ArrayNamespaceInfo:
+    """What this namespace can do, and its types and devices."""
+    return ArrayNamespaceInfo()
+
+
+def array_namespace(self, *, api_version: str | None = None) -> ModuleType:
+    """The module with the functions for this array: `minijax.numpy`.
+
+    Raises:
+      ValueError: a version of the standard that is not the one we follow.
+
+    >>> jnp.ones(2).__array_namespace__() is jnp
+    True
+    """
+    if api_version not in (None, __array_api_version__):
+        raise ValueError(f"{api_version=} is not available; available versions are: "
+                         f"{[__array_api_version__]}")
+    return sys.modules[__package__]
