@@ -1,30 +1,32 @@
 """A transformer (Vaswani et al., 2017): at each place of a text, what may come next.
 
-Parameters are a pytree: {"letters": f32[v,d], "places": f32[t,d], "layers": a list of dicts}, for v
-letters, texts of t letters and d numbers to describe each.
+Parameters are a pytree: {"letters": f32[v,d], "layers": a list of dicts of matrices}, for an
+alphabet of v letters and d numbers that describe a place. Nothing says where in the text a place
+is; but each head of attention looks less at what is farther back (Press et al., 2022).
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 import minijax as jax
 import minijax.numpy as jnp
 
 WIDTH = 64
-HEADS = 4
 LAYERS = 2
+FADING = np.array([2, 1, 1 / 4, 1 / 16], np.float32)  # for each head, how quickly the past fades
 
 
-def init(key, letters: int, length: int):
-    """Weights so scaled that a signal keeps its size; descriptions that are small."""
-    keys = iter(jax.random.split(key, 2 + 4 * LAYERS))
+def init(key, letters: int):
+    """Weights so scaled that a signal keeps its size; what is added to it is small at first."""
+    keys = iter(jax.random.split(key, 1 + 4 * LAYERS))
     lecun, small = jax.nn.initializers.lecun_normal(), jax.nn.initializers.normal(0.02)
     return {
         "letters": small(next(keys), (letters, WIDTH)),
-        "places": small(next(keys), (length, WIDTH)),
         "layers": [
             {
                 "ask": lecun(next(keys), (WIDTH, 3 * WIDTH)),
-                "answer": small(next(keys), (WIDTH, WIDTH)),
+                "hear": small(next(keys), (WIDTH, WIDTH)),
                 "think": lecun(next(keys), (WIDTH, 4 * WIDTH)),
                 "conclude": small(next(keys), (4 * WIDTH, WIDTH)),
             }
@@ -35,7 +37,7 @@ def init(key, letters: int, length: int):
 
 def scores(params, text):
     """For texts i32[n,t], at each place a score for each letter that may come next: [n,t,v]."""
-    x = params["letters"][text] + params["places"][: text.shape[-1]]
+    x = params["letters"][text]
     for layer in params["layers"]:
         x = x + look_back(layer, jax.nn.standardize(x))
         x = x + jax.nn.gelu(jax.nn.standardize(x) @ layer["think"]) @ layer["conclude"]
@@ -44,10 +46,13 @@ def scores(params, text):
 
 def look_back(layer, x):
     """Attention: each place asks all before it, and hears most of those whose key fits."""
-    heads = (*x.shape[:-1], HEADS, -1)
+    heads = (*x.shape[:-1], len(FADING), -1)
     query, key, value = (part.reshape(heads) for part in jnp.split(x @ layer["ask"], 3, axis=-1))
-    heard = jax.nn.dot_product_attention(query, key, value, is_causal=True)
-    return heard.reshape(x.shape) @ layer["answer"]
+    places = jnp.arange(x.shape[-2])
+    distance = places[:, None] - places
+    heard = jax.nn.dot_product_attention(
+        query, key, value, bias=-FADING[:, None, None] * distance, is_causal=True)
+    return heard.reshape(x.shape) @ layer["hear"]
 
 
 def loss(params, text):

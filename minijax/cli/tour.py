@@ -1,4 +1,4 @@
-"""`python -m minijax tour`: what minijax does, on a sine and on a network that learns to read.
+"""`python -m minijax tour`: what minijax does, on a sine, and on networks that read and write.
 
 The programs stand in `chapters/toy_models`; this file tells about them and checks what they return.
 """
@@ -18,7 +18,9 @@ from minijax.cli.compare import CHAPTERS, Result, agreement, as_numpy, ask_real_
 from minijax.cli.errors import Failure
 
 LEAST_ACCURACY = 0.97
+LEAST_CNN_ACCURACY = 0.95
 COMPARED_EPOCHS = 2  # later losses drift apart: each step magnifies what the last bit brought
+COMPARED_STEPS = 20
 SAMPLE = 256  # images for the per-example gradients and the Hessian's product
 
 
@@ -159,6 +161,59 @@ class Tour:
         self.guide.check("it is the difference of the gradients at two near points, in 64 bits",
                          close(product, nearby, 1e-4))
 
+    def convolutions(self) -> None:
+        """Train the convolutional network on the digits."""
+        from toy_models import cnn, digits
+
+        self.guide.stop("A network that looks for shapes")
+        images, labels, test_images, test_labels = digits.load()
+        self.guide.say("""
+            A convolution slides small patterns over an image: it finds a stroke wherever it is, and
+            has few parameters. It is one primitive, with its rules for every transformation.""")
+        epochs = cnn.train(images, labels)
+        losses: list[float] = []
+        for (params, new_losses), note in self.guide.progress(epochs, cnn.EPOCHS, "epoch"):
+            losses += new_losses
+            accuracy = cnn.accuracy(params, test_images, test_labels)
+            note(f"loss {np.mean(new_losses):.3f}, test accuracy {accuracy:.1%}")
+        size = sum(leaf.size for leaf in jax.tree.leaves(params))
+        self.guide.show(f"{accuracy:.1%} of the exam read rightly, with {size:,} parameters")
+        enough = accuracy >= LEAST_CNN_ACCURACY
+        self.guide.check(f"test accuracy is at least {LEAST_CNN_ACCURACY:.0%}", enough)
+
+        first = losses[: COMPARED_EPOCHS * len(losses) // cnn.EPOCHS]
+        arguments = (images, labels, COMPARED_EPOCHS)
+        self.results.append(Result(f"the losses of the second network's first {len(first)} steps",
+                                   "cnn.first_losses", arguments, as_numpy(first), 1e-3))
+        self.compute("the second network's scores", "cnn.predict", as_numpy(params), test_images)
+
+    def writing(self) -> None:
+        """Train the transformer on the repository's own text, and let it write."""
+        from toy_models import writing
+
+        self.guide.stop("A network learns to write")
+        text, alphabet = writing.as_numbers(writing.load())
+        self.guide.say(f"""
+            A transformer reads the README and the chapters of this repository, {len(text):,}
+            letters, and learns at each what may come next: {writing.STEPS} steps, each with
+            {writing.BATCH} pieces of {writing.LENGTH} letters. The parts of a network, random
+            numbers and initial weights are in jax.nn and jax.random, as in JAX.""")
+        losses: list[float] = []
+        steps = writing.train(text)
+        for learned, note in self.guide.progress(steps, writing.STEPS, "step"):
+            losses.append(learned[1])
+            note(f"loss {np.mean(losses[-20:]):.2f} nats a letter")
+        known = writing.surprise_after_one_letter(text)
+        claim = f"it knows more than how often a letter follows another, a loss of {known:.2f}"
+        self.guide.check(claim, float(np.mean(losses[-20:])) < known)
+
+        self.results.append(Result("the losses of the writer's first steps", "writing.first_losses",
+                                   (text, COMPARED_STEPS), as_numpy(losses[:COMPARED_STEPS]), 1e-3))
+        start = text[: writing.LENGTH]
+        self.guide.say("Then it writes. Every letter is drawn from those that it expects:")
+        arguments = (as_numpy(learned[0]), start, alphabet)
+        self.guide.show(self.compute("what it writes", "writing.write", *arguments))
+
     def real_jax(self) -> None:
         """Run the same files with real JAX, in a process of its own, and compare every result."""
         self.guide.stop("The same with real JAX")
@@ -213,6 +268,7 @@ def tour(output: Path) -> int:
     tour, began = Tour(output), time.perf_counter()
     tour.guide.say("Welcome to minijax: JAX's core, small enough to be read in a weekend.")
     for stop in (tour.derivatives, tour.composition, tour.jaxpr, tour.training,
-                 tour.per_example_gradients, tour.curvature, tour.real_jax):
+                 tour.per_example_gradients, tour.curvature, tour.convolutions, tour.writing,
+                 tour.real_jax):
         stop()
     return tour.summary(time.perf_counter() - began)
