@@ -31,9 +31,10 @@ from minijax.primitives.reductions import (
     reduce_max_p, reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p,
     reduce_sum, reduce_sum_p, reduce_xor, reduce_xor_p,
 )
-from minijax.primitives.dot import (
-    Precision, batch_matmul, dot, dot_general, dot_general_p,
+from minijax.primitives.precision import (
+    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike,
 )
+from minijax.primitives.dot import batch_matmul, dot, dot_general, dot_general_p
 from minijax.dtypes import dtype
 from minijax.primitives.shape_rules import broadcast_shapes
 

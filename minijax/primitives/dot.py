@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import operator
 
 import numpy as np
 
-from .. import dtypes, settings
+from .. import dtypes
 from ..array import def_numpy
 from ..core import ShapedArray, typeof
+from .precision import ALGORITHMS, canonical_precision, compute_types
+from .precision import Precision as Precision
 from .shape_rules import make_primitive
-
-
-class Precision(enum.Enum):
-    """How exactly an accelerator multiplies; on the CPU all are the same."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    @classmethod
-    def _missing_(cls, value):
-        return _PRECISION_NAMES.get(value)
-
-    def __str__(self):
-        return self.name
-
-    def __repr__(self):
-        return f"Precision.{self.name}"
-
-
-_PRECISION_NAMES = {
-    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
-    "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
-    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
-}
-
-
-def canonical_precision(precision):
-    """`None`, or a pair of `Precision`s, one for each operand.
-
-    Raises:
-      ValueError: no such precision.
-    """
-    if precision is None:
-        precision = settings.default_matmul_precision.value
-    if precision is None:
-        return None
-    if isinstance(precision, (tuple, list)):
-        left, right = precision
-        return Precision(left), Precision(right)
-    return Precision(precision), Precision(precision)
 
 
 def _free(ndim, *taken):
@@ -70,7 +30,8 @@ def _dot_general_shape(x, y, *, dimension_numbers, precision, preferred_element_
                             f"be disjoint, got {batch} and {contract}.")
     dtype = dtypes.promote_types(x.dtype, y.dtype)
     if preferred_element_type is not None:
-        _check_preferred(dtype, preferred_element_type)
+        if not isinstance(precision, ALGORITHMS):
+            _check_preferred(dtype, preferred_element_type)
         dtype = preferred_element_type
     batch = [x.shape[d] for d in x_batch]
     x_free = [x.shape[d] for d in _free(x.ndim, x_contract, x_batch)]
@@ -110,6 +71,8 @@ def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
     """Bring each operand into the shape (batch, rows, contracted) and let `matmul` do it."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
+    if precision is not None and type(precision) is not tuple:
+        return _by_algorithm(x, y, dimension_numbers, precision, dtype)
     if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
             and x_contract == (x.ndim - 1,) and y_contract == (0,):
         return np.dot(x, y)
@@ -120,6 +83,13 @@ def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
     right = _as_matrices(y.astype(compute, copy=False), y_batch, y_contract, y_free)
     out = np.matmul(left, right).reshape(shape)
     out = out.real if out.dtype.kind == "c" != dtype.kind else out
+    return out.astype(dtype, copy=False)
+
+
+def _by_algorithm(x, y, dimension_numbers, algorithm, dtype):
+    x_dtype, y_dtype, out_dtype = compute_types(algorithm, x.dtype, y.dtype, dtype)
+    out = _dot_general(x.astype(x_dtype), y.astype(y_dtype), dimension_numbers=dimension_numbers,
+                       precision=None, preferred_element_type=out_dtype)
     return out.astype(dtype, copy=False)
 
 

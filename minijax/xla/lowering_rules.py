@@ -14,6 +14,7 @@ import numpy as np
 from .. import dtypes
 from ..core import ShapedArray
 from ..primitives import dot, reductions, shaping, slicing
+from ..primitives.precision import ALGORITHMS, compute_types
 from .lowering import (
     Body,
     Constant,
@@ -385,6 +386,8 @@ lowering_rules.update(
 
 def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):
     (out,) = ctx.avals_out
+    if isinstance(precision, ALGORITHMS):
+        return _dot_by_algorithm(ctx, x, y, dimension_numbers, precision)
     if x.aval.dtype != y.aval.dtype:  # XLA's CPU backend multiplies like with like
         x, y = convert(ctx, x, out.dtype), convert(ctx, y, out.dtype)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
@@ -394,8 +397,24 @@ def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_t
     return ctx.op(typed_text("dot_general", [x, y], out, options), out)
 
 
+def _dot_by_algorithm(ctx, x, y, dimension_numbers, algorithm):
+    """XLA's CPU backend ignores the algorithm: it is in the types alone."""
+    (out,) = ctx.avals_out
+    x_dtype, y_dtype, out_dtype = compute_types(algorithm, x.aval.dtype, y.aval.dtype, out.dtype)
+    ctx.avals_out = [with_dtype(out, out_dtype)]
+    result = _dot_general(ctx, _of_dtype(ctx, x, x_dtype), _of_dtype(ctx, y, y_dtype),
+                          dimension_numbers=dimension_numbers, precision=None,
+                          preferred_element_type=out_dtype)
+    return _of_dtype(ctx, result, out.dtype)
+
+
+def _of_dtype(ctx, x, dtype):
+    return x if x.aval.dtype == dtype else convert(ctx, x, dtype)
+
+
 def precision_names(precision) -> list[str]:
     """`DEFAULT`, `HIGH` or `HIGHEST` for each operand."""
+    precision = None if isinstance(precision, ALGORITHMS) else precision
     both = precision if isinstance(precision, (tuple, list)) else (precision, precision)
     return ["DEFAULT" if p is None else getattr(p, "name", str(p)).upper() for p in both]
 

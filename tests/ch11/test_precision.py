@@ -1,0 +1,76 @@
+"""The ways to say how exactly matrices are multiplied: against JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minijax
+from tests.oracle.compare import both
+
+X = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32) * 3
+PRESETS = [preset.name for preset in minijax.lax.DotAlgorithmPreset]
+PRECISIONS = ["default", "fastest", "highest", "float32", "bfloat16_3x", "tensorfloat32", None,
+              ("high", "highest"), ["default", "high"]]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+def test_names(precision):
+    def program(m):
+        f = lambda x: m.lax.dot(x, x, precision=precision)
+        return lambda x: (f(x), m.make_jaxpr(f)(x))
+
+    both(program, X)
+
+
+def test_members():
+    def program(m):
+        p = m.lax.Precision
+        f = lambda x: (m.lax.dot(x, x, precision=(p.HIGH, p.DEFAULT)), m.numpy.dot(
+            x, x, precision=p.HIGHEST), m.lax.conv(x[None, None], x[None, None], (1, 1), "SAME",
+                                                   precision="F32_F32_F32"))
+        return lambda x: (f(x), m.make_jaxpr(f)(x), [str(q) for q in p],
+                          [(q.name, q.value, str(q), repr(q)) for q in m.lax.DotAlgorithmPreset])
+
+    both(program, X)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets(preset, dtype):
+    """Eager and compiled; those that the CPU does not have are errors."""
+    x = np.asarray(minijax.numpy.asarray(X).astype(dtype))
+
+    def program(m):
+        f = lambda x: m.lax.dot(x, x, precision=preset)
+        return lambda x: (f(x), m.jit(f)(x)) if dtype == "bfloat16" else f(x)
+
+    both(program, x)
+
+
+def test_presets_in_jaxprs_and_derivatives():
+    def program(m):
+        f = lambda x: m.lax.dot(x, x + 1, precision=m.lax.DotAlgorithmPreset.F32_F32_F32)
+        narrow = lambda x: m.lax.dot(x, x, precision="F16_F16_F16",
+                                     preferred_element_type=np.float16)
+        g = m.grad(lambda x: (f(x) ** 2).sum())
+        return lambda x: (m.make_jaxpr(f)(x), g(x), m.make_jaxpr(g)(x), m.jit(m.vmap(f))(x[None]),
+                          narrow(x), m.make_jaxpr(narrow)(x))
+
+    both(program, X)
+
+
+ERRORS = {
+    "name": lambda m: m.lax.dot(X, X, precision="utmost"),
+    "mixed": lambda m: m.lax.dot(X, X, precision=("high", m.lax.Precision.HIGH)),
+    "three": lambda m: m.lax.dot(X, X, precision=("high",) * 3),
+    "number": lambda m: m.lax.dot(X, X, precision=2),
+    "own algorithm": lambda m: m.lax.dot(X, X, precision=m.lax.DotAlgorithm(*[np.float32] * 3)),
+    "compiled": lambda m: m.jit(lambda x: m.lax.dot(x, x, precision="TF32_TF32_F32"))(X),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name):
+    outcome = both(lambda m: lambda: ERRORS[name](m))
+    assert outcome.error is not None
