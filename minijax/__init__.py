@@ -79,9 +79,6 @@ from .remat import checkpoint, checkpoint_policies, remat
 from .scopes import named_call, named_scope
 from . import ad_checkpoint, custom_derivatives
 
-# for extensions, every chapter's part
-from . import extend, interpreters
-
 # chapter 11
 from .families import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 
@@ -96,3 +93,6 @@ from .random.settings import default_prng_impl, enable_custom_prng, threefry_par
 from .callbacks import pure_callback
 from .xla.dispatch import effects_barrier
 from . import debug, value_checks as _value_checks  # the settings debug_nans, debug_infs
+
+# for extensions, every chapter's part
+from . import extend, interpreters

@@ -6,6 +6,8 @@ from .remat import (
     checkpoint_name,
     checkpoint_policies,
     print_saved_residuals,
+    recompute as Recompute,
     remat,
+    saveable as Saveable,
     saved_residuals,
 )

@@ -14,6 +14,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from minijax.pytree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path
+from minijax.pytree import flatten_axes as flatten_axes  # and for this one
 from minijax.util import safe_map as safe_map  # programs look for it here, as in `jax.api_util`
 
 # -- functions of pytrees as functions of leaves -------------------------------------------------
@@ -47,7 +48,12 @@ def flatten_fun(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], T
         out_leaves, out_tree.treedef = tree_flatten(f(*args, **kwargs))
         return out_leaves
 
-    return flat_fun, out_tree
+    return _wrapped_like(f, flatten_fun, in_tree, flat_fun), out_tree
+
+
+def _wrapped_like(f, transformation, in_tree, flat_fun):
+    """`flat_fun`; of a `WrappedFun` (`extend.linear_util`) another one."""
+    return f.wrap((transformation, (in_tree,)), flat_fun) if hasattr(f, "wrap") else flat_fun
 
 
 def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
@@ -58,7 +64,7 @@ def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[...,
         out_leaves, out_tree.treedef = tree_flatten(f(*in_tree.unflatten(leaves)))
         return out_leaves
 
-    return flat_fun, out_tree
+    return _wrapped_like(f, flatten_fun_nokwargs, in_tree, flat_fun), out_tree
 
 
 def flatten_fun_has_aux(

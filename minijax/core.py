@@ -17,6 +17,7 @@ import contextlib
 import gc
 import operator
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -226,6 +227,21 @@ state = _ThreadState()
 def current_trace() -> Trace:
     """The trace that interprets the next primitive in this thread."""
     return state.trace
+
+
+def find_top_trace(args: Sequence = ()) -> Trace:
+    """The current trace, whatever the arguments are: JAX's older name for it."""
+    return state.trace
+
+
+def get_opaque_trace_state(convention: str | None = None) -> Any:
+    """A value that is equal to an earlier one if, and only if, the same trace is current."""
+    return weakref.ref(state.trace)
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list:
+    """The names of the axes in scope."""
+    return list(state.axis_sizes)
 
 
 @contextlib.contextmanager

@@ -28,9 +28,20 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 
 
+_excluded: tuple[str, ...] = (_PACKAGE,)
+
+
 @functools.cache
 def _is_minijax(filename: str) -> bool:
-    return filename.startswith(_PACKAGE)
+    return filename.startswith(_excluded)
+
+
+def exclude_from_user_code(path: str) -> None:
+    """Count a file, or a folder, as not being the user's: libraries that stand on minijax do so."""
+    global _excluded
+    _excluded += (path,)
+    _is_minijax.cache_clear()
+    _is_user_file.cache_clear()
 
 
 @functools.cache

@@ -52,6 +52,19 @@ from .xla.lowering import register_lowering
 # Policies
 
 
+class Recompute:
+    """What a policy may answer for False: not to keep it."""
+
+    def __bool__(self):
+        return False
+
+
+class Saveable:
+    """What a policy may answer for True: it may be kept."""
+
+
+recompute, saveable = Recompute(), Saveable()
+
 def everything_saveable(*_, **__) -> bool:
     """The policy that keeps everything, as if there were no `checkpoint`."""
     return True

@@ -198,6 +198,12 @@ enable_x64 = bool_state(
 disable_jit = bool_state(
     "jax_disable_jit",
     "Whether `jit` steps aside, so that every operation runs eagerly and can be inspected.")
+enable_checks = bool_state(
+    "jax_enable_checks",
+    "Whether every jaxpr is type-checked when it has been traced.")
+no_tracing = bool_state(
+    "jax_no_tracing",
+    "Whether it is an error that a jitted function has to be traced.")
 debug_nans = bool_state(
     "jax_debug_nans",
     "Whether an operation that makes a NaN raises FloatingPointError.")

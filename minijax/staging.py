@@ -46,7 +46,17 @@ from .errors import (
     user_location,
 )
 from .forward import Zero, instantiate_zeros, jvp_flat
-from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, SourceInfo, Var, jaxpr_as_fun
+from .jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    SourceInfo,
+    Var,
+    check_jaxpr,
+    jaxpr_as_fun,
+)
 from .primitives.elementwise import constant, convert_element_type_p
 from .pytree import tree_flatten
 
@@ -239,6 +249,17 @@ class DebugInfo:
                 f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})")
 
 
+def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
+               static_argnums=(), static_argnames=(), **_ignored) -> DebugInfo:
+    """The names for a function that is traced at these arguments.
+
+    >>> debug_info("jit", jnp.sin, (1.0,), {}).arg_names
+    ('x',)
+    """
+    names = functools.partial(arg_names, fun, args, kwargs, static_argnums, static_argnames)
+    return DebugInfo(traced_for, fun_sourceinfo(fun), names)
+
+
 def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
                    debug_info: DebugInfo | None = None, copy_constants: bool = True) -> ClosedJaxpr:
     """Trace `fun`, from arrays to a list of arrays, at arguments of these types.
@@ -254,7 +275,10 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
     if settings.check_tracer_leaks.value:
         del outs
         check_leaks(trace)
-    return trace.builder.build(outvars, debug_info, copy_constants)
+    closed = trace.builder.build(outvars, debug_info, copy_constants)
+    if settings.enable_checks.value:
+        check_jaxpr(closed)
+    return closed
 
 
 def _checked_output(x):

@@ -28,7 +28,7 @@ ROOMS = {
     3: ("pytree", "api_util", "tree_jvp"),
     4: ("batching",),
     5: ("effects", "jaxpr", "printing", "staging"),
-    6: ("xla",),
+    6: ("monitoring", "xla"),
     7: ("partial_eval",),
     8: ("transposition", "reverse"),
     9: ("control_flow",),

@@ -4,7 +4,7 @@
 from . import batching
 
 # chapter 6
-from . import mlir
+from . import mlir, xla
 
 # chapter 7
 from . import partial_eval

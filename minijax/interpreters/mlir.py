@@ -1,7 +1,9 @@
 """The public names of `jax.interpreters.mlir`: StableHLO here is text, see `minijax.xla`."""
 
 # chapter 6
+from ..effects import lowerable_effects
 from ..xla import lowering as _lowering
+from ..xla.lowering import Body as LoweringRuleContext, Value, tensor_type as _tensor_type
 
 
 def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
@@ -36,3 +38,32 @@ def lower_fun(fun, multiple_results=True):
       fun: `(*arrays, **params)` -> an array, or a sequence of arrays if `multiple_results`.
     """
     return _lowering.lower_fun(fun, multiple_results)
+
+
+def aval_to_ir_type(ctx, aval=None) -> str:
+    """The type of an array in StableHLO, as text. `ctx` may be left out.
+
+    >>> jax.interpreters.mlir.aval_to_ir_type(jax.typeof(jnp.ones((2, 3))))
+    'tensor<2x3xf32>'
+    """
+    return _tensor_type(ctx if aval is None else aval)
+
+
+def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *,
+                         has_side_effect, returns_token=True, partitioned=False, sharding=None):
+    """Have the program call a Python function, in a lowering rule.
+
+    Args:
+      ctx: the rule's context.
+      callback: from NumPy arrays to a tuple of NumPy arrays of exactly the declared types.
+      token: not `None` if the call is to happen in the order of the program.
+      operands: the values to hand over; `operand_avals` their types.
+      result_avals: the types of the results.
+      has_side_effect: whether it has to be called though nobody reads the results.
+      returns_token, partitioned, sharding: accepted for JAX's sake.
+
+    Returns:
+      the results, the next token (or `None`), and the function.
+    """
+    results = ctx.callback(callback, operands, result_avals, has_side_effect, token is not None)
+    return results, ctx.token if token is not None else None, callback

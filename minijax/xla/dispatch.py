@@ -27,6 +27,7 @@ from ..dtypes import float0, storage_dtype
 from ..effects import is_ordered
 from ..errors import user_stacklevel
 from ..jaxpr import ClosedJaxpr
+from ..monitoring import record_event_duration_secs
 from ..pytree import register_listeners, registry
 from ..pytree.structure import BUILTIN_NODE_TYPES
 from . import lowering_rules  # noqa: F401  (fills the table of rules)
@@ -174,7 +175,7 @@ atexit.register(effects_barrier)  # or the end of the process would cut off what
 
 def lower(jaxpr: ClosedJaxpr, name: str, donated: tuple, keep_unused: bool) -> LoweredModule:
     """The StableHLO module of a jaxpr; warns of donations that are of no use."""
-    with logged(f"Finished translating {name} to StableHLO"):
+    with logged(f"Finished translating {name} to StableHLO", "jaxpr_to_mlir_module"):
         module = lower_jaxpr(jaxpr, name, donated, keep_unused, locations=True)
     if module.not_donated:
         types = ", ".join(
@@ -193,7 +194,7 @@ def compile_module(
 ) -> Program:
     """Compile the module of a jaxpr."""
     in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
-    with logged(f"Finished XLA compilation for argument types {in_avals}"):
+    with logged(f"Finished XLA compilation for argument types {in_avals}", "backend_compile"):
         executable = xla().compile(
             module.text, [*map(_stored, out_avals)], device, options, module.callbacks)
     return Program(executable, module, in_avals, out_avals)
@@ -209,10 +210,12 @@ _logger = logging.getLogger("minijax.jit")
 
 
 @contextlib.contextmanager
-def logged(what: str) -> Iterator[None]:
-    """Log how long the block took, if the setting `log_compiles` asks for it."""
+def logged(what: str, event: str) -> Iterator[None]:
+    """Tell `monitoring` how long the block took, and the log if the setting `log_compiles` asks
+    for it."""
     start = time.perf_counter()
     yield
+    record_event_duration_secs(f"/jax/core/compile/{event}_duration", time.perf_counter() - start)
     if settings.log_compiles.value:
         _logger.warning("%s in %.6f sec", what, time.perf_counter() - start)
 

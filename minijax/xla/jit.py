@@ -390,6 +390,9 @@ class JitFunction:
         key = (in_tree, trace_context(), call.statics, axes, *in_avals)
         trace = self._caches.traces.get(key)
         if trace is None:
+            if settings.no_tracing.value:
+                raise RuntimeError(f"re-tracing function {fun_sourceinfo(self._fun)} for `jit`, "
+                                   "but 'no_tracing' is set")
             trace = _trace(self._fun, call, in_tree, in_avals)
             if not trace.outer_tracers:  # those are different ones at the next call
                 trace = self._caches.remember(self._caches.traces, key, trace)

@@ -1,13 +1,67 @@
 """The public names of `jax.extend.core`."""
 
 # chapter 1
-from ...core import Primitive, concrete_or_error, set_current_trace, typeof, valid_jaxtype
+from ...core import (
+    Primitive,
+    concrete_or_error,
+    find_top_trace,
+    get_opaque_trace_state,
+    set_current_trace,
+    typeof,
+    unsafe_get_axis_names_DO_NOT_USE,
+    valid_jaxtype,
+)
 from ...errors import JaxprTypeError
+from ...core import eval_trace as _eval_trace, state as _state
+from ...array import Array as _Array
+from ...dtypes import float0 as _float0, issubdtype as _issubdtype
+
+import contextlib as _contextlib
+import numpy as _np
+
+array_types = {_np.ndarray, _Array, *_np.sctypeDict.values()} - {_np.str_, _np.bytes_, _np.object_}
+
+
+class TraceTag:
+    """An identity for traces that belong together."""
+
+
+@_contextlib.contextmanager
+def take_current_trace():
+    """A context in which everything is evaluated, and which knows the trace that was current."""
+    trace = _state.trace
+    with set_current_trace(_eval_trace):
+        yield trace
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether there is an axis in scope."""
+    return bool(_state.axis_sizes)
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a function is being staged."""
+    return _state.trace.staging
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype):
+    """The dtype of a perturbation: `float0` for integers and booleans."""
+    return primal_dtype if _issubdtype(primal_dtype, _np.inexact) else _float0
 
 # chapter 4
-from ...batching import mapped_aval, unmapped_aval
+from ...batching import BatchTrace as _BatchTrace, mapped_aval, unmapped_aval
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether a function is being batched."""
+    trace = _state.trace
+    while trace is not None and not isinstance(trace, _BatchTrace):
+        trace = trace.parent
+    return trace is not None
+
 
 # chapter 5
+from ...effects import Effect, Effects
 from ...jaxpr import (
     ClosedJaxpr,
     DropVar,

@@ -1,11 +1,50 @@
 """The public names of `jax.extend.core.primitives`: every primitive, as `<name>_p`."""
 
-# chapter 1
-from ...primitives import dot, elementwise, reductions, shaping, slicing
+from types import ModuleType as _Module
 
-for _room in (dot, elementwise, reductions, shaping, slicing):
-    globals().update({name: p for name, p in vars(_room).items() if name.endswith("_p")})
-add_jaxvals_p = elementwise.add_any_p  # its older name
+from ...core import Primitive as _Primitive
+
+
+def _collect(*rooms):
+    """Take over the primitives of modules, and of the modules in packages."""
+    for room in rooms:
+        for name, value in vars(room).items():
+            if isinstance(value, _Module) and value.__name__.startswith(room.__name__ + "."):
+                _collect(value)
+            elif isinstance(value, _Primitive) and name.endswith("_p"):
+                globals()[name] = value
+
+
+# chapter 1
+from ...primitives import dot as _dot, elementwise as _elementwise, reductions as _reductions
+from ...primitives import shaping as _shaping, slicing as _slicing
+
+_collect(_dot, _elementwise, _reductions, _shaping, _slicing)
+add_jaxvals_p = _elementwise.add_any_p  # its older name
 
 # chapter 6
 from ...xla.jit import jit_p
+
+# chapter 9
+from ... import control_flow as _control_flow
+
+_collect(_control_flow)
+
+# chapter 10
+from ... import custom_rules as _custom_rules
+from ...remat import name_p, remat_p
+
+_collect(_custom_rules)
+
+# chapter 11
+from ... import families as _families
+
+_collect(_families)
+
+# chapter 13
+from ... import random as _random
+
+_collect(_random)
+
+# chapter 15
+from ...callbacks import debug_callback_p, io_callback_p, pure_callback_p

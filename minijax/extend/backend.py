@@ -1,0 +1,40 @@
+"""The public names of `jax.extend.backend`: XLA's clients, which minijax drives through jaxlib."""
+
+# chapter 6
+from ..xla.dispatch import forget_programs as clear_in_memory_compilation_cache
+from ..xla.dispatch import xla as _xla
+from ..xla.jit import clear_caches as _clear_caches
+
+
+def get_backend(platform=None):
+    """The client of a platform, by name; by default of the first one.
+
+    Raises:
+      RuntimeError: there is no such platform here.
+
+    >>> from minijax.extend import backend
+    >>> backend.get_backend().platform
+    'cpu'
+    """
+    return _xla().backend(platform) if platform is None or isinstance(platform, str) else platform
+
+
+def backends() -> dict:
+    """The clients of all platforms that are in use, by name."""
+    return {name: _xla().backend(name) for name in _xla().platforms()}
+
+
+def get_default_device():
+    """Where work goes that names no device."""
+    return _xla().default_device()
+
+
+def backend_xla_version(platform=None):
+    """The version of a platform's XLA, or `None` if it does not say."""
+    return getattr(get_backend(platform), "xla_version", None)
+
+
+def clear_backends() -> None:
+    """Forget what was traced and compiled. (The clients stay: arrays live in their memory.)"""
+    _clear_caches()
+    clear_in_memory_compilation_cache()

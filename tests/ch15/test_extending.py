@@ -1,0 +1,292 @@
+"""What programs that extend the library use: linear_util, source_info, rules, monitoring …"""
+
+from __future__ import annotations
+
+import jax
+import jax.ad_checkpoint
+import jax.extend.linear_util
+import jax.monitoring
+import numpy as np
+import pytest
+
+import minijax
+from minijax.extend import linear_util, source_info_util
+from tests.oracle import both, oracle, subject
+
+F32 = np.float32
+LU = {oracle: jax.extend.linear_util, subject: linear_util}
+
+
+def wrapped(jx, f):
+    """As a `WrappedFun`, which in JAX has to be told names."""
+    if jx is subject:
+        return linear_util.wrap_init(f)
+    return jax.extend.linear_util.wrap_init(f, debug_info=jax.api_util.debug_info("t", f, (1,), {}))
+
+
+def test_flatten_fun():
+    def program(jx):
+        def f(tree):
+            leaves, in_tree = jx.tree_util.tree_flatten(((tree,), {}))
+            flat, out_tree = jx.api_util.flatten_fun(wrapped(jx, lambda t: [t["a"] + 1, t]), in_tree)
+            outs = flat.call_wrapped(*leaves)
+            leaves, in_tree = jx.tree_util.tree_flatten((tree,))
+            flat2, out_tree2 = jx.api_util.flatten_fun_nokwargs(
+                wrapped(jx, lambda t: t["a"] * 2), in_tree)
+            return outs, str(out_tree()), flat2.call_wrapped(*leaves), str(out_tree2())
+
+        return f
+
+    both(program, {"a": F32(1), "b": (F32(2),)})
+
+
+def test_transformations():
+    def program(jx):
+        lu = LU[jx]
+
+        @lu.transformation
+        def scaled(factor, *args):
+            out = yield args, {}
+            yield factor * out
+
+        @lu.transformation_with_aux
+        def counted(*args):
+            out = yield args, {}
+            yield out, len(args)
+
+        @lu.transformation2
+        def shifted(f, amount, *args):
+            return f(*args) + amount
+
+        @lu.transformation_with_aux2
+        def noted(f, store, note, *args):
+            store.store(note)
+            return f(*args)
+
+        def f(x, y):
+            fun = wrapped(jx, lambda x, y: x + y)
+            fun, n = counted(scaled(fun, 3))
+            fun, note = noted(shifted(fun, 100), "noted")
+            with pytest.raises(lu.StoreException):
+                n()
+            return fun.call_wrapped(x, y), n(), note()
+
+        return f
+
+    both(program, 1, 2)
+
+
+def test_merging_auxiliary_outputs():
+    def program(jx):
+        lu = LU[jx]
+
+        @lu.transformation_with_aux
+        def counted(*args):
+            out = yield args, {}
+            yield out, len(args)
+
+        def f(*ran):
+            funs = [counted(wrapped(jx, lambda x: x)) for _ in range(2)]
+            for (fun, _), runs in zip(funs, ran):
+                if runs:
+                    fun.call_wrapped(1)
+            return lu.merge_linear_aux(*[aux for _, aux in funs])
+
+        return f
+
+    for first in (False, True):
+        for second in (False, True):
+            both(program, first, second)
+
+
+def test_cache_of_wrapped_functions():
+    calls = []
+
+    @linear_util.cache
+    def call(fun, *args):
+        calls.append(args)
+        return fun.call_wrapped(*args)
+
+    f = lambda x: x + 1
+    assert [call(linear_util.wrap_init(f), 1) for _ in range(3)] == [2] * 3
+    assert calls == [(1,)]
+    double = linear_util.transformation(_doubled)
+    assert call(double(linear_util.wrap_init(f)), 1) == 4
+    assert linear_util.wrap_init(f) == linear_util.wrap_init(f)
+    assert "_doubled" in repr(double(linear_util.wrap_init(f)))
+
+
+def _doubled(*args):
+    yield 2 * (yield args, {})
+
+
+def test_trace_state():
+    def program(jx):
+        def f(x):
+            core = jx.extend.core
+            states = [core.get_opaque_trace_state(), core.get_opaque_trace_state()]
+
+            def inner(y):
+                states.append(core.get_opaque_trace_state())
+                under = (core.unsafe_am_i_under_a_jit_DO_NOT_USE(),
+                         core.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
+                         core.unsafe_get_axis_names_DO_NOT_USE())
+                with core.take_current_trace() as trace, core.set_current_trace(trace):
+                    return (y + x, *map(np.asarray, under[:2]))
+
+            out = jx.jit(inner)(x), jx.vmap(inner, axis_name="i")(np.stack([x, x]))
+            return out, [a == b for a in states[:3] for b in states[:3]]
+
+        return f
+
+    both(program, F32(1))
+
+
+@pytest.mark.parametrize("known", [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize("instantiate", [False, True])
+def test_trace_to_jaxpr_nounits(known, instantiate):
+    def program(jx):
+        pe = jx.interpreters.partial_eval
+
+        def f(x, y):
+            fun = wrapped(jx, lambda x, y: [jx.numpy.sin(x), jx.numpy.cos(x) * y, y])
+            pvals = [pe.PartialVal.known(v) if k else pe.PartialVal.unknown(jx.typeof(v))
+                     for v, k in zip((x, y), known)]
+            jaxpr, out_pvals, consts = pe.trace_to_jaxpr_nounits(fun, pvals, instantiate)
+            args = [v for v, k in zip((x, y), known) if not k]
+            unknown = iter(jx.core.eval_jaxpr(jaxpr, consts, *args))
+            return [next(unknown) if p.get_known() is None else p.get_known() for p in out_pvals], [
+                p.is_known() for p in out_pvals]
+
+        return f
+
+    both(program, F32(1), F32(2))
+
+
+def test_trace_to_jaxpr_dynamic_and_dce():
+    def program(jx):
+        pe = jx.interpreters.partial_eval
+
+        def f(x):
+            jaxpr, _, consts = pe.trace_to_jaxpr_dynamic(
+                wrapped(jx, lambda x: [x * 2, jx.numpy.sin(x)]), [jx.typeof(x)])
+            jaxpr, used_consts, used_inputs = pe.dce_jaxpr_consts(jaxpr, [False, True])
+            return str(jaxpr), used_consts, used_inputs
+
+        return f
+
+    both(program, F32(1))
+
+
+def test_axis_primitive_batchers():
+    p = minijax.extend.core.Primitive("scaled_by_size")
+    p.def_impl(lambda x: x)
+    minijax.interpreters.batching.axis_primitive_batchers[p] = (
+        lambda size, name, trace_type, args, dims: (args[0] * size, dims[0]))
+    assert minijax.vmap(p.bind)(np.ones(3, F32)).tolist() == [3, 3, 3]
+
+
+def test_emit_python_callback():
+    mlir = minijax.interpreters.mlir
+    p = minijax.extend.core.Primitive("host_sin")
+    p.def_abstract_eval(lambda x: x)
+
+    def lower(ctx, x):
+        results, token, _ = mlir.emit_python_callback(
+            ctx, lambda x: (np.sin(x),), None, [x], [x.aval], ctx.avals_out, has_side_effect=False)
+        assert token is None
+        return results
+
+    mlir.register_lowering(p, lower)
+    np.testing.assert_allclose(minijax.jit(p.bind)(F32(1)), np.sin(F32(1)))
+
+
+def test_source_info():
+    with source_info_util.extend_name_stack("outer"):
+        assert source_info_util.current_name_stack() == "outer"
+        jaxpr = minijax.make_jaxpr(minijax.jit(lambda x: x * 2))(1.0)
+        with source_info_util.reset_name_stack():
+            assert source_info_util.current_name_stack() == ""
+        with source_info_util.transform_name_stack("jvp"):
+            assert source_info_util.current_name_stack() == "jvp(outer)"
+    location = jaxpr.eqns[0].source_info.location
+    with source_info_util.user_context(location, name_stack="s"):
+        info = source_info_util.current()
+    assert (info.location, info.name_stack) == (location, "s")
+    assert "test_extending.py" in source_info_util.summarize(info)
+    assert source_info_util.new_name_stack("a") + source_info_util.new_name_stack("b") == "a/b"
+
+
+def test_files_can_be_excluded_from_the_users_code(tmp_path):
+    path = str(tmp_path / "library.py")
+    scope = {}
+    exec(compile("def double(x):\n    return x * 2\n", path, "exec"), scope)
+    assert path in str(minijax.make_jaxpr(scope["double"])(1.0).eqns[0].source_info)
+    source_info_util.register_exclusion(path)
+    assert __file__ in str(minijax.make_jaxpr(scope["double"])(1.0).eqns[0].source_info)
+
+
+def test_monitoring():
+    seen = []
+    monitoring = minijax.monitoring
+
+    def note(event, *args, **metadata):
+        seen.append((event, *args, metadata))
+
+    kinds = {"event": "event", "event_duration_secs": "event_duration", "scalar": "scalar",
+             "event_time_span": "event_time_span"}
+    for name in kinds:
+        getattr(monitoring, f"register_{name}_listener")(note)
+    monitoring.record_event("/a", x=1)
+    monitoring.record_event_duration_secs("/b", 2.0)
+    monitoring.record_scalar("/c", 3)
+    monitoring.record_event_time_span("/d", 0.0, 1.0)
+    assert seen == [("/a", {"x": 1}), ("/b", 2.0, {}), ("/c", 3, {}), ("/d", 0.0, 1.0, {})]
+    seen.clear()
+    minijax.jit(lambda x: x + 5)(1.0)
+    assert [event for event, *_ in seen] == [
+        "/jax/core/compile/jaxpr_to_mlir_module_duration",
+        "/jax/core/compile/backend_compile_duration"]
+    for kind in kinds.values():
+        getattr(monitoring, f"unregister_{kind}_listener")(note)
+    monitoring.record_event("/a")
+    assert len(seen) == 2
+    monitoring.clear_event_listeners()
+
+
+def test_settings():
+    f = minijax.jit(lambda x: x + 1)
+    f(1.0)
+    with minijax.no_tracing(True):
+        f(2.0)
+        with pytest.raises(RuntimeError, match="no_tracing"):
+            f(1)
+    bad_p = minijax.extend.core.Primitive("bad", )
+    bad_p.def_abstract_eval(lambda x: minijax.core.ShapedArray((), "float32"))
+    with minijax.enable_checks(True):
+        minijax.make_jaxpr(bad_p.bind)(1.0)
+
+
+def test_stages_and_dlpack():
+    compiled = minijax.jit(lambda x: x + 1).lower(1.0).compile()
+    assert isinstance(compiled, minijax.stages.Compiled)
+    assert isinstance(minijax.jit(abs), minijax.stages.Wrapped)
+    x = minijax.numpy.arange(3.0)
+    assert np.from_dlpack(x).tolist() == [0, 1, 2]
+    assert minijax.dlpack.from_dlpack(np.arange(3, dtype=F32)).tolist() == [0, 1, 2]
+    both(lambda jx: lambda: [jx.dlpack.is_supported_dtype(t) for t in ("float32", "int8", bool)])
+    both(lambda jx: lambda: jx.dlpack.is_supported_dtype(None))
+
+
+def test_backend():
+    backend = minijax.extend.backend
+    assert backend.get_backend("cpu") is backend.get_backend() is backend.backends()["cpu"]
+    assert backend.get_default_device() == minijax.devices()[0]
+    backend.clear_backends()
+
+
+@pytest.mark.parametrize("answer", ["Recompute", "Saveable"])
+def test_answers_of_policies(answer):
+    both(lambda jx: lambda: jx.make_jaxpr(jx.grad(jx.checkpoint(
+        lambda x: jx.numpy.sin(jx.numpy.sin(x)),
+        policy=lambda *_, **__: getattr(jx.ad_checkpoint, answer))))(1.0), text=False)
