@@ -232,7 +232,7 @@ def resize(image, shape: Sequence[int], method: str | ResizeMethod, antialias: b
       ValueError: a shape of another length, an unknown method.
 
     >>> resize(jnp.arange(4.0), (2,), "linear").round(3).tolist()
-    [0.5709999799728394, 2.428999900817871]
+    [0.7139999866485596, 2.2860000133514404]
     """
     return _resize(image, canonical_shape(shape), method, antialias, precision)
 

@@ -1,0 +1,3 @@
+"""Clustering, under the names of `jax.scipy.cluster`."""
+
+from . import vq
