@@ -65,6 +65,36 @@ def index(jx):
     return lambda: x[1:5]
 
 
+ROWS = np.linspace(-1, 1, 32).astype(np.float32).reshape(8, 4)
+
+# Common functions, of a small array x, another one y of its shape, and its rows' indices i.
+FUNCTIONS = {
+    "where": lambda jx, x, y, i: jx.numpy.where(x > y, x, y),
+    "concatenate": lambda jx, x, y, i: jx.numpy.concatenate([x, y], axis=1),
+    "stack": lambda jx, x, y, i: jx.numpy.stack([x, y]),
+    "sum": lambda jx, x, y, i: jx.numpy.sum(x, axis=0),
+    "mean": lambda jx, x, y, i: jx.numpy.mean(x),
+    "argmax": lambda jx, x, y, i: jx.numpy.argmax(x, axis=1),
+    "clip": lambda jx, x, y, i: jx.numpy.clip(x, -0.5, 0.5),
+    "matmul": lambda jx, x, y, i: jx.numpy.matmul(x, y.T),
+    "sort": lambda jx, x, y, i: jx.numpy.sort(x, axis=0),
+    "take": lambda jx, x, y, i: jx.numpy.take(x, i, axis=0),
+    "softmax": lambda jx, x, y, i: jx.nn.softmax(x),
+    "at[].add": lambda jx, x, y, i: x.at[i].add(1.0),
+}
+
+
+def _eager(name: str) -> None:
+    @workload(f"eager {name}", goal=0.25, mark=0.25)
+    def eager(jx):
+        x, y = jx.numpy.asarray(ROWS), jx.numpy.asarray(-ROWS)
+        i = jx.numpy.asarray(np.array([3, 0, 3], np.int32))
+        return lambda: FUNCTIONS[name](jx, x, y, i)
+
+
+for _name in FUNCTIONS:
+    _eager(_name)
+
 # --- eager transformations ---
 
 
@@ -278,9 +308,47 @@ def transformer_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
     return step, (params, jx.numpy.asarray(tokens))
 
 
-@workload("jitted transformer step", goal=1.0)
+@workload("jitted transformer step", goal=1.0, mark=1.03)
 def jitted_transformer(jx):
     step, args = transformer_step(jx)
+    step = jx.jit(step)
+    return lambda: step(*args)
+
+
+def cnn_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
+    """A step of training two convolutions with max pooling, and its arguments."""
+    random = np.random.RandomState(0)
+    batch, size, labels = 32, 28, 10
+
+    def array(*shape: int) -> Any:
+        fan_in = np.prod(shape[:-1])
+        return jx.numpy.asarray((random.randn(*shape) / np.sqrt(fan_in)).astype(np.float32))
+
+    def convolved(x, kernel):
+        numbers = ("NHWC", "HWIO", "NHWC")
+        x = jx.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=numbers)
+        x = jx.numpy.maximum(x, 0.0)
+        windows = (1, 2, 2, 1)
+        return jx.lax.reduce_window(x, -np.inf, jx.lax.max, windows, windows, "VALID")
+
+    def loss(params, images, y):
+        first, second, last = params
+        x = convolved(convolved(images, first), second)
+        log_probs = jx.nn.log_softmax(x.reshape(batch, -1) @ last)
+        return -jx.numpy.mean(jx.numpy.sum(y * log_probs, axis=1))
+
+    def step(params, images, y):
+        value, grads = jx.value_and_grad(loss)(params, images, y)
+        return value, jx.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, grads)
+
+    params = (array(3, 3, 1, 16), array(3, 3, 16, 32), array(7 * 7 * 32, labels))
+    y = np.eye(labels, dtype=np.float32)[random.randint(0, labels, batch)]
+    return step, (params, array(batch, size, size, 1), jx.numpy.asarray(y))
+
+
+@workload("jitted CNN step", goal=1.0, mark=1.03)
+def jitted_cnn(jx):
+    step, args = cnn_step(jx)
     step = jx.jit(step)
     return lambda: step(*args)
 
@@ -324,4 +392,5 @@ def jitted_lstm(jx):
 
 
 # Programs whose compiled code is compared as well: it must not do more work than JAX's.
-COMPILED = {"MLP step": mlp_step, "transformer step": transformer_step, "LSTM step": lstm_step}
+COMPILED = {"MLP step": mlp_step, "CNN step": cnn_step, "transformer step": transformer_step,
+            "LSTM step": lstm_step}  # fmt: skip
