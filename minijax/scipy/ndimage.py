@@ -42,9 +42,10 @@ def _nearest(coordinate) -> list[tuple]:
 
 def _linear(coordinate) -> list[tuple]:
     lower = jnp.floor(coordinate)
-    weight = coordinate - lower
+    upper_weight = coordinate - lower
+    lower_weight = 1 - upper_weight
     index = lower.astype(np.int32)
-    return [(index, 1 - weight), (index + 1, weight)]
+    return [(index, lower_weight), (index + 1, upper_weight)]
 
 
 ORDERS = {0: _nearest, 1: _linear}
@@ -102,7 +103,9 @@ def _is_valid(index, size, mode):
 def _term(array, corner, mode, cval):
     """The value at one of the neighbours, times its weight along each dimension."""
     indices, valid, weights = zip(*corner)
-    value = array[indices]
     if mode == "constant":
-        value = jnp.where(functools.reduce(operator.and_, valid), value, cval)
+        inside = functools.reduce(operator.and_, valid)
+        value = jnp.where(inside, array[indices], cval)
+    else:
+        value = array[indices]
     return functools.reduce(operator.mul, weights) * value
