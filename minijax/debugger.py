@@ -187,7 +187,7 @@ class Debugger(cmd.Cmd):
         frame = self.frames[self.index]
         self.say(f"> {frame.filename}({frame.lineno})")
         for i, line in enumerate(frame.lines):
-            if abs(i - frame.offset) <= radius:
+            if frame.offset is not None and abs(i - frame.offset) <= radius:
                 self.say(f"{'->' if i == frame.offset else '  '}  {line}")
 
     def do_list(self, argument):

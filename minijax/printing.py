@@ -407,7 +407,8 @@ class Printer:
         results = Concat(["(", self.vars(outvars, ","), ",)" if len(outvars) == 1 else ")"])
         lines = [heading, body, SPACE, Text("in ", style=KEYWORD), results]
         if self.options.print_effects and jaxpr.effects:
-            lines.append(f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }}")
+            effects = ", ".join(sorted(map(str, jaxpr.effects)))
+            lines.append(Text(f" : {{ {effects} }}"))
         return Group(Concat([Nest(2, Concat(["{ ", *lines])), " }"]))
 
     def eqn(self, eqn, note: str | None = None) -> Steps:

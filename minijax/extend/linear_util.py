@@ -114,7 +114,8 @@ def transformation_with_aux(gen, fun: WrappedFun, *static_args):
     Returns:
       the function, and a function that returns the auxiliary data after it has run.
     """
-    call, store, read = fun.call_wrapped, *_store()
+    call = fun.call_wrapped
+    store, read = _store()
 
     def whole(*args, **kwargs):
         out, aux = _run(gen, static_args, call, args, kwargs)
@@ -142,7 +143,8 @@ class _Store:
 def transformation_with_aux2(gen, fun: WrappedFun, *static_args):
     """As `transformation2`, for `gen(f, store, *static_args, *args)`: `store.store(aux)` keeps
     auxiliary data, which the function returned besides the transformed one returns."""
-    call, store, read = fun.call_wrapped, *_store()
+    call = fun.call_wrapped
+    store, read = _store()
     whole = functools.partial(gen, call, _Store(store), *static_args)
     return fun.wrap((gen, static_args), whole), read
 

@@ -12,7 +12,7 @@ from ...core import (
     valid_jaxtype,
 )
 from ...errors import JaxprTypeError
-from ...core import eval_trace as _eval_trace, state as _state
+from ...core import Trace as _Trace, eval_trace as _eval_trace, state as _state
 from ...array import Array as _Array
 from ...dtypes import float0 as _float0, issubdtype as _issubdtype
 
@@ -54,7 +54,7 @@ from ...batching import BatchTrace as _BatchTrace, mapped_aval, unmapped_aval
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     """Whether a function is being batched."""
-    trace = _state.trace
+    trace: _Trace | None = _state.trace
     while trace is not None and not isinstance(trace, _BatchTrace):
         trace = trace.parent
     return trace is not None
