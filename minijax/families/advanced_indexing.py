@@ -38,7 +38,7 @@ from ..primitives.shaping import (
     rev,
     squeeze,
 )
-from .gather import gather
+from .gather import gather, take_at_hand
 from .scatter import (
     scatter,
     scatter_add,
@@ -355,6 +355,11 @@ def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bo
                mode: str | GatherScatterMode | None = None, fill_value=None,
                wrap_negative_indices: bool = True):
     """`x[index]` by a gather, whatever the index; see `x.at[index].get`."""
+    entries = indexing.as_tuple(index)
+    if len(entries) == 1 and mode is None and wrap_negative_indices:
+        found = take_at_hand(x, entries[0], 0)
+        if found is not None:
+            return found
     how = plan(index, typeof(x).shape, wrap_negative_indices)
     fill_value = _known_scalar(fill_value)
     if how.boolean_dims:

@@ -115,8 +115,12 @@ def _combine_in_turn(combine, view, index, updates):
     dims = view.shape[:len(index)]
     flat = np.ravel_multi_index(np.broadcast_arrays(*index), dims).ravel()
     order = np.argsort(flat, kind="stable")
-    flat, updates = flat[order], updates.reshape(flat.shape + view.shape[len(index):])[order]
-    firsts = np.flatnonzero(np.append(True, flat[1:] != flat[:-1]))
+    flat, is_first = flat[order], np.append(True, np.diff(flat[order]) != 0)
+    if is_first.all():
+        view[index] = combine(view[index], updates)
+        return
+    updates = updates.reshape(flat.shape + view.shape[len(index):])[order]
+    firsts = np.flatnonzero(is_first)
     together = np.add if combine is np.subtract else combine
     updates = together.reduceat(updates, firsts, axis=0, dtype=updates.dtype)
     place = np.unravel_index(flat[firsts], dims)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import dtypes
 from ..families.advanced_indexing import from_front
-from ..families.gather import gather
+from ..families.gather import gather, take_at_hand
 from ..families.windows import (
     CLIP,
     FILL_OR_DROP,
@@ -47,7 +47,9 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     >>> take(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
     [7, 5]
     """
-    return _take(a, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
+    found = take_at_hand(a, indices, axis) if mode is None and out is None else None
+    return found if found is not None else _take(
+        a, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 
 @staged(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
@@ -108,6 +110,11 @@ def take_along_axis(arr, indices, axis: int | None = -1,
     >>> take_along_axis(jnp.array([[1, 2], [3, 4]]), jnp.array([[1], [0]]), 1).tolist()
     [[2], [3]]
     """
+    if mode is None and wrap_negative_indices is None and \
+            type(axis) is int and np.ndim(arr) == np.ndim(indices):
+        found = take_at_hand(arr, indices, axis, along=True)
+        if found is not None:
+            return found
     arr, indices = ensure_arrays("take_along_axis", arr, indices)
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise TypeError("take_along_axis indices must be of integer type, got "
