@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 ANY_RELEASE = tests/test_cli.py tests/test_docstrings.py tests/test_laws.py tests/test_threads.py tests/ch06/test_client.py
 SOURCES = minijax tests tools chapters site
 
-.PHONY: help tour test lint bench book read update test-all-pythons clean
+.PHONY: help tour test lint bench book read browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make bench             measure our speed against real JAX's"
 	@echo "make book              build the book's site; all that it shows is run and checked"
 	@echo "make read              serve the book, and open it in the browser"
+	@echo "make browse            read the built book in a real browser (needs chromium and npm)"
 	@echo "make update            store what the book's examples print now"
 	@echo "make lint              style, types, and the chapter order"
 	@echo "make test-all-pythons  the tests on every Python there is of: $(PYTHONS)"
@@ -51,14 +52,19 @@ bench: $(VENV)/installed-test
 
 # The book's site, in build/site: its examples are run, and what has changed ends the build.
 book: $(VENV)/installed-book
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=site $(BIN)/python -m mkdocs build
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=site:. $(BIN)/python -m mkdocs build
+	PYTHONPATH=site:. $(BIN)/python -m weaver.links build/site
 
 read: $(VENV)/installed-book
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=site $(BIN)/python -m mkdocs serve --open
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=site:. $(BIN)/python -m mkdocs serve --open
+
+# Read the built book in a real browser; needs chromium and npm.
+browse: book
+	cd tests/browser && npm ci --no-audit --no-fund --loglevel=error && node check.mjs ../../build/site $$(command -v chromium || command -v chromium-browser)
 
 # Store what the book's examples print now.
 update: $(VENV)/installed-book
-	PYTHONPATH=site $(BIN)/python -m weaver update
+	PYTHONPATH=site:. $(BIN)/python -m weaver update
 
 # On each Python first everything, against the JAX that is pinned; then, with the newest jaxlib there
 # is, the tests that hold for any release of JAX.

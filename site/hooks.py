@@ -5,6 +5,7 @@ All else is in the weaver, which knows nothing of mkdocs.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,18 @@ ROOT = HERE.parent
 for folder in (HERE, ROOT):
     sys.path.insert(0, str(folder))
 
+from mkdocs.plugins import event_priority  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
 from weaver import pages  # noqa: E402
+
+
+@event_priority(-200)  # after the plugin `offline`, which reads the index
+def on_post_build(config: Any) -> None:
+    """Remove what the site never loads: the search index in its form for servers, and other
+    languages' search."""
+    site = Path(config["site_dir"])
+    (site / "search" / "search_index.json").unlink(missing_ok=True)
+    shutil.rmtree(site / "assets" / "javascripts" / "lunr", ignore_errors=True)
 
 
 def on_files(files: Any, config: Any) -> Any:

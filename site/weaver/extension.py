@@ -17,7 +17,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer, TextLexer
 
-from . import WeaveError, examples, listings
+from . import WeaveError, examples, listings, rooms
 from .examples import Block, Example
 
 AFTER_NORMALISATION, BEFORE_FENCES = 30, 25  # priorities of Python-Markdown's preprocessors
@@ -134,7 +134,7 @@ def _source(block: Block) -> str:
     path = block.code.strip()
     links = [f'<li><a href="#L{n}">{html.escape(title)}</a></li>'
              for n, title in listings.headings(path)]
-    lines = _code_lines("\n".join(listings.source_lines(path)), PYTHON)
+    lines = map(html.escape, listings.source_lines(path))  # in one colour: there are many pages
     code = "".join(f'<i id="L{n}">{line}</i>' for n, line in enumerate(lines, start=1))
     return f'<ul>{"".join(links)}</ul><pre tabindex="0"><code>{code}</code></pre>'
 
@@ -166,4 +166,9 @@ def _output(text: str, label: str) -> str:
     return f'<div class="output">{said}{_pre(_code_lines(text, TEXT))}</div>'
 
 
-PLAIN = {"listing": _listings, "source": _source}
+def _rooms(block: Block) -> str:
+    """The map of the rooms; the block holds the chapter's number."""
+    return rooms.strip(int(block.code))
+
+
+PLAIN = {"listing": _listings, "source": _source, "rooms": _rooms}

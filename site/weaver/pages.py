@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .listings import PACKAGE
+from tools.cut import ROOMS, sources
+
+from . import reference
+
+LAST_SHOWN = 10  # the last chapter whose rooms the book shows
 
 
 def generated() -> Iterator[tuple[str, str]]:
-    """The generated pages: where each is to stand, and its Markdown."""
-    paths = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))]
+    """The generated pages: where each is to stand, and its Markdown.
+
+    Of the library's files those get a page whose lines the chapters show: the site is to be small.
+    """
+    paths = sorted(str(path) for chapter in range(1, LAST_SHOWN + 1) for room in ROOMS[chapter]
+                   for path in sources(room))
+    yield from reference.pages()
+    yield "atlas.md", _atlas()
     yield "source/index.md", _index(paths)
     for path in paths:
         yield f"source/{path.removesuffix('.py')}.md", _source_page(path)
@@ -29,6 +39,20 @@ search:
 ```source
 {path}
 ```
+"""
+
+
+def _atlas() -> str:
+    """Appendix C: which primitive has which rule."""
+    from tools import atlas
+
+    return f"""# Appendix C: the rule atlas
+
+Every primitive of the library, and the rules it has. Where a rule is missing, the reason is given;
+a test fails on a hole without one. The chapters of the columns: evaluation and shape 1, jvp 2,
+batching 4, lowering 6, partial evaluation 7, transposition 8.
+
+{atlas.page()}
 """
 
 

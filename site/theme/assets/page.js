@@ -7,3 +7,7 @@ document.querySelectorAll(".arithmatex").forEach((node) => {
 
 // The theme leaves the search dialog without a name, which screen readers read out.
 document.querySelectorAll(".md-search[role=dialog]").forEach((node) => node.setAttribute("aria-label", "Search"));
+
+// Wide tables scroll; those who use the keyboard must be able to reach them.
+window.addEventListener("load", () =>
+  document.querySelectorAll(".md-typeset__scrollwrap").forEach((node) => (node.tabIndex = 0)));
