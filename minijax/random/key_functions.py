@@ -17,7 +17,6 @@ from .. import numpy as jnp
 from ..core import typeof
 from ..primitives.shape_rules import canonical_shape
 from .keys import (
-    IMPLEMENTATIONS,
     KeyTy,
     PRNGImpl,
     is_key_array,
@@ -30,6 +29,7 @@ from .keys import (
     random_wrap_p,
 )
 from .settings import default_prng_impl, enable_custom_prng
+from .threefry_keys import IMPLEMENTATIONS
 
 
 def typed_key(name: str, key, batched: bool = False) -> Any:
@@ -182,9 +182,10 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     return random_wrap_p.bind(key_bits_array, impl=impl)
 
 
-def key_impl(keys) -> str:
-    """The name of the implementation that the keys are for."""
-    return typed_key("key_impl", keys, batched=True).dtype._impl.name
+def key_impl(keys) -> str | PRNGImpl:
+    """The name of the implementation that the keys are for; or what a user has defined."""
+    impl = typed_key("key_impl", keys, batched=True).dtype._impl
+    return impl.name if impl.name in IMPLEMENTATIONS else impl
 
 
 def split(key, num: int | tuple[int, ...] = 2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import jax.extend.random
 import numpy as np
 import pytest
 
@@ -212,6 +213,70 @@ def test_settings():
 
     both(program)
     both(lambda jx: lambda: jx.eval_shape(jx.random.key, 0).dtype == jx.random.key(0).dtype)
+
+
+def poor(jx):
+    """An implementation of keys whose bits are multiples of one of its words."""
+    def multiples(data, shape):
+        size = int(np.prod(shape))
+        return jx.numpy.arange(size, dtype="uint32").reshape(shape) * data[1] + data[0]
+
+    return jx.extend.random.define_prng_impl(
+        key_shape=(2,), seed=lambda n: jx.numpy.full(2, n).astype("uint32"),
+        split=lambda data, shape: multiples(data, (*shape, 2)),
+        random_bits=lambda data, width, shape: multiples(data, shape).astype(f"uint{width}"),
+        fold_in=lambda data, n: data + n, name="poor", tag="poor")
+
+
+def test_an_implementation_of_ones_own():
+    def program(jx):
+        def run():
+            key = jx.random.key(5, impl=poor(jx))
+            keys = jx.random.split(key, (2, 2))
+            folded = jx.vmap(jx.random.fold_in)(keys[0], jx.numpy.arange(2))
+            bits = jx.jit(jx.vmap(jx.vmap(lambda k: jx.random.bits(k, (3,), "uint8"))))(keys)
+            samples = jx.jit(lambda k: jx.random.normal(k, (2,)))(key)
+            text = str(jx.make_jaxpr(lambda k: jx.random.split(k, 3))(key))
+            return str(keys.dtype), jx.random.key_data(folded), bits, samples, text
+        return run
+
+    both(program)
+
+
+def test_threefry_by_itself():
+    both(lambda jx: lambda: jx.extend.random.threefry_2x32(
+        jx.random.PRNGKey(1), jx.numpy.arange(15, dtype="uint32").reshape(3, 5)))
+    both(lambda jx: lambda: jx.random.key_data(
+        jx.extend.random.seed_with_impl(jx.extend.random.threefry_prng_impl, 3)))
+
+
+@pytest.mark.parametrize("sample", [
+    lambda jx, k: jx.random.key_data(jx.random.split(k, (3, 2))),
+    lambda jx, k: jx.random.bits(k, (5,)), lambda jx, k: jx.random.bits(k, (2, 3), "uint8"),
+    lambda jx, k: jx.random.bits(k, (3,), "uint16"), lambda jx, k: jx.random.normal(k),
+    lambda jx, k: jx.random.key_data(jx.random.fold_in(k, 3)), lambda jx, k: jx.random.permutation(k, 5),
+])
+def test_numbers_of_old_releases(sample):
+    """With `threefry_partitionable` off."""
+    def program(jx):
+        def run():
+            with jx.threefry_partitionable(False):
+                keys = jx.random.split(jx.random.key(2), 3)
+                one = sample(jx, jx.random.key(1))
+                return one, jx.jit(jx.vmap(lambda k: sample(jx, k)))(keys)
+        return run
+
+    both(program)
+
+
+def test_old_numbers_of_64_bits():
+    def program(jx):
+        def run():
+            with jx.threefry_partitionable(False), jx.enable_x64(True):
+                return jx.random.bits(jx.random.key(1), (3,))
+        return run
+
+    both(program)
 
 
 def test_keys_are_no_numbers():
