@@ -77,7 +77,7 @@ from .reverse import (
 from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .remat import checkpoint, checkpoint_policies, remat
 from .scopes import named_call, named_scope
-from . import ad_checkpoint, custom_derivatives
+from . import ad_checkpoint, custom_batching, custom_derivatives
 
 # chapter 11
 from .families import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
@@ -93,6 +93,9 @@ from .random.settings import default_prng_impl, enable_custom_prng, threefry_par
 from .callbacks import pure_callback
 from .xla.dispatch import effects_barrier
 from . import debug, value_checks as _value_checks  # the settings debug_nans, debug_infs
+
+# chapter 16
+from . import experimental
 
 # for extensions, every chapter's part
 from . import extend, interpreters

@@ -21,6 +21,7 @@ NO_OPERANDS = "has no operands"
 OF_TANGENTS = "maps tangents, and waits to be transposed: it is not differentiated itself"
 NO_MATRIX = "no linear function of a matrix: only its derivative, if it has one, is transposed"
 BY_ITS_RULE = "differentiated by its rule only, which leaves a custom_lin to be transposed"
+NOT_TRANSPOSED = "differentiated in forward mode only, as in JAX: put a custom_vjp around it"
 NOT_OF_TANGENTS = "names values; their tangents have no names"
 NO_SLOPE = "a step of one unit in the last place: JAX has none either"
 ONLY_ONCE = "a loop of unknown length: in JAX, too, gamma samples have one reverse derivative"
@@ -56,7 +57,7 @@ HOLES: dict[str, dict[str, str]] = {
         ZERO_DERIVATIVE: """argmax argmin bitcast_convert_type ceil floor random_bits random_clone
             random_fold_in random_seed random_split random_unwrap random_wrap round sign
             stop_gradient""",
-        BY_ITS_RULE: "custom_vjp_call",
+        BY_ITS_RULE: "custom_vjp_call", NOT_TRANSPOSED: "custom_vmap_call",
         NOT_OF_TANGENTS: "name",
         NO_REALS: """and clz eq ge gt is_finite le lt ne not or population_count reduce_and
             lu_pivots_to_permutation reduce_or reduce_xor shift_left shift_right_arithmetic

@@ -1,8 +1,8 @@
-"""Chapter 10: derivatives that the user writes.
+"""Chapter 10: rules that the user writes.
 
 `jvp.py` holds `custom_jvp`, `vjp.py` `custom_vjp` and `custom_gradient`, `closures.py` what makes
-closures explicit and `linear_call`, `solves.py` implicit differentiation: `custom_root` and
-`custom_linear_solve`. Each primitive stands with all its rules in one file.
+closures explicit and `linear_call`, `vmap.py` `custom_vmap`, `solves.py` implicit differentiation:
+`custom_root` and `custom_linear_solve`. Each primitive stands with all its rules in one file.
 """
 
 from .common import SymbolicZero, zero_from_primal
@@ -16,4 +16,5 @@ from .vjp import (
     custom_vjp_primal_tree_values,
 )
 from .closures import closure_convert, linear_call, linear_call_p
+from .vmap import custom_vmap, custom_vmap_p, sequential_vmap
 from .solves import custom_linear_solve, custom_root, linear_solve_p

@@ -1,0 +1,114 @@
+"""`custom_vmap` and `sequential_vmap`: the rule is used, under every transformation, as in JAX."""
+
+from __future__ import annotations
+
+import jax.custom_batching  # noqa: F401
+import numpy as np
+import pytest
+
+from tests.oracle import both, subject
+
+F32 = np.float32
+X, Y = np.arange(3, dtype=F32), np.arange(1, 4, dtype=F32)
+
+
+def product(jx):
+    """A sum, which is a product under `vmap`."""
+    f = jx.custom_batching.custom_vmap(lambda x, y: {"out": jx.numpy.sin(x) + y})
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, x, y):
+        assert (np.shape(x)[:1] == (axis_size,)) or not in_batched[0]
+        return {"out": jx.numpy.sin(x) * y * (1 + in_batched[0] + 2 * in_batched[1])}, {"out": True}
+
+    return lambda x, y: f(x, y=y)["out"]
+
+
+PROGRAMS = {
+    "call": (lambda jx, f: f, (X, Y)),
+    "jit": (lambda jx, f: jx.jit(f), (X, Y)),
+    "vmap": (lambda jx, f: jx.vmap(f), (X, Y)),
+    "vmap of the first": (lambda jx, f: jx.vmap(f, (0, None)), (X, Y)),
+    "vmap of the second": (lambda jx, f: jx.vmap(f, (None, 0)), (X, Y)),
+    "vmap of jit": (lambda jx, f: jx.jit(jx.vmap(jx.jit(f), out_axes=1)), (X, np.stack([Y] * 3))),
+    "vmap of scan": (lambda jx, f: jx.vmap(
+        lambda x, y: jx.lax.scan(lambda c, x: (f(c, x), c), x, jx.numpy.stack([y, y]))), (X, Y)),
+    "jvp": (lambda jx, f: lambda x, y: jx.jvp(f, (x, y), (y, x)), (X, Y)),
+    "vmap of jvp": (lambda jx, f: jx.vmap(lambda x, y: jx.jvp(f, (x, y), (y, x))), (X, Y)),
+    "jvp of vmap": (lambda jx, f: lambda x, y: jx.jvp(jx.vmap(f), (x, y), (y, x)), (X, Y)),
+    "vmap of jvp of jit": (lambda jx, f: jx.vmap(
+        lambda x, y: jx.jvp(jx.jit(f), (x, y), (y, x))), (X, Y)),
+    "grad": (lambda jx, f: lambda x, y: jx.grad(lambda x: f(x, y).sum())(x), (X, Y)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_custom_vmap(name):
+    program, args = PROGRAMS[name]
+    both(lambda jx: program(jx, product(jx)), *args)
+
+
+def test_vmap_of_a_jvp_in_one_argument():
+    """JAX gives the result one batch dimension too many; so compare with a tangent of zeros."""
+    f = product(subject)
+    half = subject.vmap(lambda x, y: subject.jvp(lambda x: f(x, y), (x,), (y,)))(X, Y)
+    whole = subject.vmap(lambda x, y: subject.jvp(f, (x, y), (y, 0 * y)))(X, Y)
+    np.testing.assert_allclose(half, whole)
+
+
+def test_the_usual_combination_with_custom_vjp():
+    def program(jx):
+        f = jx.custom_vjp(product(jx))
+        f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda res, ct: (ct * res[1], ct * res[0]))
+        return jx.vmap(jx.grad(f, (0, 1)))
+
+    both(program, X, Y)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_sequential_vmap(jitted, capsys):
+    def program(jx):
+        @jx.custom_batching.sequential_vmap
+        def f(x, y):
+            jx.debug.callback(lambda x, y: print(float(x), float(y["b"])), x, y)
+            return x + y["a"], x * y["b"]
+
+        g = jx.vmap(f, (0, {"a": 0, "b": None}))
+
+        def run(*args):
+            out = (jx.jit(g) if jitted else g)(*args)
+            jx.effects_barrier()
+            return out
+
+        return run
+
+    both(program, X, {"a": Y, "b": F32(7)})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == lines[3:] == ["0.0 7.0", "1.0 7.0", "2.0 7.0"]
+
+
+def one_rule(jx, rule):
+    f = jx.custom_batching.custom_vmap(lambda x: x)
+    if rule:
+        f.def_vmap(rule)
+    return f
+
+
+ERRORS = {
+    "no rule": lambda jx: one_rule(jx, None)(X),
+    "structures": lambda jx: jx.vmap(one_rule(jx, lambda n, b, x: (x, (True, True))))(X),
+    "other output": lambda jx: jx.vmap(one_rule(jx, lambda n, b, x: ((x, x), (True, True))))(X),
+    "arguments": lambda jx: one_rule(jx, lambda n, b, x: (x, True))(1, 2),
+    "closure": lambda jx: jx.vmap(lambda y: _closing(jx, y)(1.0))(X),
+}
+
+
+def _closing(jx, y):
+    f = jx.custom_batching.custom_vmap(lambda x: x + y)
+    f.def_vmap(lambda n, b, x: (x, True))
+    return f
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name):
+    both(lambda jx: lambda: ERRORS[name](jx))
