@@ -32,7 +32,8 @@ from minijax.primitives.reductions import (
     reduce_sum, reduce_sum_p, reduce_xor, reduce_xor_p,
 )
 from minijax.primitives.precision import (
-    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike,
+    AccuracyMode, DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike,
+    Tolerance,
 )
 from minijax.primitives.dot import batch_matmul, dot, dot_general, dot_general_p
 from minijax.dtypes import dtype

@@ -111,7 +111,8 @@ dot_general_p = make_primitive("dot_general", _dot_general_shape)
 def_numpy(dot_general_p, _dot_general)
 
 
-def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None):
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
+                out_sharding=None):
     """The sum of products over any pairs of dimensions, batched over any others.
 
     Args:
@@ -120,6 +121,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         sequence of dimensions.
       precision: `None`, a `Precision` or its name, or a pair of them.
       preferred_element_type: the dtype of the result; by default that of the operands.
+      out_sharding: there is one device; ignored.
 
     Returns:
       an array with the batch dimensions first, then the others of `lhs`, then those of `rhs`.
@@ -143,12 +145,13 @@ def _ints(dims):
     return tuple(map(operator.index, dims))
 
 
-def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None):
+def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None,
+        out_sharding=None):
     """The product of two vectors, of a matrix and a vector, or of two matrices.
 
     Args:
       lhs, rhs: arrays of one or two dimensions, unless `dimension_numbers` are given.
-      dimension_numbers, precision, preferred_element_type: as for `dot_general`.
+      dimension_numbers, precision, preferred_element_type, out_sharding: as for `dot_general`.
 
     Raises:
       ValueError: shapes that need `dimension_numbers`.

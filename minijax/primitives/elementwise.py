@@ -13,6 +13,7 @@ from .. import dtypes
 from ..array import Array, as_array, def_numpy, without_warnings
 from ..core import ArrayMethods, ShapedArray, state, typeof
 from ..errors import user_stacklevel
+from .precision import AccuracyMode, Tolerance, check_accuracy
 from .shape_rules import (
     ANY,
     BOOL_OR_INT,
@@ -38,17 +39,27 @@ def unary_row(name, accepted, numpy_rule, doc, out_dtype=None):
     primitive = make_primitive(name, elementwise_rule(name, [accepted], out_dtype))
     def_numpy(primitive, numpy_rule, arity=1)
 
-    def function(x, *, accuracy=None):
+    def plain(x):
         return primitive.bind(x)
 
+    def with_accuracy(x, *, accuracy: AccuracyMode | Tolerance | None = None):
+        if accuracy is not None:
+            check_accuracy(accuracy)
+        return primitive.bind(x)
+
+    function = with_accuracy if name in _WITH_ACCURACY else plain
     kinds = ", ".join(kind.__name__ for kind in accepted)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{doc}\n\nArgs:\n  x: an array of any shape; dtype {kinds}.\n"
-        "  accuracy: accepted for JAX's sake; every backend here uses its default.\n\n"
-        "Returns:\n  an array of the shape of `x`.\n\nRaises:\n  TypeError: another dtype.\n"
+        + "  accuracy: how exactly; on the CPU there is one way.\n" * (name in _WITH_ACCURACY)
+        + "\nReturns:\n  an array of the shape of `x`.\n\nRaises:\n  TypeError: another dtype.\n"
     )
     return primitive, function
+
+
+_WITH_ACCURACY = ("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin",
+                  "sqrt", "tan", "tanh")
 
 
 def binary_row(name, accepted, numpy_rule, doc, out_dtype=None):
@@ -235,7 +246,7 @@ not_p, bitwise_not = unary_row("not", BOOL_OR_INT, np.invert, "Elementwise compl
 
 add_p, add = binary_row("add", NUMBER, np.add, "Elementwise sum: x + y.")
 sub_p, sub = binary_row("sub", NUMBER, np.subtract, "Elementwise difference: x - y.")
-mul_p, mul = binary_row("mul", NUMBER, np.multiply, "Elementwise product: x * y.")
+mul_p, _ = binary_row("mul", NUMBER, np.multiply, "Elementwise product: x * y.")
 div_p, div = binary_row("div", NUMBER, _div, "Elementwise quotient: x / y; of integers, truncated.")
 rem_p, rem = binary_row("rem", REAL, _rem, "Elementwise remainder, with the sign of x.")
 pow_p, pow = binary_row("pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.")
@@ -260,6 +271,24 @@ shift_right_arithmetic_p, shift_right_arithmetic = binary_row(
     "Elementwise x >> y, filled with copies of the sign bit.")
 complex_p, complex = binary_row("complex", [SINGLE_OR_DOUBLE] * 2, _complex, "Elementwise x + iy.",
                              _complex_dtype)
+
+
+def mul(x, y, *, out_dtype=None):
+    """Elementwise product: x * y.
+
+    Args:
+      x, y: arrays of one dtype and one rank (or scalars), their dimensions equal or 1.
+      out_dtype: convert both to this type first.
+
+    Returns:
+      an array of the common shape.
+
+    Raises:
+      TypeError: dtypes or shapes that do not fit; `minijax.numpy` promotes them.
+    """
+    if out_dtype is not None:
+        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
+    return mul_p.bind(x, y)
 
 
 # ----------------------------------------------------------------------------------------------

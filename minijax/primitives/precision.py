@@ -1,7 +1,8 @@
-"""Chapter 1: how exactly matrices are multiplied, where a machine has several ways.
+"""Chapter 1: how exactly to compute, where a machine has several ways.
 
-The CPU has one. There, a `Precision` changes nothing, and an algorithm no more than the types that
-the operands are converted to before, and the result after.
+The CPU has one. There, the accuracy of a function and the `Precision` of a product of matrices
+change nothing, and an algorithm for one no more than the types that the operands are converted to
+before, and the result after.
 """
 
 from __future__ import annotations
@@ -145,3 +146,39 @@ def compute_types(algorithm, lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> tup
     keeps = algorithm is DotAlgorithmPreset.BF16_BF16_F32 and out == _BF16 == \
         dtypes.promote_types(lhs, rhs)
     return lhs, rhs, out if keeps else accumulation
+
+
+# ----------------------------------------------------------------------------------------------
+# Elementwise functions
+
+
+class AccuracyMode(enum.Enum):
+    """How exactly an elementwise function is computed, as XLA may choose."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """How exactly an elementwise function is computed, in numbers.
+
+    Args:
+      atol, rtol: absolute and relative errors.
+      ulps: an error in units in the last place.
+
+    Raises:
+      ValueError: a negative number, or no number at all.
+    """
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if min(atol, rtol, ulps) < 0:
+            raise ValueError("Tolerances must be non-negative.")
+        if not (atol or rtol or ulps):
+            raise ValueError("At least one of atol, rtol, or ulps must be set.")
+        self.atol, self.rtol, self.ulps = atol, rtol, ulps
+
+
+def check_accuracy(accuracy) -> None:
+    """Raise `NotImplementedError` unless it is a mode or a tolerance."""
+    if not isinstance(accuracy, (AccuracyMode, Tolerance)):
+        raise NotImplementedError(f"Accuracy {accuracy} not supported")

@@ -103,8 +103,7 @@ def _plain(ufunc):
     return lambda x, *, axes: ufunc.reduce(x, axis=axes)
 
 
-reduce_sum_p, reduce_sum = _reduction("sum", NUMBER, _accumulate_wide(np.add),
-                                      "The sum over `axes`.")
+reduce_sum_p, _ = _reduction("sum", NUMBER, _accumulate_wide(np.add), "The sum over `axes`.")
 reduce_prod_p, reduce_prod = _reduction("prod", NUMBER, _accumulate_wide(np.multiply),
                                         "The product over `axes`.")
 reduce_max_p, reduce_max = _reduction("max", ANY, _extreme(np.maximum, lowest),
@@ -117,6 +116,25 @@ reduce_or_p, reduce_or = _reduction("or", BOOL_OR_INT, _plain(np.bitwise_or),
                                     "The disjunction over `axes`, bit by bit.")
 reduce_xor_p, reduce_xor = _reduction("xor", BOOL_OR_INT, _plain(np.bitwise_xor),
                                       "The exclusive or over `axes`, bit by bit.")
+
+
+def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
+    """The sum over `axes`.
+
+    Args:
+      operand: an array.
+      axes: the dimensions to reduce, each in bounds.
+      out_sharding: there is one device; ignored.
+
+    Returns:
+      an array of the same dtype, without these dimensions.
+
+    Raises:
+      TypeError: a dtype without this operation.
+      ValueError: a repeated axis, or one out of bounds.
+    """
+    return reduce_sum_p.bind(operand, axes=tuple(map(operator.index, axes)))
+
 
 # argmax and argmin
 

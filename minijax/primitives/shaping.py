@@ -59,7 +59,8 @@ broadcast_in_dim_p = make_primitive("broadcast_in_dim", _broadcast_in_dim_shape)
 def_numpy(broadcast_in_dim_p, _broadcast_in_dim)
 
 
-def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequence[int]):
+def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
+                     out_sharding=None):
     """`operand` repeated to `shape`.
 
     Args:
@@ -67,6 +68,7 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
       shape: the result's shape.
       broadcast_dimensions: for each dimension of `operand`, the one of the result it goes to;
         strictly increasing.
+      out_sharding: there is one device; ignored.
 
     Raises:
       TypeError: shapes and dimensions that do not fit.
@@ -86,7 +88,7 @@ def _foreign(x):
     return not hasattr(x, "aval")
 
 
-def broadcast(operand, sizes: Sequence[int]):
+def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     """`operand` repeated along new leading dimensions of these sizes."""
     sizes = canonical_shape(sizes)
     ndim = typeof(operand).ndim
@@ -159,13 +161,15 @@ reshape_p = make_primitive("reshape", _reshape_shape)
 def_numpy(reshape_p, _reshape)
 
 
-def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None):
+def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *,
+            out_sharding=None):
     """The elements of `operand`, in row-major order, in another shape.
 
     Args:
       operand: an array.
       new_sizes: the new shape, with as many elements.
       dimensions: the order in which the dimensions of `operand` are read, if not the usual.
+      out_sharding: there is one device; ignored.
 
     Raises:
       TypeError: another number of elements, or a negative size.
@@ -459,7 +463,7 @@ iota_p = make_primitive("iota", _iota_shape)
 def_numpy(iota_p, _iota)
 
 
-def broadcasted_iota(dtype, shape: Sequence[int], dimension: int):
+def broadcasted_iota(dtype, shape: Sequence[int], dimension: int, *, out_sharding=None):
     """An array of `shape` whose elements are their own index along `dimension`.
 
     Raises:
@@ -475,13 +479,14 @@ def iota(dtype, size: int):
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def full(shape: Sequence[int], fill_value, dtype=None):
+def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     """An array of `shape` with the scalar `fill_value` everywhere.
 
     Args:
       shape: the result's shape.
       fill_value: a scalar.
       dtype: the element type; by default that of `fill_value`.
+      sharding: there is one device; ignored.
 
     Raises:
       TypeError: `fill_value` is no scalar.
@@ -496,7 +501,7 @@ def full(shape: Sequence[int], fill_value, dtype=None):
     return broadcast(convert(fill_value, dtype, weak), shape)
 
 
-def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None):
+def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
     """`full` with the shape and the dtype of `x`, unless given."""
     aval = ShapedArray(x.shape, x.dtype) if not hasattr(x, "aval") and hasattr(x, "shape") \
         else typeof(x)
