@@ -147,8 +147,8 @@ def take_at_hand(x, indices, axis: int | None, along: bool = False):
             indices.aval.dtype.kind != "i":
         return None
     try:
-        if along:
-            index = [*_grid(aval.shape)]
+        if along and axis is not None:
+            index: list = [*_grid(aval.shape)]
             index[axis] = places
             out = value[tuple(index)]
         else:

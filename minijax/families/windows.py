@@ -143,8 +143,7 @@ def check_numbers(op: str, operand, indices, numbers, result_ndim: int) -> None:
     """What gather and scatter ask of their numbers; messages use the names of each."""
     offset, collapsed, index_map, batching, index_batching = numbers._fields
     if not dtypes.issubdtype(indices.dtype, np.integer):
-        raise ValueError("indices must have an integer type") if op == "scatter" else \
-            TypeError(f"indices of {op} must have an integer type, got {indices.dtype.name}")
+        raise ValueError(f"indices of {op} must have an integer type, got {indices.dtype.name}")
     if not indices.ndim:
         raise TypeError(f"{op} indices need a last dimension that holds the index vectors, got a "
                         "scalar: add one of size 1.")

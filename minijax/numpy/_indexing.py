@@ -168,7 +168,8 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
       size, fill_value: the size of the result along the axis, and what fills it up.
 
     Raises:
-      ValueError: a condition of another rank than one, or longer than the axis and true there.
+      ValueError: a condition of another rank than one, or longer than the axis and true there;
+        a size greater than there are slices.
     """
     check_no_out("compress", out)
     condition, a = ensure_arrays("compress", condition, a)
@@ -178,11 +179,15 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     if axis is None:
         a, axis = ravel(a), 0
     a = moveaxis(a, axis, 0)
-    if condition.shape[0] > a.shape[0] and bool(condition[a.shape[0]:].any()):
-        raise ValueError("condition contains entries that are out of bounds")
-    condition = condition[:a.shape[0]]
+    condition, extra = condition[:a.shape[0]], condition[a.shape[0]:]
+    a = a[:condition.shape[0]]
     if size is None:
-        return moveaxis(a[:condition.shape[0]][condition], 0, axis)
+        if extra.any():
+            raise ValueError("condition contains entries that are out of bounds")
+        return moveaxis(a[condition], 0, axis)
+    if not 0 <= size <= a.shape[0]:
+        raise ValueError(f"size must be between 0 and {a.shape[0]}, the number of slices; got "
+                         f"{size=}")
     (places,) = nonzero_of_size(condition, size, (a.shape[0],))
     out = a.at[places].get(mode="fill", fill_value=fill_value)
     return moveaxis(out, 0, axis)

@@ -7,6 +7,7 @@ quicker than as many operations.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -105,7 +106,7 @@ def _ranks(x):
     return zeros_like(places).at[sort_key_val(x, places)[1]].set(places)
 
 
-_METHODS = {
+_METHODS: dict[str, Callable] = {
     "compare_all": _by_comparing,
     "scan": _by_halving,
     "scan_unrolled": functools.partial(_by_halving, unroll=True),

@@ -1,4 +1,4 @@
-"""Chapter 12: `scipy.fft`, cosine transforms, by way of Fourier transforms of the same length.
+"""Chapter 13: `scipy.fft`, cosine transforms, by way of Fourier transforms of the same length.
 
 Of a vector x of length n, the transform is y[k] = 2 Σ x[j] cos(π k (2j + 1) / 2n). Let v be the
 even elements of x, followed by the odd ones in reverse: with w = exp(-πi/2n) and v's Fourier
