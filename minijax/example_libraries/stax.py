@@ -204,8 +204,8 @@ def _pooling_layer(name: str, does: str, reducer: Callable, start: float,
 
 def _in_all_dimensions(sizes: Sequence[int], spec: str) -> tuple[int, ...]:
     """With 1 for batch and features, which are not pooled."""
-    sizes = iter(sizes)
-    return tuple(1 if c in "NC" else next(sizes) for c in spec)
+    rest = iter(sizes)
+    return tuple(1 if c in "NC" else next(rest) for c in spec)
 
 
 def _by_window_size(outputs, inputs, windows, steps, padding):

@@ -29,7 +29,7 @@ import numpy as np
 
 from .. import dtypes
 from ..api_util import flatten_fun_nokwargs
-from ..control_flow.common import merge, partition, split_list
+from ..control_flow.common import partition, split_list
 from ..control_flow.cond import cond_p
 from ..control_flow.scan import scan_p
 from ..control_flow.while_loop import while_p
@@ -37,7 +37,7 @@ from ..core import Primitive, ShapedArray, Trace, Tracer, missing_rule, new_trac
 from ..custom_rules.common import as_fun
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..families import convolution, fft, gather, reduce_window, scatter, trigonometric
-from ..forward import Zero, primitive_jvps
+from ..forward import Zero, instantiate_zeros, primitive_jvps
 from ..jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..numpy._arguments import ensure_array
 from ..primitives import dot, reductions, shaping, slicing
@@ -224,8 +224,8 @@ def by_jvp(primitive: Primitive, order: int, *args: Polynomial, **params):
     if series and order > 1:
         series = jet_flat(lambda *leaves: partition(moved, jvp(*leaves)[1])[1], order - 1,
                           [x[:order] for x in curves])
-    outs = merge(moved, [[y] for y in partition(moved, values)[0]],
-                 map(_integral, partition(moved, values)[1], series))
+    rest = iter(series)
+    outs = [_integral(y, next(rest)) if m else [y] for y, m in zip(values, moved)]
     return outs if primitive.multiple_results else outs[0]
 
 
@@ -254,7 +254,7 @@ def deflinear_but(primitive: Primitive) -> None:
         for k in range(1, max(map(len, args))):
             terms = [x[k] if k < len(x) else Zero.from_primal_value(x[0]) for x in args]
             value, term = primitive_jvps[primitive](values, terms, **params)
-            out = [*(out or [value]), term]
+            out = [*(out or [value]), instantiate_zeros(term)]
         return out
 
     jet_rules[primitive] = rule

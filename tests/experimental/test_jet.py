@@ -93,9 +93,19 @@ BEYOND_JAX = {
     "while_loop": lambda x: lax.while_loop(lambda c: c[0] < 2 * x[1] ** 0 + 1,
                                            lambda c: (c[0] + 1, c[1] * x), (0.0, jnp.ones(3))),
     "checkpoint": lambda x: minijax.checkpoint(lambda x: jnp.sin(x) ** 2)(x),
+    "custom_vjp": lambda x: with_a_rule(x) * x,
     "determinant": lambda x: jnp.linalg.det(MATRIX + jnp.diag(x)),
     "solution": lambda x: jnp.linalg.solve(MATRIX + jnp.outer(x, x), x),
 }  # fmt: skip
+
+
+@minijax.custom_vjp
+def with_a_rule(x):
+    """Its rule is for going backwards: a jet looks inside."""
+    return jnp.sin(x)
+
+
+with_a_rule.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (7 * ct,))
 
 
 def nested_derivatives(f, order):
@@ -128,6 +138,8 @@ def test_beyond_jax(name):
     f, order = BEYOND_JAX[name], 3
     value, series = minijax.experimental.jet.jet(f, (X,), ([*V[:order]],))
     assert_close(value, f(X))
+    if name == "custom_vjp":  # which has no forward derivative
+        f = lambda x: jnp.sin(x) * x
     assert_close(by_order(series, order), nested_derivatives(f, order))
 
 
