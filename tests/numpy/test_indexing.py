@@ -29,6 +29,8 @@ compress([True, False, True], x, 0) | compress([False, True], x, 1) | compress([
 compress([1, 0, 0, 1, 1], x, 1) | compress([1, 0, 0, 1, 0], x, 1) | compress([[True]], x, 1)
 extract(x > 3, x) | extract(x > 3, x, size=3) | extract(x > 9, x, size=4, fill_value=7)
 compress([True, False, True], x, 0, size=3, fill_value=-1) | x.compress([True, False], 0)
+compress([True, False, True], x, 0, size=4) | compress([True, True], x, 1, size=1) | take(x, x)
+compress([True, True], x, 1, size=3) | extract(x > 3, x, size=-1)
 """.replace("\n", " | ").strip(" |").split(" | ")
 
 
