@@ -19,6 +19,7 @@ from .settings import (
     check_tracer_leaks,
 )
 from . import dtypes, errors
+from .dtypes import float0
 from .core import ensure_compile_time_eval, typeof
 from .array import Array
 from . import operators as _operators  # gives arrays their operators
@@ -45,6 +46,7 @@ from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 from .settings import disable_jit
 from .xla.devices import (
     block_until_ready,
+    copy_to_host_async,
     default_backend,
     device_count,
     device_get,
@@ -52,8 +54,10 @@ from .xla.devices import (
     devices,
     local_device_count,
     local_devices,
+    print_environment_info,
     process_count,
     process_index,
+    process_indices,
 )
 from .xla.jit import clear_caches, jit
 from . import monitoring, stages
@@ -63,6 +67,7 @@ from .partial_eval import linearize
 
 # chapter 8
 from .reverse import (
+    fwd_and_bwd,
     grad,
     hessian,
     jacfwd,
@@ -99,3 +104,11 @@ from . import experimental
 
 # for extensions, every chapter's part
 from . import extend, interpreters
+
+
+def __getattr__(name):
+    if name == "Device":  # the class of devices, which is jaxlib's: loaded when it is asked for
+        from .xla.dispatch import xla
+
+        return xla().Device
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,10 +10,13 @@ import numpy as np
 
 from . import dtypes
 from .api_util import (
+    arg_names,
     argnums_partial,
+    argument_avals,
     check_argnums_passed,
     check_callable,
     ensure_index,
+    ensure_index_tuple,
     flatten_fun_nokwargs,
     fun_sourceinfo,
 )
@@ -39,6 +42,7 @@ from .pytree import (
 from .staging import abstractify, trace_to_jaxpr
 from .transposition import UndefinedPrimal, backward_pass
 from .tree_jvp import jvp
+from .xla.jit import jit
 
 # ----------------------------------------------------------------------------------------------
 # vjp
@@ -115,9 +119,10 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     """
     check_callable(fun)
     leaves, in_tree = flatten_owned(primals)
+    avals = argument_avals(leaves, "vjp", lambda: arg_names(fun, primals, {}))
     flat_fun, out_tree, aux = flatten_with_aux(fun, in_tree, has_aux)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
-    pullback = PullbackFunction(closed.jaxpr, tuple(nonzeros), tuple(map(typeof, leaves)),
+    pullback = PullbackFunction(closed.jaxpr, tuple(nonzeros), tuple(avals),
                                 tuple(map(typeof, outs)), in_tree, out_tree(), fun_sourceinfo(fun))
     result = out_tree().unflatten(outs), Partial(pullback, closed.consts)
     return (*result, aux()) if has_aux else result
@@ -125,6 +130,43 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
 
 # ----------------------------------------------------------------------------------------------
 # grad
+
+
+def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable, Callable]:
+    """The forward and the backward pass of `fun` as two functions, each of them compiled once.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
+      argnums: the position of the argument to differentiate, or a sequence of positions.
+      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
+      jitted: whether the two are jitted.
+
+    Returns:
+      `fwd`, of the arguments of `fun`, which returns `(out, residuals)` or `(out, residuals, aux)`;
+      and `bwd`, of `(residuals, cotangent)`, which returns the cotangents of the arguments.
+
+    >>> fwd, bwd = fwd_and_bwd(lambda x, y: x * y, (0, 1))
+    >>> out, residuals = fwd(2.0, 3.0)
+    >>> bwd(residuals, 1.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    check_callable(fun)
+    argnums = ensure_index(argnums)
+
+    def fwd(*args, **kwargs):
+        return vjp(*_flattened(argnums_partial(fun, argnums, args, kwargs)), has_aux=has_aux)
+
+    def bwd(residuals, cotangent):
+        cts = residuals(cotangent)
+        return cts[0] if isinstance(argnums, int) else cts
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+def _flattened(pair):
+    fun, args = pair
+    return fun, *args
 
 
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -157,7 +199,9 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     def value_and_grad_f(*args, **kwargs):
         check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
-        for leaf in tree_leaves(dyn_args):
+        given = tree_leaves(dyn_args)
+        argument_avals(given, "grad", lambda: _names_of(fun, args, argnums))
+        for leaf in given:
             _check_input("grad", holomorphic, allow_int, leaf)
         leaves, in_tree = flatten_owned(tuple(dyn_args))
         flat_fun, out_tree, aux = flatten_with_aux(partial_fun, in_tree, has_aux)
@@ -194,6 +238,12 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     return api_boundary(grad_f)
 
 
+def _names_of(fun, args, argnums):
+    """The names of the leaves of the arguments that are differentiated."""
+    chosen = {i % len(args) for i in ensure_index_tuple(argnums)}
+    return arg_names(fun, args, {}, static_argnums=[i for i in range(len(args)) if i not in chosen])
+
+
 def _check_scalar(outs, out_tree):
     if not _is_leaf(out_tree):
         raise TypeError("Gradient only defined for scalar-output functions. "
@@ -215,10 +265,7 @@ _HOLOMORPHIC_HINT = (
 
 
 def _check_input(name, holomorphic, allow_int, x):
-    try:
-        dtype = typeof(x).dtype
-    except TypeError:
-        raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type.") from None
+    dtype = typeof(x).dtype
     if holomorphic:
         if dtype.kind != "c":
             raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, "

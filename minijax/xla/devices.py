@@ -5,13 +5,17 @@ Programs run on the first device; arrays on several devices are the subject of c
 
 from __future__ import annotations
 
+import os
+import platform
+import sys
 from typing import Any
 
 import numpy as np
 
+from ..api_util import argument_avals, leaf_names
 from ..array import Array, as_array
 from ..core import ArrayMethods
-from ..pytree import tree_map
+from ..pytree import tree_flatten, tree_map
 from .dispatch import xla
 
 
@@ -55,6 +59,36 @@ def process_count(backend: str | None = None) -> int:
     return 1
 
 
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes that compute together."""
+    return list(range(process_count()))
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print what somebody who is to help would want to know: versions, devices, settings.
+
+    Args:
+      return_string: whether to return the text instead.
+
+    >>> print(print_environment_info(return_string=True))
+    minijax: ...
+    """
+    versions = {"minijax": sys.modules[__package__.partition(".")[0]].__version__,
+                "jaxlib": ".".join(map(str, xla().JAXLIB_VERSION)), "numpy": np.__version__,
+                "python": sys.version.replace("\n", " "), "devices": ", ".join(map(str, devices())),
+                "platform": platform.uname()}
+    lines = [f"{name + ':':9}{value}" for name, value in versions.items()]
+    lines += [f"{name}={value}" for name, value in os.environ.items()
+              if name.startswith(("JAX_", "XLA_"))]
+    text = "\n".join(lines)
+    return text if return_string else print(text)
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Begin to copy the arrays of a pytree to the host, where they are already; returns it."""
+    return x
+
+
 def default_backend() -> str:
     """The name of the platform that programs run on.
 
@@ -83,7 +117,9 @@ def device_put(x: Any, device: Any = None) -> Any:
             f"device_put to {device}: programs run on {xla().default_device()} only. Placement on "
             "several devices is the subject of chapter 14."
         )
-    return tree_map(lambda leaf: leaf if isinstance(leaf, ArrayMethods) else as_array(leaf), x)
+    leaves, tree = tree_flatten(x)
+    argument_avals(leaves, "device_put", lambda: leaf_names("x", x))
+    return tree.unflatten([x if isinstance(x, ArrayMethods) else as_array(x) for x in leaves])
 
 
 def device_get(x: Any) -> Any:

@@ -290,3 +290,30 @@ def test_answers_of_policies(answer):
     both(lambda jx: lambda: jx.make_jaxpr(jx.grad(jx.checkpoint(
         lambda x: jx.numpy.sin(jx.numpy.sin(x)),
         policy=lambda *_, **__: getattr(jx.ad_checkpoint, answer))))(1.0), text=False)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_fwd_and_bwd(jitted):
+    def program(jx):
+        fwd, bwd = jx.fwd_and_bwd(lambda x, w, b: (jx.numpy.sin(x @ w) + b["b"], x.sum()),
+                                  argnums=(1, 2), has_aux=True, jitted=jitted)
+        fwd1, bwd1 = jx.fwd_and_bwd(lambda x, w: x @ w, 0, jitted=jitted)
+
+        def f(x, w, b):
+            out, residuals, aux = fwd(x, w, b)
+            out1, residuals1 = fwd1(x, w)
+            return out, aux, bwd(residuals, jx.numpy.ones_like(out)), out1, bwd1(residuals1, out1)
+
+        return f
+
+    both(program, np.ones((2, 3), F32), np.ones((3, 2), F32), {"b": np.ones(2, F32)})
+
+
+def test_environment():
+    both(lambda jx: lambda: [jx.process_indices(), jx.process_count(), jx.process_index()])
+    text = minijax.print_environment_info(return_string=True)
+    assert "minijax" in text and "jaxlib" in text and np.__version__ in text
+    assert isinstance(minijax.devices()[0], minijax.Device)
+    assert minijax.copy_to_host_async({"a": 1}) == {"a": 1}
+    with pytest.raises(AttributeError):
+        minijax.no_such_name  # noqa: B018
