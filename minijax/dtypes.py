@@ -22,7 +22,8 @@ import numpy as np
 from minijax import errors
 from minijax.settings import enable_x64, numpy_dtype_promotion
 
-# -- The dtypes --------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# The dtypes
 
 bool_ = np.bool_
 bfloat16 = ml_dtypes.bfloat16
@@ -123,7 +124,8 @@ class TypePromotionError(ValueError):
     """Raised when there is no implicit promotion between dtypes."""
 
 
-# -- 64 bits or 32 -----------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# 64 bits or 32
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
@@ -204,7 +206,8 @@ def default_complex_dtype() -> np.dtype:
     return python_scalar_dtype(complex)
 
 
-# -- The dtype of a value ----------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# The dtype of a value
 
 
 def dtype(x: Any) -> Any:
@@ -291,7 +294,8 @@ def coerce_to_array(x: Any, dtype: Any = None) -> np.ndarray:
     return np.asarray(x, dtype)
 
 
-# -- The promotion lattice ---------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# The promotion lattice
 #
 #              u8 -- u16 -- u32 -- u64                 bf16
 #             /   \      \      \      \              /     \
@@ -380,7 +384,8 @@ def _node_name(node: Node) -> str:
     return f"Python {node.__name__}" if isinstance(node, type) else node.name
 
 
-# -- Promotion of values -----------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Promotion of values
 
 _Typed = tuple[Any, bool]  # (dtype, weak_type)
 
@@ -512,7 +517,8 @@ def safe_to_cast(source: Any, target: Any) -> bool:
     return source_dtype == target_dtype or result_type(source, target_dtype) == target_dtype
 
 
-# -- Families of dtypes ------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Families of dtypes
 
 _CUSTOM_FAMILIES: dict[Any, tuple[Any, ...]] = {
     **{dtype.type: (np.floating, np.inexact, np.number, np.generic) for dtype in _CUSTOM_FLOATS},
@@ -603,7 +609,8 @@ def itemsize_bits(dtype: Any) -> int:
     return 8 * plain.itemsize
 
 
-# -- Into another family -----------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Into another family
 
 
 def to_numeric_dtype(dtype: Any) -> np.dtype:

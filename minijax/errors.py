@@ -22,7 +22,8 @@ from minijax import settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# -- Where in the user's code ------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Where in the user's code
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -124,7 +125,8 @@ def user_stacklevel() -> int:
     return level
 
 
-# -- The errors --------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# The errors
 
 
 class _TeachingError(Exception):
@@ -266,7 +268,8 @@ def _origin(tracer: Any) -> str:
     return f"\n{message}" if message else ""
 
 
-# -- Tracebacks --------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Tracebacks
 
 _HIDDEN_FRAMES_NOTE = (
     "--------------------\nFor simplicity, minijax has removed its own frames from the traceback "

@@ -118,7 +118,8 @@ class Override:
         return with_override
 
 
-# -- What a setting accepts: one parser a kind. Environment variables give strings. --------------
+# ----------------------------------------------------------------------------------------------
+# What a setting accepts: one parser a kind. Environment variables give strings.
 
 
 def _truth_of_word(word: str, name: str) -> bool:
@@ -159,7 +160,8 @@ def _parse_optional_str(value: Any) -> str | None:
     return value
 
 
-# -- Making settings ---------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Making settings
 
 _states: dict[str, State] = {}
 
