@@ -16,5 +16,6 @@ from .vjp import (
     custom_vjp_primal_tree_values,
 )
 from .closures import closure_convert, linear_call, linear_call_p
+from .calls import CallPrimitive, call_p, closed_call_p
 from .vmap import custom_vmap, custom_vmap_p, sequential_vmap
 from .solves import custom_linear_solve, custom_root, linear_solve_p

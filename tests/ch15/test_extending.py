@@ -317,3 +317,28 @@ def test_environment():
     assert minijax.copy_to_host_async({"a": 1}) == {"a": 1}
     with pytest.raises(AttributeError):
         minijax.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["call_p", "closed_call_p"])
+def test_plain_calls(name):
+    p = getattr(minijax.extend.core.primitives, name)
+    y = minijax.numpy.arange(3.0)
+
+    def f(x):
+        (out,) = p.bind(linear_util.wrap_init(lambda x: [minijax.numpy.sin(x) * x + y]), x)
+        return out.sum()
+
+    def plain(x):
+        return (minijax.numpy.sin(x) * x + y).sum()
+
+    assert minijax.make_jaxpr(f)(1.0).eqns[0].primitive is p
+    for transform in (lambda f: f, minijax.jit, minijax.grad, lambda f: minijax.jit(minijax.grad(f)),
+                      lambda f: minijax.grad(minijax.jit(f)), lambda f: minijax.jit(minijax.vmap(f)),
+                      lambda f: minijax.vmap(minijax.grad(minijax.jit(f)))):
+        x = minijax.numpy.arange(2.0) if "vmap" in transform.__code__.co_names else 2.0
+        np.testing.assert_allclose(transform(f)(x), transform(plain)(x), rtol=1e-6)
+    eqn = minijax.make_jaxpr(f)(1.0).eqns[0]
+    twice = minijax.linear_transpose(lambda t: p.bind(t, call_jaxpr=minijax.make_jaxpr(
+        lambda t: [2 * t])(1.0))[0], 1.0)
+    assert twice(1.0)[0].item() == 2.0
+    assert eqn.primitive.get_bind_params(eqn.params) == eqn.params

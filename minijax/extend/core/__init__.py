@@ -81,3 +81,6 @@ from ...staging import DebugInfo
 
 # chapter 8
 from . import primitives
+
+# chapter 10
+from ...custom_rules import CallPrimitive

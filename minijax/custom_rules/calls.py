@@ -1,0 +1,67 @@
+"""Chapter 10: `core_call` and `closed_call`, plain calls, for programs that build jaxprs with them.
+
+No function of this library makes such an equation. Their rules look through the call, all but
+staging's, which keeps it.
+"""
+
+from __future__ import annotations
+
+from ..batching import batch_fun, fancy_primitive_batchers
+from ..core import Primitive, set_current_trace, typeof
+from ..forward import jvp_flat, primitive_jvps
+from ..jaxpr import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+from ..partial_eval import convert_constvars, partial_eval_rules
+from ..staging import trace_to_jaxpr
+from ..transposition import backward_pass, primitive_transposes
+from ..xla.lowering import register_lowering
+
+
+class CallPrimitive(Primitive):
+    """A call of the function `call_jaxpr`. `bind(fun, *args)` stages a flat function first."""
+
+    call_primitive = True
+
+    def __init__(self, name: str):
+        super().__init__(name, multiple_results=True)
+
+    def bind(self, *args, **params):
+        if "call_jaxpr" not in params:
+            fun, *args = params.pop("subfuns", ()) + args
+            closed = trace_to_jaxpr(fun, [*map(typeof, args)])
+            args = [*closed.consts, *args]
+            params["call_jaxpr"] = ClosedJaxpr(convert_constvars(closed.jaxpr))
+        return super().bind(*args, **params)
+
+
+def _closed(jaxpr) -> ClosedJaxpr:
+    """The jaxpr of a call, which may be open if it has no constants."""
+    return ClosedJaxpr(jaxpr) if isinstance(jaxpr, Jaxpr) else jaxpr
+
+
+def _fun(call_jaxpr):
+    return jaxpr_as_fun(_closed(call_jaxpr))
+
+
+def _partial_eval(trace, primitive, args, params):
+    with set_current_trace(trace):
+        return _fun(params["call_jaxpr"])(*args)
+
+
+def _transpose(cts, *operands, call_jaxpr, **params):
+    closed = _closed(call_jaxpr)
+    return backward_pass(closed.jaxpr, closed.consts, operands, cts)
+
+
+call_p, closed_call_p = CallPrimitive("core_call"), CallPrimitive("closed_call")
+for _p in (call_p, closed_call_p):
+    _p.def_impl(lambda *args, call_jaxpr, **params: _fun(call_jaxpr)(*args))
+    _p.def_abstract_eval(lambda *avals, call_jaxpr, **params: [
+        v.aval for v in call_jaxpr.outvars])
+    primitive_jvps[_p] = lambda primals, tangents, *, call_jaxpr, **params: jvp_flat(
+        _fun(call_jaxpr), primals, tangents)
+    fancy_primitive_batchers[_p] = lambda axis_data, args, dims, *, call_jaxpr, **params: batch_fun(
+        _fun(call_jaxpr), axis_data, dims, args)
+    partial_eval_rules[_p] = _partial_eval
+    primitive_transposes[_p] = _transpose
+    register_lowering(_p, lambda ctx, *operands, call_jaxpr, **params: ctx.inline(
+        _closed(call_jaxpr), operands))
