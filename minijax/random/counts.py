@@ -256,7 +256,13 @@ def multinomial(key, n, p, *, shape: Sequence[int] | None = None, dtype=None,
     key = typed_key("multinomial", key)
     check_arraylike("multinomial", n, p)
     n, p = promote_dtypes_inexact(n, p)
-    shape = typeof(p).shape if shape is None else shape
+    shape = typeof(p).shape if shape is None else tuple(shape)
+    return _multinomial(key, n, p, shape, unroll).astype(dtype)
+
+
+@functools.partial(jit, static_argnums=(3, 4), inline=True)
+def _multinomial(key, n, p, shape, unroll):
+    """One box after the other: how many of the things that are left fall into it?"""
     n, p = jnp.broadcast_to(n, shape[:-1]), jnp.broadcast_to(p, shape)
 
     def fill_box(left, ratio_and_key):
@@ -269,4 +275,4 @@ def multinomial(key, n, p, *, shape: Sequence[int] | None = None, dtype=None,
     ratios = p / jnp.where(p_of_rest == 0, 1, p_of_rest)
     keys = split(key, ratios.shape[0])
     _, counts = scan(fill_box, n, (ratios, keys), unroll=unroll)
-    return jnp.moveaxis(counts, 0, -1).astype(dtype)
+    return jnp.moveaxis(counts, 0, -1)

@@ -52,6 +52,12 @@ def _evaluate(key0, key1, x0, x1):
     return [blocks[:, 0].reshape(shape), blocks[:, 1].reshape(shape)]
 
 
+def numbered_blocks(key0: int, key1: int, n: int):
+    """The first and the second words of the blocks 0 … n - 1, in NumPy."""
+    key_words = [np.array(word, np.uint32) for word in (key0, key1)]
+    return _evaluate(*key_words, np.zeros((), np.uint32), np.arange(n, dtype=np.uint32))
+
+
 def _schedule(key0, key1):
     return key0, key1, key0 ^ key1 ^ np.uint32(PARITY)
 

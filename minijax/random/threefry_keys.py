@@ -17,9 +17,9 @@ from ..primitives.elementwise import convert, select
 from ..primitives.shaping import concatenate, full_like, iota_p, reshape, stack
 from ..primitives.slicing import index_in_dim, slice_in_dim
 from ..xla.jit import apply_primitive
-from .keys import PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
+from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
 from .settings import threefry_partitionable
-from .threefry import FEW, MASK, one_block, threefry2x32_p
+from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p
 
 
 def _words(keys):
@@ -35,6 +35,9 @@ def _from_words(word0, word1):
 def _seed(seeds, impl):
     """The key of a seed is the seed, as 64 bits with the high word first."""
     dtype = typeof(seeds).dtype
+    if isinstance(seeds, np.integer):
+        n = int(seeds) % 2 ** (64 if dtype.itemsize == 8 else 32)
+        return Array(np.uint64(n >> 32 | (n & MASK) << 32), ShapedArray((), KeyTy(impl)))
     low = convert(seeds, np.uint32)
     if dtype.itemsize < 8:
         return _from_words(full_like(low, 0), low)
@@ -87,9 +90,14 @@ def _is_scalar(x) -> bool:
 
 def _hashed(key: Array, counters) -> np.ndarray:
     """The keys that a key makes of a few counters: quicker in Python's integers."""
-    words = int(key._numpy())
-    blocks = [one_block(words & MASK, words >> 32, 0, i) for i in counters]
+    word0, word1 = _two_words(key)
+    blocks = [one_block(word0, word1, 0, i) for i in counters]
     return np.array([word0 | word1 << 32 for word0, word1 in blocks], np.uint64)
+
+
+def _two_words(key: Array) -> tuple[int, int]:
+    words = int(key._numpy())
+    return words & MASK, words >> 32
 
 
 MANY = 10_000  # elements from which on it pays to compile
@@ -100,8 +108,12 @@ def _random_bits(keys, bit_width, shape):
         return apply_primitive(random_bits_p, keys, bit_width=bit_width, shape=shape)
     if not threefry_partitionable.value:
         return _old_bits(keys, bit_width, shape)
-    word0, word1 = _blocks(keys, shape)
     dtype = np.dtype(f"uint{bit_width}")
+    if _is_scalar(keys) and bit_width < 64:
+        word0, word1 = numbered_blocks(*_two_words(keys), math.prod(shape))
+        bits = (word0 ^ word1).astype(dtype).reshape(shape)
+        return Array(bits, ShapedArray(shape, dtype))
+    word0, word1 = _blocks(keys, shape)
     if bit_width < 64:
         return convert(lax.bitwise_xor(word0, word1), dtype)
     return _joined(word0, word1)

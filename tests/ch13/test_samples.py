@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,19 @@ from tests.oracle import both, oracle, subject
 
 P = np.array([0.1, 0.9], np.float32)
 POSITIVE = np.array([1.0, 2.5], np.float32)
+COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]], np.float32)
+ODD = np.float32([[np.nan, -1, np.inf, 5, 5, 7], [0.5, 0.5, 0.5, -0.2, np.nan, 1]])
 TABLE = np.arange(12, dtype=np.int32).reshape(4, 3)
 LOGITS = np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+
+@functools.cache
+def multinomial(random):
+    """Compiled once: JAX would compile its loop in each call."""
+    jx = oracle if random is oracle.random else subject
+    return jx.jit(lambda k: random.multinomial(k, np.float32([10, 90]), P, shape=(2, 2)))
+
 
 # name: (a function of `jax.random` and a key, units in the last place that may differ)
 SAMPLES = {
@@ -68,6 +81,15 @@ SAMPLES = {
     "generalized_normal": (lambda r, k: r.generalized_normal(k, 1.5, (3,)), 2),
     "ball": (lambda r, k: r.ball(k, 3, shape=(2,)), 4),
     "poisson": (lambda r, k: r.poisson(k, np.float32([0.0, 0.5, 3.0, 50.0])), 0),
+    "binomial": (lambda r, k: r.binomial(k, np.float32([3, 10, 200]), np.float32([0.2, 0.7, 0.4])), 0),
+    "binomial shape": (lambda r, k: r.binomial(k, 20, 0.4, (2, 3), "float16"), 0),
+    "binomial of nonsense": (lambda r, k: r.binomial(k, ODD[0], ODD[1]), 0),
+    "multinomial": (lambda r, k: multinomial(r)(k), 0),
+    "multivariate_normal": (lambda r, k: r.multivariate_normal(k, P, COVARIANCE, (3,)), 2),
+    "multivariate_normal svd": (lambda r, k: r.multivariate_normal(k, P, COVARIANCE, method="svd"), 2),
+    "multivariate_normal eigh": (lambda r, k: r.multivariate_normal(k, P, COVARIANCE, method="eigh"), 2),
+    "orthogonal": (lambda r, k: r.orthogonal(k, 3, (2,)), 2),
+    "orthogonal rows": (lambda r, k: r.orthogonal(k, 2, m=3, dtype="complex64"), 2),
     "geometric": (lambda r, k: r.geometric(k, P), 0),
     "permutation": (lambda r, k: r.permutation(k, 10), 0),
     "permutation of none": (lambda r, k: r.permutation(k, 0), 0),
@@ -98,7 +120,7 @@ def assert_equal(got, want, ulps: int) -> None:
         unit = np.spacing(np.maximum(np.abs(want), np.finfo(want.dtype).tiny))
         assert (np.abs(got - want) <= ulps * unit).all(), (got, want)
     else:
-        assert np.array_equal(got, want), (got, want)
+        assert np.array_equal(got, want, equal_nan=want.dtype.kind in "fc"), (got, want)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -229,6 +251,14 @@ def test_jaxprs(trace):
     lambda jx, r, k: r.pareto(k, P, dtype="float16"),
     lambda jx, r, k: r.truncated_normal(k, -1, 1, dtype=int),
     lambda jx, r, k: r.geometric(k, 0.1, dtype=float),
+    lambda jx, r, k: r.binomial(k, 3, 0.5, dtype=int),
+    lambda jx, r, k: r.binomial(k, 3, P, (3,)),
+    lambda jx, r, k: r.multivariate_normal(k, P, COVARIANCE, method="lu"),
+    lambda jx, r, k: r.multivariate_normal(k, P[0], COVARIANCE),
+    lambda jx, r, k: r.multivariate_normal(k, P, COVARIANCE[:1]),
+    lambda jx, r, k: r.multivariate_normal(k, P, COVARIANCE, (3, 2, 1), dtype=int),
+    lambda jx, r, k: r.orthogonal(k, 2.5),
+    lambda jx, r, k: r.orthogonal(k, 2, dtype=int),
 ])
 def test_errors(call):
     both(lambda jx: lambda: call(jx, jx.random, jx.random.key(0)))
