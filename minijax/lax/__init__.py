@@ -110,3 +110,4 @@ from minijax.families.generators import (
 )
 from minijax.families.composite import composite, platform_dependent
 from minijax.families.shapes import broadcast_like, empty, shape_as_value, stage
+from minijax.families.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general

@@ -1,0 +1,77 @@
+"""`minijax.lax` has the names of `jax.lax`, with their signatures, but for those listed here."""
+
+from __future__ import annotations
+
+import inspect
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+from tests.oracle.compare import both
+
+# What one process on one device does not need, and what speaks of other machines.
+COLLECTIVES = """all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p pbroadcast
+    pcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p precv psend pshuffle psum psum_p
+    psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p sharding_constraint_p
+    with_sharding_constraint device_put_p"""
+TOKENS = "after_all after_all_p create_token create_token_p dce_sink dce_sink_p stage_p"
+OTHERS = "scaled_dot"
+MISSING = {*COLLECTIVES.split(), *TOKENS.split(), *OTHERS.split()}
+
+
+def names(module):
+    return {name for name in dir(module) if not name.startswith("_")}
+
+
+def test_names():
+    assert names(jax.lax) - names(minijax.lax) == MISSING
+    assert names(minijax.lax) - names(jax.lax) == set()
+
+
+def signature(function):
+    """Names, kinds and defaults of the parameters; sentinels count as one."""
+    plain = (int, float, str, tuple, bool, type(None))
+    return [(p.name, p.kind, p.default if isinstance(p.default, plain) else str(type(p.default)))
+            for p in inspect.signature(function).parameters.values()]
+
+
+FUNCTIONS = sorted(
+    name for name in names(jax.lax) & names(minijax.lax) - {"random_gamma_grad"}
+    if callable(getattr(jax.lax, name)) and inspect.isroutine(getattr(minijax.lax, name)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signature(name):
+    expected, actual = (signature(getattr(m.lax, name)) for m in (jax, minijax))
+    for (got_name, got_kind, got), (want_name, want_kind, want) in zip(actual, expected, strict=True):
+        assert (got_name, got_kind) == (want_name, want_kind)
+        assert got == want or "DType" in str(want) or "Algorithm" in str(want)
+
+
+def test_accuracy_and_result_type():
+    x = np.float32(0.5)
+
+    def program(m):
+        modes = m.lax.AccuracyMode.HIGHEST, m.lax.Tolerance(1e-3, 0.0, 0), None
+        return lambda: ([m.lax.exp(x, accuracy=mode) for mode in modes],
+                        m.lax.mul(x, np.float16(2), out_dtype="float32"),
+                        m.lax.mul(np.int32(2), np.int32(3), out_dtype="float32"),
+                        m.lax.full((2,), 1, sharding=None), m.lax.reduce_sum(
+                            np.ones(3, np.float32), (0,), out_sharding=None))
+
+    both(program)
+
+
+ERRORS = {
+    "accuracy": lambda m: m.lax.exp(np.float32(1), accuracy=3),
+    "no tolerance": lambda m: m.lax.Tolerance(),
+    "negative tolerance": lambda m: m.lax.Tolerance(-1.0),
+    "no accuracy": lambda m: m.lax.neg(np.float32(1), accuracy=None),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name):
+    assert both(lambda m: lambda: ERRORS[name](m)).error is not None
