@@ -297,7 +297,7 @@ def test_finfo(dtype):
     assert repr(fields(dtypes.finfo(dtype))) == repr(fields(jnp.finfo(dtype)))
 
 
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d in dtypes._KINDS["integral"]], ids=str)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d in dtypes.dtype_kinds["integral"]], ids=str)
 def test_iinfo(dtype):
     fields = operator.attrgetter("bits", "max", "min", "dtype")
     assert fields(dtypes.iinfo(dtype)) == fields(jnp.iinfo(dtype))
