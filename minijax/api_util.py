@@ -13,6 +13,7 @@ from inspect import Parameter, Signature
 from operator import index
 from typing import Any, NamedTuple
 
+from minijax.core import ShapedArray, typeof, valid_jaxtype
 from minijax.pytree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path
 from minijax.pytree import flatten_axes as flatten_axes  # and for this one
 from minijax.util import safe_map as safe_map  # programs look for it here, as in `jax.api_util`
@@ -432,3 +433,25 @@ def result_paths(tree: Any) -> tuple[str, ...]:
 def _path_text(path):
     """`keystr`, with `[0]` for `[<flat index 0>]`."""
     return keystr(path).replace("[<flat index ", "[").replace(">]", "]")
+
+
+def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
+    """A name like `init['w'][0]` for each leaf of the argument `name`."""
+    return tuple(name + _path_text(path) for path, _ in tree_leaves_with_path(tree))
+
+
+def argument_avals(leaves: Sequence[Any], where: str, names: Callable[[], Sequence[str]]
+                   ) -> list[ShapedArray]:
+    """The types of the arguments of a transformation, flat.
+
+    Raises:
+      TypeError: a leaf that is no array and no number; the message has its name.
+    """
+    try:
+        return [*map(typeof, leaves)]
+    except TypeError:
+        for x, name in zip(leaves, names()):
+            if not valid_jaxtype(x):
+                raise TypeError(f"{where}: its argument {name} is {x!r} of type {type(x)}, which "
+                                "is not a valid JAX type: expected an array or a number.") from None
+        raise

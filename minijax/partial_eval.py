@@ -15,7 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
-from .api_util import check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs_has_aux
+from .api_util import (
+    arg_names,
+    argument_avals,
+    check_callable,
+    flatten_fun_nokwargs,
+    flatten_fun_nokwargs_has_aux,
+)
 from .array import owned
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .errors import api_boundary
@@ -304,9 +310,9 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     """
     check_callable(fun)
     leaves, in_tree = flatten_owned(primals)
+    in_avals = tuple(argument_avals(leaves, "linearize", lambda: arg_names(fun, primals, {})))
     flat_fun, out_tree, aux = flatten_with_aux(fun, in_tree, has_aux)
     outs, jaxpr, nonzeros = linearize_flat(flat_fun, leaves)
-    in_avals = tuple(map(typeof, leaves))
     zero_avals = [None if nonzero else typeof(out).to_tangent_aval()
                   for out, nonzero in zip(outs, nonzeros)]
     call = LinearFunction(jaxpr.jaxpr, tuple(zero_avals), in_avals, in_tree, out_tree())

@@ -22,12 +22,12 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .api_util import arg_names
+from .api_util import arg_names, argument_avals
 from .array import as_array
 from .batching import fancy_primitive_batchers, primitive_batchers
 from .control_flow.common import merge, partition, split_list, stage
 from .control_flow.scan import scan_p
-from .core import Primitive, ShapedArray, typeof
+from .core import Primitive, ShapedArray
 from .custom_rules.common import with_statics
 from .effects import check_allowed, remat_allowed_effects
 from .errors import ConcretizationTypeError, api_boundary
@@ -237,7 +237,7 @@ def _of_dynamic_arguments(fun, statics, names):
 def _call(fun, args, prevent_cse, policy):
     """Trace `fun`, and bind the primitive."""
     leaves, in_tree = tree_flatten(tuple(args))
-    avals = [*map(typeof, leaves)]
+    avals = argument_avals(leaves, "checkpoint", lambda: arg_names(fun, args, {}))
     try:
         jaxpr, consts, out_tree = stage(fun, in_tree, avals, "checkpoint / remat")
     except ConcretizationTypeError as error:

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
-from .api_util import check_callable, flatten_fun_nokwargs, flatten_fun_nokwargs_has_aux
+from .api_util import (
+    argument_avals,
+    check_callable,
+    flatten_fun_nokwargs,
+    flatten_fun_nokwargs_has_aux,
+    leaf_names,
+)
 from .array import owned
 from .core import ArrayMethods, typeof
 from .errors import api_boundary
@@ -70,6 +76,8 @@ def _flatten_pair(primals, tangents):
             f"are a {type(primals).__name__} of tree structure {in_tree} whereas tangents are a "
             f"{type(tangents).__name__} of tree structure {tangent_tree}."
         )
+    argument_avals([x for _, x in paths_and_primals], "jvp", lambda: leaf_names("primals", primals))
+    argument_avals(flat_tangents, "jvp", lambda: leaf_names("tangents", tangents))
     for (path, primal), tangent in zip(paths_and_primals, flat_tangents):
         _check_tangent(path, primal, tangent)
     flat_primals = [owned(primal) for _, primal in paths_and_primals]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..api_util import fun_sourceinfo
+from ..api_util import argument_avals, fun_sourceinfo, leaf_names
 from ..array import as_array
 from ..batching import bdim_at_front, fancy_primitive_batchers, moveaxis
 from ..core import Primitive, ShapedArray, Tracer, is_concrete, typeof
@@ -96,7 +96,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
     if settings.disable_jit.value and is_concrete(pred):
         return (true_fun if pred else false_fun)(*operands)
     leaves, in_tree = tree_flatten(operands)
-    avals = [*map(typeof, leaves)]
+    avals = argument_avals(leaves, "cond", lambda: leaf_names("operands", operands))
     if_true = stage(true_fun, in_tree, avals, "cond")
     if_false = stage(false_fun, in_tree, avals, "cond")
     _check_branches("cond", {"true_fun": true_fun, "false_fun": false_fun}, [if_true, if_false])
@@ -177,7 +177,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
     if settings.disable_jit.value and is_concrete(index):
         return branches[int(index)](*operands)
     leaves, in_tree = tree_flatten(operands)
-    avals = [*map(typeof, leaves)]
+    avals = argument_avals(leaves, "switch", lambda: leaf_names("operands", operands))
     staged = [stage(branch, in_tree, avals, "switch") for branch in branches]
     _check_branches("switch", {f"branch {i}": f for i, f in enumerate(branches)}, staged)
     jaxprs, consts = share_constants(*staged)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
+from ..api_util import argument_avals, leaf_names
 from ..array import as_array
 from ..batching import fancy_primitive_batchers, matchaxis
 from ..core import Primitive, ShapedArray, concrete_or_error, state, typeof
@@ -108,7 +109,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
     (carry, carry_tree), (xs_leaves, xs_tree) = tree_flatten(init), tree_flatten(xs)
-    carry_avals, xs_avals = [*map(typeof, carry)], [*map(typeof, xs_leaves)]
+    carry_avals = argument_avals(carry, "scan", lambda: leaf_names("init", init))
+    xs_avals = argument_avals(xs_leaves, "scan", lambda: leaf_names("xs", xs))
     length = scan_length(xs_tree, xs_leaves, length)
     if settings.disable_jit.value:
         return _python_loop(f, init, xs, length, reverse)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, settings
+from ..api_util import argument_avals, leaf_names
 from ..array import as_array
 from ..batching import fancy_primitive_batchers, matchaxis
 from ..core import Primitive, ShapedArray, Tracer, is_concrete, typeof
@@ -91,6 +92,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
         except ConcretizationTypeError:
             pass  # a transformation is around, and the predicate is not known
     init, tree = tree_flatten(init_val)
+    argument_avals(init, "while_loop", lambda: leaf_names("init_val", init_val))
     cond, body = _stage_both(cond_fun, body_fun, tree, init)
     if len(body.jaxpr.outvars) == len(init):
         init, changed = promote_weak_types(init, body.jaxpr.out_avals)
