@@ -94,8 +94,9 @@ def randint(key, shape: Sequence[int], minval, maxval, dtype=None):
     [9, 0, 2, 3]
     """
     key, dtype = typed_key("randint", key), int_dtype("randint", dtype, TypeError)
-    shape, info, drawn = canonical_shape(shape), dtypes.iinfo(dtype), dtype
-    if info.bits < 32:
+    shape, drawn = canonical_shape(shape), dtype
+    if dtype.itemsize < 4:
+        info = dtypes.iinfo(dtype)
         drawn, lowest, highest = np.dtype(np.int32), int(info.min), int(info.max)
         minval = jnp.clip(jnp.asarray(minval).astype(drawn), lowest, highest)
         maxval = jnp.clip(jnp.asarray(maxval).astype(drawn), lowest, highest + 1)
