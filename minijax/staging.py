@@ -357,7 +357,8 @@ def abstractify(x) -> ShapedArray:
     try:
         return typeof(x)
     except TypeError:
-        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic)):
+        of_numpy = isinstance(x, (np.ndarray, np.generic))
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not of_numpy:
             dtype = dtypes.canonicalize_dtype(x.dtype)
             return ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
         raise
