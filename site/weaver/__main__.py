@@ -18,15 +18,15 @@ def pages() -> list[Path]:
 
 def check(path: Path) -> None:
     """Run a page's examples and compare their outputs with what is stored."""
-    lines, _, page = examples.load(path)
-    examples.run(page, str(path), lines)
+    _, _, page = examples.load(path)
+    examples.run(page, str(path))
     examples.check(page, str(path))
 
 
 def update(path: Path) -> None:
     """Run a page's examples and store their outputs."""
     lines, _, page = examples.load(path)
-    examples.run(page, str(path), lines)
+    examples.run(page, str(path))
     text = "\n".join(examples.updated(lines, page)) + "\n"
     if text != path.read_text():
         path.write_text(text)

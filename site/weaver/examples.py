@@ -23,7 +23,7 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Block:
     body: list[str]
     first: int
     last: int
+    file: str = "example"
 
     @property
     def code(self) -> str:
@@ -117,10 +118,11 @@ def examples(found: list[Block], lines: list[str]) -> list[Example]:
 # Running
 
 
-def run(page: list[Example], where: str, lines: Sequence[str] = ()) -> None:
+def run(page: list[Example], where: str) -> None:
     """Run the examples of a page, in order, and fill in their outcomes.
 
-    `lines` are the page's, which errors and recordings quote.
+    The third example is the file "example 3" to Python: errors and recordings quote its lines by
+    numbers that do not change when the text around it does.
 
     Raises:
       WeaveError: one of them raises what it does not announce, warns, exits, or differs from JAX.
@@ -130,8 +132,8 @@ def run(page: list[Example], where: str, lines: Sequence[str] = ()) -> None:
     ours: dict[str, Any] = {"__name__": "__main__"}
     theirs: dict[str, Any] = {"__name__": "__main__"}
     with _sandbox():
-        linecache.cache[where] = (0, None, [line + "\n" for line in lines], where)
-        for example in page:
+        for number, example in enumerate(page, start=1):
+            example.block.file = f"example {number}"
             example.outcome = _run_one(example.block, where, ours, theirs)
 
 
@@ -173,7 +175,7 @@ def _output(block: Block, code: str, where: str, namespace: dict) -> str:
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
             warnings.simplefilter("error")
-            _execute(code, where, block.first, namespace)
+            _execute(code, block.file, namespace)
     except SystemExit as error:
         raise WeaveError(here, f"the example exits with {error.code!r}") from error
     except Warning as error:
@@ -188,13 +190,14 @@ def _output(block: Block, code: str, where: str, namespace: dict) -> str:
     return printed.getvalue().rstrip("\n")
 
 
-def _execute(code, where, line, namespace):
-    """Run code whose lines have the numbers that they have in the page."""
-    tree = ast.parse("\n" * line + code, where)
+def _execute(code, file, namespace):
+    """Run code, and show the value of its last expression."""
+    linecache.cache[file] = (len(code), None, [line + "\n" for line in code.splitlines()], file)
+    tree = ast.parse(code, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, where, "exec"), namespace)
+    exec(compile(tree, file, "exec"), namespace)
     if last is not None:
-        value = eval(compile(ast.Expression(last.value), where, "eval"), namespace)
+        value = eval(compile(ast.Expression(last.value), file, "eval"), namespace)
         if value is not None:
             print(repr(value))
 

@@ -29,7 +29,7 @@ class Weave(Preprocessor):
     def run(self, lines: list[str]) -> list[str]:
         found = examples.blocks(lines, PAGE)
         page = examples.examples(found, lines)
-        examples.run(page, PAGE, lines)
+        examples.run(page, PAGE)
         examples.check(page, PAGE)
         html_of = self._rendered(found, page)
         for block in reversed(found):

@@ -1,4 +1,4 @@
-"""The reference: every public name with its signature and docstring, grouped as users look for it."""
+"""The reference: every public name, its signature and its docstring, in groups."""
 
 from __future__ import annotations
 

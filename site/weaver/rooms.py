@@ -8,8 +8,8 @@ from tools.cut import ROOMS, ROOT
 
 TITLES = {
     1: "values, traces", 2: "jvp", 3: "pytrees", 4: "vmap", 5: "jaxprs", 6: "jit", 7: "linearize",
-    8: "grad", 9: "loops", 10: "own rules", 11: "families", 12: "numpy", 13: "random", 14: "devices",
-    15: "debugging", 16: "models",
+    8: "grad", 9: "loops", 10: "own rules", 11: "families", 12: "numpy", 13: "random",
+    14: "devices", 15: "debugging", 16: "models",
 }
 
 

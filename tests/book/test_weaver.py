@@ -115,7 +115,7 @@ def test_examples_share_a_namespace_and_show_prints_and_the_last_value():
         """) == ["a\n4", "3"]
 
 
-def test_lines_have_the_numbers_of_the_page():
+def test_an_error_names_the_line_of_the_page():
     (example,) = run("text\n\n```python raises=ZeroDivisionError\n1 / 0\n```")
     assert example.outcome.text == "ZeroDivisionError: division by zero"
     with pytest.raises(WeaveError, match="page.md:3: the example raises ZeroDivisionError"):
