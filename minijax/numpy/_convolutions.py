@@ -1,10 +1,16 @@
-"""Chapter 12: `convolve` and `correlate`, by the primitive of convolution (chapter 11)."""
+"""Chapter 12: `convolve` and `correlate`, by the primitive of convolution (chapter 11).
+
+As NumPy has no such primitive, XLA is called in any case: so these functions are jitted, and it is
+called once.
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..families.convolution import conv_general_dilated
+from ..xla.jit import jit
 from ._arguments import ensure_arrays, promote_dtypes, promote_dtypes_inexact
 from ._shaping import flip
 from ._staged import staged
@@ -13,7 +19,7 @@ from ._ufuncs import conj
 _STATIC = ("mode", "precision", "preferred_element_type")
 
 
-@staged(static_argnames=_STATIC)
+@functools.partial(jit, static_argnames=_STATIC)
 def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type=None):
     """The convolution of two vectors: element k is the sum of a[k - j] * v[j].
 
@@ -35,7 +41,7 @@ def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type
                  preferred_element_type=preferred_element_type)
 
 
-@staged(static_argnames=_STATIC)
+@functools.partial(jit, static_argnames=_STATIC)
 def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_type=None):
     """The correlation of two vectors: element k is the sum of a[k + j] * conj(v[j]).
 
