@@ -8,6 +8,8 @@ from collections import Counter
 import jax
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import minijax
 from tests.oracle.compare import both
@@ -190,6 +192,43 @@ def test_a_training_step_compiles_as_in_jax():
     assert actual == expected
     flops, own_flops = (c.cost_analysis()["flops"] for c in compiled)
     assert own_flops == flops
+
+
+@st.composite
+def convolutions(draw):
+    """Shapes and options of any convolution, most of them good ones."""
+    ndim = draw(st.integers(0, 3))
+    small, each = st.integers(1, 4), lambda strategy: [draw(strategy) for _ in range(ndim)]
+    groups, features = draw(st.integers(1, 3)), draw(small)
+    by_batch = draw(st.booleans())
+    lhs = [draw(small) * (groups if by_batch else 1), features * (1 if by_batch else groups),
+           *each(st.integers(0, 6))]
+    rhs = [groups * draw(small), features, *each(small)]
+    options = {"lhs_dilation": each(st.integers(1, 3)), "rhs_dilation": each(st.integers(0, 2)),
+               f"{'batch' if by_batch else 'feature'}_group_count": groups}
+    orders = [draw(st.permutations(range(ndim + 2))) for _ in range(3)]
+    shapes = [[dict(zip(order, shape))[d] for d in range(ndim + 2)]
+              for order, shape in zip(orders, (lhs, rhs))]
+    padding = each(st.tuples(st.integers(-1, 3), st.integers(-1, 3)))
+    return shapes, each(st.integers(1, 3)), padding, orders, options
+
+
+@settings(max_examples=25, deadline=None)
+@given(convolutions())
+def test_shapes_of_any_convolution(case):
+    (lhs, rhs), strides, padding, orders, options = case
+
+    def program(m):
+        def f(x, y):
+            numbers = m.lax.ConvDimensionNumbers(*map(tuple, orders))
+            return m.lax.conv_general_dilated(x, y, strides, padding, **options,
+                                              dimension_numbers=numbers)
+
+        g = lambda x, y: m.vjp(f, x, y)[1](f(x, y))
+        return lambda: [m.make_jaxpr(h)(*(m.ShapeDtypeStruct(n, "float32") for n in (lhs, rhs)))
+                        for h in (f, g)]
+
+    both(program)
 
 
 # ----------------------------------------------------------------------------------------------
