@@ -146,7 +146,18 @@ from ._nan_reductions import (
 )
 from ._namespace import __array_api_version__, __array_namespace_info__
 from ._padding import pad
-from ._polynomials import polyadd, polyder, polydiv, polyint, polysub, polyval
+from ._polynomials import (
+    poly,
+    polyadd,
+    polyder,
+    polydiv,
+    polyfit,
+    polyint,
+    polymul,
+    polysub,
+    polyval,
+    roots,
+)
 from ._reductions import (
     all,
     amax,

@@ -9,6 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..control_flow.scan import scan
 from ..core import concrete_or_error
+from ..families.sorting import sort_key_val
 from ..operators import maximum, true_divide
 from ..primitives.shaping import expand_dims
 from ._arguments import (
@@ -18,12 +19,18 @@ from ._arguments import (
     promote_dtypes_inexact,
     static_index,
 )
-from ._constructors import arange, full, zeros, zeros_like
+from ._constructors import arange, array, asarray, full, ones, zeros, zeros_like
+from ._convolutions import convolve
+from ._editing import trim_zeros
 from ._joining import concatenate
-from ._reductions import prod
-from ._shaping import atleast_1d
+from ._products import dot, outer
+from ._reductions import all, argmin, prod
+from ._select import _where
+from ._sequences import vander
+from ._shaping import atleast_1d, diag, roll
 from ._staged import staged
-from ._ufuncs import abs
+from ._ufuncs import abs, sqrt
+from .linalg import eigvals, inv, lstsq
 
 
 @staged(static_argnames=("unroll",))
@@ -142,3 +149,170 @@ def _without_leading_zeros(p):
     p = concrete_or_error(None, p, "trim_leading_zeros=True needs known coefficients.")
     is_zero = np.asarray(abs(p)) < np.sqrt(dtypes.finfo(p.dtype).eps)
     return p[int(is_zero.argmin()):] if not is_zero.all() else p[:0]
+
+
+# ----------------------------------------------------------------------------------------------
+# Products, roots and fits
+
+
+def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Any:
+    """The coefficients of the product of two polynomials.
+
+    Args:
+      a1, a2: coefficients.
+      trim_leading_zeros: whether to take leading zeros off first, as NumPy does; not under `jit`.
+
+    >>> polymul(jnp.array([1.0, 1.0]), jnp.array([1.0, -1.0])).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    factors = promote_dtypes_inexact(*ensure_arrays("polymul", a1, a2))
+    if trim_leading_zeros and any(len(factor) > 1 for factor in factors):
+        factors = [trim_zeros(factor, trim="f") for factor in factors]
+    factors = [factor if len(factor) else zeros(1, factor.dtype) for factor in factors]
+    return convolve(*factors, mode="full")
+
+
+@staged
+def poly(seq_of_zeros) -> Any:
+    """The coefficients of the polynomial with these roots: the product of all (x - root).
+
+    Args:
+      seq_of_zeros: a vector of roots, or a square matrix, whose eigenvalues are meant.
+
+    Raises:
+      ValueError: an array of another shape.
+
+    >>> poly(jnp.array([1.0, -1.0])).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    (roots,) = promote_dtypes_inexact(ensure_array("poly", seq_of_zeros))
+    roots = atleast_1d(roots)
+    if roots.ndim == 2 and roots.shape[0] == roots.shape[1] != 0:
+        roots = eigvals(roots)
+    if roots.ndim != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    if not len(roots):
+        return ones((), dtype=roots.dtype)
+    product = ones((1,), dtype=roots.dtype)
+    for root in roots:
+        product = convolve(product, array([1, -root], dtype=roots.dtype), mode="full")
+    return product
+
+
+def roots(p, *, strip_zeros: bool = True) -> Any:
+    """The roots of a polynomial: the eigenvalues of its companion matrix.
+
+    Args:
+      p: a vector of coefficients, the highest degree first.
+      strip_zeros: whether to take leading zeros off, of which there are fewer roots, and which
+        must be known then. If not, NaN stands for the missing roots.
+
+    Raises:
+      ValueError: `p` is no vector.
+      ConcretizationTypeError: a traced `p`, unless `strip_zeros` is `False`.
+
+    >>> roots(jnp.array([1.0, 0.0, -4.0])).real.round(3).tolist()
+    [-2.0, 2.0]
+    """
+    (p,) = promote_dtypes_inexact(ensure_array("roots", p))
+    p = atleast_1d(p)
+    if p.ndim != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    if p.size < 2:
+        return array([], dtype=dtypes.to_complex_dtype(p.dtype))
+    leading_zeros = _where(all(p == 0), len(p), argmin(p == 0))
+    if not strip_zeros:
+        return _roots_of_unknown_degree(p, leading_zeros)
+    leading_zeros = concrete_or_error(int, leading_zeros, "The number of roots depends on the "
+                                      "leading zeros: under `jit`, pass strip_zeros=False to "
+                                      "jnp.roots.")
+    return _roots(p[leading_zeros:])
+
+
+@staged
+def _roots(p):
+    if p.size < 2:
+        return array([], dtype=dtypes.to_complex_dtype(p.dtype))
+    companion = diag(ones((p.size - 2,), p.dtype), -1)
+    return eigvals(companion.at[0, :].set(-p[1:] / p[0]))
+
+
+@staged
+def _roots_of_unknown_degree(p, leading_zeros):
+    """Zeros moved from the front to the back are roots at 0, and known by that to be none."""
+    p = _where(len(p) == leading_zeros, 1.0, p)
+    found = _roots(roll(p, -leading_zeros))
+    found = sort_key_val(found == 0, found)[1]
+    there = arange(found.size) < found.size - leading_zeros
+    return _where(there, found, complex(np.nan, np.nan))
+
+
+@staged(static_argnames=("deg", "rcond", "full", "cov"))
+def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=None,
+            cov: bool = False) -> Any:
+    """The polynomial that fits points best, in the sense of least squares.
+
+    Args:
+      x: a vector: where the points are.
+      y: their values: a vector, or a matrix with a column for each of several fits.
+      deg: the degree of the polynomial.
+      rcond: singular values of the equations that are smaller, relative to the largest, do not
+        count; by default the length of `x` times the precision of its dtype.
+      full: whether to return also what `linalg.lstsq` says of the equations.
+      w: a vector of weights of the points.
+      cov: whether to return also the covariance of the coefficients; `"unscaled"`, not scaled by
+        the mean residual.
+
+    Returns:
+      the coefficients, the highest degree first; or `(coefficients, residuals, rank, singular
+      values, rcond)`; or `(coefficients, covariance)`.
+
+    Raises:
+      ValueError: a negative degree, or too few points for `cov`.
+      TypeError: arrays of other shapes.
+
+    >>> polyfit(jnp.array([0.0, 1, 2]), jnp.array([1.0, 3, 5]), 1).round(3).tolist()
+    [2.0, 1.0]
+    """
+    x, y, *weights = ensure_arrays("polyfit", x, y, *([] if w is None else [w]))
+    deg = concrete_or_error(int, deg, "deg must be int")
+    _check_points(x, y, deg)
+    rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond
+    rcond = concrete_or_error(float, rcond, "rcond must be float")
+    lhs, rhs = vander(x, deg + 1), y
+    if weights:
+        (w,) = promote_dtypes_inexact(*weights)
+        if w.ndim != 1:
+            raise TypeError("expected a 1-d array for weights")
+        if w.shape[0] != y.shape[0]:
+            raise TypeError("expected w and y to have the same length")
+        lhs, rhs = lhs * w[:, None], rhs * (w[:, None] if rhs.ndim == 2 else w)
+    scale = sqrt((lhs * lhs).sum(axis=0))  # so that all columns are of the same length
+    lhs = lhs / scale[None, :]
+    c, residuals, rank, singular_values = lstsq(lhs, rhs, rcond)
+    c = (c.T / scale[None, :]).T if c.ndim > 1 else c / scale
+    if full:
+        return c, residuals, rank, singular_values, asarray(rcond)
+    if not cov:
+        return c
+    base = inv(dot(lhs.T, lhs)) / outer(scale, scale)
+    if cov != "unscaled" and len(x) <= deg + 1:
+        raise ValueError("the number of data points must exceed order to scale the covariance "
+                         "matrix")
+    factor = array(1.0) if cov == "unscaled" else residuals / (len(x) - deg - 1)
+    if y.ndim == 1:
+        return c, base * atleast_1d(factor)[None]
+    return c, base[:, :, None] * atleast_1d(factor)[None, None, :]
+
+
+def _check_points(x, y, deg):
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if x.ndim != 1:
+        raise TypeError("expected 1D vector for x")
+    if not x.size:
+        raise TypeError("expected non-empty vector for x")
+    if y.ndim not in (1, 2):
+        raise TypeError("expected 1D or 2D array for y")
+    if x.shape[0] != y.shape[0]:
+        raise TypeError("expected x and y to have same length")
