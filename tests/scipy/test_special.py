@@ -24,14 +24,18 @@ FUNCTIONS = {
     "rel_entr": [A - 0.1, B], "kl_div": [A, B - 0.2], "boxcox": [A, B - 1], "boxcox1p": [A, B - 1],
     "i0": [X], "i0e": [X], "i1": [X], "i1e": [X], "softmax": [A], "log_softmax": [A],
     "logsumexp": [A], "expi": [np.where(X > 29, 70, X)], "exp1": [np.where(X == 0, 2, X)],
+    "erfcx": [X[:-3]], "dawsn": [X], "sici": [X], "spence": [X[:-3]], "fresnel": [X],
+    "hyp1f1": [A - 3, B + 0.3, np.float32(0.7)],
+    "hyp2f1": [A - 3, B + 0.3, np.float32(1.75), np.float32(0.7)],
 }  # fmt: skip
 INSIDE = {1: [[0.2, 0.55, 0.8]], 2: [[1.5, 3.2, 12.0], [0.4, 9.5, 7.25]],
-          3: [[1.5, 3.2], [0.4, 9.5], [0.3, 0.8]]}
-BY = {"exp1": [], "betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
+          3: [[1.5, 3.2], [0.4, 9.5], [0.3, 0.8]],
+          4: [[1.5, 3.2], [0.4, 2.5], [1.3, 3.8], [0.3, 0.4]]}
+BY = {"exp1": [], "sici": [], "fresnel": [], "hyp1f1": [2], "hyp2f1": [3], "betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
 INSIDE_OF = {"zeta": [[2.5, 3.2, 4.0], [0.4, 3.5, 7.25]]}
 # Where the text differs: by an expansion, or by how `jnp.signbit` reads the sign.
 OTHER_TEXT = {"betaln", "beta", "gamma", "gammasgn", "poch", "ndtri", "log_ndtr", "owens_t", "zeta", "logsumexp", "expi",
-              "exp1"}
+              "exp1", "erfcx", "dawsn", "sici", "spence", "fresnel", "hyp1f1", "hyp2f1"}
 
 
 def inside(name: str) -> list[np.ndarray]:
@@ -131,8 +135,32 @@ CALLS = {
     "log_ndtr float order": lambda sp: sp.log_ndtr(X, 2.0),
     "bessel_jn": lambda sp: sp.bessel_jn(A.reshape(7, 7) + 0.5, v=3, n_iter=35),
     "bessel_jn of a scalar": lambda sp: sp.bessel_jn(2.0, v=0, n_iter=20),
+    "wofz": lambda sp: (sp.wofz(COMPLEX), sp.wofz(A), sp.erfcx(COMPLEX)),
+    "legendre": lambda sp: [sp.lpmn_values(5, 5, UNIT[1:8] - 0.5, b) for b in (True, False)],
+    "lpmn": lambda sp: sp.lpmn(3, 3, UNIT[1:8] - 0.5),
+    "lpmn of two": lambda sp: sp.lpmn(2, 3, UNIT),
+    "lpmn of a matrix": lambda sp: sp.lpmn(3, 3, UNIT[None]),
+    "lpmn of integers": lambda sp: sp.lpmn_values(3, 3, np.arange(3), True),
+    "sph_harm_y": lambda sp: sp.sph_harm_y(np.array([1, 4]), np.array([-1, 3]), A[:2], B[1:3]),
+    "sph_harm_y diff_n": lambda sp: sp.sph_harm_y(1, 1, 0.0, 0.0, diff_n=1),
+    "fresnel of complex numbers": lambda sp: sp.fresnel(COMPLEX),
     "softmax": lambda sp: (sp.softmax(A.reshape(7, 7), axis=0), sp.log_softmax(X[:5], axis=-1)),
 }
+
+
+def test_derivatives_of_several_results_and_by_parameters():
+    """Of the hypergeometric functions by their parameters, there is a first derivative only."""
+    x = np.array([0.3, 1.8, 7.5], np.float32)
+
+    def program(jx):
+        sp, (a, b, c, z) = jx.scipy.special, inside("hyp2f1")
+        return lambda: (
+            [jx.jvp(f, (x,), (x,)) for f in (sp.sici, sp.fresnel)],
+            [jx.jvp(lambda *p: sp.hyp1f1(*p, z), (a, b), p)[1] for p in ((a, a * 0), (b * 0, b))],
+            jx.jvp(lambda *p: sp.hyp2f1(*p, z), (a, b, c), (a, b, c)),
+            jx.grad(lambda x: sp.wofz(x).real, holomorphic=False)(0.7))
+
+    both(program, tol=1e-4)
 
 
 @pytest.mark.parametrize("call", CALLS)

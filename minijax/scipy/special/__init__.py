@@ -5,6 +5,7 @@ from .bessel import bessel_jn, i0, i0e, i1, i1e
 from .entropies import boxcox, boxcox1p, entr, expit, kl_div, logit, rel_entr, xlog1py, xlogy
 from .errors import erf, erfc, erfinv, log_ndtr, ndtr, ndtri, owens_t
 from .exponential_integrals import exp1, expi, expn
+from .faddeeva import dawsn, erfcx, fresnel, wofz
 from .gammas import (
     bernoulli,
     beta,
@@ -24,4 +25,7 @@ from .gammas import (
     polygamma,
     zeta,
 )
+from .hypergeometric import hyp1f1, hyp2f1
+from .legendre import lpmn, lpmn_values, sph_harm_y
+from .logarithmic import sici, spence
 from .softmaxes import log_softmax, softmax

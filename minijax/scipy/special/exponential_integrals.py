@@ -20,7 +20,6 @@ from ...numpy._arguments import constant_like
 from ...numpy._staged import staged
 from ...numpy._vectorize import vectorize
 from ...primitives import elementwise as lax
-from ...primitives.shaping import full_like
 from .entropies import real_args
 
 
@@ -110,7 +109,7 @@ def _expn(n, x):
     n_, x_ = jnp.where(inside, n, 1), jnp.where(inside, x, 1)
     is_small, is_high = x_ <= 1, n_ >= 5000
     series = _expn_series(jnp.where(is_high | ~is_small, 1, n_), jnp.where(is_small, x_, 1))
-    fraction = _expn_fraction(jnp.where(is_high, 1, n_), jnp.where(is_small, 2, x_))
+    fraction = continued_fraction_of_expn(jnp.where(is_high, 1, n_), jnp.where(is_small, 2, x_))
     value = jnp.where(is_high, _expn_high(n_, x_), jnp.where(is_small, series, fraction))
     at_zero = jnp.where(n < 2, np.inf, 1 / jnp.where(n < 2, 1, n - 1))
     value = jnp.where(x == 0, at_zero, value)
@@ -138,7 +137,7 @@ def _expn_series(n, x):
     return total
 
 
-def _expn_fraction(n, x):
+def continued_fraction_of_expn(n, x):
     """https://dlmf.nist.gov/8.19.E17, every second step, by the method of Lentz; for x > 1."""
     eps = float(dtypes.finfo(typeof(x).dtype).eps)
 
@@ -146,15 +145,15 @@ def _expn_fraction(n, x):
         k, numerators, denominators, value, _ = state
         a, b = -k * (n - 1 + k), x + n + 2 * k
         denominators = 1 / (b + a * denominators)
-        numerators = b + a / numerators
+        numerators = jnp.where(k == 1, b, b + a / numerators)
         change = numerators * denominators
         return k + 1, numerators, denominators, value * change, jnp.any(abs(change - 1) > eps)
 
     def going_on(state):
-        return state[4] & (state[0] < 1000)
+        return state[4] & (state[0].real < 1000)
 
     first = 1 / (x + n)
-    start = jnp.ones((), x.dtype), full_like(x, np.inf), first, first, True
+    start = jnp.ones((), x.dtype), first, first, first, True
     return while_loop(going_on, step, start)[3] * jnp.exp(-x)
 
 

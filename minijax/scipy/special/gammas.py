@@ -367,13 +367,13 @@ def _euler_maclaurin(x, q=None):
     # x (x + 1) … (x + 2m) / first^(2m + 1), times B₂ₘ₊₂ / (2m + 2)!
     rising = jnp.cumprod((x_ + np.arange(2 * n, dtype=q.dtype)) / first, -1)[..., ::2]
     rising = jnp.clip(rising, max=dtypes.finfo(q.dtype).max)
-    factors = np.array(_bernoulli_over_factorial(2 * n)[2::2], q.dtype)
+    factors = np.array(bernoulli_over_factorial(2 * n)[2::2], q.dtype)
     corrections = number(0.5) + jnp.sum(rising * factors, -1)
     return terms + integral + first[..., 0] ** -x * corrections
 
 
 @functools.cache
-def _bernoulli_over_factorial(n: int) -> list[Fraction]:
+def bernoulli_over_factorial(n: int) -> list[Fraction]:
     """Bₖ / k! for k = 0 … n: the coefficients of x / (eˣ - 1), as the product with (eˣ - 1) / x
     is 1."""
     b = [Fraction(1)]
@@ -400,6 +400,6 @@ def bernoulli(n: int):
     n = concrete_or_error(operator.index, n, "The argument n of bernoulli must be known.")
     if n < 0:
         raise ValueError(f"n must be a non-negative integer; got {n}.")
-    exact = [x * math.factorial(k) for k, x in enumerate(_bernoulli_over_factorial(n))]
+    exact = [x * math.factorial(k) for k, x in enumerate(bernoulli_over_factorial(n))]
     largest = float(dtypes.finfo(dtypes.default_float_dtype()).max)
     return jnp.array([float(x) if abs(x) < largest else math.copysign(math.inf, x) for x in exact])

@@ -1,0 +1,200 @@
+"""Faddeeva's function w(z) = exp(-z²) erfc(-iz), the error function of complex numbers, and real
+functions that are parts of it: `erfcx`, Dawson's, Fresnel's."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from ... import dtypes
+from ... import numpy as jnp
+from ...core import typeof
+from ...custom_rules import custom_jvp
+from ...families.special import erfc
+from ...numpy._arguments import promote_args_inexact
+from ...primitives import elementwise as lax
+from ...primitives.shaping import full_like
+from .entropies import real_args
+
+TERMS = 32
+WIDTH = math.sqrt(TERMS / math.sqrt(2))
+ROOT_PI = math.sqrt(math.pi)
+
+
+@functools.cache
+def _coefficients() -> np.ndarray:
+    """Of a polynomial of degree 31 in (L + iz) / (L - iz), highest first. Weideman, "Computation of
+    the complex error function", 1994: they are Fourier coefficients."""
+    n = 2 * TERMS
+    t = WIDTH * np.tan(np.arange(-n + 1, n) * np.pi / n / 2)
+    samples = np.concatenate([[0], np.exp(-t * t) * (WIDTH**2 + t * t)])
+    return (np.fft.fft(np.fft.fftshift(samples)).real / (2 * n))[TERMS:0:-1]
+
+
+def _upper(z):
+    """w(z) for z above the real axis."""
+    iz = lax.complex(-z.imag, z.real)
+    below = WIDTH - iz
+    polynomial = jnp.polyval(jnp.asarray(_coefficients(), z.dtype), (WIDTH + iz) / below)
+    return 2 * polynomial / (below * below) + (1 / ROOT_PI) / below
+
+
+@custom_jvp
+def _wofz(z):
+    is_upper = z.imag >= 0
+    upper = _upper(jnp.where(is_upper, z, -z))
+    return jnp.where(is_upper, upper, 2 * jnp.exp(-z * z) - upper)
+
+
+_wofz.defjvps(lambda t, ans, z: t * (2j / ROOT_PI - 2 * z * ans))
+
+
+def wofz(z):
+    """Faddeeva's function, exp(-z²) erfc(-iz).
+
+    Args:
+      z: an array; real numbers become complex.
+
+    >>> wofz(0.0).real.round(4).item()
+    1.0
+    """
+    (z,) = promote_args_inexact("wofz", z)
+    return _wofz(z.astype(np.result_type(np.complex64, dtypes.to_complex_dtype(z.dtype))))
+
+
+# ----------------------------------------------------------------------------------------------
+# On the axes
+
+
+@custom_jvp
+def _erfcx(x):
+    """The definition, or where the exponential would overflow, https://dlmf.nist.gov/7.12.E1."""
+    wide = x.astype(np.promote_types(x.dtype, np.float32))
+    is_large = wide > math.sqrt(math.log(float(dtypes.finfo(wide.dtype).max)))
+    small = lax.select(is_large, full_like(wide, 1), wide)
+    large = lax.select(is_large, wide, full_like(wide, 100))
+    series, term = jnp.ones_like(large), jnp.ones_like(large)
+    for k in range(1, 9):
+        term = term * (1 - 2 * k) / (2 * large * large)
+        series = series + term
+    direct = lax.exp(lax.square(small)) * erfc(small)
+    return lax.select(is_large, series / (large * ROOT_PI), direct).astype(x.dtype)
+
+
+_erfcx.defjvps(lambda t, ans, x: t * (2 * x * ans - 2 / ROOT_PI))
+
+
+def erfcx(x):
+    """exp(x²) erfc(x), the scaled complementary error function.
+
+    Args:
+      x: an array.
+
+    >>> erfcx(0.0).item()
+    1.0
+    """
+    (x,) = promote_args_inexact("erfcx", x)
+    if typeof(x).dtype.kind == "c":
+        return _wofz(lax.complex(-x.imag, x.real))
+    return _erfcx(x)
+
+
+@custom_jvp
+def _dawsn(x):
+    """The imaginary part of w, which for small x is less exact than the power series."""
+    wide = x.astype(np.promote_types(x.dtype, np.float32))
+    is_small = abs(wide) < 1
+    small = jnp.where(is_small, wide, 0)
+    large = jnp.where(is_small, 1, jnp.clip(wide, -1e18, 1e18))  # w(∞) would be ∞ / ∞
+    series, term = small, small
+    for k in range(1, 20):
+        term = term * (-2 * small * small) / (2 * k + 1)
+        series = series + term
+    by_w = ROOT_PI / 2 * _wofz(lax.complex(large, jnp.zeros_like(large))).imag
+    return jnp.where(is_small, series, by_w).astype(x.dtype)
+
+
+_dawsn.defjvps(lambda t, ans, x: t * (1 - 2 * x * ans))
+
+
+def dawsn(x):
+    """Dawson's function, exp(-x²) ∫₀ˣ exp(t²) dt.
+
+    Args:
+      x: a real array.
+
+    Raises:
+      ValueError: complex numbers.
+
+    >>> dawsn(0.0).item()
+    0.0
+    """
+    return _dawsn(*real_args("dawsn", x))
+
+
+# ----------------------------------------------------------------------------------------------
+# On the diagonal
+
+
+def _turn(x):
+    """Sine and cosine of πx²/2, exactly: multiples of 2 are taken off x and x²/2 beforehand."""
+    x = abs(x)
+    rest = jnp.fmod(x, 2.0)
+    angle = np.pi * jnp.fmod(rest * (x - rest / 2), 2.0)
+    return jnp.sin(angle), jnp.cos(angle)
+
+
+@custom_jvp
+def fresnel(x):
+    """Fresnel's integrals, ∫₀ˣ sin(πt²/2) dt and ∫₀ˣ cos(πt²/2) dt.
+
+    Args:
+      x: a real array.
+
+    Returns:
+      both integrals.
+
+    Raises:
+      NotImplementedError: complex numbers.
+
+    >>> [y.item() for y in fresnel(jnp.inf)]
+    [0.5, 0.5]
+    """
+    (x,) = promote_args_inexact("fresnel", x)
+    if typeof(x).dtype.kind == "c":
+        raise NotImplementedError("fresnel does not support complex-valued inputs")
+    size = abs(x.astype(np.promote_types(x.dtype, np.float32)))
+    is_small, is_inf = size < 1.5, jnp.isinf(size)
+    small = _fresnel_series(jnp.where(is_small, size, 0))
+    large = _fresnel_by_w(jnp.where(is_small | is_inf, 2, size))
+    both = (jnp.where(is_small, s, jnp.where(is_inf, 0.5, y)) for s, y in zip(small, large))
+    return tuple((jnp.where(x < 0, -y, y)).astype(x.dtype) for y in both)
+
+
+@fresnel.defjvp
+def _fresnel_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    sine, cosine = _turn(x)
+    return fresnel(x), (sine * t, cosine * t)
+
+
+def _fresnel_series(x):
+    """https://dlmf.nist.gov/7.6.E4 and https://dlmf.nist.gov/7.6.E6: every second term of a series
+    belongs to the one, and every second to the other."""
+    term, angle = x, np.pi / 2 * x * x
+    totals = [jnp.zeros_like(x), jnp.zeros_like(x)]  # the cosine's and the sine's
+    for k in range(28):
+        sign = -1 if k % 4 >= 2 else 1
+        totals[k % 2] = totals[k % 2] + sign * term / (2 * k + 1)
+        term = term * angle / (k + 1)
+    return totals[1], totals[0]
+
+
+def _fresnel_by_w(x):
+    """C + iS = (1 + i)/2 · (1 - exp(iπx²/2) w(√π (1 + i) x / 2)), https://dlmf.nist.gov/7.5.E8"""
+    half = ROOT_PI / 2 * x
+    sine, cosine = _turn(x)
+    rest = (1 + 1j) / 2 * lax.complex(cosine, sine) * _wofz(lax.complex(half, half))
+    return 0.5 - rest.imag, 0.5 - rest.real

@@ -1,0 +1,146 @@
+"""Associated Legendre functions and spherical harmonics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...core import concrete_or_error, typeof
+from ...numpy._staged import staged
+from ...primitives import elementwise as lax
+
+
+def _coefficients(n: int, is_normalized: bool) -> tuple[float, np.ndarray, list]:
+    """P₀⁰; the factors from each Pₘᵐ to the next, without √(1 - x²); and for each degree l the
+    factors a, b of all orders m < l in Pₗᵐ = a x Pₗ₋₁ᵐ - b Pₗ₋₂ᵐ."""
+    m = np.arange(1, n + 1)
+    rows = []
+    for degree in range(1, n + 1):
+        order = np.arange(degree)
+        if is_normalized:
+            width = degree**2 - order**2
+            a = np.sqrt((4 * degree**2 - 1) / width)
+            b = np.sqrt((2 * degree + 1) * ((degree - 1) ** 2 - order**2)
+                        / np.maximum(2 * degree - 3, 1) / width)
+        else:
+            a, b = (2 * degree - 1) / (degree - order), (degree + order - 1) / (degree - order)
+        rows.append((a, b))
+    if is_normalized:
+        return 0.5 / math.sqrt(math.pi), -np.sqrt(1 + 0.5 / m), rows
+    return 1.0, 1.0 - 2.0 * m, rows
+
+
+@staged(static_argnames=("n", "is_normalized"))
+def _legendre(x, n: int, is_normalized: bool):
+    """All Pₗᵐ(x) of degree and order up to `n`: an array [order, degree, place]."""
+    first, diagonal, rows = _coefficients(n, is_normalized)
+    zero, root = jnp.zeros_like(x), jnp.sqrt(1.0 - x * x)
+    columns = [jnp.stack([jnp.full_like(x, first)] + [zero] * n)]
+    before = jnp.zeros_like(columns[0])
+    for degree, (a, b) in enumerate(rows, 1):
+        last = columns[-1]
+        a, b = (np.asarray(y, x.dtype)[:, None] for y in (a, b))
+        lower = a * x * last[:degree] - b * before[:degree]
+        highest = float(diagonal[degree - 1]) * root * last[degree - 1]
+        columns.append(jnp.stack([*lower, highest] + [zero] * (n - degree)))
+        before = last
+    return jnp.stack(columns, axis=1)
+
+
+def _check(name: str, m, n, z) -> int:
+    if typeof(z).dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name} takes float32 or float64 arrays; got {typeof(z).dtype.name}")
+    if typeof(z).ndim != 1:
+        raise ValueError(f"{name}: z must be a vector; got shape {typeof(z).shape}")
+    m = concrete_or_error(int, m, f"Argument m of {name}.")
+    n = concrete_or_error(int, n, f"Argument n of {name}.")
+    if m != n:
+        raise NotImplementedError(f"{name} needs m == n; got {m} and {n}")
+    return n
+
+
+def lpmn(m: int, n: int, z):
+    """The associated Legendre functions of the first kind, and their derivatives.
+
+    Args:
+      m, n: the highest order and the highest degree, two equal ints.
+      z: a vector between -1 and 1, float32 or float64.
+
+    Returns:
+      two arrays of shape (m + 1, n + 1, len(z)).
+
+    Raises:
+      NotImplementedError: m and n differ.
+      TypeError: another dtype.
+      ValueError: no vector.
+
+    >>> lpmn(1, 1, jnp.array([0.5]))[0][0, 1].tolist()  # x
+    [0.5]
+    """
+    n = _check("lpmn", m, n, z)
+    p = _legendre(jnp.asarray(z), n=n, is_normalized=False)
+    order, degree = np.arange(n + 1)[:, None, None], np.arange(n + 1)[None, :, None]
+    lower = jnp.concatenate([jnp.zeros_like(p[:, :1]), p[:, :-1]], axis=1)
+    # https://dlmf.nist.gov/14.10.E5
+    derivatives = (degree * z * p - (degree + order) * lower) / (z * z - 1)
+    return p, derivatives
+
+
+def lpmn_values(m: int, n: int, z, is_normalized: bool):
+    """The associated Legendre functions of the first kind.
+
+    Args:
+      m, n: the highest order and the highest degree, two equal ints.
+      z: a vector between -1 and 1, float32 or float64.
+      is_normalized: whether to scale them as spherical harmonics are.
+
+    Returns:
+      an array of shape (m + 1, n + 1, len(z)).
+
+    Raises:
+      NotImplementedError: m and n differ.
+      TypeError: another dtype.
+      ValueError: no vector.
+
+    >>> lpmn_values(1, 1, jnp.array([0.5]), False)[0, 1].tolist()  # x
+    [0.5]
+    """
+    return _legendre(jnp.asarray(z), n=_check("lpmn_values", m, n, z),
+                     is_normalized=is_normalized)
+
+
+def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = None):
+    """Spherical harmonics.
+
+    Args:
+      n, m: integer vectors, degrees and orders: |m| ≤ n.
+      theta, phi: vectors, the polar angle (from the pole) and the azimuth; or scalars.
+      diff_n: must be `None`.
+      n_max: the highest degree, an int; needed if `n` is traced.
+
+    Returns:
+      a complex vector.
+
+    Raises:
+      NotImplementedError: `diff_n`.
+
+    >>> sph_harm_y(jnp.array([0]), jnp.array([0]), 0.0, 0.0).real.round(4).tolist()
+    [0.2820999920368195]
+    """
+    if diff_n is not None:
+        raise NotImplementedError("The 'diff_n' argument of sph_harm_y is not supported.")
+    theta, phi = jnp.atleast_1d(theta), jnp.asarray(phi)
+    n_max = np.max(n) if n_max is None else n_max
+    n_max = concrete_or_error(int, n_max, "The argument n_max of sph_harm_y must be known.")
+    return _sph_harm(jnp.asarray(n), jnp.asarray(m), theta, phi, n_max=n_max)
+
+
+@staged(static_argnames=("n_max",))
+def _sph_harm(n, m, theta, phi, n_max: int):
+    legendre = _legendre(jnp.cos(theta), n=n_max, is_normalized=True)
+    values = legendre.at[abs(m), n, jnp.arange(len(n))].get(mode="clip")
+    angle = abs(m) * phi
+    harmonics = lax.complex(values * jnp.cos(angle), values * jnp.sin(angle))
+    return jnp.where(m < 0, (-1.0) ** abs(m) * jnp.conj(harmonics), harmonics)
