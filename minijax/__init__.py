@@ -54,13 +54,12 @@ from .xla.devices import (
     devices,
     local_device_count,
     local_devices,
-    print_environment_info,
     process_count,
     process_index,
     process_indices,
 )
 from .xla.jit import clear_caches, jit
-from . import monitoring, stages
+from . import stages
 
 # chapter 7
 from .partial_eval import linearize
@@ -97,7 +96,9 @@ from .random.settings import default_prng_impl, enable_custom_prng, threefry_par
 # chapter 15
 from .callbacks import pure_callback
 from .xla.dispatch import effects_barrier
-from . import debug, value_checks as _value_checks  # the settings debug_nans, debug_infs
+from .environment import print_environment_info
+from . import debug, monitoring
+from . import value_checks as _value_checks  # the settings debug_nans, debug_infs
 
 # chapter 16
 from . import experimental

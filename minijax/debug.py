@@ -54,9 +54,10 @@ def callback(callback: Callable | None = None, *args: Any, ordered: bool = False
     Raises:
       TypeError: `callback` is not callable.
 
-    >>> jax.vmap(lambda x: jax.debug.callback(lambda x: print("see", x), x))(jnp.arange(2))
-    see 0
-    see 1
+    >>> seen = []
+    >>> jax.vmap(lambda x: jax.debug.callback(lambda x: seen.append(int(x)), x))(jnp.arange(3))
+    >>> seen
+    [0, 1, 2]
     """
     def call(callback, *args, **kwargs):
         if not callable(callback):

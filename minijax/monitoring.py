@@ -1,4 +1,4 @@
-"""Chapter 6: events of the library, for those who watch: how often and how long it compiles …
+"""Chapter 15: events of the library, for those who watch: how often and how long it compiles …
 
 The names of the events are JAX's, so that programs that count compilations find them.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+
+from .xla.dispatch import duration_listeners
 
 _lock = threading.Lock()
 
@@ -98,6 +100,9 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
       **kwargs: more about it.
     """
     _scalars(event, value, **kwargs)
+
+
+duration_listeners.append(record_event_duration_secs)
 
 
 def clear_event_listeners() -> None:

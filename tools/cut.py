@@ -28,7 +28,7 @@ ROOMS = {
     3: ("pytree", "api_util", "tree_jvp"),
     4: ("batching",),
     5: ("effects", "jaxpr", "printing", "staging"),
-    6: ("monitoring", "xla"),
+    6: ("xla",),
     7: ("partial_eval",),
     8: ("transposition", "reverse"),
     9: ("control_flow",),
@@ -36,7 +36,7 @@ ROOMS = {
     11: ("families",),
     12: ("numpy", "ops", "flatten_util"),
     13: ("random", "scipy", "nn", "image"),
-    15: ("callbacks", "debugger", "debug", "value_checks", "theatre"),
+    15: ("callbacks", "debugger", "debug", "value_checks", "monitoring", "environment", "theatre"),
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",

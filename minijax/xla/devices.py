@@ -5,9 +5,6 @@ Programs run on the first device; arrays on several devices are the subject of c
 
 from __future__ import annotations
 
-import os
-import platform
-import sys
 from typing import Any
 
 import numpy as np
@@ -62,26 +59,6 @@ def process_count(backend: str | None = None) -> int:
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of all processes that compute together."""
     return list(range(process_count()))
-
-
-def print_environment_info(return_string: bool = False) -> str | None:
-    """Print what somebody who is to help would want to know: versions, devices, settings.
-
-    Args:
-      return_string: whether to return the text instead.
-
-    >>> print(print_environment_info(return_string=True))
-    minijax: ...
-    """
-    versions = {"minijax": sys.modules[__package__.partition(".")[0]].__version__,
-                "jaxlib": ".".join(map(str, xla().JAXLIB_VERSION)), "numpy": np.__version__,
-                "python": sys.version.replace("\n", " "), "devices": ", ".join(map(str, devices())),
-                "platform": platform.uname()}
-    lines = [f"{name + ':':9}{value}" for name, value in versions.items()]
-    lines += [f"{name}={value}" for name, value in os.environ.items()
-              if name.startswith(("JAX_", "XLA_"))]
-    text = "\n".join(lines)
-    return text if return_string else print(text)
 
 
 def copy_to_host_async(x: Any) -> Any:
