@@ -1,0 +1,90 @@
+"""What is asked of the answers to chapter 4's exercises."""
+
+from __future__ import annotations
+
+import numpy as np
+from learning.checking import compare, exercise, expect
+
+from minijax import lax, vmap
+from minijax.batching import primitive_batchers
+from minijax.core import Primitive
+from minijax.forward import jvp_flat
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@exercise("4.1", "The arithmetic of axes", ["moved_axis"], hints=[
+    "Write down the shape of the whole array, strike out the batch axis, and count.",
+    "Axes that lie before the batch axis keep their number.",
+])
+def axes(moved_axis):
+    compare(lambda axis, bdim: int(moved_axis(axis, bdim)),
+            lambda axis, bdim: [d for d in range(4) if d != bdim][axis],
+            [(axis, bdim) for bdim in (3, 0, 1, 2) for axis in range(3)], "axis, batch_dim")
+
+
+@exercise("4.2", "A batching rule", ["outer_rule"], hints=[
+    "x[i] * y[j] is mul of x with a dimension of size 1 after it, and y with one before it.",
+    "bdim_at_front(x, dim, size) brings the batch to the front, and makes one where there is none.",
+    "lax.expand_dims(x, (1,)) adds a dimension of size 1.",
+])
+def outer(outer_rule):
+    outer_p = Primitive("outer")
+    outer_p.def_impl(lambda x, y: lax.mul(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,))))
+    primitive_batchers[outer_p] = outer_rule
+    x, y = X[0], X[1, :, 1:]
+    cases = [((0, None), x, y[0]), ((None, 0), x[0], y), ((0, 0), x, y), ((1, 0), x[:, :3], y)]
+    compare(lambda in_axes, x, y: np.asarray(vmap(outer_p.bind, in_axes)(x, y)),
+            lambda in_axes, x, y: _loop(np.outer, in_axes, x, y), cases, "in_axes, x, y =")
+
+
+def _loop(f, in_axes, *args):
+    size = next(x.shape[d] for x, d in zip(args, in_axes) if d is not None)
+    return np.stack([f(*(x if d is None else np.take(x, i, d) for x, d in zip(args, in_axes)))
+                     for i in range(size)])
+
+
+@exercise("4.3", "What vmap means", ["loop_map"], hints=[
+    "How many examples there are, some argument that is mapped can tell.",
+    "np.take(x, i, axis) takes one example out.",
+    "np.stack puts the results together along a new first axis.",
+])
+def meaning(loop_map):
+    f = lambda x, y: lax.reduce_sum(lax.mul(x, y), (0,))
+    cases = [((0, 0), X[0], X[1]), ((1, None), X[0], X[0, :, 0]), ((None, 0), X[0, 0], X[1])]
+    compare(lambda in_axes, *args: np.asarray(loop_map(f, in_axes, *args)),
+            lambda in_axes, *args: np.asarray(vmap(f, in_axes)(*args)), cases, "in_axes, x, y =")
+
+
+@exercise("4.4", "Moving the batch axis", ["moveaxis"], hole="batching.trace.moveaxis", hints=[
+    "lax.transpose(x, permutation): dimension i of the result is dimension permutation[i] of x.",
+    "Take the list 0, 1, 2 …, remove the source, and insert it at the destination.",
+])
+def moving(moveaxis):
+    compare(lambda x, s, d: np.asarray(moveaxis(x, s, d)), np.moveaxis,
+            [(X, s, d) for s in range(3) for d in range(3)], "x, source, destination")
+    expect(moveaxis(X, 1, 1) is X, "where nothing is to be moved, nothing should be done")
+    compare(lambda x: np.asarray(vmap(lambda x: lax.reshape(x, (8,)), 1)(x)),
+            lambda x: x.transpose(1, 0, 2).reshape(3, 8), [(X,)], "vmap of a reshape, of")
+
+
+@exercise("4.5", "The heart of batching", ["process_primitive"], hints=[
+    "self.to_batch_info(x) gives the value and its batch dimension, or x and None.",
+    "If all dimensions are None, the parent processes the primitive as it is.",
+    "core.set_current_trace(self.parent) makes the parent current in a with block.",
+    "A result whose dimension is None needs no box: it is the same for all.",
+], hole="batching.trace.BatchTrace.process_primitive")
+def heart(process_primitive):
+    w = np.array([1.0, -1.0, 2.0, 0.5], np.float32)
+    programs = {
+        "a constant": (lambda x: 2.0, lambda x: np.full(3, 2.0, np.float32)),
+        "sin": (lax.sin, np.sin),
+        "x * w": (lambda x: lax.mul(x, w), lambda x: x * w),
+        "a sum": (lambda x: lax.reduce_sum(x, (0,)), lambda x: x.sum(1)),
+        "several results": (lambda x: lax.split(x, (1, 3), 0)[1], lambda x: x[:, 1:]),
+        "a loop within": (lambda x: vmap(lambda y: lax.mul(y, 2.0))(x), lambda x: 2 * x),
+    }
+    for name, (f, expected) in programs.items():
+        compare(lambda x, f=f: np.asarray(vmap(f)(x)), expected, [(X[0],)], f"f = {name}, x =")
+    slope = lambda x: jvp_flat(lambda x: [lax.sin(x)], [x], [1.0])[1][0]
+    compare(lambda x: np.asarray(vmap(slope)(x)), np.cos, [(X[0, 0],)], "vmap of a derivative, at")
