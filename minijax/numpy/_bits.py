@@ -220,10 +220,10 @@ def spacing(x, /):
     (x,) = promote_args_inexact("spacing", x)
     if complex_input(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
-    inf = constant_like(x, np.inf)
+    x = lax.convert(x, x.dtype)  # never weakly typed
     if x.dtype == np.float16:
-        return bits.nextafter(x, full_like(x, inf)) - x
-    gap = bits.nextafter(x, copysign(full_like(x, inf), x)) - x
+        return bits.nextafter(x, full_like(x, np.inf)) - x
+    gap = bits.nextafter(x, copysign(full_like(x, np.inf), x)) - x
     smallest = dtypes.finfo(x.dtype).smallest_subnormal
     return _where(gap == 0, copysign(full_like(x, smallest), x), gap)
 
@@ -267,7 +267,9 @@ def lcm(x1, x2):
     """
     x1, x2 = _integers("lcm", x1, x2)
     divisor = gcd(x1, x2)
-    return _where(divisor == 0, 0, x1 * floor_divide(x2, _where(divisor == 0, 1, divisor)))
+    none = divisor == 0
+    multiple = x1 * floor_divide(x2, _where(none, 1, divisor))
+    return _where(none, constant_like(divisor, 0), multiple)
 
 
 def _integers(name, x1, x2):

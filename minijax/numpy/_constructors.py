@@ -118,7 +118,8 @@ def _from_list(xs, dtype):
         return _wrap(np.asarray(xs, dtype))
     in_numpy = isinstance(dtype, np.dtype) and not state.trace.staging  # it knows no keys
     if in_numpy and not any(isinstance(leaf, Tracer) for leaf in leaves):
-        with contextlib.suppress(ValueError):  # rows of unequal shapes: told better below
+        # Rows of unequal shapes are told better below; bfloat16 takes no objects for numbers.
+        with contextlib.suppress(ValueError, TypeError):
             return _wrap(np.asarray(xs, dtype))
     rows = [expand_dims(_array(x, dtype, False), [0]) for x in xs]
     while len(rows) > 16:

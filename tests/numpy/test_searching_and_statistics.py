@@ -96,6 +96,7 @@ jnp.bincount(k, minlength=5) | jnp.bincount(k, length=2) | jnp.bincount(k, c, le
 jnp.bincount(k, m) | jnp.bincount(k[:0]) | jnp.bincount(k[:0], minlength=3) | jnp.bincount(k, length=x[0])
 jnp.histogram_bin_edges(x) | jnp.histogram_bin_edges(i, 3) | jnp.histogram_bin_edges(x, "auto")
 jnp.histogram_bin_edges(x, i) | jnp.histogram_bin_edges(x, 3, (0, 1)) | jnp.histogram_bin_edges(h, 3)
+jnp.histogram_bin_edges(x.astype(jnp.bfloat16), 3) | jnp.asarray([x[0], x[1]], jnp.bfloat16)
 jnp.histogram_bin_edges(x, 3, (0, 1, 2)) | jnp.histogram_bin_edges(x[:1], 2) | jnp.histogram(x, weights=m)
 jnp.histogram(m, 3) | jnp.histogram(i, 4, density=True) | jnp.histogram(x, s) | jnp.histogram(x, 3, (0, 2))
 jnp.histogram(m, 5, weights=m * m) | jnp.histogram(x, [0, 1, 5], weights=i) | jnp.histogram(h)
