@@ -19,6 +19,7 @@ from ._arguments import (
     static_index,
 )
 from ._constructors import asarray
+from ._select import _where
 from ._shaping import (
     atleast_1d,
     atleast_2d,
@@ -249,6 +250,7 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
       arr: an array.
       obj: which: a known int, ints, slice, or boolean mask.
       axis: an int; by default the elements in row-major order.
+      assume_unique_indices: a promise that no index is repeated; then ints need not be known.
 
     Raises:
       ValueError: an index out of bounds, or a mask of another length.
@@ -258,6 +260,8 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     size = a.shape[axis]
+    if assume_unique_indices and getattr(obj, "ndim", 0) and obj.dtype.kind in "iu":
+        return a[(*(slice(None),) * axis, _places_without(obj, size))]
     try:
         gone = [canonical_axis(obj, size)]
     except TypeError:
@@ -269,6 +273,15 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     runs = [a[(*before, slice(int(start), int(stop)))]
             for start, stop in zip(edges[::2], edges[1::2])]
     return lax.concatenate(runs, axis) if runs else slice_in_dim(a, 0, 0, axis=axis)
+
+
+def _places_without(gone, size):
+    """The numbers below `size` that are not among these: each moves behind those that are gone."""
+    gone = ensure_array("delete", gone).ravel()
+    gone = _where(gone < 0, gone + size, gone).clip(0, size).sort()
+    gone = gone - lax.iota(gone.dtype, gone.size)
+    kept = lax.iota(gone.dtype, size - gone.size)
+    return kept + (kept[None, :] >= gone[:, None]).sum(0, dtype=gone.dtype)
 
 
 def _positions(obj, size):

@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes
 from ..core import is_concrete, state, typeof
 from ..families import trigonometric as trig
+from ..families.bits import bitcast_convert_type
 from ..operators import absolute, bitwise_not, subtract, true_divide
 from ..primitives import elementwise as lax
 from ..primitives.shaping import full_like
@@ -230,9 +231,11 @@ def signbit(x, /):
         return full_like(x, False, dtype=bool)
     if complex_input(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {x.dtype}")
-    zero = strong_constant(x, 0)
-    is_minus_zero = lax.lt(lax.div(strong_constant(x, 1), x), zero)
-    return lax.bitwise_or(lax.lt(x, zero), lax.bitwise_and(lax.eq(x, zero), is_minus_zero))
+    info = dtypes.finfo(x.dtype)
+    if info.bits not in (16, 32, 64):
+        raise NotImplementedError("jax.numpy.signbit only supports 16, 32, and 64-bit types.")
+    bits = bitcast_convert_type(x, np.dtype(f"int{info.bits}"))
+    return convert(right_shift(bits, info.nexp + info.nmant), np.dtype(bool))
 
 
 @staged

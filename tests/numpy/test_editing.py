@@ -23,6 +23,7 @@ insert(x, slice(0, 3), 8) | insert(m, 1, 9) | insert(m, 1, 9, axis=1) | insert(m
 insert(m, jnp.array([1]), m[:, :1], axis=1) | insert(m, [0, 2], m[:, :2], axis=1) | insert(x, 1.5, 2)
 insert(x, [[1]], 2) | insert(m, 1, 9, axis=2) | insert(i, 1, 2.7) | insert(x, jnp.array([9]), 1)
 insert(x, 1, jnp.array([7, 8])) | insert(m, k[:0], 3, axis=0) | insert(x, 0, [1]) | insert(c, 1, 2)
+delete(x, k, assume_unique_indices=True) | delete(m, k[:2] - 1, 1, assume_unique_indices=True) | delete(x, k + 3, assume_unique_indices=True)
 trim_zeros(z) | trim_zeros(z, "f") | trim_zeros(z, "b") | trim_zeros(z * 0) | trim_zeros(q) | trim_zeros(z, "x")
 trim_zeros(q, axis=1) | trim_zeros(q, "f", axis=(0,)) | trim_zeros(x) | trim_zeros([0, 1])
 put(x, k, 9, inplace=False) | put(m, [5, 0], k[:2], inplace=False) | put(m, k, jnp.array([7.0, 8.0]), inplace=False)
