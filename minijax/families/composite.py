@@ -177,8 +177,8 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
     platform = default_backend().replace("gpu", "cuda")
-    branch = per_platform.get(platform, default)
-    if branch is None:
+    chosen = per_platform.get(platform, default)
+    if chosen is None:
         raise NotImplementedError(f"lax.platform_dependent has no branch for the platform "
                                   f"{platform}, and no default.")
-    return branch(*args)
+    return chosen(*args)
