@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from tests.oracle import both, oracle
-from tests.oracle.calls import program, rows_of
+from tests.oracle import both, oracle, subject
+from tests.oracle.calls import function_of, program, rows_of
 
 RNG = np.random.default_rng(0)
 
@@ -128,6 +128,41 @@ def test_text(row):
     both(program(row, ARRAYS, modules, lambda jx, f: jx.make_jaxpr(f)))
 
 
+@pytest.mark.parametrize("row", [
+    "solve(q, sp)", "det(q)", "slogdet(c)", "norm(x, 3)", "matrix_rank(s)", "pinv(w)", "lstsq(w, q[0])",
+    "eigh(sp)", "svd(m)", "inv(i)", "cond(q)"])
+def test_64_bits(row):
+    wide = {name: a.astype(np.result_type(a, np.float64)) if a.dtype.kind in "fc" else a
+            for name, a in ARRAYS.items()}
+
+    def of(jx):
+        def run():
+            with jx.enable_x64(True):
+                return program(row, wide, modules, with_names)(jx)()
+        return run
+
+    both(of)
+
+
+# One row for each function: what `vmap` and `jit` make of it is what a loop gives.
+MAPPED = rows_of("""
+norm(t) | norm(t, 2) | cond(t) | matrix_rank(t) | cholesky(t @ t.mT + jnp.eye(3)) | qr(t) | eigh(t) | svd(t) | solve(t, x)
+inv(t) | pinv(t) | lstsq(t, x)[0] | det(t) | slogdet(t) | matrix_power(t, -2) | multi_dot([t, t, x]) | eigvals(t)
+""")
+
+
+@pytest.mark.parametrize("row", MAPPED)
+def test_mapped(row):
+    function = function_of(row, ["t", "x"], **modules(subject))
+    ts = ARRAYS["t"] + np.eye(3, dtype=np.float32)
+    x = subject.numpy.asarray(ARRAYS["x"])
+    mapped = subject.jit(subject.vmap(lambda t: function(t, x)))(ts)
+    one_by_one = [function(subject.numpy.asarray(t), x) for t in ts]
+    for i, single in enumerate(one_by_one):
+        for got, want in zip(subject.tree.leaves(mapped), subject.tree.leaves(single)):
+            np.testing.assert_allclose(got[i], want, rtol=1e-4, atol=1e-4)
+
+
 # ----------------------------------------------------------------------------------------------
 # Derivatives
 
@@ -136,10 +171,10 @@ def test_text(row):
 DIFFERENTIABLE = rows_of("""
 norm(m) | norm(c) | norm(m, 1) | norm(x, 3) | norm(m, "nuc") | norm(m, 2) | norm(t, axis=(1, 2)) | cond(q)
 cholesky(sp) | cholesky(cp) | qr(q) | qr(w).R | eigh(sp) | eigh(cp).eigenvalues | eigvalsh(sp) | eigvals(c)
-svd(m, full_matrices=False) | svd(w, compute_uv=False) | svdvals(c) | svd(sp, hermitian=True).S
-solve(q, x4) | solve(c, c) | inv(q) | inv(c) | tensorinv(q.reshape(2, 2, 4)) | pinv(m) | pinv(w) | pinv(c)
-pinv(sp, hermitian=True) | lstsq(w, x4)[0] | det(q) | det(t) | det(two) | det(sing) | det(c4) | slogdet(q)
-slogdet(two) | slogdet(c4) | slogdet(q, method="qr") | matrix_power(q, 3) | matrix_power(q, -1)
+svd(m, full_matrices=False) | svdvals(c) | svd(sp, hermitian=True).S
+solve(q, x4) | inv(q) | inv(c) | tensorinv(q.reshape(2, 2, 4)) | pinv(m) | pinv(w)
+pinv(sp, hermitian=True) | lstsq(w, x4)[0] | det(q) | det(t) | det(two) | det(sing) | slogdet(q)
+slogdet(two) | slogdet(c4) | slogdet(q, method="qr") | matrix_power(q, -1)
 multi_dot([m, w.T, q]) | vecdot(c, c)
 """)
 MORE = ARRAYS | {
