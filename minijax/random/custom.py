@@ -9,9 +9,8 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..batching import vmap
-from ..core import typeof
 from .key_functions import resolve_implementation
-from .keys import PRNGImpl, random_seed_p, random_unwrap_p, random_wrap_p
+from .keys import PRNGImpl, impl_of, random_seed_p, random_unwrap_p, random_wrap_p
 from .threefry import threefry2x32_p
 
 
@@ -62,7 +61,7 @@ def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable, split: Calla
 def _of_keys(function, keys, *others, to_keys: bool):
     """A function of the words of one key, applied to those of each."""
     out = _for_each(function, 1, random_unwrap_p.bind(keys), *others)
-    return random_wrap_p.bind(out, impl=typeof(keys).dtype._impl) if to_keys else out
+    return random_wrap_p.bind(out, impl=impl_of(keys)) if to_keys else out
 
 
 def _for_each(function, ndim, first, *others):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -146,8 +147,10 @@ def _primitive(name: str, function: Callable, result_type: Callable) -> Primitiv
     return primitive
 
 
-def _impl_of(keys) -> PRNGImpl:
-    return typeof(keys).dtype._impl
+def impl_of(keys) -> PRNGImpl:
+    """The implementation that these keys are for."""
+    dtype: Any = typeof(keys).dtype
+    return dtype._impl
 
 
 def _seed(seeds, *, impl):
@@ -169,13 +172,13 @@ def _fold_in_type(keys, data):
 
 random_seed_p = _primitive("random_seed", _seed, _seed_type)
 random_split_p = _primitive(
-    "random_split", lambda keys, *, shape: _impl_of(keys).split(keys, shape),
+    "random_split", lambda keys, *, shape: impl_of(keys).split(keys, shape),
     lambda keys, *, shape: ShapedArray(keys.shape + shape, keys.dtype))
 random_bits_p = _primitive(
     "random_bits",
-    lambda keys, *, bit_width, shape: _impl_of(keys).random_bits(keys, bit_width, shape),
+    lambda keys, *, bit_width, shape: impl_of(keys).random_bits(keys, bit_width, shape),
     lambda keys, *, bit_width, shape: ShapedArray(keys.shape + shape, f"uint{bit_width}"))
 random_fold_in_p = _primitive(
-    "random_fold_in", lambda keys, data: _impl_of(keys).fold_in(keys, data), _fold_in_type)
+    "random_fold_in", lambda keys, data: impl_of(keys).fold_in(keys, data), _fold_in_type)
 defbroadcasting(random_fold_in_p)
 random_clone_p = _primitive("random_clone", lambda keys: keys, lambda keys: keys)

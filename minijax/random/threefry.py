@@ -54,8 +54,8 @@ def _evaluate(key0, key1, x0, x1):
 
 def numbered_blocks(key0: int, key1: int, n: int):
     """The first and the second words of the blocks 0 … n - 1, in NumPy."""
-    key_words = [np.array(word, np.uint32) for word in (key0, key1)]
-    return _evaluate(*key_words, np.zeros((), np.uint32), np.arange(n, dtype=np.uint32))
+    word0, word1, zero = (np.array(word, np.uint32) for word in (key0, key1, 0))
+    return _evaluate(word0, word1, zero, np.arange(n, dtype=np.uint32))
 
 
 def _schedule(key0, key1):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ... import dtypes
@@ -132,7 +134,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
     if ord == 1:
         return sum(abs(x), axis=axis, keepdims=keepdims)
     abs_x = abs(x)
-    p = strong_constant(abs_x, ord)
+    p: Any = strong_constant(abs_x, ord)
     sums = sum(abs_x ** p, axis=axis, keepdims=keepdims)
     return power(sums, strong_constant(abs_x, 1.0 / p))
 
