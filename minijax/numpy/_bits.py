@@ -70,8 +70,8 @@ def packbits(a, axis: int | None = None, bitorder: str = "big"):
     if not (a.dtype == bool or dtypes.issubdtype(a.dtype, np.integer)):
         raise TypeError("Expected an input array of integer or boolean data type, got "
                         f"{a.dtype.name}")
-    places = _places(bitorder)
     ones = to_bool(a).astype("uint8")
+    places = _in_order(arange(8, dtype="uint8"), bitorder)
     ones = ravel(ones) if axis is None else swapaxes(ones, axis, -1)
     rest = -ones.shape[-1] % 8
     if rest:
@@ -102,9 +102,10 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
     a = ensure_array("unpackbits", a)
     if a.dtype != np.uint8:
         raise TypeError(f"Expected an input array of unsigned byte data type, got {a.dtype.name}")
-    places = _places(bitorder)
+    masks = _in_order(np.uint8(1) << arange(8, dtype="uint8"), bitorder)
     a = ravel(a) if axis is None else swapaxes(a, axis, -1)
-    ones = ((expand_dims(a, (a.ndim,)) >> places) & 1).reshape(*a.shape[:-1], a.shape[-1] * 8)
+    ones = (expand_dims(a, (a.ndim,)) & masks > 0).astype("uint8")
+    ones = ones.reshape(*a.shape[:-1], a.shape[-1] * 8)
     if count is not None and count > ones.shape[-1]:
         rest = count - ones.shape[-1]
         ones = pad(ones, np.uint8(0), [*[(0, 0, 0)] * (ones.ndim - 1), (0, rest, 0)])
@@ -112,12 +113,11 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
     return ones if axis is None else swapaxes(ones, axis, -1)
 
 
-def _places(bitorder):
-    """How far each of eight bits is shifted."""
+def _in_order(eight, bitorder):
+    """What belongs to the lowest bit is first or, if that is the order, last."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"'bitorder' must be either 'little' or 'big', got {bitorder!r}")
-    places = arange(8, dtype="uint8")
-    return places if bitorder == "little" else places[::-1]
+    return eight if bitorder == "little" else eight[::-1]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -223,9 +223,9 @@ def spacing(x, /):
     x = lax.convert(x, x.dtype)  # never weakly typed
     if x.dtype == np.float16:
         return bits.nextafter(x, full_like(x, np.inf)) - x
-    gap = bits.nextafter(x, copysign(full_like(x, np.inf), x)) - x
-    smallest = dtypes.finfo(x.dtype).smallest_subnormal
-    return _where(gap == 0, copysign(full_like(x, smallest), x), gap)
+    gap = bits.nextafter(x, copysign(x.dtype.type(np.inf), x)) - x
+    smallest = x.dtype.type(dtypes.finfo(x.dtype).smallest_subnormal)
+    return _where(gap == 0, copysign(smallest, x), gap)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -94,6 +94,13 @@ jnp.lcm(i, 6) | jnp.partition(y, 2) | jnp.argpartition(y, 1, 0)
 """)
 
 
+TEXT = rows_of("""
+jnp.isin(x, i) | jnp.isin(x, i, invert=True) | jnp.packbits(z, 1) | jnp.unpackbits(z0, 1, 5, "little")
+jnp.bitwise_count(i) | jnp.nextafter(f, 1.0) | jnp.spacing(f) | jnp.partition(y, 2) | jnp.argpartition(x, 1)
+jnp.sort_complex(x) | jnp.bincount(i, length=4) | jnp.bincount(j, j, length=4) | jnp.cov(y)
+""")
+
+
 def modules(library):
     return {"jnp": library.numpy}
 
@@ -125,3 +132,8 @@ jnp.unique(m, size=4) | jnp.isin(m, 2) | jnp.gcd(m, 4) | jnp.packbits(m) | jnp.p
 """))
 def test_vmap(row):
     both(program(row, ARRAYS, modules, lambda library, function: library.vmap(function)))
+
+
+@pytest.mark.parametrize("row", TEXT)
+def test_text(row):
+    both(program(row, ARRAYS, modules, lambda library, function: library.make_jaxpr(function)))
