@@ -22,6 +22,7 @@ from .shape_rules import (
     make_primitive,
 )
 
+# ----------------------------------------------------------------------------------------------
 # Reductions: one row each.
 
 
@@ -136,6 +137,7 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
     return reduce_sum_p.bind(operand, axes=tuple(map(operator.index, axes)))
 
 
+# ----------------------------------------------------------------------------------------------
 # argmax and argmin
 
 
@@ -195,6 +197,7 @@ def argmin(operand, axis: int, index_dtype):
     return _bind_arg(argmin_p, operand, axis, index_dtype)
 
 
+# ----------------------------------------------------------------------------------------------
 # Cumulative operations
 
 

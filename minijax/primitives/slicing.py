@@ -15,6 +15,7 @@ from .elementwise import add, convert, lt, select
 from .shape_rules import all_weak, canonical_axis, make_primitive
 from .shaping import reshape, squeeze
 
+# ----------------------------------------------------------------------------------------------
 # slice: bounds known when the program is built
 
 
@@ -92,6 +93,7 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
     return piece if keepdims else squeeze(piece, (axis,))
 
 
+# ----------------------------------------------------------------------------------------------
 # dynamic_slice and dynamic_update_slice: the start is a value
 
 
