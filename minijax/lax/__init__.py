@@ -31,10 +31,7 @@ from minijax.primitives.reductions import (
     reduce_max_p, reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p,
     reduce_sum, reduce_sum_p, reduce_xor, reduce_xor_p,
 )
-from minijax.primitives.precision import (
-    AccuracyMode, DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike,
-    Tolerance,
-)
+from minijax.primitives.precision import AccuracyMode, Precision, Tolerance
 from minijax.primitives.dot import batch_matmul, dot, dot_general, dot_general_p
 from minijax.dtypes import dtype
 from minijax.primitives.shape_rules import broadcast_shapes
@@ -111,3 +108,6 @@ from minijax.families.generators import (
 from minijax.families.composite import composite, platform_dependent
 from minijax.families.shapes import broadcast_like, empty, shape_as_value, stage
 from minijax.families.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+from minijax.families.dot_algorithms import (
+    DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike,
+)

@@ -10,8 +10,8 @@ import numpy as np
 from .. import dtypes
 from ..array import def_numpy
 from ..core import ShapedArray, typeof
-from .precision import ALGORITHMS, canonical_precision, compute_types
 from .precision import Precision as Precision
+from .precision import canonical_precision, is_algorithm
 from .shape_rules import make_primitive
 
 
@@ -30,7 +30,7 @@ def _dot_general_shape(x, y, *, dimension_numbers, precision, preferred_element_
                             f"be disjoint, got {batch} and {contract}.")
     dtype = dtypes.promote_types(x.dtype, y.dtype)
     if preferred_element_type is not None:
-        if not isinstance(precision, ALGORITHMS):
+        if not is_algorithm(precision):
             _check_preferred(dtype, preferred_element_type)
         dtype = preferred_element_type
     batch = [x.shape[d] for d in x_batch]
@@ -87,7 +87,7 @@ def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
 
 
 def _by_algorithm(x, y, dimension_numbers, algorithm, dtype):
-    x_dtype, y_dtype, out_dtype = compute_types(algorithm, x.dtype, y.dtype, dtype)
+    x_dtype, y_dtype, out_dtype = algorithm.compute_types(x.dtype, y.dtype, dtype)
     out = _dot_general(x.astype(x_dtype), y.astype(y_dtype), dimension_numbers=dimension_numbers,
                        precision=None, preferred_element_type=out_dtype)
     return out.astype(dtype, copy=False)

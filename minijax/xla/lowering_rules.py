@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes
 from ..core import ShapedArray
 from ..primitives import dot, reductions, shaping, slicing
-from ..primitives.precision import ALGORITHMS, compute_types
+from ..primitives.precision import is_algorithm
 from .lowering import (
     Body,
     Constant,
@@ -386,7 +386,7 @@ lowering_rules.update(
 
 def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):
     (out,) = ctx.avals_out
-    if isinstance(precision, ALGORITHMS):
+    if is_algorithm(precision):
         return _dot_by_algorithm(ctx, x, y, dimension_numbers, precision)
     if x.aval.dtype != y.aval.dtype:  # XLA's CPU backend multiplies like with like
         x, y = convert(ctx, x, out.dtype), convert(ctx, y, out.dtype)
@@ -400,7 +400,7 @@ def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_t
 def _dot_by_algorithm(ctx, x, y, dimension_numbers, algorithm):
     """XLA's CPU backend ignores the algorithm: it is in the types alone."""
     (out,) = ctx.avals_out
-    x_dtype, y_dtype, out_dtype = compute_types(algorithm, x.aval.dtype, y.aval.dtype, out.dtype)
+    x_dtype, y_dtype, out_dtype = algorithm.compute_types(x.aval.dtype, y.aval.dtype, out.dtype)
     ctx.avals_out = [with_dtype(out, out_dtype)]
     result = _dot_general(ctx, _of_dtype(ctx, x, x_dtype), _of_dtype(ctx, y, y_dtype),
                           dimension_numbers=dimension_numbers, precision=None,
@@ -414,7 +414,7 @@ def _of_dtype(ctx, x, dtype):
 
 def precision_names(precision) -> list[str]:
     """`DEFAULT`, `HIGH` or `HIGHEST` for each operand."""
-    precision = None if isinstance(precision, ALGORITHMS) else precision
+    precision = None if is_algorithm(precision) else precision
     both = precision if isinstance(precision, (tuple, list)) else (precision, precision)
     return ["DEFAULT" if p is None else getattr(p, "name", str(p)).upper() for p in both]
 
