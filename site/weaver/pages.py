@@ -1,4 +1,4 @@
-"""Pages that nobody writes: the library's files, the rule atlas, the reference."""
+"""Pages that nobody writes: the library's files, the rule atlas, the differences, the reference."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def generated() -> Iterator[tuple[str, str]]:
                    for path in sources(room))
     yield from reference.pages()
     yield "atlas.md", _atlas()
+    yield "differences.md", _differences()
     yield "source/index.md", _index(paths)
     for path in paths:
         yield f"source/{path.removesuffix('.py')}.md", _source_page(path)
@@ -53,6 +54,19 @@ a test fails on a hole without one. The chapters of the columns: evaluation and 
 batching 4, lowering 6, partial evaluation 7, transposition 8.
 
 {atlas.page()}
+"""
+
+
+def _differences() -> str:
+    """Appendix D: what JAX has or does, and we do not."""
+    from tools import differences
+
+    return f"""# Appendix D: differences from JAX
+
+What is left out, and what is done otherwise, on purpose, with the reason. A test compares the
+public names of both libraries, and fails on a missing one that is not in this list.
+
+{differences.page()}
 """
 
 

@@ -1,0 +1,82 @@
+"""Every difference from JAX is declared, with its reason, in tools/differences.py; and is one."""
+
+from __future__ import annotations
+
+import pkgutil
+import warnings
+from types import ModuleType
+
+import jax
+import jax.scipy.stats
+import numpy as np
+import pytest
+
+import minijax
+from tools import differences
+from tools.differences import MISSING, MISSING_MODULES, MODULES, OTHERWISE, PACKAGES
+
+DISTRIBUTIONS = [f"scipy.stats.{m.name}" for m in pkgutil.iter_modules(jax.scipy.stats.__path__)]
+
+
+def _public(module: ModuleType) -> set[str]:
+    """The names that a module of JAX shows, without what it imports: modules, other libraries'.
+
+    Most modules show what JAX's own `_src` defines; those named below define their own.
+    """
+    own = module.__name__.startswith(("jax.experimental.", "jax.example_libraries."))
+    homes = (module.__name__,) if own else ("jax", "jaxlib", "numpy")
+    return {name for name in dir(module) if not name.startswith("_")
+            and not _borrowed(getattr(module, name), homes)}
+
+
+def _borrowed(value, homes: tuple[str, ...]) -> bool:
+    home = getattr(value, "__module__", None) or homes[0]
+    return (isinstance(value, ModuleType) or type(value).__module__ == "__future__"
+            or not home.startswith(homes))
+
+
+@pytest.mark.parametrize("name", ["", *MODULES, *DISTRIBUTIONS])
+def test_missing_names_are_those_that_are_declared(name):
+    theirs, ours = (differences.module(library, name) for library in ("jax", "minijax"))
+    assert theirs is not None, "JAX has no such module"
+    assert ours is not None, "no such module: declare it in MISSING_MODULES, and drop it from MODULES"
+    missing = {n for n in _public(theirs) if not hasattr(ours, n)}
+    declared = differences.declared_missing(MISSING, name)
+    assert missing - declared == set(), "missing, and no reason declared in tools/differences.py"
+    assert declared - missing == set(), "declared in tools/differences.py as missing, but not so"
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_missing_modules_are_those_that_are_declared(name):
+    theirs = differences.module("jax", name)
+    found = [m.name for m in pkgutil.iter_modules(theirs.__path__) if not m.name.startswith("_")]
+    missing = {n for n in found if differences.module("minijax", f"{name}.{n}".strip(".")) is None}
+    assert missing == differences.declared_missing(MISSING_MODULES, name)
+
+
+def test_no_name_is_declared_twice():
+    for table in (MISSING, MISSING_MODULES):
+        names = [(where, name) for modules in table.values() for where, text in modules.items()
+                 for name in text.split()]
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("call", [call for calls in OTHERWISE.values() for call in calls])
+def test_other_behaviour_is_other(call):
+    def outcome(library):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return np.asarray(eval(call, {"jax": library, "jnp": library.numpy, "np": np})).tolist()
+            except Exception as error:
+                return type(error).__name__
+
+    assert outcome(minijax) != outcome(jax)
+
+
+def test_the_page_has_every_name():
+    page = differences.page()
+    for table in (MISSING, MISSING_MODULES):
+        for modules in table.values():
+            for text in modules.values():
+                assert all(f"`{name}`" in page for name in text.split())

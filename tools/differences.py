@@ -1,0 +1,179 @@
+"""What JAX has and minijax has not, and what it does otherwise: on purpose, with the reason.
+
+`python -m tools.differences` prints it as tables. The test of this file compares the public names
+of both libraries: it fails on a missing name that is not declared here, on a declared one that
+has come meanwhile, and on a difference in behaviour that is none.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from types import ModuleType
+
+DEVICES = "where arrays lie, and programs on several devices or processes: chapter 14"
+OUT_OF_SCOPE = "out of scope: programs sent elsewhere, kernels, sparse arrays, profiles"
+ACCELERATORS = "for GPUs and TPUs only"
+XLA_OBJECTS = "objects of MLIR and XLA: our lowering writes StableHLO as text"
+MUTABLE = "arrays that change: no mutable references here"
+EFFECTS = "tokens that order effects: we order them by the program's own order"
+GUARDS = "guards and records of JAX's own machinery, which we do not have"
+SHAPES = "shapes with unknown sizes, which only `jax.export` needs"
+HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add two of them"
+OLD_NAMES = "old names, which JAX itself advises against"
+INTERNAL = "internals of JAX that its modules happen to show"
+
+# What is compared. "" is the package itself.
+MODULES = """
+numpy numpy.fft numpy.linalg lax lax.linalg random nn nn.initializers tree tree_util dtypes errors
+flatten_util ops image debug dlpack stages custom_derivatives custom_batching ad_checkpoint
+api_util core typing version monitoring test_util scipy scipy.cluster scipy.cluster.vq scipy.fft
+scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal
+scipy.sparse scipy.sparse.linalg scipy.spatial scipy.spatial.transform scipy.special scipy.stats
+example_libraries example_libraries.stax example_libraries.optimizers experimental
+experimental.checkify experimental.jet experimental.ode interpreters interpreters.ad
+interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
+extend.backend extend.core extend.core.primitives extend.linear_util extend.random
+extend.source_info_util
+""".split()
+PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "lax", "nn", "numpy",
+            "scipy", "scipy.stats"]
+
+# reason -> module -> names
+MISSING: dict[str, dict[str, str]] = {
+    DEVICES: {
+        "": """NamedSharding P Shard auto_pcast default_device live_arrays
+            make_array_from_callback make_array_from_process_local_data
+            make_array_from_single_device_arrays make_mesh memory pmap
+            remove_size_one_mesh_axis_from_type reshard set_mesh shard_map smap""",
+        "lax": """all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p
+            device_put_p pbroadcast pcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p precv
+            psend pshuffle psum psum_p psum_scatter pswapaxes ragged_all_to_all
+            ragged_all_to_all_p sharding_constraint_p with_sharding_constraint""",
+        "debug": "inspect_array_sharding visualize_array_sharding visualize_sharding",
+        "extend.core.primitives": """all_gather_p all_to_all_p axis_index_p device_put_p pmax_p
+            pmin_p ppermute_p psum_p ragged_all_to_all_p sharding_constraint_p""",
+    },
+    ACCELERATORS: {
+        "": "allow_f16_reductions",
+        "lax": "scaled_dot",
+        "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
+        "ad_checkpoint": "Offloadable",
+    },
+    XLA_OBJECTS: {
+        "extend.backend": "get_compile_options register_backend_cache register_backend_factory",
+        "interpreters.mlir": """ConstantHandler DEVICE_TO_DEVICE_TYPE
+            LoweringParameters LoweringResult Mesh ModuleContext
+            RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext ShapePolyLoweringState
+            ShardingContext Token TokenSet aval_to_ir_types core_call_lowering dense_int_array
+            dense_int_elements dtype_to_ir_type flatten_ir_types flatten_ir_values i32_attr
+            i64_attr ir_attribute ir_constant ir_constants ir_tree_registry ir_type_handlers
+            jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module make_ir_context
+            merge_mlir_modules module_to_bytecode module_to_string register_constant_handler
+            shape_tensor token_type unflatten_ir_values_like_types""",
+        "interpreters.xla": "Backend canonicalize_dtype_handlers",
+    },
+    MUTABLE: {"": "Ref array_garbage_collection_guard empty_ref free_ref freeze new_ref",
+              "extend.core.primitives": "empty2_p get_p swap_p",
+              "experimental": "EArray cur_qdd primal_tangent_dtype"},
+    EFFECTS: {"lax": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p",
+              "extend.core": "AbstractToken Token",
+              "extend.core.primitives": "after_all_p create_token_p"},
+    GUARDS: {"": """debug_key_reuse explain_cache_misses make_user_context no_execution thread_guard
+            transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host
+            transfer_guard_host_to_device"""},
+    SHAPES: {"core": "max_dim min_dim", "errors": "InconclusiveDimensionOperation",
+             "extend.core": "InconclusiveDimensionOperation"},
+    HALF_MADE: {"numpy": "float6_e2m3fn float6_e3m2fn int1 uint1"},
+    OLD_NAMES: {"": """host_count host_id host_ids jax2tf_associative_scan_reductions
+            legacy_prng_key softmax_custom_jvp""",
+                "custom_derivatives": "remat_opt_p",
+                "interpreters.batching": "register_vmappable unregister_vmappable",
+                "extend.random": "rbg_prng_impl unsafe_rbg_prng_impl"},
+    INTERNAL: {
+        "": "ad ds",
+        "lax": "stage_p",
+        "tree_util": "default_registry",
+        "interpreters.ad": "jvp linearize",
+        "interpreters.partial_eval": """custom_partial_eval_rules dce_jaxpr_call_rule
+            dce_jaxpr_closed_call_rule partial_eval_jaxpr_custom_rules""",
+        "extend.core": "call_impl",
+        "experimental.jet": """ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv defzero
+            deriv_prop fact linear_prop zero_prop zero_series zero_term""",
+        "experimental.ode": "ravel_first_arg",
+    },
+}
+
+# reason -> package -> modules that are not there
+MISSING_MODULES: dict[str, dict[str, str]] = {
+    DEVICES: {
+        "": "distributed sharding",
+        "experimental": """array_serialization colocated_python compute_on custom_partitioning
+            layout mesh_utils multihost_utils pjit shard_alike shard_map topologies transfer""",
+        "extend": "ifrt_programs sharding",
+    },
+    OUT_OF_SCOPE: {
+        "": "export ffi profiler tools collect_profile cloud_tpu_init",
+        "experimental": """buffer_callback fused jax2tf mosaic pallas profiler roofline
+            scheduling_groups serialize_executable source_mapper sparse xla_metadata""",
+        "extend": "pallas",
+    },
+    XLA_OBJECTS: {"": "lib", "interpreters": "pxla", "extend": "lowering mlir xla"},
+    MUTABLE: {"": "ref", "experimental": "hijax"},
+    GUARDS: {"experimental": "compilation_cache control_deps key_reuse"},
+    ACCELERATORS: {"experimental": "random rnn"},
+}
+
+# What both do, but not the same: reason -> calls, each a program of `jax`, `jnp` and `np`.
+OTHERWISE: dict[str, list[str]] = {
+    "JAX reads the wrong elements; here it is as in NumPy": ["jnp.arange(3)[None, True, :]"],
+    "JAX raises an error of its inner parts; here there is a result": [
+        "jax.lax.clamp(1j, jnp.array([1j]), 2j)",
+        "jnp.add.at(jnp.arange(3), slice(2), 1, inplace=False)",
+        "jnp.logaddexp.reduce(jnp.arange(3.0), initial=1)",
+        "jnp.maximum.reduce(jnp.arange(3), dtype=jnp.float32)",
+    ],
+    "JAX raises a class that it does not export; here it is the usual one": [
+        "jax.vjp(lambda x: x, 'a')", "jnp.tile(jnp.ones(2), -1)",
+    ],
+    "JAX overlooks an unknown mode where all of the array is taken": [
+        "jnp.ones(()).at[()].get(mode='no such mode')"],
+    "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
+}
+
+
+def module(library: str, name: str) -> ModuleType | None:
+    """A module of a library, or `None` if it has no such module."""
+    try:
+        return importlib.import_module(f"{library}.{name}" if name else library)
+    except ImportError:
+        return None
+
+
+def declared_missing(table: dict[str, dict[str, str]], where: str) -> set[str]:
+    """The names that a table declares missing from a module."""
+    return {name for modules in table.values() for name in modules.get(where, "").split()}
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """(reason, module, names) of all that is missing."""
+    for table in (MISSING_MODULES, MISSING):
+        for reason, modules in table.items():
+            for where, names in modules.items():
+                yield reason, f"jax.{where}".strip("."), " ".join(sorted(names.split()))
+
+
+def page() -> str:
+    """The tables as a page of the book."""
+    lines = ["| missing from | names | because |", "|---|---|---|"]
+    for reason, where, names in sorted(set(rows()), key=lambda row: (row[1], row[0])):
+        listed = " ".join(f"`{name}`" for name in names.split())
+        lines.append(f"| `{where}` | {listed} | {reason} |")
+    lines += ["", "| call | what is different |", "|---|---|"]
+    for reason, calls in OTHERWISE.items():
+        lines += [f"| `{call}` | {reason} |" for call in calls]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
