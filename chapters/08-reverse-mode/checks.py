@@ -1,0 +1,116 @@
+"""What is asked of the answers to chapter 8's exercises."""
+
+from __future__ import annotations
+
+import numpy as np
+from learning.checking import compare, exercise, expect
+
+import minijax
+from minijax import jacrev, lax, vjp
+from minijax.core import Primitive, ShapedArray, typeof
+from minijax.forward import deflinear
+from minijax.transposition import UndefinedPrimal, primitive_transposes
+
+F = np.float32
+X = np.array([0.5, -1.0, 2.0], F)
+
+
+@exercise("8.1", "The law of transposition", ["law_holds"], hints=[
+    "np.sum(a * b) is the product of two arrays.",
+    "Both products are numbers; compare them up to 1e-3.",
+])
+def law(law_holds):
+    double, cut = (lambda x: 2 * x), (lambda x: x[:2])
+    cases = [("2 x and 2 x", double, double, X, X, True),
+             ("2 x and 3 x", double, lambda x: 3 * x, X, X, False),
+             ("x[:2], and padding", cut, lambda w: np.append(w, F(0)), X, X[:2], True),
+             ("x[:2], and repeating", cut, lambda w: np.append(w, w[:1]), X, X[:2], False),
+             ("sum, and repeating", np.sum, lambda w: np.full(3, w), X, F(2), True)]
+    for name, f, transposed, v, w, want in cases:
+        compare(lambda v, w, f=f, t=transposed: law_holds(f, t, v, w),
+                lambda v, w, want=want: want, [(v, w)], f"{name}, and v, w =")
+
+
+@exercise("8.2", "A transpose rule", ["roll_transpose"], hints=[
+    "Forwards, the element at i goes to i + shift. So the cotangent at i + shift belongs to i.",
+    "Rolling back by shift is: what comes after the first shift elements, and then those.",
+    "lax.slice(x, (start,), (stop,)) and lax.concatenate([a, b], 0). shift may be negative.",
+])
+def rolling(roll_transpose):
+    roll_p = Primitive("roll")
+    roll_p.def_impl(lambda x, *, shift: np.roll(np.asarray(x), shift))
+    roll_p.def_abstract_eval(lambda x, *, shift: ShapedArray(x.shape, x.dtype))
+    deflinear(roll_p)
+    primitive_transposes[roll_p] = roll_transpose
+    for shift in (0, 1, 2, -1, 5):
+        compare(lambda ct, s=shift: np.asarray(
+                    roll_transpose(ct, UndefinedPrimal(typeof(ct)), shift=s)[0]),
+                lambda ct, s=shift: np.roll(ct, -s), [(X,)], f"shift={shift}, ct =")
+    slope = lambda x: vjp(lambda x: lax.mul(roll_p.bind(x, shift=1), x), x)[1](np.ones(3, F))[0]
+    compare(lambda x: np.asarray(slope(x)), lambda x: np.roll(x, 1) + np.roll(x, -1), [(X,)],
+            "the gradient of sum(roll(x) x) at")
+
+
+@exercise("8.3", "A Jacobian", ["my_jacobian"], hints=[
+    "y, pullback = minijax.vjp(f, x); pullback(w) is a tuple with one entry.",
+    "The pullback of a unit vector is a row.",
+    "minijax.vmap(pullback) takes a matrix whose rows are the cotangents.",
+])
+def jacobian(my_jacobian):
+    functions = {
+        "sin": lax.sin,
+        "x[:2] squared": lambda x: lax.square(lax.slice(x, (0,), (2,))),
+        "x sum(x)": lambda x: lax.mul(x, lax.reduce_sum(x, (0,))),
+    }
+    for name, f in functions.items():
+        compare(lambda x, f=f: np.asarray(my_jacobian(f, x)),
+                lambda x, f=f: np.asarray(jacrev(f)(x)), [(X,)], f"f = {name}, x =")
+
+
+@exercise("8.4", "Undoing a broadcast", ["_unbroadcast"], hole="transposition._unbroadcast", hints=[
+    "A scalar was repeated in all dimensions.",
+    "A dimension of size 1 was repeated if it is larger in ct.",
+    "lax.reduce_sum(ct, axes), and lax.reshape to bring back the dimensions of size 1.",
+])
+def unbroadcasting(_unbroadcast):
+    ct = np.arange(6, dtype=F).reshape(2, 3)
+    for shape in ((2, 3), (), (1, 3), (2, 1), (1, 1)):
+        aval = ShapedArray(shape, np.dtype(F))
+        axes = tuple(d for d in range(2) if not shape or shape[d] == 1 != ct.shape[d])
+        compare(lambda ct, a=aval: np.asarray(_unbroadcast(a, ct)),
+                lambda ct, axes=axes, s=shape: ct.sum(axes).reshape(s), [(ct,)],
+                f"an operand of shape {shape}, and ct =")
+    slope = lambda x: minijax.grad(lambda s: lax.reduce_sum(lax.mul(s, x), (0,)))(2.0)
+    compare(lambda x: float(slope(x)), lambda x: float(x.sum()), [(X,)],
+            "the derivative by s of sum(s x), x =")
+
+
+@exercise("8.5", "The heart of reverse mode", ["backward_pass"], hints=[
+    "Keep a dict from variables to values; for linear variables put UndefinedPrimal(v.aval) there.",
+    "First go forwards: what depends on no linear variable is evaluated; keep the other equations.",
+    "Then go backwards through those, with a dict from variables to cotangents; pop a result's.",
+    "Where a variable was used twice, its cotangents are added: minijax.forward.add_tangents.",
+    "A Literal has no cotangent, and a rule may return None for an operand.",
+], hole="transposition.backward_pass")
+def heart(backward_pass):
+    total = lambda x: lax.reduce_sum(x, (0,))
+    programs = {
+        "sum(2 x)": (lambda x: total(lax.mul(2.0, x)), lambda x: 2 + 0 * x),
+        "sum(x + x)": (lambda x: total(lax.add(x, x)), lambda x: 2 + 0 * x),
+        "sum(sin(x))": (lambda x: total(lax.sin(x)), np.cos),
+        "sum(x sin(x))": (lambda x: total(lax.mul(lax.sin(x), x)),
+                          lambda x: np.sin(x) + x * np.cos(x)),
+        "a part of x": (lambda x: total(lax.split(x, (1, 2), 0)[1]),
+                        lambda x: np.array([0, 1, 1], F)),
+        "a constant": (lambda x: 3.0, lambda x: 0 * x),
+        "a jit": (minijax.jit(lambda x: total(lax.mul(x, x))), lambda x: 2 * x),
+    }
+    for name, (f, gradient) in programs.items():
+        compare(lambda x, f=f: np.asarray(minijax.grad(f)(x)), gradient, [(X,)],
+                f"the gradient of {name} at")
+    cubed = lambda x: total(lax.mul(x, lax.mul(x, x)))
+    compare(lambda x: np.asarray(jacrev(minijax.grad(cubed))(x)), lambda x: np.diag(6 * x), [(X,)],
+            "the Hessian of sum(x³) at")
+    transposed = minijax.linear_transpose(lambda x: lax.mul(lax.sin(2.0), x), X)
+    expect(np.allclose(transposed(X)[0], np.sin(F(2)) * X), "linear_transpose fails: what is not "
+           "linear must be evaluated on the way forwards")

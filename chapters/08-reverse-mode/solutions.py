@@ -1,0 +1,76 @@
+"""Solutions of chapter 8."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import minijax
+from minijax import lax
+from minijax.core import typeof
+from minijax.forward import Zero, add_tangents
+from minijax.jaxpr import Literal
+from minijax.transposition import UndefinedPrimal, is_undefined_primal, primitive_transposes
+
+
+def law_holds(f, f_transposed, v, w):
+    """The two products."""
+    forwards, backwards = np.asarray(f(v)), np.asarray(f_transposed(w))
+    return bool(abs(np.sum(forwards * w) - np.sum(v * backwards)) < 1e-3)
+
+
+def roll_transpose(ct, x, *, shift):
+    """Roll back."""
+    n = typeof(ct).shape[0]
+    cut = shift % n if n else 0
+    return [lax.concatenate([lax.slice(ct, (cut,), (n,)), lax.slice(ct, (0,), (cut,))], 0)]
+
+
+def my_jacobian(f, x):
+    """Pull back all unit vectors at once."""
+    y, pullback = minijax.vjp(f, x)
+    (rows,) = minijax.vmap(pullback)(np.eye(y.shape[0], dtype=np.float32))
+    return rows
+
+
+def _unbroadcast(aval, ct):
+    """The transpose of repeating is summing."""
+    shape = typeof(ct).shape
+    if aval.shape == shape:
+        return ct
+    repeated = [d for d, n in enumerate(shape) if not aval.shape or aval.shape[d] != n]
+    return lax.reshape(lax.reduce_sum(ct, repeated), aval.shape)
+
+
+def backward_pass(jaxpr, consts, args, cts, sums=()):
+    """First what is not linear, forwards; then what is, backwards."""
+    values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args]))
+    value_of = lambda atom: atom.val if isinstance(atom, Literal) else values[atom]
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        operands = [value_of(v) for v in eqn.invars]
+        if any(map(is_undefined_primal, operands)):
+            linear_eqns.append(eqn)
+            values.update((v, UndefinedPrimal(v.aval)) for v in eqn.outvars)
+        else:
+            outs = eqn.primitive.bind(*operands, **eqn.params)
+            values.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+
+    ct_of = {v: ct for v, ct in zip(jaxpr.invars, sums) if ct is not None}
+
+    def accumulate(v, ct):
+        if ct is not None and not isinstance(v, Literal) and is_undefined_primal(values[v]):
+            ct_of[v] = add_tangents(ct_of.get(v, Zero(v.aval)), ct)
+
+    for v, ct in zip(jaxpr.outvars, cts):
+        accumulate(v, ct)
+    for eqn in reversed(linear_eqns):
+        out_cts = [ct_of.pop(v, Zero(v.aval)) for v in eqn.outvars]
+        if all(type(ct) is Zero for ct in out_cts):
+            continue
+        rule = primitive_transposes[eqn.primitive]
+        ct = out_cts if eqn.primitive.multiple_results else out_cts[0]
+        operands = [value_of(v) for v in eqn.invars]
+        for v, operand_ct in zip(eqn.invars, rule(ct, *operands, **eqn.params)):
+            accumulate(v, operand_ct)
+    return [ct_of.get(v, Zero(v.aval)) if is_undefined_primal(x) else None
+            for v, x in zip(jaxpr.invars, args)]
