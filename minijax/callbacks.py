@@ -144,7 +144,10 @@ def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[
     x64 = settings.enable_x64.value
 
     def on_host(*values):
-        with settings.enable_x64(x64), eval_context():
+        if settings.enable_x64.value != x64:
+            with settings.enable_x64(x64):
+                return on_host(*values)
+        with eval_context():
             outs = callback(*map(Array, values, in_avals))
             return tuple(_checked_results(outs, avals))
 

@@ -296,30 +296,19 @@ def compile(
     return Executable(loaded, out_avals, device)
 
 
-@functools.cache
-def _mlir() -> tuple[Any, Any]:
-    """The bindings of MLIR, which take time to load, and a context that knows our dialects."""
-    from jaxlib.mlir import ir
+def _parse(text):
+    """A StableHLO module as MLIR's object, in a context of its own: threads do not share it."""
+    from jaxlib.mlir import ir  # the bindings take time to load
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, stablehlo
 
-    registry = ir.DialectRegistry()
+    registry, context = ir.DialectRegistry(), ir.Context()
     _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
     for dialect in (stablehlo, chlo):
         dialect.register_dialect(context)
-    return ir, context
-
-
-_parsing = threading.Lock()  # MLIR's context is for one thread at a time
-
-
-def _parse(text):
-    with _parsing:
-        ir, context = _mlir()
-        return ir.Module.parse(text, context)
+    return ir.Module.parse(text, context)
 
 
 def _compile_options(device, flags):
