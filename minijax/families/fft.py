@@ -9,6 +9,7 @@ all: those are what RFFT returns, and what IRFFT starts from.
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Sequence
 
@@ -24,6 +25,7 @@ from ..primitives.shape_rules import make_primitive
 from ..primitives.shaping import expand_dims, full
 from ..primitives.slicing import dynamic_update_slice
 from ..transposition import deflinear2
+from ..xla.jit import apply_primitive
 from ..xla.lowering import register_lowering, tensor_type
 from .staged import staged
 
@@ -97,7 +99,15 @@ def _lower_fft(ctx, x, *, fft_type, fft_lengths):
 
 fft_p = make_primitive("fft", _fft_type)
 def_numpy(fft_p, _fft)
+_small_fft, _large_fft = fft_p.impl, functools.partial(apply_primitive, fft_p)
+SMALL = 2**14
 register_lowering(fft_p, _lower_fft)
+
+
+@fft_p.def_impl
+def _evaluate(x, **params):
+    """By NumPy what takes less time than XLA's program takes to compile and to start."""
+    return (_small_fft if typeof(x).size <= SMALL else _large_fft)(x, **params)
 
 
 @staged(static_argnames=("fft_type", "fft_lengths"))

@@ -107,6 +107,13 @@ def test_lax():
     assert subject.lax.FftType.__members__.keys() == oracle.lax.FftType.__members__.keys()
 
 
+@pytest.mark.parametrize("n", [100, 40_000])
+def test_small_and_large(n):
+    """NumPy computes the one, XLA the other."""
+    x = RNG.normal(size=n).astype(np.float32)
+    both(lambda jx: lambda x: jx.numpy.fft.irfft(jx.numpy.fft.rfft(jx.numpy.asarray(x))), x)
+
+
 COSINES = [row.strip() for line in """
 dct(x) | dct(t, axis=1) | dct(x, n=8) | dct(x, n=3) | dct(x, norm="ortho") | dct(c, norm="backward")
 dct(x, 3) | dct(x, norm="a") | dct(i) | dct(h) | idct(x) | idct(t, axis=0, norm="ortho") | idct(c)
