@@ -38,7 +38,8 @@ from . import api_util, core, effects as _effects, jaxpr as _jaxpr, staging as _
 vars(core).update(  # JAX has them there, too
     {name: getattr(_jaxpr, name) for name in (
         "Atom", "DropVar", "Literal", "Var", "eval_jaxpr", "gensym", "new_jaxpr_eqn")},
-    DebugInfo=_staging.DebugInfo, Effects=_effects.Effects, no_effects=_effects.no_effects)
+    DebugInfo=_staging.DebugInfo, Effects=_effects.Effects, no_effects=_effects.no_effects,
+    ParamDict=dict, max_dim=max, min_dim=min)
 vars(api_util).update(debug_info=_staging.debug_info, shaped_abstractify=_staging.abstractify)
 from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 

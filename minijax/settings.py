@@ -239,6 +239,9 @@ traceback_filtering = choice_state(
 platforms = _define(
     "jax_platforms", None, _parse_optional_str,
     "Comma-separated platforms to start, the first being the default; None means all.")
+platform_name = _define(
+    "jax_platform_name", "", _parse_optional_str,
+    "The platform that programs run on by default; else the first of jax_platforms.")
 compilation_cache_dir = _define(
     "jax_compilation_cache_dir", None, _parse_optional_str,
     "The folder where compiled programs are kept between runs; None means nowhere.")

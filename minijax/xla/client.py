@@ -57,8 +57,11 @@ _clients: dict[str, xla_client.Client] = {}
 
 
 def platforms() -> list[str]:
-    """The platforms that the setting `jax_platforms` allows, the default one first."""
-    return [name.strip() for name in (settings.platforms.value or "cpu").split(",")]
+    """The platforms that the setting `jax_platforms` allows, the default one first (which is
+    `jax_platform_name`, if that is set)."""
+    names = [name.strip() for name in (settings.platforms.value or "cpu").split(",")]
+    first = settings.platform_name.value
+    return [first, *(name for name in names if name != first)] if first else names
 
 
 def backend(platform: str | None = None) -> xla_client.Client:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import jax
 import jax.ad_checkpoint
 import jax.extend.linear_util
@@ -342,3 +344,52 @@ def test_plain_calls(name):
         lambda t: [2 * t])(1.0))[0], 1.0)
     assert twice(1.0)[0].item() == 2.0
     assert eqn.primitive.get_bind_params(eqn.params) == eqn.params
+
+
+# What programs written for JAX import from these namespaces, the most used first.
+NAMES = {
+    "core": """Tracer ShapedArray AbstractValue Atom DropVar find_top_trace get_opaque_trace_state
+        DebugInfo Effects Trace eval_jaxpr gensym new_jaxpr_eqn no_effects
+        unsafe_get_axis_names_DO_NOT_USE valid_jaxtype ensure_compile_time_eval""",
+    "extend.core": """Literal Jaxpr Var ClosedJaxpr Primitive JaxprEqn get_opaque_trace_state
+        jaxpr_as_fun DropVar Effect TraceTag find_top_trace mapped_aval set_current_trace
+        take_current_trace unmapped_aval valid_jaxtype""",
+    "extend.core.primitives": "jit_p call_p closed_call_p add_p scan_p cond_p while_p fft_p sort_p",
+    "extend.linear_util": "wrap_init transformation",
+    "extend.source_info_util": "register_exclusion user_context",
+    "extend.backend": "get_backend",
+    "interpreters.ad": """primitive_transposes primitive_jvps Zero is_undefined_primal
+        UndefinedPrimal deflinear JVPTracer instantiate_zeros""",
+    "interpreters.batching": "primitive_batchers axis_primitive_batchers",
+    "interpreters.mlir": "register_lowering lower_fun LoweringRuleContext emit_python_callback",
+    "interpreters.partial_eval": "DynamicJaxprTracer PartialVal trace_to_jaxpr_nounits",
+    "api_util": "flatten_fun debug_info flatten_axes flatten_fun_nokwargs safe_map",
+    "errors": "ConcretizationTypeError JaxRuntimeError UnexpectedTracerError",
+    "stages": "Compiled Lowered CompilerOptions Traced",
+    "dtypes": "prng_key issubdtype canonicalize_dtype result_type bfloat16 float0",
+    "custom_derivatives": "SymbolicZero CustomVJPPrimal custom_jvp_call_p zero_from_primal",
+    "custom_batching": "custom_vmap sequential_vmap",
+    "ad_checkpoint": "checkpoint_name print_saved_residuals Saveable Recompute",
+    "monitoring": "record_event record_event_duration_secs",
+    "debug": "print callback breakpoint log DebugEffect OrderedDebugEffect",
+    "dlpack": "from_dlpack is_supported_dtype",
+    "experimental": "io_callback",
+    "experimental.checkify": """check Error ErrorCategory all_checks automatic_checks check_error
+        checkify debug_check div_checks float_checks index_checks init_error nan_checks user_checks
+        JaxRuntimeError""",
+}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_names(module):
+    ours = importlib.import_module(f"minijax.{module}")
+    theirs = importlib.import_module(f"jax.{module}")
+    assert [name for name in NAMES[module].split() if not hasattr(ours, name)] == []
+    assert [name for name in NAMES[module].split() if not hasattr(theirs, name)] == []
+
+
+def test_the_default_platform():
+    minijax.config.update("jax_platform_name", "cpu")
+    assert minijax.default_backend() == "cpu"
+    minijax.config.update("jax_platform_name", "")
+    assert minijax.default_backend() == "cpu"
