@@ -9,7 +9,13 @@ import numpy as np
 from ... import dtypes
 from ...core import typeof
 from ...families.staged import staged
-from .._arguments import canonical_axis, ensure_array, promote_dtypes_inexact, strong_constant
+from .._arguments import (
+    canonical_axis,
+    ensure_array,
+    is_integer,
+    promote_dtypes_inexact,
+    strong_constant,
+)
 from .._reductions import amax, amin, any, sum
 from .._shaping import expand_dims, moveaxis
 from .._special import where
@@ -41,13 +47,15 @@ def norm(x, ord=None, axis=None, keepdims: bool = False):
     >>> norm(jnp.array([3.0, 4.0]))
     Array(5., dtype=float32)
     """
-    (x,) = promote_dtypes_inexact(ensure_array("jnp.linalg.norm", x))
+    x = ensure_array("jnp.linalg.norm", x)
+    if is_integer(x):
+        (x,) = promote_dtypes_inexact(x)
     if axis is None and ord is None:
         return _root_of_squares(x, None, keepdims)
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(canonical_axis(i, x.ndim) for i in axes)
     if len(axes) == 1:
-        return vector_norm(x, ord=2 if ord is None else ord, axis=axes, keepdims=keepdims)
+        return vector_norm(x, ord=2 if ord is None else ord, axis=axes[0], keepdims=keepdims)
     if len(axes) == 2:
         return _matrix_norm(x, ord, axes, keepdims)
     raise ValueError(f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a "

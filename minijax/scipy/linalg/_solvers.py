@@ -13,6 +13,7 @@ from ...batching import vmap
 from ...control_flow.cond import cond
 from ...control_flow.scan import scan
 from ...custom_rules import custom_linear_solve
+from ...errors import user_stacklevel
 from ...families import linear_algebra as lax_linalg
 from ...families.staged import staged
 from ...numpy import linalg
@@ -27,7 +28,8 @@ def _signature(name: str, a, b, between: str = "") -> str:
     if a.ndim == b.ndim + 1 and b.ndim > 1 and a.shape[-1] == b.shape[-1]:
         warnings.warn(
             f"jax.scipy.linalg.{name}: batched 1D solves with b.ndim > 1 are deprecated. Use "
-            f"{name}(…, b[..., None]).squeeze(-1) instead.", FutureWarning, stacklevel=4)
+            f"{name}(…, b[..., None]).squeeze(-1) instead.",
+            FutureWarning, stacklevel=user_stacklevel())
     elif b.ndim != 1:
         return f"(n,n),{between}(n,k)->(n,k)"
     return f"(n,n),{between}(n)->(n)"
