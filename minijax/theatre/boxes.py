@@ -65,6 +65,8 @@ def describe(x: Any, names: Names) -> dict[str, Any]:
 
 
 def _describe_value(x):
+    if isinstance(x, Tracer):  # of a trace that the reader wrote
+        return {"box": "other", "type": _type(x), "text": shorten(repr(x))}
     if isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex):
         value = np.asarray(x)
         text = _number(value[()]) if value.ndim == 0 else np.array2string(

@@ -1,0 +1,250 @@
+"""What is asked of the answers to chapter 1's exercises."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import numpy as np
+from learning.checking import Wrong, compare, exercise, expect
+
+from minijax import dtypes, lax
+from minijax.array import def_numpy
+from minijax.core import (
+    Primitive,
+    ShapedArray,
+    Trace,
+    current_trace,
+    eval_trace,
+    set_current_trace,
+)
+
+F = np.float32
+
+
+def refuses(error, f, *args):
+    """That f raises this error and no other."""
+    shown = ", ".join(map(str, args))
+    try:
+        result = f(*args)
+    except error:
+        return
+    except Exception as other:
+        raise Wrong(f"with {shown}\n  it should raise {error.__name__}, and raises "
+                    f"{type(other).__name__}: {other}") from other
+    raise Wrong(f"with {shown}\n  it should raise {error.__name__}\n  you say   {result!r}")
+
+
+PROGRAMS = {
+    "lambda x: x": (lambda x: x, {}),
+    "lax.sin": (lax.sin, {"sin": 1}),
+    "lambda x: x * lax.sin(x) * x": (lambda x: x * lax.sin(x) * x, {"mul": 2, "sin": 1}),
+    "lambda x: lax.iota('float32', 3)": (lambda x: lax.iota("float32", 3), {"iota": 1}),
+    "lambda x: lax.unstack(lax.full((2,), x))[0]": (
+        lambda x: lax.unstack(lax.full((2,), x))[0], {"broadcast_in_dim": 1, "unstack": 1}),
+}
+
+
+@exercise("1.1", "Counting primitives", ["count_primitives"], hints=[
+    "The ledger of the text writes a line for each primitive. Count instead.",
+    "`with new_trace(YourTrace(current_trace())) as trace:` makes it current, and ends it.",
+    "Make the parent current before you bind again, or it never ends.",
+    "Return what the parent gave, whatever it is: it may be a list.",
+])
+def counting(count_primitives):
+    for name, (f, want) in PROGRAMS.items():
+        compare(lambda x, f=f: dict(count_primitives(f, x)), lambda x, w=want: w, [(F(2),)],
+                f"f = {name}, and x =")
+    both = lambda x: lax.neg(lax.sin(x) if count_primitives(lax.cos, x) == {"cos": 1} else x)
+    compare(lambda x: dict(count_primitives(both, x)),
+            lambda x: {"cos": 1, "sin": 1, "neg": 1}, [(F(2),)],
+            "f = lambda x: … count_primitives(lax.cos, x) … lax.neg(lax.sin(x)), and x =")
+    expect(current_trace() is eval_trace, "afterwards EvalTrace must be current again")
+    with contextlib.suppress(ZeroDivisionError):
+        count_primitives(_fails, F(2))
+    expect(current_trace() is eval_trace, "… also if f raises an exception")
+
+
+def _fails(x):
+    raise ZeroDivisionError
+
+
+class _Heard(Trace):
+    """Keeps what it was asked, and answers by a word."""
+
+    def process_primitive(self, primitive, args, params):
+        self.asked = primitive, tuple(args), params
+        return "its answer"
+
+
+@exercise("1.2", "The door", ["bind"], hole="core.Primitive.bind", hints=[
+    "It computes nothing. It asks somebody.",
+    "Who is current? minijax.core.current_trace() knows.",
+    "process_primitive wants the primitive, the arguments as a tuple, the parameters as a dict.",
+])
+def door(bind):
+    compare(lambda x: float(lax.neg(x)), lambda x: -x, [(2.0,)],
+            "EvalTrace current, and lax.neg of")
+    heard = _Heard(eval_trace)
+    with set_current_trace(heard):
+        answer = lax.reshape_p.bind(F(1), new_sizes=(1, 1), dimensions=None)
+    want = (lax.reshape_p, (F(1),), {"new_sizes": (1, 1), "dimensions": None})
+    expect(getattr(heard, "asked", None) is not None, "the current trace was not asked")
+    expect(heard.asked == want, f"the current trace should hear {want}\n  it heard  {heard.asked}")
+    expect(answer == "its answer", f"bind should give what the trace gave; you give {answer!r}")
+    with set_current_trace(heard):
+        elsewhere = _in_thread(lambda: float(lax.neg(3.0)))
+    expect(elsewhere == [-3.0],
+           "another thread has a current trace of its own, and there lax.neg(3.0) is -3.0;\n"
+           f"  you say   {elsewhere}")
+
+
+def _in_thread(f):
+    results = []
+
+    def run():
+        try:
+            results.append(f())
+        except Exception as error:
+            results.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return results
+
+
+@exercise("1.3", "A shape rule", ["outer_shape"], hints=[
+    "Four things: are they vectors, do the types fit, what is the shape, is the result weak?",
+    "`x.ndim`, `x.shape`, `x.dtype` and `x.weak_type` are there to be asked.",
+    "The result is weak if both arguments are.",
+])
+def shape_rule(outer_shape):
+    vector = lambda n, dtype="float32", weak=False: ShapedArray((n,), dtype, weak)
+    expected = lambda x, y: ShapedArray(x.shape + y.shape, x.dtype, x.weak_type and y.weak_type)
+    cases = [(vector(1), vector(1)), (vector(2), vector(3)), (vector(0, "int8"), vector(3, "int8")),
+             (vector(2, weak=True), vector(3)), (vector(2, weak=True), vector(3, weak=True))]
+    compare(outer_shape, expected, cases, "x, y =")
+    scalar, matrix = ShapedArray((), "float32"), ShapedArray((2, 2), "float32")
+    for x, y in ((scalar, vector(2)), (vector(2), matrix), (vector(2), vector(2, "int32"))):
+        refuses(TypeError, outer_shape, x, y)
+    outer_p = Primitive("outer")
+    outer_p.def_abstract_eval(outer_shape)
+    def_numpy(outer_p, np.multiply.outer)
+    compare(outer_p.bind, np.multiply.outer, [(np.arange(2.0, dtype=F), np.arange(3.0, dtype=F))],
+            "the primitive with your rule, bound to")
+
+
+DEEP = {
+    "lambda x, y: x": (lambda x, y: x, 0),
+    "lambda x, y: 1.0": (lambda x, y: 1.0, 0),
+    "lambda x, y: lax.sin(x)": (lambda x, y: lax.sin(x), 1),
+    "lambda x, y: lax.mul(lax.sin(x), y)": (lambda x, y: lax.mul(lax.sin(x), y), 2),
+    "lambda x, y: lax.mul(y, lax.sin(lax.neg(x)))": (
+        lambda x, y: lax.mul(y, lax.sin(lax.neg(x))), 3),
+    "lambda x, y: lax.sin(lax.sin(lax.iota('float32', 1)))": (
+        lambda x, y: lax.sin(lax.sin(lax.iota("float32", 1))), 0),
+    "lambda x, y: lax.add(x, lax.sin(lax.sin(2.0)))": (
+        lambda x, y: lax.add(x, lax.sin(lax.sin(2.0))), 1),
+    "lambda x, y: lax.unstack(lax.full((2,), x))[0]": (
+        lambda x, y: lax.unstack(lax.full((2,), x))[0], 2),
+}
+
+
+@exercise("1.4", "How deep is a function?", ["depth"], hints=[
+    "Take DependsTracer and DependsTrace of the text, with a number in the place of the names.",
+    "A result lies one deeper than the deepest of the arguments that depend on an input.",
+    "What is no box of ours depends on no input: no number of sines makes it deeper.",
+    "Ask `x._trace is self` when you unbox: the box of another `depth` is a constant.",
+])
+def deep(depth):
+    for name, (f, want) in DEEP.items():
+        compare(lambda x, y, f=f: depth(f, x, y), lambda x, y, w=want: w, [(F(1), F(2))],
+                f"f = {name}, and x, y =")
+
+    seen = []
+
+    def nested(x):
+        seen.append(depth(lambda y: lax.mul(lax.sin(y), lax.sin(lax.sin(lax.sin(x)))), F(3)))
+        return lax.neg(x)
+
+    compare(lambda x: depth(nested, x), lambda x: 1, [(F(1),)], "depth within depth; the outer, at")
+    expect(seen == [2], "depth(lambda y: lax.mul(lax.sin(y), lax.sin(lax.sin(lax.sin(x)))), 3.0), "
+           f"where x is a box of an outer depth\n  should be [2]\n  you say   {seen}")
+
+
+ALL = slice(None)
+
+
+@exercise("1.5", "What the dots mean", ["expand_ellipsis"], hole="indexing.expand_ellipsis", hints=[
+    "How many entries use up a dimension? Not `None`, not `...`.",
+    "As many full slices, slice(None), are missing; they stand where the dots are, or at the end.",
+    "Compare by `is`: an entry may be an array, and `==` would compare its elements.",
+])
+def dots(expand_ellipsis):
+    cases = {
+        ((), 0): [], ((0,), 1): [0], ((), 2): [ALL, ALL], ((0,), 3): [0, ALL, ALL],
+        ((..., 0), 3): [ALL, ALL, 0], ((0, ..., 1), 3): [0, ALL, 1], ((0, ...), 1): [0],
+        ((None, ..., 0), 2): [None, ALL, 0], ((..., None), 1): [ALL, None],
+        ((None, 0), 2): [None, 0, ALL],
+    }
+    for (entries, ndim), want in cases.items():
+        got = _call(expand_ellipsis, entries, ndim)
+        if got != want or type(got) is not list:
+            raise Wrong(f"with entries, ndim = {entries}, {ndim}\n  JAX says  {want}\n"
+                        f"  you say   {got}")
+    for entries, ndim in (((0, 0), 1), ((..., 0, ...), 3), ((0, ..., 0), 1)):
+        refuses(IndexError, expand_ellipsis, entries, ndim)
+    x = np.arange(24).reshape(2, 3, 4).astype(np.int32)
+    mine = lax.reshape(x, (2, 3, 4))
+    compare(lambda i: mine[..., i], lambda i: x[..., i], [(0,), (3,)], "x[..., i] with i =")
+    compare(lambda i: mine[i, ..., i], lambda i: x[i, ..., i],
+            [(lax.convert_element_type(1, "int32"),)], "x[i, ..., i], where i is the array")
+
+
+def _call(f, *args):
+    try:
+        return f(*args)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+# In the words of jaxprs, and with Python's types for the weak ones: what meets, and what it makes.
+MEETINGS = [
+    ("f32", "f32"), ("i8 i16", "i16"), ("u8 i8", "i16"), ("bool u8", "u8"), ("i32 f16", "f16"),
+    ("bf16 f16", "f32"), ("u64 i64", float), ("f64 c64", "c128"), ("i8 u8 bf16", "bf16"),
+    ((int, "i8"), "i8"), ((int, float), float), ((float, "i32"), float), ((float, "bf16"), "bf16"),
+    ((complex, "f64"), "c128"), ((complex, "f32"), "c64"), (("bool", int, float), float),
+]
+_NAMES = {dtypes.short_name(t): t for t in (
+    *dtypes.dtype_kinds["numeric"], *dtypes.dtype_kinds["bool"])}
+
+
+@exercise("1.6", "Where types meet", ["least_upper_bound"], hints=[
+    "frozenset.intersection(*sets) is what all sets have in common.",
+    "Of the common bounds, which is the lowest? The one that has all the others above it.",
+    "If common <= above[candidate], then everything in `common` is above the candidate.",
+    "No candidate, no promotion: dtypes.TypePromotionError.",
+], hole="dtypes._least_upper_bound")
+def bound(least_upper_bound):
+    for meeting, want in MEETINGS:
+        names = meeting.split() if isinstance(meeting, str) else meeting
+        nodes = frozenset(_NAMES.get(name, name) for name in names)
+        compare(lambda *given, n=nodes: _said(least_upper_bound("standard", True, n)),
+                lambda *given, w=want: w if isinstance(w, str) else w.__name__, [tuple(names)],
+                "the types")
+    compare(lambda *names: _said(least_upper_bound("standard", False, frozenset(
+        _NAMES[name] for name in names))), lambda *names: "i32", [("u32", "i32")],
+        "64-bit types disabled, and the types")
+    half, single = _NAMES["f16"], _NAMES["f32"]
+    refuses(dtypes.TypePromotionError, least_upper_bound, "strict", True, frozenset((half, single)))
+    refuses(dtypes.TypePromotionError, least_upper_bound, "standard", True,
+            frozenset((np.dtype(dtypes.float8_e5m2), single)))
+    compare(lambda a, b: str(dtypes.promote_types(a, b)), lambda a, b: "int16", [("uint8", "int8")],
+            "promote_types, with your function in place, of")
+
+
+def _said(node):
+    return node.__name__ if isinstance(node, type) else dtypes.short_name(node)

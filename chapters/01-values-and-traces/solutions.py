@@ -1,0 +1,108 @@
+"""Solutions of chapter 1."""
+
+from __future__ import annotations
+
+import collections
+
+from minijax import dtypes
+from minijax.core import (
+    ShapedArray,
+    Trace,
+    Tracer,
+    current_trace,
+    new_trace,
+    set_current_trace,
+    typeof,
+)
+
+
+class CountingTrace(Trace):
+    """Counts, and leaves the work to the trace below."""
+
+    def __init__(self, parent):
+        super().__init__(parent)
+        self.counts = collections.Counter()
+
+    def process_primitive(self, primitive, args, params):
+        self.counts[primitive.name] += 1
+        with set_current_trace(self.parent):
+            return primitive.bind(*args, **params)
+
+
+def count_primitives(f, *args):
+    """The trace is current while f runs."""
+    with new_trace(CountingTrace(current_trace())) as trace:
+        f(*args)
+    return dict(trace.counts)
+
+
+def bind(self, *args, **params):
+    """Whoever is current decides."""
+    return current_trace().process_primitive(self, args, params)
+
+
+def outer_shape(x, y):
+    """Check, check, shape, weakness."""
+    if x.ndim != 1 or y.ndim != 1:
+        raise TypeError(f"outer wants two vectors, got {x.str_short()} and {y.str_short()}")
+    if x.dtype != y.dtype:
+        raise TypeError(f"outer wants one element type, got {x.dtype.name} and {y.dtype.name}")
+    return ShapedArray((*x.shape, *y.shape), x.dtype, x.weak_type and y.weak_type)
+
+
+class DepthTracer(Tracer):
+    """A value, and the length of the longest chain to it."""
+
+    def __init__(self, trace, value, depth):
+        self._trace, self.value, self.depth = trace, value, depth
+
+    @property
+    def aval(self):
+        return typeof(self.value)
+
+
+class DepthTrace(Trace):
+    """One more than the deepest argument; what has no box of ours does not count."""
+
+    def unbox(self, x):
+        """The value and its depth, `None` for what depends on no input."""
+        if isinstance(x, DepthTracer) and x._trace is self:
+            return x.value, x.depth
+        return x, None
+
+    def process_primitive(self, primitive, args, params):
+        opened = [self.unbox(x) for x in args]
+        depths = [depth for _, depth in opened if depth is not None]
+        with set_current_trace(self.parent):
+            out = primitive.bind(*(value for value, _ in opened), **params)
+        if not depths:
+            return out
+        box = lambda x: DepthTracer(self, x, 1 + max(depths))
+        return list(map(box, out)) if primitive.multiple_results else box(out)
+
+
+def depth(f, *args):
+    """Box the inputs at depth 0, run, open the result."""
+    with new_trace(DepthTrace(current_trace())) as trace:
+        out = f(*(DepthTracer(trace, x, 0) for x in args))
+        return trace.unbox(out)[1] or 0
+
+
+def expand_ellipsis(entries, ndim):
+    """`==` would compare arrays element by element: use `is`."""
+    given = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]
+    if given > ndim or len(dots) > 1:
+        raise IndexError(f"cannot index {ndim} dimensions by {entries}")
+    at = dots[0] if dots else len(entries)
+    return [*entries[:at], *[slice(None)] * (ndim - given), *entries[at + 1:]]
+
+
+def least_upper_bound(mode, x64, nodes):
+    """Of the bounds that all have, the one below all the others."""
+    above = dtypes._BOUNDS[mode, x64]
+    common = frozenset.intersection(*(above[node] for node in nodes))
+    for candidate in common:
+        if common <= above[candidate]:
+            return candidate
+    raise dtypes.TypePromotionError(f"{set(nodes)} have no common type")
