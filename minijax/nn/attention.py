@@ -18,6 +18,7 @@ from .. import dtypes
 from .. import numpy as jnp
 from ..batching import vmap
 from ..core import typeof
+from ..families.dot_algorithms import DotAlgorithmPreset
 from ..numpy._softmax import logsumexp, softmax
 from ..primitives.elementwise import stop_gradient_p
 
@@ -131,12 +132,16 @@ def _check(x, shape: Sequence, dtype, name: str) -> None:
 # ----------------------------------------------------------------------------------------------
 # Attention where each head of queries has its own keys and values
 
+# Said of the product itself, so that its derivatives too are computed in this way.
+_SUMS_IN_32_BITS = {"bfloat16": DotAlgorithmPreset.BF16_BF16_F32}
+
 
 def _attention(query, key, value, bias, mask, scale, is_causal, query_lengths, key_lengths, window,
                return_residual):
     """The result, [B,T,N,H]; with the residual, a pair."""
     dtype = jnp.promote_types(query.dtype, np.float32)
-    scores = jnp.einsum("BTNH,BSNH->BNTS", query, key, preferred_element_type=dtype)
+    scores = jnp.einsum("BTNH,BSNH->BNTS", query, key, preferred_element_type=dtype,
+                        precision=_SUMS_IN_32_BITS.get(query.dtype.name))
     scores = scores * jnp.array(scale, dtype)
     if bias is not None:
         scores = (scores + bias).astype(dtype)

@@ -68,6 +68,19 @@ def test_heads_and_dtypes(heads, dtype):
     both(program)
 
 
+def test_gradient_of_bfloat16():
+    """With the text of its jaxpr: sums are in 32 bits."""
+    single = arrays()
+
+    def program(jx):
+        qkv = [jx.numpy.asarray(x, "bfloat16") for x in single]
+        loss = lambda *qkv: jx.numpy.sum(jx.nn.dot_product_attention(*qkv) ** 2)
+        return lambda: (jx.jit(jx.grad(loss, (0, 1, 2)))(*qkv),
+                        jx.make_jaxpr(lambda *qkv: jx.nn.dot_product_attention(*qkv))(*qkv))
+
+    both(program)
+
+
 def test_without_anything_to_see():
     """A row whose mask is false everywhere is a mean, and no NaN."""
     both(lambda jx: lambda q, k, v: jx.nn.dot_product_attention(q, k, v, mask=MASK & False),
