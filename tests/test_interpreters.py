@@ -324,11 +324,11 @@ def test_solving_for_one_argument(name, argnum):
     fun, args = function(subject), VECTORS[:n]
     result = np.asarray(fun(*args))
     others = [x for i, x in enumerate(args) if i != argnum]
-    found = chapter(subject, "solutions").inverse(fun, argnum)(result, *others)
+    found = chapter(subject, "extensions").inverse(fun, argnum)(result, *others)
     np.testing.assert_allclose(found, args[argnum], rtol=1e-4)
 
     def program(jx):
-        solve = chapter(jx, "solutions").inverse(function(jx), argnum)
+        solve = chapter(jx, "extensions").inverse(function(jx), argnum)
         return lambda *args: (
             jx.numpy.asarray(solve(*args)), jx.jit(solve)(*args), jx.make_jaxpr(solve)(*args))
 
@@ -348,7 +348,7 @@ COMPOSED = {
 @pytest.mark.parametrize("function", ["affine", "jit", "jit_of_two"])
 def test_the_solution_composes(name, function):
     fun, n = SOLVED[function]
-    same(lambda jx: COMPOSED[name](jx, chapter(jx, "solutions").inverse(fun(jx))), *VECTORS[:n])
+    same(lambda jx: COMPOSED[name](jx, chapter(jx, "extensions").inverse(fun(jx))), *VECTORS[:n])
 
 
 UNSOLVABLE = {
@@ -362,7 +362,7 @@ UNSOLVABLE = {
 
 @pytest.mark.parametrize("name", UNSOLVABLE)
 def test_what_cannot_be_solved(name):
-    outcome = both(lambda jx: chapter(jx, "solutions").inverse(UNSOLVABLE[name](jx)), 2.0, 3.0)
+    outcome = both(lambda jx: chapter(jx, "extensions").inverse(UNSOLVABLE[name](jx)), 2.0, 3.0)
     assert type(outcome.error) in (NotImplementedError, ValueError)
 
 
@@ -376,7 +376,7 @@ def test_inlined_calls():
             return inner(a + b, x)
 
         def run(x):
-            inlined = chapter(jx, "solutions").inline_calls(jx.make_jaxpr(outer)(x))
+            inlined = chapter(jx, "extensions").inline_calls(jx.make_jaxpr(outer)(x))
             jx.extend.core.check_jaxpr(inlined.jaxpr)
             return inlined, jx.extend.core.jaxpr_as_fun(inlined)(x)
 

@@ -1,0 +1,44 @@
+"""Exercises of chapter 5: fill in the stubs, then `python -m minijax learn check 5.1`."""
+
+from __future__ import annotations
+
+
+def count_operations(jaxpr):
+    """5.1: a dict from names of primitives to how often they occur, in inner jaxprs, too.
+
+    An equation that holds a jaxpr counts itself, and what is inside. `jaxprs_in_params(eqn.params)`
+    of minijax.jaxpr gives the jaxprs of an equation.
+    """
+    raise NotImplementedError
+
+
+def evaluate(jaxpr, consts, *args):
+    """5.2: the results of a jaxpr, as a list. Do not use `eval_jaxpr`."""
+    raise NotImplementedError
+
+
+def interval(jaxpr, *intervals):
+    """5.3: between which bounds the one result of `jaxpr` lies, as a pair (low, high).
+
+    For each argument its pair of bounds, of Python floats. It is enough to know the primitives
+    `add`, `sub`, `neg`, `mul` and `exp`; operands may be literals.
+    """
+    raise NotImplementedError
+
+
+def inverse_of_two(f):
+    """5.4: the inverse of `f`, a function of one float made of add, sub, mul and exp.
+
+    Each equation has one operand that depends on the argument; the other, if there is one, is a
+    literal. (It may be the first or the second.)
+    """
+    raise NotImplementedError
+
+
+def add_eqn(self, primitive, invars, params, location=None):
+    """5.5: append an equation to `self.eqns` of a `JaxprBuilder`.
+
+    Return its new variable, or the list of them for a primitive with multiple results. The types
+    are `primitive.out_aval(tuple of the operands' avals, params)`, an aval or a list of avals.
+    """
+    raise NotImplementedError
