@@ -89,6 +89,16 @@ for _kind in (DebugEffect, OrderedDebugEffect):
 # Calling the function
 
 
+class CallbackPrimitive(Primitive):
+    """A call of a Python function. Result types are not remembered: that would keep it alive."""
+
+    def __init__(self, name: str):
+        super().__init__(name, multiple_results=True)
+
+    def out_aval(self, avals, params):
+        return self.abstract_eval(*avals, **params)
+
+
 @dataclass(frozen=True)
 class _FlatCallback:
     """The user's function on leaves: equal for the same function and structure of arguments."""
@@ -170,7 +180,7 @@ def _result_avals(shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:
 _VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
                  "legacy_vectorized", None)
 
-pure_callback_p = Primitive("pure_callback", multiple_results=True)
+pure_callback_p = CallbackPrimitive("pure_callback")
 
 
 @api_boundary
@@ -264,7 +274,7 @@ register_lowering(pure_callback_p, lambda ctx, *operands, callback, result_avals
 # ----------------------------------------------------------------------------------------------
 # io_callback
 
-io_callback_p = Primitive("io_callback", multiple_results=True)
+io_callback_p = CallbackPrimitive("io_callback")
 
 
 @api_boundary
@@ -328,7 +338,7 @@ register_lowering(io_callback_p, lambda ctx, *operands, callback, result_avals, 
 # ----------------------------------------------------------------------------------------------
 # debug_callback
 
-debug_callback_p = Primitive("debug_callback", multiple_results=True)
+debug_callback_p = CallbackPrimitive("debug_callback")
 
 
 def unrolled_batching(primitive: Primitive) -> Callable:

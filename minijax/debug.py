@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .callbacks import (
+    CallbackPrimitive,
     DebugEffect,
     OrderedDebugEffect,
     debug_callback_p,
@@ -27,7 +28,6 @@ from .callbacks import (
     split_static_args,
     with_static_args,
 )
-from .core import Primitive
 from .debugger import breakpoint
 from .errors import api_boundary, user_frame
 
@@ -106,7 +106,7 @@ class _FormatChecker(string.Formatter):
 
 _checker = _FormatChecker()
 
-debug_print_p = Primitive("debug_print", multiple_results=True)
+debug_print_p = CallbackPrimitive("debug_print")
 
 
 @api_boundary

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import threading
+import weakref
 
 import jax
 import numpy as np
@@ -337,6 +339,43 @@ def test_callbacks_that_run_programs_themselves():
     double = minijax.jit(lambda x: x + x)
     f = minijax.jit(lambda x: minijax.pure_callback(double, x, x) + 1)
     assert f(minijax.numpy.arange(3.0)).tolist() == [1, 3, 5]
+
+
+CALLS = {
+    "debug": minijax.debug.callback,
+    "io": lambda f, x: io_callback(f, None, x),
+    "pure": lambda f, x: minijax.pure_callback(f, None, x),
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_functions_live_as_long_as_their_program(kind):
+    """Nobody else keeps them: they may hold large arrays."""
+    def program():
+        class Function:
+            def __call__(self, x):
+                return None
+
+        function = Function()
+        f = minijax.jit(lambda x: (CALLS[kind](function, x), x + 1)[1])
+        return f, weakref.ref(function)
+
+    f, function = program()
+    gc.collect()
+    assert f(1.0).item() == 2
+    minijax.effects_barrier()
+    gc.collect()
+    assert function() is not None
+    del f
+    gc.collect()
+    assert function() is None
+
+
+def test_arguments_that_cannot_be_hashed(capsys):
+    minijax.jit(lambda x: minijax.debug.print("{} {}", x, {"a": [set()]}))(1.0)
+    minijax.jit(lambda x: minijax.debug.callback(lambda x, y: print(y), x, [bytearray()]))(1.0)
+    minijax.effects_barrier()
+    assert capsys.readouterr().out == "1.0 {'a': [set()]}\n[bytearray(b'')]\n"
 
 
 def test_threads():
