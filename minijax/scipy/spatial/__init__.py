@@ -1,0 +1,1 @@
+"""Spatial algorithms, under the names of `jax.scipy.spatial`."""
