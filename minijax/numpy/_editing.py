@@ -330,13 +330,13 @@ def ravel_multi_index(multi_index: Sequence, dims: Sequence[int], mode: str = "r
     if math.prod(dims) - 1 > dtypes.iinfo(dtype).max:
         raise ValueError(f"jnp.ravel_multi_index: {dtype=} not large enough to hold flattened "
                          f"index for {dims=}. Use the dtype argument to pass a suitable dtype.")
-    places = [_within(i, n, mode) for i, n in zip(places, dims)]
+    within = [_within(i, n, mode) for i, n in zip(places, dims)]
     if order not in ("C", "F"):
         raise ValueError(f"invalid {order=}. Expected 'C' or 'F'")
     strides = np.cumprod((1, *dims[:-1])) if order == "F" else \
         np.cumprod((1, *dims[:0:-1]))[::-1]
     out = array(0, dtype=dtype)
-    for i, stride in zip(places, strides):
+    for i, stride in zip(within, strides):
         out = out + i.astype(dtype) * int(stride)
     return out
 

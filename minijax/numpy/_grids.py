@@ -74,7 +74,7 @@ class _Joined:
         self.name, self.defaults, self.__doc__ = name, (axis, ndmin, first), doc
 
     def __getitem__(self, key) -> Any:
-        entries = key if isinstance(key, tuple) else (key,)
+        entries = list(key) if isinstance(key, tuple) else [key]
         (axis, ndmin, first), matrix = self.defaults, None
         if isinstance(entries[0], str):
             directive, *entries = entries

@@ -260,7 +260,8 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     size = a.shape[axis]
-    if assume_unique_indices and getattr(obj, "ndim", 0) and obj.dtype.kind in "iu":
+    is_vector = getattr(obj, "ndim", None) and obj.dtype.kind in "iu"
+    if assume_unique_indices and is_vector:
         return a[(*(slice(None),) * axis, _places_without(obj, size))]
     try:
         gone = [canonical_axis(obj, size)]

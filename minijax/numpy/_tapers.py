@@ -37,7 +37,7 @@ def _window(name: str, weights: Callable, doc: str) -> Callable:
     window.__doc__ = (f"{doc}\n\nArgs:\n  M: the number of weights, a known int.\n\n"
                       f"Returns:\n  a vector of `M` floats, symmetric.\n\n"
                       f"Raises:\n  ConcretizationTypeError: `M` is traced.\n\n"
-                      f">>> {name}(5)[2].item()\n1.0\n")
+                      f">>> {name}(5)[2].round(3).item()\n1.0\n")
     return window
 
 

@@ -7,6 +7,7 @@ like those that `frompyfunc` makes, is carried from row to row by `scan`.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 from .. import operators
 from ..batching import vmap
 from ..control_flow.scan import scan
+from ..core import state
 from ..indexing import as_tuple
 from ..primitives import reductions as red
 from ..primitives.elementwise import bitwise_and as and_bits
@@ -24,6 +26,7 @@ from ..primitives.elementwise import bitwise_or as or_bits
 from ..primitives.elementwise import bitwise_xor as xor_bits
 from ..primitives.shaping import full
 from ..staging import eval_shape
+from ..xla.jit import jit
 from . import _reductions, _running, _special, _ufuncs
 from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays
 from ._constructors import arange, array, asarray
@@ -31,8 +34,24 @@ from ._joining import concatenate
 from ._select import _where
 from ._shaping import broadcast_to, moveaxis, ravel
 from ._softmax import logsumexp
-from ._staged import staged
 from ._vectorize import vectorize
+
+
+def _compiled(**statics) -> Callable:
+    """Decorator: a method that is compiled; if the function has a way of its own, which is quick
+    anyway, only when it is traced."""
+
+    def decorate(method):
+        jitted = jit(method, **statics)
+
+        @functools.wraps(method)
+        def call(self, *args, **kwargs):
+            plain = self._own.get(method.__name__) and not state.trace.staging
+            return (method if plain else jitted)(self, *args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 class ufunc:
@@ -83,7 +102,7 @@ class ufunc:
             raise NotImplementedError(f"{unknown} argument of {self}")
         return self._call(*args)
 
-    @staged(static_argnames=("self",))
+    @_compiled(static_argnames=("self",))
     def _call_vectorized(self, *args):
         check_arraylike(self.__name__, *args)
         return vectorize(self._func)(*args)
@@ -100,7 +119,7 @@ class ufunc:
         """The dtype of the result for elements of these arguments."""
         return eval_shape(self._func, *(full((), 1, arg.dtype) for arg in args)).dtype
 
-    @staged(static_argnames=("self", "axis", "dtype", "out", "keepdims"))
+    @_compiled(static_argnames=("self", "axis", "dtype", "out", "keepdims"))
     def reduce(self, a, axis: int | None = 0, dtype=None, out: None = None, keepdims: bool = False,
                initial=None, where=None) -> Any:
         """The elements along an axis combined into one, from the first to the last.
@@ -157,7 +176,7 @@ class ufunc:
         total, _ = scan(step, first, (rest, mask))
         return total.reshape(kept) if keepdims else total
 
-    @staged(static_argnames=("self", "axis", "dtype"))
+    @_compiled(static_argnames=("self", "axis", "dtype"))
     def accumulate(self, a, axis: int = 0, dtype=None, out: None = None) -> Any:
         """The results of `reduce` for the first element, the first two, … along an axis.
 
@@ -190,7 +209,7 @@ class ufunc:
         _, totals = scan(step, rows[0], rows[1:])
         return moveaxis(concatenate([rows[:1], totals]), 0, axis)
 
-    @staged(static_argnums=(0,), static_argnames=("inplace",))
+    @_compiled(static_argnums=(0,), static_argnames=("inplace",))
     def at(self, a, indices, b=None, /, *, inplace: bool = True) -> Any:
         """A copy of `a` with the function applied to some elements, those met twice twice.
 
@@ -231,7 +250,7 @@ class ufunc:
 
         return scan(step, a, (positions, args))[0]
 
-    @staged(static_argnames=("self", "axis", "dtype"))
+    @_compiled(static_argnames=("self", "axis", "dtype"))
     def reduceat(self, a, indices, axis: int = 0, dtype=None, out: None = None) -> Any:
         """`reduce` of the segments that begin at the `indices`.
 
@@ -270,7 +289,7 @@ class ufunc:
         out, _ = scan(step, rows[indices], (rows, arange(len(rows))))
         return moveaxis(out, 0, axis)
 
-    @staged(static_argnums=(0,))
+    @_compiled(static_argnums=(0,))
     def outer(self, A, B, /) -> Any:
         """The function of all pairs of elements, in an array of shape `(*A.shape, *B.shape)`.
 
