@@ -163,8 +163,12 @@ def _plain_axes(a, axis) -> tuple[int, ...] | None:
     return (axis % aval.ndim,) if type(axis) is int and -aval.ndim <= axis < aval.ndim else None
 
 
-def _bare(primitive, a, axes):
-    return state.trace.process_primitive(primitive, (a,), {"axes": axes})
+def _plain(kind: Reduction, a, axes, keepdims=False, initial=None):
+    """`_reduce` for such arrays."""
+    result = state.trace.process_primitive(kind.primitive, (a,), {"axes": axes})
+    if initial is not None:
+        result = kind.combine(_initial_value(initial, a.dtype), result)
+    return expand_dims(result, axes) if keepdims else result
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
@@ -189,10 +193,10 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
     >>> sum(jnp.arange(4)), sum(jnp.ones((2, 3)), axis=1).tolist()
     (Array(6, dtype=int32), [3.0, 3.0])
     """
-    if dtype is out is initial is where is None and not keepdims:
+    if dtype is out is where is None:
         axes = _plain_axes(a, axis)
         if axes is not None:
-            return _bare(red.reduce_sum_p, a, axes)
+            return _plain(SUM, a, axes, keepdims, initial)
     return _reduce(SUM, a, optional_axes(axis), keepdims, dtype, out, initial, where,
                    dtype is None, promote_integers)
 
@@ -210,19 +214,19 @@ def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
     Raises:
       ValueError: nothing to reduce and no `initial`, or a `where` without an `initial`.
     """
-    if out is initial is where is None and not keepdims:
+    if out is where is None:
         axes = _plain_axes(a, axis)
         if axes is not None:
-            return _bare(red.reduce_max_p, a, axes)
+            return _plain(MAX, a, axes, keepdims, initial)
     return _reduce(MAX, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
 def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
     """The least element; NaN if there is one. Arguments and errors as for `max`."""
-    if out is initial is where is None and not keepdims:
+    if out is where is None:
         axes = _plain_axes(a, axis)
         if axes is not None:
-            return _bare(red.reduce_min_p, a, axes)
+            return _plain(MIN, a, axes, keepdims, initial)
     return _reduce(MIN, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
@@ -245,11 +249,11 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
     >>> mean(jnp.array([1, 2, 4]))
     Array(2.3333333, dtype=float32)
     """
-    if dtype is out is where is None and not keepdims:
+    if dtype is out is where is None:
         axes = _plain_axes(a, axis)
         if axes is not None:
-            count = a.aval.dtype.type(math.prod(a.aval.shape[d] for d in axes))
-            return lax.div_p.bind(_bare(red.reduce_sum_p, a, axes), count)
+            count = a.aval.dtype.type(math.prod([a.aval.shape[d] for d in axes]))
+            return lax.div_p.bind(_plain(SUM, a, axes, keepdims), count)
     axis = optional_axes(axis)
     a, where = ensure_array("mean", a), check_mask("mean", where)
     check_no_out("mean", out)
