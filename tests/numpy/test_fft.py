@@ -115,11 +115,10 @@ def test_small_and_large(n):
 
 
 COSINES = [row.strip() for line in """
-dct(x) | dct(t, axis=1) | dct(x, n=8) | dct(x, n=3) | dct(x, norm="ortho") | dct(c, norm="backward")
-dct(x, 3) | dct(x, norm="a") | dct(i) | dct(h) | idct(x) | idct(t, axis=0, norm="ortho") | idct(c)
-idct(i) | idct(x, n=4) | idct(x, 1) | dctn(t) | dctn(t, s=(2, 3)) | dctn(t, axes=(0, 2), norm="ortho")
-dctn(t, s=2) | dctn(x, s=(1, 1)) | dctn(t, axes=1) | dctn(c) | idctn(t) | idctn(t, s=(2, 5), axes=(1, 0))
-idctn(c, norm="ortho") | dct(x[:1]) | idctn(t, axes=(5,))
+dct(x) | dct(t, axis=1) | dct(x, n=8) | dct(x, n=3, norm="ortho") | dct(c, norm="backward") | dct(x, 3)
+dct(x, norm="a") | dct(i) | idct(x) | idct(c, norm="ortho") | idct(i) | idct(h) | idct(x, n=4) | idct(x, 1)
+dctn(t, axes=(0, 2), norm="ortho") | dctn(t, s=(2, 3)) | dctn(t, s=2) | dctn(x, s=(1, 1)) | dctn(t, axes=1)
+idctn(t[0], s=(2, 5), axes=(1, 0)) | idctn(t, axes=(5,)) | dct(x[:1])
 """.strip().splitlines() for row in line.split(" | ")]
 
 
@@ -137,6 +136,6 @@ def test_the_gradient_of_a_cosine_transform():
     def program(jx):
         fft = jx.scipy.fft
         return lambda x: (jx.grad(lambda x: (fft.dctn(x) ** 2).sum())(x),
-                          jx.jit(fft.idct)(x), fft.idct(fft.dct(x, norm="ortho"), norm="ortho") - x)
+                          jx.jit(fft.idct)(x), fft.idct(fft.dct(x)) - x)
 
     assert_same(both(program, ARRAYS["t"]).value[2], np.zeros((2, 3, 4), np.float32))
