@@ -482,3 +482,61 @@ def test_log(caplog):
     with caplog.at_level("INFO", "minijax.debug"):
         minijax.debug.log("x={}", 1)
     assert caplog.messages == ["x=1"]
+
+
+# ----------------------------------------------------------------------------------------------
+# Two transformations, one around the other
+
+
+def around(jx):
+    """Transformations, each from a function of a scalar to one of a scalar."""
+    def scan(f):
+        return lambda x: jx.lax.scan(lambda c, _: (f(c), c), x, None, length=2)[0]
+
+    def cond(f):
+        return lambda x: jx.lax.cond(x > 0, f, lambda x: x * 1.0, x)
+
+    def loop(f):
+        return lambda x: jx.lax.while_loop(
+            lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1])), (0, x))[1]
+
+    def custom_jvp(f):
+        g = jx.custom_jvp(f)
+        g.defjvp(lambda primals, tangents: (f(primals[0]), tangents[0] * 2))
+        return g
+
+    def custom_vjp(f):
+        g = jx.custom_vjp(f)
+        g.defvjp(lambda x: (f(x), x), lambda x, ct: (ct * x,))
+        return g
+
+    def vmap(f):
+        return lambda x: jx.vmap(f)(jx.numpy.stack([x, x + 1])).sum(0)
+
+    def jvp(f):
+        return lambda x: jx.jvp(f, (x,), (x,))[1]
+
+    def linearize(f):
+        return lambda x: jx.linearize(f, x)[1](x)
+
+    names = [scan, cond, loop, custom_jvp, custom_vjp, vmap, jvp, linearize, jx.jit, jx.checkpoint,
+             jx.grad]
+    return dict(zip("scan cond while custom_jvp custom_vjp vmap jvp linearize jit remat grad"
+                    .split(), names, strict=True))
+
+
+PAIRS = [(a, b) for a in around(subject) for b in around(subject)]
+
+
+@pytest.mark.parametrize("names", PAIRS[::4], ids="-".join)
+def test_two_transformations(names, capsys):
+    printed, outcomes = [], []
+    for jx in (oracle, subject):
+        f = lambda x: see(jx, "b {}", jx.numpy.sin(see(jx, "a {}", x))) * x
+        for name in reversed(names):
+            f = around(jx)[name](f)
+        outcomes.append(run(jx, lambda _: f, jx.numpy.float32(0.7)))
+        jx.effects_barrier()
+        printed.append(_rounded(capsys.readouterr().out))
+    assert_same_outcome(*outcomes[::-1])
+    assert printed[0] == printed[1]
