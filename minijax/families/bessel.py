@@ -11,7 +11,6 @@ import functools
 import math
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
 from .. import dtypes
 from ..core import typeof
@@ -34,6 +33,7 @@ def _mean_over_circle(x: np.ndarray) -> np.ndarray:
 def _polynomials(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Chebyshev coefficients: of the function below the crossover, by the variable x; and of √x
     times the function above it, by the variable 1/x. Both variables are stretched to [-1, 1]."""
+    chebyshev = np.polynomial.chebyshev  # imported when it is used first
     below = chebyshev.chebinterpolate(lambda u: _mean_over_circle(CROSSOVER / 2 * (u + 1)), 32)
     above = chebyshev.chebinterpolate(_scaled_mean, 32)
     small = float(dtypes.finfo(dtype).eps) / 8

@@ -74,8 +74,6 @@ def _real_dtype(dtype):
 
 _OUT_DTYPE = {FftType.FFT: lambda dtype: dtype, FftType.IFFT: lambda dtype: dtype,
               FftType.RFFT: _complex_dtype, FftType.IRFFT: _real_dtype}
-_NUMPY = {FftType.FFT: (np.fft.fft, np.fft.fftn), FftType.IFFT: (np.fft.ifft, np.fft.ifftn),
-          FftType.RFFT: (np.fft.rfft, np.fft.rfftn), FftType.IRFFT: (np.fft.irfft, np.fft.irfftn)}
 
 
 def _fft(x, *, fft_type, fft_lengths):
@@ -83,10 +81,10 @@ def _fft(x, *, fft_type, fft_lengths):
     if not x.size or 0 in fft_lengths:
         out = _fft_type(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
         return np.zeros(out.shape, out.dtype)  # as JAX, where NumPy complains
-    along_one, along_several = _NUMPY[fft_type]
+    name = fft_type.name.lower()  # `np.fft` is imported when it is used first
     if len(fft_lengths) == 1:
-        return along_one(x, fft_lengths[0])
-    return along_several(x, fft_lengths, range(-len(fft_lengths), 0))
+        return getattr(np.fft, name)(x, fft_lengths[0])
+    return getattr(np.fft, name + "n")(x, fft_lengths, range(-len(fft_lengths), 0))
 
 
 def _lower_fft(ctx, x, *, fft_type, fft_lengths):
