@@ -161,7 +161,8 @@ def _shape_rule(lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation
                 dimension_numbers, feature_group_count, batch_group_count, precision,
                 preferred_element_type):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    _check_operands(lhs, rhs, dimension_numbers, window_strides)
+    _check_operands(lhs, rhs, dimension_numbers)
+    _check_windows(taken(rhs.shape, rhs_spec[2:]), window_strides, lhs_dilation, rhs_dilation)
     _check_groups(taken(lhs.shape, lhs_spec), taken(rhs.shape, rhs_spec), feature_group_count,
                   batch_group_count)
     shape = conv_shape_tuple(dilated_shape(taken(lhs.shape, lhs_spec), lhs_dilation),
@@ -188,14 +189,27 @@ def _check_preferred(dtype, preferred):
                         f"{preferred.name} for {dtype.name}.")
 
 
-def _check_operands(lhs, rhs, numbers, window_strides):
+def _check_operands(lhs, rhs, numbers):
     if lhs.ndim != rhs.ndim:
         raise ValueError("conv_general_dilated lhs and rhs must have the same number of "
                          f"dimensions, but got {lhs.shape} and {rhs.shape}.")
-    if len(window_strides) != len(numbers.rhs_spec) - 2:
+    if lhs.ndim < 2 or any(not 0 <= d < lhs.ndim for spec in numbers for d in spec):
+        raise IndexError("conv_general_dilated lhs and rhs have two dimensions and the spatial "
+                         f"ones, got shapes {lhs.shape} and {rhs.shape} with {numbers}.")
+
+
+def _check_windows(window, strides, lhs_dilation, rhs_dilation):
+    if len(window) != len(strides):
         raise ValueError("conv_general_dilated window and window_strides must have the same number "
-                         f"of dimensions, but got {len(numbers.rhs_spec) - 2} and "
-                         f"{len(window_strides)}")
+                         f"of dimensions, but got {len(window)} and {len(strides)}")
+    if any(int(n) != n for n in strides):
+        raise TypeError(f"conv_general_dilated window_strides must be integers, got {strides}.")
+    if any(n <= 0 for n in (*strides, *window)):
+        raise ValueError("conv_general_dilated window_strides and the spatial dimensions of rhs "
+                         f"must be positive, got {strides} and {window}.")
+    if max(len(lhs_dilation), len(rhs_dilation)) > len(window):
+        raise ValueError("conv_general_dilated lhs_dilation and rhs_dilation have a factor for "
+                         f"each spatial dimension, got {lhs_dilation} and {rhs_dilation}.")
 
 
 def _check_groups(lhs_shape, rhs_shape, feature_groups, batch_groups):

@@ -74,6 +74,11 @@ def windows_shape(operand: ShapedArray, windows: Windows) -> tuple[int, ...]:
         if len(sizes) != operand.ndim:
             raise TypeError(f"reduce_window got {what} {sizes} for an operand of shape "
                             f"{operand.shape}: one for each dimension is needed.")
+    if len(padding) != operand.ndim:
+        raise ValueError(f"reduce_window got padding {padding} for an operand of shape "
+                         f"{operand.shape}: a pair for each dimension is needed.")
+    if any(not isinstance(n, (int, np.integer)) for pair in padding for n in pair):
+        raise TypeError(f"reduce_window padding must be pairs of integers, got {padding}.")
     return reduce_window_shape_tuple(operand.shape, dimensions, strides, padding, base_dilation,
                                      window_dilation)
 

@@ -110,9 +110,11 @@ def _reduce_types(*avals, computation, jaxpr, dimensions):
     if [x.dtype for x in operands] != [init.dtype for init in inits]:
         raise TypeError("reduce operand dtypes should match corresponding initial value dtypes, "
                         f"got operands={operands} and initial_values={inits}")
-    if any(not 0 <= d < x.ndim for x in operands for d in dimensions):
+    if any(d >= x.ndim for x in operands for d in dimensions):
         raise IndexError(f"reduce dimensions {dimensions} are out of bounds for operands of shapes "
                          f"{[x.shape for x in operands]}.")
+    if any(d < 0 for d in dimensions) or len(set(dimensions)) < len(dimensions):
+        raise ValueError(f"reduce dimensions must be nonnegative and different, got {dimensions}.")
     shapes = [tuple(n for d, n in enumerate(x.shape) if d not in dimensions) for x in operands]
     return [ShapedArray(shape, x.dtype, x.weak_type and init.weak_type)
             for shape, x, init in zip(shapes, operands, inits)]
@@ -149,7 +151,9 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
       a tree of arrays without these dimensions.
 
     Raises:
-      ValueError: trees that differ; initial values that are no scalars.
+      ValueError: trees that differ; initial values that are no scalars; negative or repeated
+        dimensions.
+      IndexError: no such dimension.
       TypeError: initial values of other dtypes than the operands'.
       NotImplementedError: `computation` closes over traced values.
 

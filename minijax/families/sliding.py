@@ -63,6 +63,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
                            f"got {padding!r}.")
     pads = []
     for n, window, stride in _sized_alike(in_shape, window_shape, window_strides):
+        stride = max(stride, 1)  # it is for the primitives to refuse others
         total = max((-(-n // stride) - 1) * stride + window - n, 0)
         small, large = total // 2, total - total // 2
         pads.append((small, large) if name == "SAME" else (large, small))

@@ -311,6 +311,15 @@ ERRORS = {
     "numbers of dimensions": lambda m: m.lax.conv(X, Y[0], (1,), "SAME"),
     "features": lambda m: m.lax.conv(X, Y[:, :2], (1,), "SAME"),
     "strides": lambda m: m.lax.conv(X, Y, (1, 1), "VALID"),
+    "negative stride": lambda m: m.lax.conv(X, Y, (-1,), "VALID"),
+    "no stride": lambda m: m.lax.conv(X, Y, (0,), "SAME"),
+    "fractional stride": lambda m: m.lax.conv(X, Y, (1.5,), "VALID"),
+    "strides by name": lambda m: m.lax.conv(X, Y, (1, 1), "SAME"),
+    "number of dilations": lambda m: m.lax.conv_general_dilated(X, Y, (1,), "VALID", None, (1, 1)),
+    "empty kernel": lambda m: m.lax.conv(X, Y[..., :0], (1,), "VALID"),
+    "vectors": lambda m: m.lax.conv(X[0, 0], Y[0, 0], (), "VALID"),
+    "numbers out of bounds": lambda m: m.lax.conv_general_dilated(
+        X, Y, (1,), "VALID", dimension_numbers=m.lax.ConvDimensionNumbers(*[(0, 1, 3)] * 3)),
     "name of padding": lambda m: m.lax.conv(X, Y, (1,), "FULL"),
     "padding": lambda m: m.lax.conv_general_dilated(X, Y, (1,), [1]),
     "no padding": lambda m: m.lax.conv_general_dilated(X, Y, (1,), None),
@@ -350,6 +359,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     outcome = both(lambda m: lambda: ERRORS[name](m))

@@ -225,6 +225,10 @@ ERRORS = {
     "padding by name without strides": lambda m: m.lax.reduce_window(
         X, 0.0, m.lax.add, (1, 1, 2, 2), None, "SAME"),
     "paddings": lambda m: m.lax.reduce_window(X, 0.0, m.lax.add, (1, 1, 2, 2), None, [1, 2]),
+    "number of paddings": lambda m: m.lax.reduce_window(X, 0.0, m.lax.add, (1, 1, 2, 2), None,
+                                                        [(0, 0)]),
+    "fractional padding": lambda m: m.lax.reduce_window(X, 0.0, m.lax.add, (1, 1, 2, 2), None,
+                                                        [(0, 0.5)] * 4),
     "dilations": lambda m: m.lax.reduce_window(X, 0.0, m.lax.add, (1, 1, 2, 2), None, "VALID",
                                                (2, 2)),
     "no dilation": lambda m: m.lax.reduce_window(X, 0.0, m.lax.add, (1, 1, 2, 2), None, "VALID",
@@ -243,6 +247,9 @@ ERRORS = {
                                                (1.5,), (1.0,)),
     "reduce: many inits": lambda m: m.vmap(lambda c: m.lax.reduce(X, c, m.lax.mul, (0,)))(
         np.ones(2, np.float32)),
+    "reduce: no such dimension": lambda m: m.lax.reduce(X, 1.5, m.lax.mul, (4,)),
+    "reduce: negative dimension": lambda m: m.lax.reduce(X, 1.5, m.lax.mul, (-1,)),
+    "reduce: dimension twice": lambda m: m.lax.reduce(X, 1.5, m.lax.mul, (0, 0)),
     "reduce: traced constants": lambda m: m.jit(lambda c: m.lax.reduce(
         X, 1.0, lambda a, b: a * b * c, (0,)))(1.0),
 }
