@@ -13,6 +13,7 @@ import minijax.experimental.jet
 from minijax import lax
 from minijax import numpy as jnp
 from tests.oracle import both
+from tests.oracle.primitives_table import ROWS, operands
 
 X = np.array([0.3, 0.7, 0.45], np.float32)
 MATRIX = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, 0.2], [0.1, 0.2, 1.1]], np.float32)
@@ -128,9 +129,9 @@ def assert_close(ours, theirs, tol=1e-3):
 
 
 def by_order(series, order):
-    """A pytree of lists of derivatives as a list of pytrees."""
-    is_list = lambda x: isinstance(x, list)
-    return [minijax.tree.map(lambda d, k=k: d[k], series, is_leaf=is_list) for k in range(order)]
+    """The leaves of a pytree that has lists of derivatives, for each order."""
+    leaves = minijax.tree.leaves(series)
+    return [leaves[k::order] for k in range(order)]
 
 
 @pytest.mark.parametrize("name", BEYOND_JAX)
@@ -244,3 +245,33 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name):
     both(lambda jx: lambda: CALLS[name](jx, jx.experimental.jet.jet))
+
+
+REFUSE_FLOATS = "real imag not and or xor shift_left shift_right_arithmetic shift_right_logical"
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.takes("float32")
+                                 and r.primitive not in REFUSE_FLOATS.split()], ids=lambda r: r.label)
+def test_every_primitive(row):
+    """The second derivative along a direction is that of a jvp of a jvp."""
+    f, args = row.call(minijax), operands(row.operands[0], "float32")
+    moves = [x.dtype.kind == "f" for x in args]
+    values = tuple(x for x, m in zip(args, moves) if m)
+    directions = tuple(np.cos(np.arange(x.size, dtype=x.dtype)).reshape(x.shape) for x in values)
+    if not values:
+        return  # nothing moves
+
+    def of_moving(*moving):
+        rest = iter(moving)
+        return f(*(next(rest) if m else x for x, m in zip(args, moves)))
+
+    def slope(*values):
+        return minijax.jvp(of_moving, values, directions)[1]
+
+    expected = [slope(*values), minijax.jvp(slope, values, directions)[1]]
+    series = tuple([v, np.zeros_like(v)] for v in directions)
+    _, found = minijax.experimental.jet.jet(of_moving, values, series)
+    for ours, theirs in zip(by_order(found, 2), expected):
+        for a, b in zip(ours, minijax.tree.leaves(theirs), strict=True):
+            if b.dtype != minijax.dtypes.float0:
+                np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
