@@ -82,7 +82,7 @@
       if (n > line && lines[n].trim() && !/^\s/.test(lines[n]) && !/^\s/.test(lines[line])) break;
     }
     return el("figure", { class: "t-source" },
-      el("figcaption", {}, "minijax/" + path + ", line " + line), el("pre", { tabindex: "0" }, code));
+      el("figcaption", {}, (/^[^/].*\.py$/.test(path) ? "minijax/" : "") + path + ", line " + line), el("pre", { tabindex: "0" }, code));
   }
 
   function drawUser(event) {
