@@ -7,6 +7,7 @@ then. On the CPU it is exact, if `aggregate_to_topk`: it sorts.
 from __future__ import annotations
 
 import functools
+import operator
 
 import numpy as np
 
@@ -115,9 +116,9 @@ def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: 
     ([9.0, 6.0], [1, 2])
     """
     return approx_top_k_p.bind(
-        operand, k=k, reduction_dimension=reduction_dimension, recall_target=recall_target,
-        is_max_k=True, reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk)
+        operand, k=operator.index(k), reduction_dimension=reduction_dimension,
+        recall_target=recall_target, is_max_k=True, aggregate_to_topk=aggregate_to_topk,
+        reduction_input_size_override=reduction_input_size_override)
 
 
 def approx_min_k(operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
@@ -128,6 +129,6 @@ def approx_min_k(operand, k: int, reduction_dimension: int = -1, recall_target: 
     [0]
     """
     return approx_top_k_p.bind(
-        operand, k=k, reduction_dimension=reduction_dimension, recall_target=recall_target,
-        is_max_k=False, reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk)
+        operand, k=operator.index(k), reduction_dimension=reduction_dimension,
+        recall_target=recall_target, is_max_k=False, aggregate_to_topk=aggregate_to_topk,
+        reduction_input_size_override=reduction_input_size_override)

@@ -12,7 +12,7 @@ from ..array import def_numpy
 from ..batching import primitive_batchers
 from ..batching.rules import defbroadcasting, defvectorized
 from ..batching.trace import bdim_at_front
-from ..core import Primitive, ShapedArray
+from ..core import Primitive, ShapedArray, concrete_or_error
 from ..forward import defjvp_zero, deflinear
 from ..primitives.shape_rules import FLOAT, INTEGER, ORDERED, elementwise_rule, make_primitive
 from ..transposition import deftranspose
@@ -194,8 +194,10 @@ def reduce_precision(operand, exponent_bits: int, mantissa_bits: int):
     >>> lax.reduce_precision(jnp.float32(3.14159), 8, 7)  # as a bfloat16
     Array(3.140625, dtype=float32)
     """
-    return reduce_precision_p.bind(operand, exponent_bits=operator.index(exponent_bits),
-                                   mantissa_bits=operator.index(mantissa_bits))
+    exponent_bits, mantissa_bits = (concrete_or_error(operator.index, n, "bits of reduce_precision")
+                                    for n in (exponent_bits, mantissa_bits))
+    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits,
+                                   mantissa_bits=mantissa_bits)
 
 
 # ----------------------------------------------------------------------------------------------

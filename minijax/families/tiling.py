@@ -22,6 +22,8 @@ def _tile_shape(x, *, reps):
     if len(reps) != x.ndim:
         raise TypeError(f"tile needs a number of repetitions for each dimension, got {len(reps)} "
                         f"for an array of shape {x.shape}.")
+    if any(rep < 0 for rep in reps):
+        raise ValueError(f"tile needs numbers of repetitions that are not negative, got {reps}.")
     return ShapedArray([n * rep for n, rep in zip(x.shape, reps)], x.dtype, x.weak_type)
 
 
@@ -64,6 +66,7 @@ def tile(operand, reps: Sequence[int]):
 
     Raises:
       TypeError: not a number for each dimension.
+      ValueError: a negative number.
 
     >>> lax.tile(jnp.array([[1, 2]]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
