@@ -18,7 +18,8 @@ from minijax.pytree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_pat
 from minijax.pytree import flatten_axes as flatten_axes  # and for this one
 from minijax.util import safe_map as safe_map  # programs look for it here, as in `jax.api_util`
 
-# -- functions of pytrees as functions of leaves -------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Functions of pytrees as functions of leaves
 
 
 class TreeCell:
@@ -133,7 +134,8 @@ def check_callable(fun: Any) -> None:
         raise TypeError(f"Expected a function, got the async function {fun}: it cannot be traced.")
 
 
-# -- arguments chosen by position or name --------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Arguments chosen by position or name
 
 
 def ensure_index_tuple(x: Any) -> tuple[int, ...]:
@@ -351,7 +353,8 @@ def resolve_kwargs(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -
     return bound.args
 
 
-# -- names of functions, arguments and results ---------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Names of functions, arguments and results
 
 
 def fun_signature(fun: Callable) -> Signature | None:

@@ -25,7 +25,8 @@ from minijax.pytree.structure import (
 
 IsLeaf = Callable[[Any], bool] | None  # stops the descent: what it says True to counts as a leaf
 
-# -- flatten and unflatten -----------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Flatten and unflatten
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
@@ -119,7 +120,8 @@ def tree_leaves_with_path(
 generate_key_paths = tree_leaves_with_path
 
 
-# -- map, reduce, transpose ----------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Map, reduce, transpose
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
@@ -268,7 +270,8 @@ def tree_transpose(
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-# -- structures as values ------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Structures as values
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
@@ -362,7 +365,8 @@ def _node_type_or_error(tree):
     return node_type
 
 
-# -- prefixes: one value for a whole subtree -----------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Prefixes: one value for a whole subtree
 
 
 def prefix_subtrees(prefix: PyTreeDef, full: PyTreeDef) -> list[PyTreeDef] | None:
@@ -454,7 +458,8 @@ def _axes_error(name, treedef, axis_treedef, tupled_args):
     return ValueError("\n".join(lines))
 
 
-# -- errors --------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Errors
 
 
 def prefix_errors(

@@ -145,7 +145,8 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     return cls
 
 
-# -- dataclasses ---------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Dataclasses
 
 
 def static(**kwargs: Any) -> Any:
@@ -272,7 +273,8 @@ def register_static(cls: Class) -> Class:
     return cls
 
 
-# -- types of the standard library, and Partial ----------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Types of the standard library, and Partial
 
 
 def _zip_strict(keys, values):

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-# -- paths ---------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ def _simple_key(key: KeyEntry) -> str:
     return str(key)
 
 
-# -- node types: how each container comes apart and goes together --------------------------------
+# ----------------------------------------------------------------------------------------------
+# Node types: how each container comes apart and goes together
 
 
 class NodeType:
@@ -197,7 +199,8 @@ for _node_type in BUILTIN_NODE_TYPES:
     register_node_type(_node_type)
 
 
-# -- PyTreeDef: what remains of a tree when the leaves are taken out -----------------------------
+# ----------------------------------------------------------------------------------------------
+# PyTreeDef: what remains of a tree when the leaves are taken out
 
 
 class PyTreeDef:
@@ -358,7 +361,8 @@ def _text(treedef):
     return f"CustomNode({node_type.python_type.__name__}[{aux}], [{inside}])"
 
 
-# -- the recursions ------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# The recursions
 
 
 def flatten_into(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> PyTreeDef:
@@ -452,7 +456,8 @@ def _flatten_up_to_into(treedef, tree, out):
         _flatten_up_to_into(subtree, child, out)
 
 
-# -- saying where two structures differ ----------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
+# Saying where two structures differ
 
 
 class Difference(NamedTuple):
