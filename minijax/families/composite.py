@@ -1,4 +1,5 @@
-"""Chapter 11: functions that the compiler may know by name, and functions for each platform."""
+"""Chapter 11: what is said to the compiler: functions that it may know by name, values that it must
+not leave out, and functions for each platform."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..batching import primitive_batchers
 from ..control_flow.common import stage
 from ..core import Primitive, Tracer, typeof
+from ..effects import Effect, control_flow_allowed_effects, lowerable_effects
 from ..errors import UnexpectedTracerError
-from ..forward import primitive_jvps
+from ..forward import deflinear, primitive_jvps
 from ..jaxpr import jaxpr_as_fun
-from ..pytree import tree_flatten
+from ..pytree import tree_flatten, tree_leaves
 from ..transposition import primitive_transposes
 from ..xla.devices import default_backend
 from ..xla.lowering import element_type, register_lowering, tensor_type
@@ -149,6 +152,54 @@ def _traced(name, what, values):
     return UnexpectedTracerError(
         f"There is a traced value as {what} of the composite '{name}': {values}. What is not known "
         "when the program is compiled must be passed as a positional argument.")
+
+
+# ----------------------------------------------------------------------------------------------
+# dce_sink
+
+
+class NoDCEEffect(Effect):
+    """To be there counts as an effect: dead code elimination leaves the equation alone."""
+
+    __slots__ = ()
+
+
+no_dce_effect = NoDCEEffect()
+lowerable_effects.add_type(NoDCEEffect)
+control_flow_allowed_effects.add_type(NoDCEEffect)
+
+
+def _lower_sink(ctx, x, *, prevent_mlir_dce):
+    if prevent_mlir_dce:
+        ctx.ops(f'stablehlo.custom_call @dce_sink({x.name}) {{backend_config = "", '
+                f"has_side_effect = true, mhlo.backend_config = {{}}}} : ({x.type}) -> ()", [])
+    return []
+
+
+dce_sink_p = Primitive("dce_sink", multiple_results=True)
+dce_sink_p.def_effectful_abstract_eval(lambda x, **params: ([], {no_dce_effect}))
+dce_sink_p.def_impl(lambda x, **params: [])
+deflinear(dce_sink_p)
+primitive_transposes[dce_sink_p] = lambda cts, x, **params: [None]
+primitive_batchers[dce_sink_p] = lambda args, dims, **params: ([], [])
+register_lowering(dce_sink_p, _lower_sink)
+
+
+def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:
+    """Keep what computes `val`, though nobody uses it, in the jaxpr.
+
+    Args:
+      val: a tree of arrays.
+      prevent_mlir_dce: keep it in the compiled program, too.
+
+    >>> print(jax.make_jaxpr(lambda x: lax.dce_sink(2 * x))(1.0))
+    { lambda ; a:f32[]. let
+        b:f32[] = mul 2.0:f32[] a
+        dce_sink[prevent_mlir_dce=False] b
+      in () }
+    """
+    for leaf in tree_leaves(val):
+        dce_sink_p.bind(leaf, prevent_mlir_dce=prevent_mlir_dce)
 
 
 # ----------------------------------------------------------------------------------------------

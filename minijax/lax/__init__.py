@@ -105,7 +105,7 @@ from minijax.families.approximate import approx_max_k, approx_min_k, approx_top_
 from minijax.families.generators import (
     RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )
-from minijax.families.composite import composite, platform_dependent
+from minijax.families.composite import composite, dce_sink, dce_sink_p, platform_dependent
 from minijax.families.shapes import broadcast_like, empty, shape_as_value, stage
 from minijax.families.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from minijax.families.dot_algorithms import (

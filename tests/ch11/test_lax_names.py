@@ -16,7 +16,7 @@ COLLECTIVES = """all_gather all_gather_p all_to_all all_to_all_p axis_index axis
     pcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p precv psend pshuffle psum psum_p
     psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p sharding_constraint_p
     with_sharding_constraint device_put_p"""
-TOKENS = "after_all after_all_p create_token create_token_p dce_sink dce_sink_p stage_p"
+TOKENS = "after_all after_all_p create_token create_token_p stage_p"
 OTHERS = "scaled_dot"
 MISSING = {*COLLECTIVES.split(), *TOKENS.split(), *OTHERS.split()}
 

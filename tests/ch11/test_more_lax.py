@@ -126,6 +126,24 @@ def test_shapes_and_values():
         m.make_jaxpr(m.jit(lambda x: m.lax.stage(x)))(x)), X)
 
 
+@pytest.mark.parametrize("prevent", [False, True])
+def test_sinks(prevent):
+    """What nobody reads stays, under all transformations."""
+    def program(m):
+        def f(x):
+            m.lax.dce_sink({"a": x + 1}, prevent_mlir_dce=prevent)
+            return 2 * x
+
+        loop = lambda x: m.lax.scan(lambda c, _: (f(c), None), x, None, 3)[0]
+        return lambda x: (f(x), m.jit(f)(x), m.grad(f)(x), m.vmap(f)(X[0]), m.jit(loop)(x), [
+            m.make_jaxpr(g)(x) for g in (f, m.grad(f), loop, lambda x: m.jvp(f, (x,), (x,)))])
+
+    both(program, np.float32(3))
+    text = minijax.jit(lambda x: minijax.lax.dce_sink(x + 1, prevent_mlir_dce=prevent)).lower(
+        1.0).as_text()
+    assert ("dce_sink" in text) == prevent
+
+
 def test_platform_dependent():
     both(lambda m: lambda x: (
         m.lax.platform_dependent(x, cpu=m.lax.sin, tpu=m.lax.cos),
