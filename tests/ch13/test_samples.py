@@ -134,7 +134,7 @@ def test_samples(name):
 
 
 ONE_OF_EACH = ["uniform", "randint bounds", "bernoulli of array", "normal", "gumbel", "wald",
-               "gamma", "permutation of rows", "choice of rows", "choice p", "choice p once", "categorical"]
+               "permutation of rows", "choice of rows", "choice p", "choice p once", "categorical"]
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
@@ -195,10 +195,9 @@ def test_gradients_of_reparametrised_samples():
 def test_gradients_of_gamma_samples():
     def program(jx):
         def loss(a, key):
-            keys = jx.random.split(key, 4)
+            keys = jx.random.split(key)
             weights = jx.numpy.arange(1.0, 4.0)
-            return ((jx.random.gamma(keys[0], a) + jx.random.loggamma(keys[1], a)) @ weights
-                    + jx.random.dirichlet(keys[2], a) @ weights + jx.random.beta(keys[3], a[0], 2.0))
+            return (jx.random.gamma(keys[0], a) + jx.random.dirichlet(keys[1], a)) @ weights
 
         def run():
             a, keys = jx.numpy.array([0.4, 1.7, 9.0]), jx.random.split(jx.random.key(3))
