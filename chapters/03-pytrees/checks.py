@@ -1,0 +1,175 @@
+"""What is asked of the answers to chapter 3's exercises."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+from learning.checking import Wrong, compare, exercise, expect
+
+from minijax import lax, tree, tree_util
+from minijax.pytree import functions
+from minijax.tree_jvp import jvp
+
+F = np.float32
+Point = collections.namedtuple("Point", "x y")
+
+
+@exercise("3.1", "How many parameters?", ["count_parameters"], hints=[
+    "tree.leaves gives the leaves, whatever the containers are.",
+    "A leaf may be a Python number, without a `size`: minijax.typeof knows the type of both.",
+])
+def parameters(count_parameters):
+    cases = [(1.0, 1), ({}, 0), (None, 0), ([1.0, 2], 2), ({"w": np.ones((2, 3), F)}, 6),
+             ([{"w": np.ones((4, 4), F), "b": np.ones(4, F)}, None, Point(1.0, np.ones(0, F))], 21)]
+    for given, want in cases:
+        compare(count_parameters, lambda given, w=want: w, [(given,)], "the tree")
+
+
+@exercise("3.2", "A container of your own", ["flatten_interval", "unflatten_interval"], hints=[
+    "What would a derivative replace? Those are children. What would it leave as it is?",
+    "flatten gives a pair: the children as a tuple, and the auxiliary data.",
+    "unflatten must not look at the children: they may be anything.",
+])
+def container(flatten_interval, unflatten_interval):
+    class Interval:
+        def __init__(self, low, high, unit):
+            self.low, self.high, self.unit = low, high, unit
+
+        def __repr__(self):
+            return f"Interval({self.low!r}, {self.high!r}, {self.unit!r})"
+
+    compare(lambda x: [tuple(part) if isinstance(part, list) else part
+                       for part in flatten_interval(x)],
+            lambda x: [(1.0, 2.0), "m"], [(Interval(1.0, 2.0, "m"),)], "the interval")
+    compare(lambda aux, children: repr(unflatten_interval(Interval, aux, children)),
+            lambda aux, children: repr(Interval(*children, aux)),
+            [("m", (1.0, 2.0)), ("s", (None, "anything"))], "aux, children =")
+    tree_util.register_pytree_node(
+        Interval, flatten_interval, lambda aux, xs: unflatten_interval(Interval, aux, xs))
+    compare(lambda x: repr(tree.map(lambda leaf: 2 * leaf, x)),
+            lambda x: repr(Interval(2.0, 4.0, "m")), [(Interval(1.0, 2.0, "m"),)],
+            "tree.map, twice each leaf, of")
+    length = lambda x: lax.sub(x.high, x.low)
+    one, zero = Interval(1.0, 3.0, "m"), Interval(0.0, 1.0, "m")
+    compare(lambda x, t: float(jvp(length, (x,), (t,))[1]), lambda x, t: 1.0, [(one, zero)],
+            "jvp of the length, at and along")
+    expect(tree.structure(one) != tree.structure(Interval(1.0, 3.0, "s")),
+           "intervals in metres and in seconds should differ in structure: they must not be added")
+
+
+@exercise("3.3", "A step downhill", ["sgd"], hints=[
+    "Without the Nones it is one tree.map, of a function of two arguments.",
+    "`is_leaf=lambda x: x is None` makes None a leaf, of the first of the trees.",
+    "Let the gradients be the first tree. Where it has a leaf, the other may have a subtree.",
+])
+def downhill(sgd):
+    def expected(params, gradients, rate):
+        step = lambda g, p: p if g is None else p - rate * g
+        return functions.tree_map(step, gradients, params, is_leaf=lambda g: g is None)
+
+    compare(sgd, expected, [
+        (1.0, 2.0, 0.5), ([1.0, 2.0], [2.0, 4.0], 0.25), ((), (), 0.5),
+        ({"w": (1.0, [2.0]), "b": 3.0}, {"w": (0.0, [1.0]), "b": 2.0}, 1.0),
+        ([1.0, 2.0], [None, 4.0], 0.5), ({"w": [1.0, 2.0], "b": 3.0}, {"w": None, "b": 2.0}, 1.0),
+    ], "params, gradients, rate =")
+
+
+TREES = [1.0, None, [], [1.0], (1.0, 2.0), {"b": 1.0, "a": 2.0}, [None, (1.0,)], Point(1.0, [2.0]),
+         {"w": [{"a": 1.0, "b": (2.0, 3.0)}, None], "b": 4.0}]
+
+
+@exercise("3.4", "The recursion that builds", ["unflatten"], hints=[
+    "Two cases: a leaf, and everything else.",
+    "`next(leaves)` is the next leaf. The iterator remembers how far it is, for all levels.",
+    "Children from left to right, then node_type.unflatten(aux, children).",
+], hole="pytree.structure._unflatten")
+def building(unflatten):
+    for given in TREES:
+        leaves, treedef = tree.flatten(given)
+        letters = "abcdef"[:len(leaves)]
+        compare(lambda t, letters: unflatten(t, iter(letters)),
+                lambda t, letters: _built(t, iter(letters)), [(treedef, letters)],
+                "the structure, and an iterator of")
+    expect(tree.map(lambda x: -x, {"a": [1, (2,)]}) == {"a": [-1, (-2,)]},
+           "tree.map, with your function in place, gives something else")
+
+
+def _built(treedef, leaves):
+    if treedef.node_type is None:
+        return next(leaves)
+    children = tuple([_built(subtree, leaves) for subtree in treedef.subtrees])
+    return treedef.node_type.unflatten(treedef.aux, children)
+
+
+def _f(x, state):
+    return {"sum": lax.add(x, state["a"]), "both": (state["a"], [state["b"]])}
+
+
+@exercise("3.5", "The door", ["flatten_fun_nokwargs"], hints=[
+    "Unflatten what comes in, call, flatten what comes out.",
+    "in_tree.unflatten(leaves) is the tuple of arguments.",
+    "When is the structure of the result known? Not before flat_fun has run: leave it somewhere.",
+    "minijax.api_util.TreeCell is such a place: set its `treedef`, call it for the structure.",
+], hole="api_util.flatten_fun_nokwargs")
+def door(flatten_fun_nokwargs):
+    cases = [(lambda: 1.0, ()), (lambda x: x, (1.0,)), (lambda x: [x, (x,)], (1.0,)),
+             (_f, (1.0, {"a": 2.0, "b": 3.0}))]
+    names = ["lambda: 1.0", "lambda x: x", "lambda x: [x, (x,)]", "f(x, {a, b})"]
+
+    def both(args, f):
+        leaves, in_tree = tree.flatten(args)
+        flat, out_tree = flatten_fun_nokwargs(f, in_tree)
+        return [*flat(*leaves)], str(out_tree())
+
+    def expected(args, f):
+        leaves, structure = tree.flatten(f(*args))
+        return leaves, str(structure)
+
+    for name, (f, args) in zip(names, cases):
+        compare(lambda args, f=f: both(args, f), lambda args, f=f: expected(args, f), [(args,)],
+                f"f = {name}, and its arguments")
+    _, out_tree = flatten_fun_nokwargs(_f, tree.structure((1.0, {"a": 2.0, "b": 3.0})))
+    try:
+        out_tree()
+    except RuntimeError:
+        pass
+    else:
+        raise Wrong("before the flat function was called nobody knows the structure of the result: "
+                    "RuntimeError is due")
+    args = (1.0, {"a": 2.0, "b": 3.0})
+    compare(lambda x, t: tree.map(float, jvp(_f, x, t)[1]),
+            lambda x, t: {"sum": 6.0, "both": (2.0, [0.0])},
+            [(args, (4.0, {"a": 2.0, "b": 0.0}))], "jvp, with your function in place; at and along")
+
+
+@exercise("3.6", "One value for a whole subtree", ["broadcast_prefix"], hints=[
+    "Flatten the prefix; mind is_leaf.",
+    "treedef.flatten_up_to(full_tree) gives what stands at its leaves. It raises ValueError, too.",
+    "How many leaves has each of these? So often its value is repeated.",
+], hole="pytree.functions.broadcast_prefix")
+def prefix(broadcast_prefix):
+    original = functions.prefix_subtrees
+
+    def expected(prefix_tree, full_tree, is_leaf=None):
+        values, treedef = tree.flatten(prefix_tree, is_leaf)
+        subtrees = original(treedef, tree.structure(full_tree))
+        return [v for v, sub in zip(values, subtrees) for _ in range(sub.num_leaves)]
+
+    compare(broadcast_prefix, expected, [
+        (0, 1.0), (0, [1.0, 2.0]), (0, []), ([0, 1], [1.0, 2.0]),
+        ((0, 1), ((1.0, 2.0), {"a": 3.0})),
+        ([0, None], [[1.0], None]), ({"w": 0, "b": [1, 2]}, {"b": [(1.0, 2.0), 3.0], "w": [4.0]}),
+    ], "prefix_tree, full_tree =")
+    none_is_leaf = lambda x: x is None
+    compare(lambda p, t: broadcast_prefix(p, t, none_is_leaf), lambda p, t: [0, None, None],
+            [((0, None), (1.0, [2.0, 3.0]))], "None a leaf, and prefix_tree, full_tree =")
+    for p, t in (([0, 1], 1.0), ([0], [1.0, 2.0]), ({"a": 0}, {"b": 1.0})):
+        try:
+            got = broadcast_prefix(p, t)
+        except ValueError:
+            continue
+        raise Wrong(f"with prefix_tree, full_tree = {p}, {t}\n  it should raise ValueError\n"
+                    f"  you say   {got}")
+    expect(tree.broadcast((1, 2), ([0, 0], 0)) == ([1, 1], 2),
+           "tree.broadcast, with your function in place, gives something else")

@@ -1,0 +1,55 @@
+"""Exercises of chapter 3: fill in the stubs, then `python -m minijax learn check 3.1`."""
+
+from __future__ import annotations
+
+
+def count_parameters(tree):
+    """3.1: how many numbers there are in all the leaves (arrays and Python numbers) of a tree."""
+    raise NotImplementedError
+
+
+def flatten_interval(interval):
+    """3.2: an interval has `low`, `high` (numbers to compute with) and `unit` (a string).
+
+    Give its children and its auxiliary data.
+    """
+    raise NotImplementedError
+
+
+def unflatten_interval(Interval, aux, children):
+    """3.2: the other way; `Interval(low, high, unit)` makes one."""
+    raise NotImplementedError
+
+
+def sgd(params, gradients, rate):
+    """3.3: `params` minus `rate` times `gradients`, leaf by leaf; both are trees, `rate` a number.
+
+    Instead of a gradient there may be `None`, where `params` has any subtree: it stays as it is.
+    """
+    raise NotImplementedError
+
+
+def unflatten(treedef, leaves):
+    """3.4: take this structure's leaves from the iterator `leaves`, and build its tree.
+
+    A structure has a `node_type` (`None` for a leaf), with a method `unflatten(aux, children)`;
+    `aux`; and `subtrees`, the structures of its children.
+    """
+    raise NotImplementedError
+
+
+def flatten_fun_nokwargs(f, in_tree):
+    """3.5: `f`, a function of trees, as a function from leaves to a list of leaves.
+
+    Return that, and an object which, called after it, gives the structure of the result. `in_tree`
+    is the structure of the tuple of arguments. Before, that object should raise `RuntimeError`.
+    """
+    raise NotImplementedError
+
+
+def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
+    """3.6: for each leaf of `full_tree`, the leaf of `prefix_tree` that stands above it: a list.
+
+    `is_leaf` says what counts as a leaf in `prefix_tree`. If it is no prefix, raise `ValueError`.
+    """
+    raise NotImplementedError
