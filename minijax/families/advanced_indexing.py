@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import dtypes, indexing
 from ..array import Array, as_array
-from ..core import ArrayMethods, is_concrete, state, typeof
+from ..core import ArrayMethods, eval_trace, is_concrete, state, typeof
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
 from ..indexing import slice_bounds
 from ..operators import install_methods, promote_dtypes
@@ -423,6 +423,37 @@ def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False
     return prim.convert(out, aval.dtype, aval.weak_type)
 
 
+def set_at_hand(x, index, y):
+    """A short cut in evaluation of `x.at[index].set(y)`, or `None` where it is none: all is at
+    hand, `y` is of the type of `x` or a Python number like it, and no index is out of bounds."""
+    if not (state.trace is eval_trace and type(x) is Array and x._value is not None
+            and isinstance(x.aval.dtype, np.dtype)):
+        return None
+    entries = [_entry_at_hand(entry) for entry in indexing.as_tuple(index)]
+    if any(entry is None for entry in entries):
+        return None
+    dtype = x.aval.dtype
+    if type(y) is Array and y._value is not None and y.aval.dtype == dtype:
+        y = y._value
+    elif not (type(y) is float and dtype.kind in "fc" or type(y) is int and dtype.kind in "iufc"):
+        return None
+    out = np.array(x._value)
+    try:
+        if np.ndim(y) and np.ndim(y) > out[tuple(entries)].ndim:
+            return None
+        out[tuple(entries)] = y
+    except (IndexError, TypeError, ValueError, OverflowError):
+        return None
+    return Array(out, x.aval)
+
+
+def _entry_at_hand(entry):
+    """An integer, a slice or an array of integers, for NumPy; `None` for what else may index."""
+    if type(entry) is Array:
+        return entry._value if entry.aval.dtype.kind == "i" else None
+    return entry if type(entry) in (int, builtins.slice) else None
+
+
 def _update_value(y, aval):
     """What is written, as an array; a Python integer is of the array's type if that has it."""
     if isinstance(y, ArrayMethods):
@@ -489,7 +520,9 @@ class IndexUpdateRef:
 
     def set(self, values, **options):
         """`x[index] = values`; of several for one element, any one may win."""
-        return scatter_index(self.array, self.index, values, scatter, **options)
+        found = None if options else set_at_hand(self.array, self.index, values)
+        return found if found is not None else scatter_index(
+            self.array, self.index, values, scatter, **options)
 
     def add(self, values, **options):
         """`x[index] += values`, repeated indices as often as they occur."""

@@ -1,4 +1,5 @@
-"""The short cut of eager `x[i]`, `take` and `take_along_axis`: as the gather that it leaves out."""
+"""The short cuts of eager `x[i]`, `take`, `take_along_axis` and `x.at[i].set(y)`: what they return
+is what comes of the gather and scatter that they leave out."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.families.advanced_indexing import set_at_hand
 from minijax.families.gather import take_at_hand
 from tests.oracle.compare import both
 
@@ -58,3 +60,39 @@ def test_only_values_at_hand_are_short_cut():
     assert take_at_hand(x, X, 0) is None
     assert "gather" in str(minijax.make_jaxpr(lambda: x[i])())
     assert minijax.jit(lambda i: take_at_hand(x, i, 0) is None)(i)
+
+
+S = np.s_
+PLACES = {"int": 1, "-1": -1, "9": 9, "int, int": S[1, -2], "slice": S[1:], "step": S[:, ::-2],
+          "array": np.array([2, 0]), "outside": np.array([2, 3]), "array, int": S[np.array([1, 1]), 2],
+          ":, array": S[:, np.array([3, -1])], "mask": X > 5, "...": S[..., 0], "None": S[None],
+          "bytes": np.array([1], np.uint8), "too many": S[0, 0, 0], "far slice": S[2:9], "all": ()}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_set(name):
+    def program(jx):
+        x, z = jx.numpy.asarray(X), jx.numpy.asarray(X.astype(np.int32))
+        index = jx.tree_util.tree_map(
+            lambda i: jx.numpy.asarray(i) if isinstance(i, np.ndarray) else i, PLACES[name])
+        row = jx.numpy.asarray([5.0, 6.0, 7.0, 8.0])
+        return lambda: (x.at[index].set(9.5), x.at[index].set(2), z.at[index].set(7),
+                        x.at[index].set(row[0]), z.astype("uint8").at[index].set(300))
+
+    both(program)
+
+
+@pytest.mark.parametrize(("index", "shape"), [
+    (0, (4,)), (0, (1,)), (0, (1, 4)), (0, (3,)), (S[:2], (4,)), (S[:2], (2, 1)), (S[:, 1], (3,)),
+    (S[0, 0], ()), (S[0, 0], (1,)), (S[5:], (4,))])
+def test_shapes_of_what_is_set(index, shape):
+    both(lambda jx: lambda: jx.numpy.asarray(X).at[index].set(jx.numpy.full(shape, 7.0)))
+
+
+def test_what_is_set_at_hand():
+    x, wide = minijax.numpy.asarray(X), minijax.numpy.zeros(4, "float16")
+    assert set_at_hand(x, 0, 1.0).tolist()[0] == [1.0] * 4
+    assert x.tolist() == X.tolist()
+    assert set_at_hand(x, 3, 1.0) is None
+    assert set_at_hand(x, 0, wide) is None
+    assert minijax.jit(lambda x: set_at_hand(x, 0, 1.0) is None)(x)
