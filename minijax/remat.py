@@ -75,16 +75,20 @@ def nothing_saveable(*_, **__) -> bool:
     return False
 
 
+products = {dot_general_p}  # chapter 11 adds convolution
+
+
 @dataclass(frozen=True)
 class DotsSaveable:
-    """Keep the results of matrix products (of those without batch dimensions)."""
+    """Keep the results of matrix products and convolutions (or of the former only, and of those
+    without batch dimensions)."""
 
     only_if_no_batch_dims: bool
 
     def __call__(self, primitive, *_, **params):
-        if primitive is not dot_general_p:
-            return False
-        return not (self.only_if_no_batch_dims and params["dimension_numbers"][1][0])
+        if self.only_if_no_batch_dims:
+            return primitive is dot_general_p and not params["dimension_numbers"][1][0]
+        return primitive in products
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from ..primitives.dot import canonical_precision
 from ..primitives.elementwise import add, complex, convert, imag, real, sub
 from ..primitives.shape_rules import check_same_dtypes, make_primitive
 from ..primitives.shaping import full, reshape, rev
+from ..remat import products
 from ..transposition import defbilinear
 from ..xla.jit import apply_primitive
 from ..xla.lowering import lower_fun, register_lowering, tensor_type
@@ -378,6 +379,7 @@ def _pads_of_kernel(in_shape, window, strides, out_shape, padding, in_dilation, 
     return [(low, m - n + w - low - 1) for (n, w, m), (low, _) in zip(sizes, padding)]
 
 
+products.add(conv_general_dilated_p)
 def_bilinear_jvp(conv_general_dilated_p)
 defbilinear(conv_general_dilated_p, _transpose_lhs, _transpose_rhs)
 

@@ -145,6 +145,20 @@ def test_a_complex_gradient():
     both(program, x + 1j * x, 2 * y - 1j * y)
 
 
+@pytest.mark.parametrize("policy", ["dots_saveable", "dots_with_no_batch_dims_saveable"])
+def test_checkpoint_can_keep_its_result(policy):
+    """How often it is computed: once more in the backward pass, or not."""
+    x, y = operands("same")
+
+    def program(m):
+        f = m.checkpoint(lambda x, y: m.lax.sin(convolution(m, "same")(m.lax.sin(x), y)).sum(),
+                         policy=getattr(m.checkpoint_policies, policy))
+        g = m.grad(f)
+        return lambda: (g(x, y), str(m.make_jaxpr(g)(x, y)).count("conv_general_dilated["))
+
+    both(program)
+
+
 def test_64_bits():
     with jax.enable_x64(True), minijax.enable_x64(True):
         both(lambda m: m.grad(squares(m, convolution(m, "same")), (0, 1)),
