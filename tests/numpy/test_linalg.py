@@ -40,6 +40,9 @@ ARRAYS = {
     "h": _normal(3).astype(np.float16),
     "b": np.array([[True, False], [True, True]]),
     "e0": np.zeros((0, 0), np.float32),
+    "z": np.zeros((0, 3, 3), np.float32),
+    "n": np.array([[1, np.nan], [2, 3]], np.float32),
+    "h4": (3 * np.eye(4) + 1).astype(np.float16),
     "f": np.zeros((3, 0), np.float32),
 }
 
@@ -95,6 +98,9 @@ matmul(m, w.T) | matmul(x, x) | vecdot(c, x) | vecdot(m, t[:, 0], axis=0) | tens
 outer(x, h) | outer(m, x) | cross(x, h) | cross(t, x) | cross(m.T, w[:3, :2], axis=0) | cross(m[:, :2], x)
 diagonal(m) | diagonal(t, offset=1) | diagonal(x) | trace(q) | trace(t, offset=-1) | trace(i, dtype=float) | trace(x)
 matrix_transpose(m) | matrix_transpose(t) | matrix_transpose(x)
+norm(z, axis=(1, 2)) | det(z) | inv(z) | solve(z, x) | eigh(z) | svd(z) | slogdet(z) | pinv(z) | cond(z) | qr(z) | svd(f.T)
+inv(n) | svd(n) | eigh(n) | det(n) | slogdet(n) | norm(n, 2) | cond(n) | qr(n) | pinv(n) | det(0 * q) | inv(0 * q) | cond(0 * q)
+solve(h4, h4) | det(h4) | slogdet(h4) | norm(h4, 3, 0) | matrix_power(h4, 3) | qr(h4) | eigh(h4) | svd(h4) | matrix_rank(h4)
 """)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.numpy.test_linalg import ARRAYS as MATRICES
 from tests.numpy.test_linalg import second_derivatives
-from tests.oracle import both
+from tests.oracle import both, subject
 from tests.oracle.calls import program, rows_of
 
 RNG = np.random.default_rng(1)
@@ -109,6 +109,15 @@ def test_64_bits(row):
         return run
 
     both(of)
+
+
+def test_eigenvectors_of_equal_eigenvalues():
+    """They are not unique, but orthonormal."""
+    d, e = np.float32([2, 2, 2, 5, 5.00001]), np.float32([0, 0, 0, 1e-6])
+    values, vectors = map(np.asarray, subject.scipy.linalg.eigh_tridiagonal(d, e))
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(5), atol=1e-5)
+    T = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+    np.testing.assert_allclose(T @ vectors, vectors * values, atol=2e-5)
 
 
 DIFFERENTIABLE = rows_of("""

@@ -146,6 +146,8 @@ def _inverse_iteration(d, e, values, key):
 
 
 def _unit(v):
+    """Vectors of norm 1; the squares of huge elements must not overflow."""
+    v = v / abs(v).max(axis=-1, keepdims=True).astype(v.dtype)
     return v / linalg.norm(v, axis=-1, keepdims=True).astype(v.dtype)
 
 
