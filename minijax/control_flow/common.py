@@ -18,6 +18,7 @@ from .. import dtypes, settings
 from ..api_util import arg_names, flatten_fun_nokwargs, fun_sourceinfo
 from ..array import as_array
 from ..core import Primitive, ShapedArray, Tracer, state, typeof
+from ..effects import check_allowed, control_flow_allowed_effects
 from ..forward import zeros
 from ..jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from ..partial_eval import convert_constvars, dce_closed
@@ -80,6 +81,7 @@ class Staged(NamedTuple):
     out_tree: PyTreeDef
 
 
+_CONTROL_FLOW = {"scan", "cond", "switch", "while_cond", "while_body"}  # others are plain calls
 _staged: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -110,6 +112,8 @@ def _stage(fun, in_tree, in_avals, what):
     debug_info = DebugInfo(what, fun_sourceinfo(fun), names)
     closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
     jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
+    if what in _CONTROL_FLOW:
+        check_allowed(jaxpr.effects, control_flow_allowed_effects, what)
     return Staged(jaxpr, tuple(closed.consts), out_tree())
 
 
