@@ -34,13 +34,13 @@ def solve(a, b):
     Raises:
       ValueError: other shapes.
     """
-    _check_shapes(a, b)
+    check_shapes(a, b)
     a_shape, b_shape = typeof(a).shape, typeof(b).shape
     repeated = [m if n == 1 else n for m, n in zip((*a_shape[:-1], 1), b_shape)]
     b = broadcast_in_dim(b, repeated, range(len(b_shape)))
     factors, _, permutation = lu(stop_gradient(a))
     solve_vectors = functools.partial(
-        custom_linear_solve, functools.partial(_times_vectors, a),
+        custom_linear_solve, functools.partial(times_vectors, a),
         solve=lambda _, x: lu_solve(factors, permutation, x, trans=0),
         transpose_solve=lambda _, x: lu_solve(factors, permutation, x, trans=1))
     if len(b_shape) < len(a_shape):
@@ -48,14 +48,15 @@ def solve(a, b):
     return vmap(solve_vectors, len(b_shape) - 1, len(b_shape) - 1)(b)
 
 
-def _check_shapes(a, b):
+def check_shapes(a, b) -> None:
+    """Raise `ValueError` unless A X = B makes sense for arrays of these shapes."""
     a, b = typeof(a).shape, typeof(b).shape
     if not (len(a) >= 2 and len(b) in (len(a), len(a) - 1) and a[-1] == a[-2] == b[len(a) - 2]):
         raise ValueError("solve takes a of shape (..., m, m) and b of shape (..., m, k) or "
                          f"(..., m), got shapes {a} and {b}.")
 
 
-def _times_vectors(a, x):
+def times_vectors(a, x):
     """A x, for a batch of matrices A and of vectors x."""
     *a_batch, n, m = typeof(a).shape
     batch = broadcast_shapes(a_batch, typeof(x).shape[:-1])

@@ -15,9 +15,9 @@ from ...control_flow.scan import scan
 from ...custom_rules import custom_linear_solve
 from ...errors import user_stacklevel
 from ...families import linear_algebra as lax_linalg
+from ...families.linear_algebra.solve import check_shapes, times_vectors
 from ...families.staged import staged
 from ...numpy import linalg
-from ...primitives.dot import Precision
 from ...tree_jvp import stop_gradient
 from ...xla.jit import jit
 from ._factorizations import cho_factor, inexact, schur
@@ -144,24 +144,14 @@ def _solve(a, b, assume_a, lower):
     if assume_a != "pos":
         return linalg.solve(a, b)
     a, b = inexact(a, b)
-    _check_shapes(a.shape, b.shape)
+    check_shapes(a, b)
     factor = cho_factor(stop_gradient(a), lower=lower)
     solve_vectors = functools.partial(
-        custom_linear_solve, functools.partial(_times_vectors, a),
+        custom_linear_solve, functools.partial(times_vectors, a),
         solve=lambda _, x: cho_solve(factor, x), symmetric=True)
     if a.ndim == b.ndim + 1:
         return solve_vectors(b)
     return vmap(solve_vectors, b.ndim - 1, max(a.ndim, b.ndim) - 1)(b)
-
-
-def _check_shapes(a, b):
-    if not (len(a) >= 2 and len(b) in (len(a), len(a) - 1) and a[-1] == a[-2] == b[len(a) - 2]):
-        raise ValueError("The arguments to solve must have shapes a=[..., m, m] and "
-                         f"b=[..., m, k] or b=[..., m]; got a={a} and b={b}")
-
-
-def _times_vectors(a, x):
-    return jnp.matmul(a, x[..., None], precision=Precision.HIGHEST)[..., 0]
 
 
 def inv(a, overwrite_a: bool = False, check_finite: bool = True):
