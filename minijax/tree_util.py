@@ -39,6 +39,31 @@ from minijax.pytree import (
     treedef_tuple,
 )
 
+
+class _Registry:
+    """`default_registry`: the one table of node types, by the methods of JAX's object."""
+
+    register_node = staticmethod(register_pytree_node)
+    flatten_with_path = staticmethod(tree_flatten_with_path)
+
+    @staticmethod
+    def flatten(tree, leaf_predicate=None):
+        """The leaves, and the structure."""
+        return tree_flatten(tree, leaf_predicate)
+
+    @staticmethod
+    def flatten_one_level(tree):
+        """The children and the auxiliary data of a node; `None` for a leaf."""
+        return flatten_one_level(tree) if is_tree_node(type(tree)) else None
+
+    @staticmethod
+    def is_node(tree) -> bool:
+        """Whether it is a node."""
+        return is_tree_node(type(tree))
+
+
+default_registry = _Registry()
+
 __all__ = [
     "DictKey",
     "FlattenedIndexKey",
@@ -49,6 +74,7 @@ __all__ = [
     "PyTreeDef",
     "SequenceKey",
     "all_leaves",
+    "default_registry",
     "flatten_one_level",
     "flatten_one_level_with_keys",
     "is_tree_node",

@@ -393,3 +393,18 @@ def test_the_default_platform():
     assert minijax.default_backend() == "cpu"
     minijax.config.update("jax_platform_name", "")
     assert minijax.default_backend() == "cpu"
+
+
+@pytest.mark.parametrize("tree", [1, (1, [2]), {"b": 1, "a": (2,)}, None, []], ids=repr)
+def test_default_registry(tree):
+    def program(jx):
+        registry = jx.tree_util.default_registry
+
+        def f():
+            one = registry.flatten_one_level(tree)
+            leaves, treedef = registry.flatten(tree, lambda x: type(x) is tuple)
+            return one and [list(one[0]), one[1]], leaves, str(treedef)
+
+        return f
+
+    both(program)
