@@ -227,16 +227,22 @@ def _take_box(x, cuts):
 
 
 def _dynamic_start(cut, ndim):
-    """The start of a cut as a 32-bit integer scalar; as a wider one if it came so, alone."""
+    """The start of a cut as a 32-bit integer scalar; as wide and unsigned as it came, if alone."""
     start = cut.start
     if not hasattr(start, "aval"):
         return constant(start, np.dtype(np.int32)) if state.trace.staging else np.int32(start)
-    wide = ndim == 1 and typeof(start).dtype.itemsize == 8
-    return convert(start, np.dtype("int64" if wide else "int32"))
+    dtype = typeof(start).dtype
+    if ndim > 1:
+        return convert(start, np.dtype("int32"))
+    if dtype.kind == "u" and dtype.itemsize >= 4:
+        return start
+    return convert(start, np.dtype("int64" if dtype.itemsize == 8 else "int32"))
 
 
 def _from_front(start, size):
     """Negative starts count from the end."""
+    if typeof(start).dtype.kind == "u":
+        return start
     n = typeof(start).dtype.type(size)
     if not hasattr(start, "aval"):
         return start + n if start < 0 else start

@@ -92,9 +92,8 @@ def histogram_bin_edges(a, bins=10, range: Sequence | None = None, weights=None)
     edges = asarray([a.min(), a.max()] if range is None else range, dtype=dtype)
     if edges.shape != (2,):
         raise ValueError(f"`range` must be either None or a pair of numbers, got {range}")
-    is_point = ptp(edges) == 0
-    low = _where(is_point, edges[0] - 0.5, edges[0])
-    high = _where(is_point, edges[1] + 0.5, edges[1])
+    low = _where(ptp(edges) == 0, edges[0] - 0.5, edges[0])  # a range of no width gets one
+    high = _where(ptp(edges) == 0, edges[1] + 0.5, edges[1])
     return linspace(low, high, bins + 1, dtype=dtype)
 
 

@@ -11,14 +11,24 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..batching import vmap
 from ..control_flow.scan import scan
 from ..core import typeof
-from ..families.sorting import comes_before, sort_key_val
+from ..families.bits import eq_to_p, le_to_p, lt_to_p
+from ..families.sorting import sort_key_val
 from ..families.windows import index_dtype
-from ..primitives.elementwise import bitwise_not, convert, select
-from ..primitives.shaping import concatenate, expand_dims, full, iota
+from ..primitives import elementwise as lax
+from ..primitives.elementwise import convert, select
+from ..primitives.shaping import concatenate, full_like, iota, reshape
 from ..xla.jit import jit
-from ._arguments import complex_input, ensure_arrays, promote_dtypes, promote_dtypes_inexact
+from ._arguments import (
+    complex_input,
+    constant_like,
+    ensure_arrays,
+    is_integer,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from ._constructors import zeros_like
 from ._reductions import sum
 from ._select import _where
@@ -64,53 +74,76 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     if not a.size:
         return zeros_like(v, np.int32)
     a = a if sorter is None else a[sorter]
-    return convert(_METHODS[method](a, v, side == "left"), index_dtype(a.shape))
+    return _METHODS[method](a, v, side)
 
 
-def _by_halving(a, v, left: bool, unroll: bool = False):
-    """Each v's place is in [low, high]; each step looks at the middle."""
+@functools.partial(jit, static_argnames=("side", "unrolled"))
+def _searchsorted_scan_impl(a, v, side: str, unrolled: bool = False):
+    """The place is between two bounds; each step looks at the element in the middle."""
+    if v.ndim:
+        one = functools.partial(_searchsorted_scan_impl, side=side, unrolled=unrolled)
+        return vmap(one, (None, 0))(a, v)
+
     def step(bounds, _):
         low, high = bounds
         middle = low + (high - low) // 2
-        element = a.at[middle].get(mode="promise_in_bounds")
-        below = bitwise_not(comes_before(element, v)) if left else comes_before(v, element)
-        return (select(below, low, middle), select(below, middle, high)), None
+        go_left = _in_order(v, a[middle], or_equal=side == "left")
+        return (select(go_left, low, middle), select(go_left, middle, high)), ()
 
-    n = a.shape[0]
-    dtype = np.uint32 if index_dtype(a.shape) == np.int32 else np.uint64
-    bounds = full(v.shape, 0, dtype), full(v.shape, n, dtype)
-    steps = n.bit_length()
-    return scan(step, bounds, None, steps, unroll=max(steps, 1) if unroll else 1)[0][1]
+    (n,), dtype = a.shape, index_dtype(a.shape)
+    unsigned, steps = np.dtype(f"u{dtype}").type, n.bit_length()
+    bounds = unsigned(0), unsigned(n)
+    (_, place), _ = scan(step, bounds, (), steps, unroll=steps if unrolled else 1)
+    return convert(place, dtype)
 
 
-def _by_comparing(a, v, left: bool):
+@functools.partial(jit, static_argnames=("side",))
+def _searchsorted_compare_all_impl(a, v, side: str):
     """How many elements are less (or, to the right, not greater)."""
-    a = expand_dims(a, range(1, v.ndim + 1))
-    v = expand_dims(v, (0,))
-    before = comes_before(a, v) if left else bitwise_not(comes_before(v, a))
-    return sum(before, axis=0, dtype=np.int32)
+    before = functools.partial(_in_order, or_equal=side == "right")
+    return sum(vmap(before, (0, None))(a, v), axis=0, dtype=index_dtype(a.shape))
 
 
-def _by_sorting(a, v, left: bool):
+@functools.partial(jit, static_argnames=("side",))
+def _searchsorted_sort_impl(a, v, side: str):
     """The rank among all, less the rank among v. Sorts are stable: what is left stays left."""
     flat = ravel(v)
-    if left:
+    if side == "left":
         ranks = _ranks(concatenate([flat, a], 0))[:v.size]
     else:
         ranks = _ranks(concatenate([a, flat], 0))[a.size:]
-    return (ranks - _ranks(flat)).reshape(v.shape)
+    return reshape(lax.sub(ranks, _ranks(flat)), v.shape)
 
 
 def _ranks(x):
     places = iota(index_dtype(x.shape), x.shape[0])
-    return zeros_like(places).at[sort_key_val(x, places)[1]].set(places)
+    zeros = full_like(places, 0)
+    return zeros.at[sort_key_val(x, places)[1]].set(places)
+
+
+def _in_order(x, y, or_equal: bool):
+    """Elementwise: is x sorted before y, or perhaps equal to it?"""
+    compare = le_to_p.bind if or_equal else lt_to_p.bind
+    if not complex_input(x):
+        return compare(_sort_key(x), _sort_key(y))
+    parts = (_sort_key(lax.real(x)), _sort_key(lax.real(y)))
+    imaginary = compare(_sort_key(lax.imag(x)), _sort_key(lax.imag(y)))
+    return lax.bitwise_or(lt_to_p.bind(*parts), lax.bitwise_and(eq_to_p.bind(*parts), imaginary))
+
+
+def _sort_key(x):
+    """`x` with one zero and one NaN, which in the total order of floats is the last of all."""
+    if is_integer(x):
+        return x
+    x, is_nan = select(x == constant_like(x, 0), full_like(x, 0), x), lax.ne(x, x)
+    return select(is_nan, full_like(x, np.nan), x)
 
 
 _METHODS: dict[str, Callable] = {
-    "compare_all": _by_comparing,
-    "scan": _by_halving,
-    "scan_unrolled": functools.partial(_by_halving, unroll=True),
-    "sort": _by_sorting,
+    "compare_all": _searchsorted_compare_all_impl,
+    "scan": _searchsorted_scan_impl,
+    "scan_unrolled": functools.partial(_searchsorted_scan_impl, unrolled=True),
+    "sort": _searchsorted_sort_impl,
 }
 
 
@@ -186,16 +219,18 @@ def _interp(x, xp, fp, left=None, right=None, period=None):
     if period is not None:
         x, xp, fp = _one_period(x, xp, fp, period)
     i = clip(searchsorted(xp, x, side="right"), 1, xp.size - 1)
-    width = xp[i] - xp[i - 1]
-    is_step = abs(width) <= np.spacing(np.finfo(xp.dtype).eps)
-    slope = (fp[i] - fp[i - 1]) / _where(is_step, 1, width)
-    out = _where(is_step, fp[i - 1], fp[i - 1] + (x - xp[i - 1]) * slope)
+    rise, width = fp[i] - fp[i - 1], xp[i] - xp[i - 1]
+    part = x - xp[i - 1]
+    is_step = lax.abs_(width) <= np.spacing(np.finfo(xp.dtype).eps)
+    out = _where(is_step, fp[i - 1], fp[i - 1] + (part / _where(is_step, 1, width)) * rise)
     if period is not None:
         return out
     if not isinstance(left, str):
-        out = _where(x < xp[0], fp[0] if left is None else left, out)
+        left = fp[0] if left is None else left
+        out = _where(x < xp[0], left, out)
     if not isinstance(right, str):
-        out = _where(x > xp[-1], fp[-1] if right is None else right, out)
+        right = fp[-1] if right is None else right
+        out = _where(x > xp[-1], right, out)
     return out
 
 

@@ -113,6 +113,12 @@ jnp.histogram(x, s, weights=x**2)[0] | jnp.bincount(k, x) | jnp.percentile(x, 10
 jnp.quantile(m, 0.3, method="inverted_cdf", axis=0)
 """)
 
+TEXT = rows_of("""
+jnp.searchsorted(s, m) | jnp.searchsorted(s, x, "right", method="scan_unrolled") | jnp.digitize(x, s)
+jnp.searchsorted(s, x, method="sort") | jnp.searchsorted(s, x, "right", method="compare_all")
+jnp.interp(x, s, s**2) | jnp.histogram(x, 3) | jnp.bincount(k, length=3) | jnp.cov(m)
+""")
+
 BATCHED = rows_of("""
 jnp.searchsorted(s, x) | jnp.digitize(x, s) | jnp.interp(x, s, s) | jnp.quantile(m, 0.3, 1)
 jnp.median(m) | jnp.cov(m) | jnp.histogram(x, 3) | jnp.bincount(k, length=3)
@@ -173,3 +179,8 @@ def test_64_bits(row):
             return program(row, ARRAYS, modules, transform)(library)()
 
     both(lambda library: lambda: wide(library))
+
+
+@pytest.mark.parametrize("row", TEXT)
+def test_text(row):
+    both(program(row, ARRAYS, modules, lambda library, function: library.make_jaxpr(function)))
