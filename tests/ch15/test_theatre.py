@@ -11,6 +11,7 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.core import Trace, Tracer, current_trace, new_trace, set_current_trace, typeof
 from minijax.theatre import FORMAT, record, recorder, theatre
 
 X = np.arange(3, dtype=np.float32)
@@ -89,6 +90,31 @@ def test_reverse_mode_writes_equations_and_walks_them_back():
     assert written[-1] == back[0]
     assert set(back) <= set(written)
     assert any(box["box"] == "unknown" for event in kinds(recording, "process") for box in event["args"])
+
+
+class _BoxTracer(Tracer):
+    def __init__(self, trace, value):
+        self._trace, self.value = trace, value
+
+    @property
+    def aval(self):
+        return typeof(self.value)
+
+    def __repr__(self):
+        return f"[{self.value}]"
+
+
+class _BoxTrace(Trace):
+    def process_primitive(self, primitive, args, params):
+        with set_current_trace(self.parent):
+            return _BoxTracer(self, primitive.bind(*(x.value for x in args), **params))
+
+
+def test_a_trace_of_the_readers_own_is_shown_by_how_its_boxes_print():
+    with record("own") as recording, new_trace(_BoxTrace(current_trace())) as trace:
+        lax.neg(_BoxTracer(trace, 2.0))
+    assert recording.sentences()[:2] == [
+        "_BoxTrace 1 is asked for neg([2.0]).", "EvalTrace computes neg(2)."]
 
 
 def test_long_loops_are_folded():
