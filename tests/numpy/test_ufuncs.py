@@ -38,12 +38,12 @@ def call(text, name, m):
     return lambda x: eval(text, {"u": u, "x": x, "jnp": m.numpy})
 
 
-# What goes wrong inside of JAX: two jitted functions that meet arguments they do not expect.
-ACCIDENTS = [("logaddexp", "initial"), ("maximum", "dtype")]
+# What goes wrong inside of JAX: a jitted function that meets an argument it does not expect.
+ACCIDENTS = [("maximum", "dtype")]
 
 
 @pytest.mark.parametrize("name, text", [
-    (name, text) for name in ("add", "subtract", "bitwise_and", "maximum", "logaddexp", "own") for text in CALLS
+    (name, text) for name in ("add", "bitwise_and", "maximum", "own") for text in CALLS
     if not any(name == function and word in text for function, word in ACCIDENTS)])
 def test_methods(name, text):
     both(lambda m: lambda x: call(text, name, m)(m.numpy.asarray(x)), X)
@@ -63,10 +63,9 @@ def test_every_function(name):
                                   "u.reduceat(x, jnp.array([0, 2]))"])
 def test_transformations(text):
     x = X.astype(np.float32)
-    for name in ("own", "maximum"):
-        both(lambda m: m.jit(call(text, name, m)), x)
-        both(lambda m: m.vmap(call(text, name, m)), np.stack([x, -x]))
-        both(lambda m: m.grad(lambda x: (call(text, name, m)(x) ** 2).sum()), x)
+    both(lambda m: m.jit(call(text, "own", m)), x)
+    both(lambda m: m.vmap(call(text, "own", m)), np.stack([x, -x]))
+    both(lambda m: m.grad(lambda x: (call(text, "own", m)(x) ** 2).sum()), x)
 
 
 def test_text():
