@@ -145,15 +145,9 @@ def _indices(key, n, shape, replace, p, mode):
     if replace:
         sums = jnp.cumsum(p)
         levels = sums[-1] * (1 - uniform(key, shape, sums.dtype))
-        return _first_not_less(sums, levels)
+        return jnp.searchsorted(sums, levels).astype(int)
     perturbed = gumbel(key, (n,), p.dtype, mode) + jnp.log(p)
     return top_k(perturbed, math.prod(shape))[1].astype(int)
-
-
-@jit
-def _first_not_less(sums, levels):
-    """For each level the place of the first of the ascending `sums` that reaches it."""
-    return jnp.sum(sums < levels[..., None], axis=-1, dtype=int)
 
 
 # ----------------------------------------------------------------------------------------------
