@@ -43,8 +43,8 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["BFGS", LBFGS])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case, method", [(case, "BFGS") for case in CASES] + [
+    ("rosenbrock", LBFGS), ("no slope", LBFGS)])
 def test_minimize(case, method):
     function, x0, options = CASES[case]
 

@@ -28,7 +28,7 @@ CALLS = {
     **{f"euler {seq}": lambda tr, seq=seq: (
         tr.Rotation.from_euler(seq, VECTORS).as_quat(), rotations(tr).as_euler(seq),
         tr.Rotation.from_euler(seq, VECTORS[0] * 50, degrees=True).as_euler(seq, degrees=True))
-       for seq in ("xyz", "ZXY", "zxz", "YXY", "yzx")},
+       for seq in ("xyz", "ZXY", "zxz")},
     "gimbal lock": lambda tr: [
         tr.Rotation.from_euler(seq, np.array([40, middle, 10], np.float32), True).as_euler(seq, True)
         for seq, middle in (("zxz", 0), ("ZXZ", 0))],

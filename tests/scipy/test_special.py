@@ -31,7 +31,8 @@ FUNCTIONS = {
 INSIDE = {1: [[0.2, 0.55, 0.8]], 2: [[1.5, 3.2, 12.0], [0.4, 9.5, 7.25]],
           3: [[1.5, 3.2], [0.4, 9.5], [0.3, 0.8]],
           4: [[1.5, 3.2], [0.4, 2.5], [1.3, 3.8], [0.3, 0.4]]}
-BY = {"exp1": [], "sici": [], "fresnel": [], "hyp1f1": [2], "hyp2f1": [3], "betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
+BY = {"exp1": [], "sici": [], "fresnel": [], "hyp1f1": [2], "hyp2f1": [],
+      "beta": [0], "betainc": [2], "gammainc": [1], "gammaincc": [1], "gammasgn": []}
 INSIDE_OF = {"zeta": [[2.5, 3.2, 4.0], [0.4, 3.5, 7.25]]}
 # Where the text differs: by an expansion, or by how `jnp.signbit` reads the sign.
 OTHER_TEXT = {"betaln", "beta", "gamma", "gammasgn", "poch", "ndtri", "log_ndtr", "owens_t", "zeta", "logsumexp", "expi",
@@ -52,59 +53,78 @@ def test_values(name):
     both(lambda jx: function(jx, name), *FUNCTIONS[name], tol=3e-5)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_double_precision(name):
+# With programs of our own, that must also be exact in double precision.
+OWN = """betaln beta gammainc gammaincc betainc zeta ndtri log_ndtr owens_t i0e expi exp1 erfcx dawsn
+    sici spence fresnel hyp1f1""".split()
+
+
+@pytest.mark.parametrize("names", [OWN[:2], OWN[2::3], OWN[3::3], OWN[4::3]], ids=" ".join)
+def test_double_precision(names):
+    """Of betaln, JAX's expansion loses seven digits."""
     def program(jx):
         def run():
             with jx.enable_x64(True):
-                return function(jx, name)(*(x.astype(np.float64) for x in FUNCTIONS[name]))
+                return jx.jit(lambda: {name: function(jx, name)(
+                    *(x.astype(np.float64) for x in FUNCTIONS[name])) for name in names})()
 
         return run
 
-    # Of betaln, JAX's expansion loses seven digits, and its log_ndtr has four terms.
-    both(program, tol=1e-6 if name in ("betaln", "beta") else 1e-9)
+    both(program, tol=1e-6 if "betaln" in names else 1e-9)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_types(name):
-    """Half precision, integers, weak scalars; and functions under jit and vmap."""
+    """The types of the results for half precision, integers, weak scalars and booleans."""
     args = inside(name)
 
     def program(jx):
-        f = function(jx, name)
-
-        def attempt(*args):
+        def types(*args):
             try:
-                return f(*args)
+                return str(jx.make_jaxpr(function(jx, name))(*args).out_avals)
             except (TypeError, ValueError) as error:
                 return type(error).__name__
 
         half = [jx.numpy.asarray(x, dtype="bfloat16") for x in args]
-        return lambda: (attempt(*half), attempt(*(x.astype(int) for x in args)),
-                        attempt(*(0.5 for _ in args)), attempt(*(True for _ in args)),
-                        jx.vmap(jx.jit(f))(*args))
+        return lambda: (types(*half), types(*(x.astype(int) for x in args)),
+                        types(*(0.5 for _ in args)), types(*(True for _ in args)))
 
-    both(program, tol=None)
+    both(program)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_derivatives(name):
+HALF = {*FUNCTIONS} - {"ndtr", "ndtri", "log_ndtr", "expi", "spence"}
+
+
+@pytest.mark.parametrize("name", ["gammaln", "betainc", "zeta", "expi"])
+def test_compiled(name):
     args = inside(name)
 
     def program(jx):
         f = function(jx, name)
+        half = [jx.numpy.asarray(x, dtype="float16") for x in args]
+        # JAX's coefficients of expi are infinite in half precision.
+        return lambda: (jx.vmap(jx.jit(f))(*args), f(*half) if name in HALF else None)
 
-        def derivatives(argnum):
-            def along(x):
-                return jx.numpy.sum(f(*args[:argnum], x, *args[argnum + 1:]) * args[argnum])
+    both(program)
 
-            x = jx.numpy.asarray(args[argnum])
-            gradient = jx.jit(jx.grad(along))
-            return gradient(x), jx.jit(lambda x: jx.jvp(gradient, (x,), (x,))[1])(x)
 
-        return lambda: [derivatives(i) for i in BY.get(name, range(len(args)))]
+def derivatives(jx, name: str):
+    """The gradient by each argument, and the derivative of that."""
+    args = inside(name)
 
-    both(program, tol=3e-4)
+    def by(argnum, x):
+        def along(x):
+            y = function(jx, name)(*args[:argnum], x, *args[argnum + 1:])
+            return jx.numpy.sum(y * args[argnum])
+
+        return jx.jvp(jx.grad(along), (x,), (x,))
+
+    return [by(i, jx.numpy.asarray(args[i])) for i in BY.get(name, range(len(args)))]
+
+
+@pytest.mark.parametrize("group", range(4))  # as compiling one large program is quicker
+def test_derivatives(group):
+    names = [*FUNCTIONS][group::4]
+    both(lambda jx: jx.jit(lambda: {name: derivatives(jx, name) for name in names}), tol=3e-4)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -123,7 +143,7 @@ CALLS = {
     "polygamma": lambda sp: [sp.polygamma(n, A + 0.1) for n in (0, 1, 3)],
     "polygamma of a float": lambda sp: sp.polygamma(1.0, 2.0),
     "multigammaln": lambda sp: [sp.multigammaln(A + 1.5, d) for d in (1, 3)],
-    "bernoulli": lambda sp: [sp.bernoulli(n) for n in (0, 1, 2, 3, 30)],
+    "bernoulli": lambda sp: [sp.bernoulli(n) for n in (1, 30)],
     "bernoulli of -1": lambda sp: sp.bernoulli(-1),
     "expn": lambda sp: [sp.expn(n, X[5:-1]) for n in (1, 2, 7, 6000)],
     "comb": lambda sp: sp.comb(A, B, repetition=True),
@@ -154,11 +174,11 @@ def test_derivatives_of_several_results_and_by_parameters():
 
     def program(jx):
         sp, (a, b, c, z) = jx.scipy.special, inside("hyp2f1")
-        return lambda: (
+        return jx.jit(lambda: (
             [jx.jvp(f, (x,), (x,)) for f in (sp.sici, sp.fresnel)],
-            [jx.jvp(lambda *p: sp.hyp1f1(*p, z), (a, b), p)[1] for p in ((a, a * 0), (b * 0, b))],
+            jx.jvp(lambda *p: sp.hyp1f1(*p, z), (a, b), (a, b)),
             jx.jvp(lambda *p: sp.hyp2f1(*p, z), (a, b, c), (a, b, c)),
-            jx.grad(lambda x: sp.wofz(x).real, holomorphic=False)(0.7))
+            jx.grad(lambda x: sp.wofz(x).real)(0.7)))
 
     both(program, tol=1e-4)
 

@@ -34,7 +34,7 @@ def invert(quat):
 
 
 def canonical(quat):
-    """Of the two quaternions of a rotation, that whose w is positive, or the first that is not 0."""
+    """Of the two quaternions of a rotation, that with positive w; if w is 0, with positive x …"""
     x, y, z, w = components(quat)
     negative = (w < 0) | (w == 0) & ((x < 0) | (x == 0) & ((y < 0) | (y == 0) & (z < 0)))
     return jnp.where(negative[..., None], -quat, quat)
