@@ -33,6 +33,15 @@ from .errors import api_boundary, user_frame
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print"]
 
+
+def __getattr__(name):
+    """`debug.theatre`, loaded when it is first wanted: a program that runs has no need of it."""
+    if name != "theatre":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .theatre import theatre
+
+    return theatre
+
 _logger = logging.getLogger("minijax.debug")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -158,6 +159,14 @@ def test_an_error_is_raised_and_the_page_written_up_to_it(tmp_path):
     text = page.read_text()
     assert "DynamicJaxprTrace" in text
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_the_theatre_is_found_under_debug_and_loaded_late(tmp_path):
+    program = "import sys, minijax; assert 'minijax.theatre' not in sys.modules; minijax.debug.theatre"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert jax.debug.theatre is theatre
+    with pytest.raises(AttributeError):
+        jax.debug.no_such_name  # noqa: B018
 
 
 def test_a_title_cannot_break_out_of_the_page(tmp_path):
