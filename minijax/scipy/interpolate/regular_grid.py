@@ -6,6 +6,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -121,7 +122,13 @@ def _like_rows(x, rows):
     return x.reshape(x.shape + (1,) * (rows.ndim - 1))
 
 
-register_pytree_node(
-    RegularGridInterpolator,
-    lambda f: ((f.grid, f.values, f.fill_value), (f.method, f.bounds_error)),
-    lambda aux, children: RegularGridInterpolator(children[0], children[1], *aux, children[2]))
+def _flatten(f: RegularGridInterpolator) -> tuple:
+    return (f.grid, f.values, f.fill_value), (f.method, f.bounds_error)
+
+
+def _unflatten(aux: Any, children: Any) -> RegularGridInterpolator:
+    (grid, values, fill_value), (method, bounds_error) = children, aux
+    return RegularGridInterpolator(grid, values, method, bounds_error, fill_value)
+
+
+register_pytree_node(RegularGridInterpolator, _flatten, _unflatten)

@@ -68,7 +68,8 @@ def minimize(fun: Callable, x0, args: tuple = (), *, method: str, tol: float | N
     """
     if not isinstance(args, tuple):
         raise TypeError(f"The argument args of minimize must be a tuple; got {args!r}")
-    methods = {"bfgs": _minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs}
+    methods: dict[str, Callable] = {
+        "bfgs": _minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs}
     if method.lower() not in methods:
         raise ValueError(f"Method {method} not recognized: expected one of {[*methods]}")
     state = methods[method.lower()](lambda x: fun(x, *args), x0, **(options or {}))

@@ -155,8 +155,8 @@ def log_ndtr(x, series_order: int = 3):
     x = jnp.asarray(x)
     dtype = typeof(x).dtype
     _check_dtype("log_ndtr", dtype)
-    low, high = ((-10, 5) if dtype == np.float32 else (-20, 8))
-    low, high = np.array(low, dtype), np.array(high, dtype)
+    ends = (-10, 5) if dtype == np.float32 else (-20, 8)
+    low, high = (np.array(end, dtype) for end in ends)
     is_high = lax.gt(x, high)
     middle = _ndtr(jnp.where(is_high, -x, lax.max(x, low)))
     return jnp.where(is_high, -middle,  # as log(1 - y) is nearly -y

@@ -89,7 +89,7 @@ def _expi_positive(x):
 # Eₙ
 
 
-def _expn(n, x):
+def expn(n, x):
     """∫₁^∞ exp(-xt) / tⁿ dt, the exponential integral of order n.
 
     Args:
@@ -117,8 +117,7 @@ def _expn(n, x):
     return jnp.where((n < 0) | (x < 0) | jnp.isnan(x), np.nan, value).astype(dtype)
 
 
-expn = custom_jvp(vectorize(staged(_expn)), nondiff_argnums=(0,))
-expn.__name__ = expn.__qualname__ = "expn"
+expn = custom_jvp(vectorize(staged(expn)), nondiff_argnums=(0,))
 
 
 @expn.defjvp

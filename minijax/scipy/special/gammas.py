@@ -378,7 +378,7 @@ def bernoulli_over_factorial(n: int) -> list[Fraction]:
     is 1."""
     b = [Fraction(1)]
     for m in range(1, n + 1):
-        b.append(-sum(x / math.factorial(m + 1 - k) for k, x in enumerate(b)))
+        b.append(-sum((x / math.factorial(m + 1 - k) for k, x in enumerate(b)), Fraction(0)))
     return b
 
 

@@ -127,7 +127,7 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
       NotImplementedError: `diff_n`.
 
     >>> sph_harm_y(jnp.array([0]), jnp.array([0]), 0.0, 0.0).real.round(4).tolist()
-    [0.2820999920368195]
+    [0.28209999203681946]
     """
     if diff_n is not None:
         raise NotImplementedError("The 'diff_n' argument of sph_harm_y is not supported.")

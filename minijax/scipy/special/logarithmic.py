@@ -31,7 +31,7 @@ def sici(x):
       ValueError: complex numbers.
 
     >>> [y.round(4).item() for y in sici(1.0)]
-    [0.9460999965667725, 0.3374000012874603]
+    [0.9460999965667725, 0.33739998936653137]
     """
     (x,) = real_args("sici", x)
     size = abs(x)
