@@ -1,0 +1,21 @@
+"""Exercises of chapter 0: fill in the stubs, then `python -m minijax learn check 0.1`."""
+
+from __future__ import annotations
+
+
+def slopes(f, xs):
+    """0.1: the derivatives of `f`, a function of one number, at all numbers of the array `xs`."""
+    raise NotImplementedError
+
+
+def gradient_norms(loss, w, xs, ys):
+    """0.2: for each example the length of the gradient of loss(w, x, y) by the vector w.
+
+    `xs` and `ys` count the examples along their first axis.
+    """
+    raise NotImplementedError
+
+
+def descend(loss, w, steps, rate):
+    """0.3: `w` after so many steps of gradient descent, w - rate * gradient, by `lax.scan`."""
+    raise NotImplementedError
