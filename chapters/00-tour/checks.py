@@ -51,5 +51,5 @@ def descent(descend):
     compare(lambda *args: np.asarray(descend(loss, *args)), want, cases, "w, steps, rate =")
     names = lambda w: [str(e.primitive) for e in jax.make_jaxpr(
         lambda w: descend(loss, w, 100, 0.1))(w).eqns]
-    compare(lambda w: "scan" in names(w) and len(names(w)) < 20, lambda w: True, [(np.zeros(1, F),)],
-            "100 steps are one scan (not 100 copies of the step), w =")
+    compare(lambda w: "scan" in names(w) and len(names(w)) < 20, lambda w: True,
+            [(np.zeros(1, F),)], "100 steps are one scan (not 100 copies of the step), w =")
