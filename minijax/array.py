@@ -300,6 +300,12 @@ def _foreign(x) -> tuple[ShapedArray, Any]:
     return aval, aval.dtype.type(x)
 
 
+def _apart(out, not_ours):
+    """A result; if it is a view of an array that its owner may change, a copy of it."""
+    shared = isinstance(out, np.ndarray) and any(np.may_share_memory(out, x) for x in not_ours)
+    return np.array(out) if shared else out
+
+
 def def_numpy(primitive: Primitive, rule: Callable, arity: int | None = None) -> Callable:
     """Make `rule`, which takes and returns NumPy values, the evaluation rule of `primitive`.
 
@@ -308,7 +314,7 @@ def def_numpy(primitive: Primitive, rule: Callable, arity: int | None = None) ->
     """
 
     def evaluate(*args, **params):
-        avals, values = [], []
+        avals, values, not_ours = [], [], []
         for x in args:
             if type(x) is Array:
                 value = x._value
@@ -318,9 +324,14 @@ def def_numpy(primitive: Primitive, rule: Callable, arity: int | None = None) ->
                 aval, value = _foreign(x)
                 avals.append(aval)
                 values.append(value)
+                if isinstance(x, np.ndarray):
+                    not_ours.append(x)
         out_aval = primitive.out_aval(tuple(avals), params)
         out = _quiet.run(rule, *values, **params)
-        return [*map(Array, out, out_aval)] if primitive.multiple_results else Array(out, out_aval)
+        if primitive.multiple_results:
+            out = [_apart(part, not_ours) for part in out] if not_ours else out
+            return [*map(Array, out, out_aval)]
+        return Array(_apart(out, not_ours) if not_ours else out, out_aval)
 
     quick = {1: _quick_unary, 2: _quick_binary}.get(arity)  # type: ignore[arg-type]
     primitive.impl = quick(primitive, rule, evaluate) if quick else evaluate  # type: ignore

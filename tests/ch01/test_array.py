@@ -16,6 +16,7 @@ import pytest
 from minijax.array import Array, as_array, def_numpy, owned
 from minijax.core import Primitive, Tracer, typeof
 from minijax.primitives import elementwise as lax
+from minijax.primitives import reductions, shaping, slicing
 from tests.ch01.same import BFLOAT16, outcome, pair, same
 
 DTYPES = ["bool", "int8", "uint8", "int32", "float16", BFLOAT16, "float32", "complex64"]
@@ -155,7 +156,17 @@ def test_changing_the_source_changes_nothing():
 @pytest.mark.parametrize("name, identity", {
     "copy": lax.copy_p.bind, "stop_gradient": lax.stop_gradient_p.bind,
     "convert": lambda x: lax.convert_element_type(x, x.dtype), "positive": lambda x: +as_array(x),
-    "real": lambda x: lax.real(lax.complex(x, x)),
+    "real": lambda x: lax.real(lax.complex(x, x)), "pow 1": lambda x: lax.integer_pow(x, 1),
+    "reshape": lambda x: shaping.reshape(shaping.reshape(x[None], (1, 2, 1)), (2,)),
+    "reshape alone": lambda x: shaping.reshape(x[None], (2,)),
+    "transpose": lambda x: shaping.transpose(x[None], (1, 0)).reshape(2),
+    "rev": lambda x: shaping.rev(x[::-1], (0,)), "squeeze": lambda x: shaping.squeeze(x[None], (0,)),
+    "broadcast": lambda x: shaping.broadcast_in_dim(x, (1, 2), (1,)).reshape(2),
+    "slice": lambda x: slicing.slice(x, (0,), (2,)),
+    "split": lambda x: shaping.split(x, (2, 0))[0],
+    "unstack": lambda x: shaping.unstack(x[None])[0],
+    "select_n": lambda x: lax.select_n(np.zeros(2, np.int32), x),
+    "sum over nothing": lambda x: reductions.reduce_max(x, ()),
 }.items())
 def test_results_share_no_memory_with_numpys_arguments(name, identity):
     source = np.float32([1, 2])
