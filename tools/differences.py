@@ -76,13 +76,13 @@ MISSING: dict[str, dict[str, str]] = {
     MUTABLE: {"": "Ref array_garbage_collection_guard empty_ref free_ref freeze new_ref",
               "extend.core.primitives": "empty2_p get_p swap_p",
               "experimental": "EArray cur_qdd primal_tangent_dtype"},
-    EFFECTS: {"lax": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p",
+    EFFECTS: {"lax": "after_all after_all_p create_token create_token_p",
               "extend.core": "AbstractToken Token",
               "extend.core.primitives": "after_all_p create_token_p"},
     GUARDS: {"": """debug_key_reuse explain_cache_misses make_user_context no_execution thread_guard
             transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host
             transfer_guard_host_to_device"""},
-    SHAPES: {"core": "max_dim min_dim", "errors": "InconclusiveDimensionOperation",
+    SHAPES: {"errors": "InconclusiveDimensionOperation",
              "extend.core": "InconclusiveDimensionOperation"},
     HALF_MADE: {"numpy": "float6_e2m3fn float6_e3m2fn int1 uint1"},
     OLD_NAMES: {"": """host_count host_id host_ids jax2tf_associative_scan_reductions
@@ -93,7 +93,6 @@ MISSING: dict[str, dict[str, str]] = {
     INTERNAL: {
         "": "ad ds",
         "lax": "stage_p",
-        "tree_util": "default_registry",
         "interpreters.ad": "jvp linearize",
         "interpreters.partial_eval": """custom_partial_eval_rules dce_jaxpr_call_rule
             dce_jaxpr_closed_call_rule partial_eval_jaxpr_custom_rules""",
@@ -132,6 +131,7 @@ OTHERWISE: dict[str, list[str]] = {
         "jnp.add.at(jnp.arange(3), slice(2), 1, inplace=False)",
         "jnp.logaddexp.reduce(jnp.arange(3.0), initial=1)",
         "jnp.maximum.reduce(jnp.arange(3), dtype=jnp.float32)",
+        "jnp.vectorize(lambda a, *, b: a * b)(1.0, b=2.0)",
     ],
     "JAX raises a class that it does not export; here it is the usual one": [
         "jax.vjp(lambda x: x, 'a')", "jnp.tile(jnp.ones(2), -1)",

@@ -451,6 +451,7 @@ def test_a_linear_primitive_of_several_results():
     assert all(type(t) is Zero for t in tangents) and len(outs) == 2
 
 
+@pytest.mark.chapter(3)
 def test_primals_and_tangents_are_both_tuples_or_both_lists():
     for library in (minijax, jax):
         assert library.jvp(lambda x: x, [1.0], [2.0]) == (1.0, 2.0)
