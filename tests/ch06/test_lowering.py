@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import minijax
 from minijax import lax
 from minijax.core import Primitive, ShapedArray
-from minijax.xla import client
 from minijax.effects import Effect, lowerable_effects
+from minijax.xla import client
 from minijax.xla.lowering import (
     HOIST_BYTES,
     dense_text,
