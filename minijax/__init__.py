@@ -44,7 +44,6 @@ vars(api_util).update(debug_info=_staging.debug_info, shaped_abstractify=_stagin
 from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 
 # chapter 6
-from .settings import disable_jit
 from .xla.devices import (
     block_until_ready,
     copy_to_host_async,
@@ -59,7 +58,7 @@ from .xla.devices import (
     process_index,
     process_indices,
 )
-from .xla.jit import clear_caches, jit
+from .xla.jit import clear_caches, disable_jit, jit
 from . import stages
 
 # chapter 7

@@ -58,14 +58,14 @@ class State(threading.local):
         for watcher in self.watchers:
             watcher(value, begins)
 
-    def __call__(self, new_value: Any = _UNSET) -> Override:
-        if new_value is _UNSET:
-            new_value = self.context_default
-        if new_value is _UNSET:
+    def __call__(self, new_val: Any = _UNSET) -> Override:
+        if new_val is _UNSET:
+            new_val = self.context_default
+        if new_val is _UNSET:
             short_name = self.name.removeprefix("jax_")
             raise TypeError(f"Context manager for {short_name} config option requires an argument: "
                             f"the new value, as in `with {short_name}(value):`.")
-        return Override(self, self.parse(new_value))
+        return Override(self, self.parse(new_val))
 
     def set_process_value(self, new_value: Any) -> None:
         """Sets the value that every thread without an override sees."""

@@ -57,9 +57,9 @@ class SymbolicZero:
         return "SymbolicZero"
 
 
-def zero_from_primal(x: Any, symbolic_zeros: bool = False) -> SymbolicZero:
-    """The symbolic zero tangent of the value `x`."""
-    return SymbolicZero(typeof(x).to_tangent_aval())
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> SymbolicZero:
+    """The symbolic zero tangent of the value `val`."""
+    return SymbolicZero(typeof(val).to_tangent_aval())
 
 
 def to_rule(tangent, symbolic_zeros: bool):

@@ -75,12 +75,16 @@ def default_backend() -> str:
     return xla().platforms()[0]
 
 
-def device_put(x: Any, device: Any = None) -> Any:
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
+               may_alias: Any = None) -> Any:
     """A pytree of arrays, on a device.
 
     Args:
       x: a pytree of arrays, NumPy arrays and numbers.
       device: the default device, or `None` for it.
+      src: where the arrays are, which they know themselves.
+      donate, may_alias: permissions to reuse the memory of `x`; no array changes, so its memory
+        is shared in any case.
 
     Raises:
       NotImplementedError: another device.

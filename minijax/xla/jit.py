@@ -573,6 +573,16 @@ def jit(
     ))  # fmt: skip
 
 
+def disable_jit(disable: bool = True) -> settings.Override:
+    """A context in which `jit` steps aside: every operation runs eagerly, and can be inspected.
+
+    >>> with jax.disable_jit():
+    ...     jax.jit(lambda x: x if x > 0 else -x)(-2.0)
+    2.0
+    """
+    return settings.disable_jit(disable)
+
+
 # ----------------------------------------------------------------------------------------------
 # Evaluation by compiling
 
