@@ -123,6 +123,13 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
     ACCELERATORS: {"experimental": "random rnn"},
 }
 
+# Parameters that functions of JAX have and ours have not: reason -> names.
+MISSING_PARAMETERS: dict[str, str] = {
+    DEVICES: "out_sharding in_shardings out_shardings",
+    OLD_NAMES: "host_id concrete",
+    INTERNAL: "_dot_general sum_match",
+}
+
 # What both do, but not the same: reason -> calls, each a program of `jax`, `jnp` and `np`.
 OTHERWISE: dict[str, list[str]] = {
     "JAX reads the wrong elements; here it is as in NumPy": ["jnp.arange(3)[None, True, :]"],
@@ -169,6 +176,9 @@ def page() -> str:
     for reason, where, names in sorted(set(rows()), key=lambda row: (row[1], row[0])):
         listed = " ".join(f"`{name}`" for name in names.split())
         lines.append(f"| `{where}` | {listed} | {reason} |")
+    lines += ["", "| parameters that no function has | because |", "|---|---|"]
+    for reason, names in MISSING_PARAMETERS.items():
+        lines.append(f"| {' '.join(f'`{name}`' for name in names.split())} | {reason} |")
     lines += ["", "| call | what is different |", "|---|---|"]
     for reason, calls in OTHERWISE.items():
         lines += [f"| `{call}` | {reason} |" for call in calls]
