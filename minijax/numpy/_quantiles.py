@@ -6,13 +6,15 @@ numbers is at the place q (n - 1) of its line, mostly between two of them.
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from .. import dtypes
+from ..families.gather import gather
 from ..families.sorting import sort, sort_key_val
+from ..families.windows import GatherDimensionNumbers
 from ..primitives import elementwise as lax
 from ..primitives.shaping import broadcast_in_dim, expand_dims, full_like
 from ..xla.jit import jit
@@ -51,21 +53,35 @@ Raises:
 """
 
 
-def _quantiles(name: str, skip_nans: bool, unit: str, scale: int | None, example: str = ""):
-    """One of the four functions: of parts or percent, with NaNs or without."""
+def _quantiles(name: str, skip_nans: bool, example: str = ""):
+    """`quantile`, with NaNs or without."""
     def function(a, q, axis: int | tuple[int, ...] | None = None, out=None,
                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
                  weights=None):
         a, q = ensure_arrays(name, a, q)
+        weights = None if weights is None else ensure_array(name, weights)
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != "
                              "None")
-        if scale is not None:
-            (q,) = promote_dtypes_inexact(q)
-            q = q / scale
-        weights = None if weights is None else ensure_array(name, weights)
         return _quantile(a, q, axis, method, keepdims, skip_nans, weights)
 
+    return _staged_as(name, function, "a part q", skip_nans, example)
+
+
+def _percentiles(name: str, of: Callable, skip_nans: bool):
+    """`percentile`, with NaNs or without."""
+    def function(a, q, axis: int | tuple[int, ...] | None = None, out=None,
+                 overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+                 weights=None):
+        a, q = ensure_arrays(name, a, q)
+        (q,) = promote_dtypes_inexact(q)
+        return of(a, q / 100, axis=axis, out=out, overwrite_input=overwrite_input, method=method,
+                  keepdims=keepdims, weights=weights)
+
+    return _staged_as(name, function, "q percent", skip_nans)
+
+
+def _staged_as(name, function, unit, skip_nans, example=""):
     nans = "NaNs left out" if skip_nans else "NaN if there is one among them"
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (f"The numbers such that {unit} of the elements are not greater; {nans}.\n\n"
@@ -74,16 +90,16 @@ def _quantiles(name: str, skip_nans: bool, unit: str, scale: int | None, example
     return jit(function, static_argnames=("axis", "overwrite_input", "keepdims", "method"))
 
 
-quantile = _quantiles("quantile", False, "a part q", None, """
+quantile = _quantiles("quantile", False, """
 >>> quantile(jnp.arange(5.0), jnp.array([0.25, 0.5])).tolist()
 [1.0, 2.0]
 """)
-percentile = _quantiles("percentile", False, "q percent", 100)
-nanquantile = _quantiles("nanquantile", True, "a part q", None)
-nanpercentile = _quantiles("nanpercentile", True, "q percent", 100)
+nanquantile = _quantiles("nanquantile", True)
+percentile = _percentiles("percentile", quantile, False)
+nanpercentile = _percentiles("nanpercentile", nanquantile, True)
 
 
-def _medians(name: str, of: functools.partial, doc: str):
+def _medians(name: str, of: Callable, doc: str):
     def function(a, axis: int | tuple[int, ...] | None = None, out=None,
                  overwrite_input: bool = False, keepdims: bool = False):
         a = ensure_array(name, a)
@@ -119,18 +135,19 @@ def _quantile(a, q, axis, method, keepdims, skip_nans, weights):
                          "defined.")
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
-    lines = _as_lines(a, axes)
-    if not lines.shape[-1]:
+    lines, along = (a, axes[0]) if len(axes) == 1 else (_as_lines(a, axes), a.ndim - len(axes))
+    if not lines.shape[along]:
         raise TypeError(f"no numbers, no quantiles: axes {axes} of shape {a.shape} are empty")
     if not skip_nans:
-        lines = _where(any(isnan(lines), axis=-1, keepdims=True), np.nan, lines)
-    flat_q = q.reshape(-1)
-    if method == "inverted_cdf":
-        weights = full_like(lines, 1) if weights is None else _as_lines(weights, axes)
-        out = _by_weight(*sort_key_val(lines, weights), flat_q)
+        lines = _where(any(isnan(lines), axis=along, keepdims=True), np.nan, lines)
+    if method == "inverted_cdf" or skip_nans:
+        lines = moveaxis(lines, along, -1)
+        weights = None if weights is None else _as_lines(weights, axes)
+        out = _of_each_line(lines, weights, q.reshape(-1), method)
+        out = moveaxis(out, -1, 0) if q.ndim else out[..., 0]
     else:
-        out = _by_place(sort(lines), flat_q, _MIX[method])
-    out = moveaxis(convert(out, a.dtype), -1, 0) if q.ndim else convert(out[..., 0], a.dtype)
+        out = _of_all_lines(sort(lines, along), along, q, _MIX[method])
+    out = convert(out, a.dtype)
     return expand_dims(out, [d + q.ndim for d in axes]) if keepdims else out
 
 
@@ -167,31 +184,49 @@ def _with_weights(a, weights, axis, axes, method):
     return a, weights
 
 
-def _by_place(lines, q, mix):
-    """For each line and q, a mixture of the two elements around the place of q."""
+def _of_all_lines(a, axis, q, mix):
+    """The mixtures, by `mix`, of two neighbours, which are at the same places in all lines."""
+    n = convert(a.shape[axis], q.dtype)
+    place = lax.mul(q, n - 1)
+    low, high = lax.floor(place), lax.ceil(place)
+    share = lax.sub(place, low)
+    rest = lax.sub(constant_like(share, 1), share)
+    ends = [lax.clamp(constant_like(end, 0), end, n - 1) for end in (low, high)]
+    ends = [convert(end, dtypes.default_int_dtype()) for end in ends]
+    numbers = GatherDimensionNumbers(range(q.ndim, q.ndim + a.ndim - 1), (axis,), (axis,))
+    sizes = [1 if d == axis else size for d, size in enumerate(a.shape)]
+    values = [gather(a, expand_dims(end, (q.ndim,)), numbers, sizes) for end in ends]
+    if q.ndim:
+        rest, share = (broadcast_in_dim(x, values[0].shape, (0,)) for x in (rest, share))
+    return mix(*values, rest, share)
+
+
+def _of_each_line(lines, weights, q, method):
+    """The same where each line has its own places: NaNs, sorted to its end, or weights."""
+    if method == "inverted_cdf":
+        weights = full_like(lines, 1) if weights is None else weights
+        return _by_weight(*sort_key_val(lines, weights), q)
+    lines = sort(lines)
     count = convert(sum(logical_not(isnan(lines)), axis=-1, keepdims=True), q.dtype)
-    last = clip(count - 1, 0)
     place = q * (count - 1)
     low, high = lax.floor(place), lax.ceil(place)
-    share = place - low
-    index_dtype = dtypes.default_int_dtype()
-    low_value, high_value = [
-        take_along_axis(lines, convert(clip(end, 0, last), index_dtype), -1, mode="clip")
-        for end in (low, high)]
-    return mix(low_value, high_value, share)
+    share, index_dtype = place - low, dtypes.default_int_dtype()
+    values = [take_along_axis(lines, convert(clip(end, 0, clip(count - 1, 0)), index_dtype),
+                              -1, mode="clip") for end in (low, high)]
+    return _MIX[method](*values, constant_like(share, 1) - share, share)
 
 
-def _linear(low, high, share):
-    return low.astype(share.dtype) * (constant_like(share, 1) - share) + \
-        high.astype(share.dtype) * share
+def _linear(low, high, rest, share):
+    return lax.add(lax.mul(low.astype(share.dtype), rest), lax.mul(high.astype(share.dtype), share))
 
 
 _MIX = {
     "linear": _linear,
-    "lower": lambda low, high, share: low,
-    "higher": lambda low, high, share: high,
-    "midpoint": lambda low, high, share: (low + high) * constant_like(low, 0.5),
-    "nearest": lambda low, high, share: _where(share <= 0.5, low, high),
+    "lower": lambda low, high, rest, share: low,
+    "higher": lambda low, high, rest, share: high,
+    "midpoint": lambda low, high, *_: lax.mul(lax.add(low, high), constant_like(low, 0.5)),
+    "nearest": lambda low, high, rest, share: lax.select(
+        lax.le(share, constant_like(share, 0.5)), low, high),
 }
 
 

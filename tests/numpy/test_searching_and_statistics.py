@@ -117,6 +117,7 @@ TEXT = rows_of("""
 jnp.searchsorted(s, m) | jnp.searchsorted(s, x, "right", method="scan_unrolled") | jnp.digitize(x, s)
 jnp.searchsorted(s, x, method="sort") | jnp.searchsorted(s, x, "right", method="compare_all")
 jnp.interp(x, s, s**2) | jnp.histogram(x, 3) | jnp.bincount(k, length=3) | jnp.cov(m)
+jnp.median(m) | jnp.median(m, 0) | jnp.quantile(m, q, 1) | jnp.percentile(x, q, method="nearest")
 """)
 
 BATCHED = rows_of("""
