@@ -188,7 +188,7 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
                             f"dimensions {dimensions} for operand shape {aval.shape}.")
         if dimensions == tuple(range(aval.ndim)):
             dimensions = None
-    if aval.shape == new_sizes and dimensions is None and not _foreign(operand):
+    if aval.shape == new_sizes != () and dimensions is None and not _foreign(operand):
         return operand
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
 

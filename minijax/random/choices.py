@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes
 from .. import numpy as jnp
 from ..core import concrete_or_error, typeof
+from ..families.bits import bitcast_convert_type, clz
 from ..families.gather import gather
 from ..families.sorting import sort_key_val, top_k
 from ..families.windows import GatherDimensionNumbers
@@ -161,14 +162,15 @@ def gumbel(key, shape: Sequence[int] = (), dtype=None, mode: str | None = None):
       key: one key.
       shape: the result's shape.
       dtype: a float dtype.
-      mode: "low", or "high" for more bits, which matter far out on the right.
+      mode: "low"; or "high" for more bits, which matter far out on the right; or "highest" for even
+        more.
 
     Raises:
       ValueError: another dtype or mode.
     """
     key, dtype = typed_key("gumbel", key), float_dtype("gumbel", dtype)
     mode = "low" if mode is None else mode
-    if mode not in ("high", "low"):
+    if mode not in ("highest", "high", "low"):
         raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
     return _gumbel(key, canonical_shape(shape), dtype, mode)
 
@@ -177,10 +179,40 @@ def gumbel(key, shape: Sequence[int] = (), dtype=None, mode: str | None = None):
 def _gumbel(key, shape, dtype, mode):
     info = dtypes.finfo(dtype)
     if mode == "low":
-        return -jnp.log(-jnp.log(_uniform(key, info.tiny, 1.0, shape, dtype)))
-    high, low = _uniform(key, 0.0, 1.0, (2, *shape), dtype)
+        u = _uniform(key, minval=info.tiny, maxval=1.0, shape=shape, dtype=dtype)
+        return -jnp.log(-jnp.log(u))
+    if mode == "highest" and dtype == np.float32:
+        return _gumbel_of_64_bits(key, shape)
+    high, low = _uniform(key, minval=0.0, maxval=1.0, shape=(2, *shape), dtype=dtype)
     x = jnp.where(high >= 0.5, high, high + 2.0 ** -info.nmant * low + info.tiny)
     return -jnp.log(-jnp.log1p(-x))
+
+
+def _gumbel_of_64_bits(key, shape):
+    """From a uniform number of 64 random bits, or from its distance to 1 if that is smaller: floats
+    are finest near zero, and the logarithm needs what is small to be exact."""
+    bits = random_bits(key, 32, (2, *shape))
+    high, low = lax.bitwise_not(bits)
+    carry = low == np.uint32(2**32 - 1)
+    negated = jnp.stack([high + carry.astype(np.uint32), low + np.uint32(1)])
+    is_small = bits[0] < np.uint32(2**31)
+    x = _float_of_64_bits(*jnp.where(is_small, bits, negated))
+    return jnp.where(is_small, -jnp.log(-jnp.log1p(-x)), -jnp.log(-jnp.log(x)))
+
+
+def _float_of_64_bits(high, low):
+    """The float32 below (high · 2³² + low) / 2⁶⁴, put together from its parts."""
+    zeros_high, zeros_low = clz(high), clz(low)
+    only_low = zeros_high == 32
+    first_ones = lax.bitwise_or(
+        lax.shift_left(high, zeros_high),
+        jnp.where(only_low, lax.shift_left(low, zeros_low),
+                  lax.shift_right_logical(low, np.uint32(32) - zeros_high)))
+    mantissa = lax.shift_right_logical(first_ones, np.uint32(8)) & np.uint32(2**23 - 1)
+    leading_zeros = jnp.where(only_low, np.uint32(32) + zeros_low, zeros_high)
+    exponent = lax.shift_left(np.uint32(126) - leading_zeros, np.uint32(23))
+    exponent = exponent & np.uint32(2**30 - 2**22)
+    return bitcast_convert_type(lax.bitwise_or(exponent, mantissa), np.float32)
 
 
 def categorical(key, logits, axis: int = -1, shape: Sequence[int] | None = None,
@@ -252,5 +284,6 @@ def _geometric(key, p, shape, dtype):
     (p,) = promote_dtypes_inexact(p)
     u = uniform(key, shape, p.dtype)
     u = jnp.where(u == 0, 1, u)
+    log_u = lax.log(u)
     log_of_failure = jnp.broadcast_to(lax.log1p(-p), shape)
-    return convert(lax.floor(lax.div(lax.log(u), log_of_failure)) + 1, dtype)
+    return convert(lax.floor(lax.div(log_u, log_of_failure)) + 1, dtype)

@@ -15,6 +15,7 @@ from .. import dtypes
 from .. import numpy as jnp
 from ..families.bits import nextafter
 from ..families.special import erf, erf_inv
+from ..numpy import linalg
 from ..primitives import elementwise as lax
 from ..primitives.elementwise import convert, stop_gradient_p
 from ..primitives.shape_rules import broadcast_shapes, canonical_shape
@@ -109,16 +110,16 @@ def _truncated_normal(key, lower, upper, shape, dtype):
     sqrt2 = np.array(math.sqrt(2), dtype)[()]
     lower, upper = convert(lower, dtype), convert(upper, dtype)
     u = uniform(key, shape, dtype, erf(lower / sqrt2), erf(upper / sqrt2))
+    x = sqrt2 * erf_inv(u)
     inf = np.array(np.inf, dtype)[()]
     least = nextafter(stop_gradient_p.bind(lower), inf)
-    return jnp.clip(sqrt2 * erf_inv(u), least, nextafter(stop_gradient_p.bind(upper), -inf))
+    return jnp.clip(x, least, nextafter(stop_gradient_p.bind(upper), -inf))
 
 
 @without_parameters
 def _maxwell(key, shape, dtype):
     """The length of a vector of three normal samples: the speed of a molecule."""
-    vectors = normal(key, (*shape, 3), dtype)
-    return jnp.sqrt(jnp.sum(vectors * vectors, axis=-1))
+    return linalg.norm(normal(key, (*shape, 3), dtype), axis=-1)
 
 
 maxwell = _maxwell
@@ -162,11 +163,12 @@ def wald(key, mean, shape: Sequence[int] | None = None, dtype=None):
 def _wald(key, mean, shape, dtype):
     normal_key, uniform_key = split_key(key)
     mean = jnp.broadcast_to(mean.astype(dtype), shape)
-    y = lax.integer_pow(normal(normal_key, shape, dtype), 2)
-    mean_sq = lax.integer_pow(mean, 2)
-    root = lax.sqrt(4 * mean * y + mean_sq * lax.integer_pow(y, 2))
-    x = mean + mean_sq * y / 2 - mean / 2 * root
+    x = normal(normal_key, shape, dtype)
     u = uniform(uniform_key, shape, dtype)
+    y = lax.integer_pow(x, 2)
+    y_sq, mean_sq = lax.integer_pow(y, 2), lax.integer_pow(mean, 2)
+    root = lax.sqrt(4 * mean * y + mean_sq * y_sq)
+    x = mean + mean_sq * y / 2 - mean / 2 * root
     return lax.select(lax.le(u, mean / (mean + x)), x, mean_sq / x)
 
 

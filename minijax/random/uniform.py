@@ -10,6 +10,7 @@ import numpy as np
 from .. import dtypes
 from .. import numpy as jnp
 from ..families.bits import bitcast_convert_type
+from ..numpy._arguments import constant_like
 from ..operators import check_arraylike
 from ..primitives import elementwise as lax
 from ..primitives.elementwise import convert, select
@@ -112,8 +113,8 @@ def _randint(key, minval, maxval, shape, dtype):
     minval, maxval = map(_as_integer, (minval, maxval))
     highest = _clipped(jnp.array(dtypes.iinfo(dtype).max, dtype), maxval.dtype)
     beyond = lax.gt(maxval, highest)  # the one bound that `dtype` cannot hold
-    minval, maxval = (broadcast_to_rank(_clipped(x, dtype), len(shape)) for x in (minval, maxval))
-    beyond = broadcast_to_rank(beyond, len(shape))
+    minval, maxval = [_clipped(x, dtype) for x in (minval, maxval)]
+    minval, maxval = (broadcast_to_rank(x, len(shape)) for x in (minval, maxval))
     n = dtypes.iinfo(dtype).bits
     high, low = (random_bits(k, n, shape) for k in split_key(key))
     span = _span(minval, maxval, beyond, np.dtype(f"uint{n}"))
@@ -132,15 +133,14 @@ def _clipped(x, dtype):
     """Integers in another dtype, those that it cannot hold brought to the nearest that it can."""
     ours, theirs = dtypes.iinfo(dtype), dtypes.iinfo(x.dtype)
     least, most = max(int(ours.min), int(theirs.min)), min(int(ours.max), int(theirs.max))
-    scalar = x.dtype.type
-    return convert(jnp.clip(x, scalar(least), scalar(most)), dtype)
+    return convert(jnp.clip(x, constant_like(x, least), constant_like(x, most)), dtype)
 
 
 def _span(minval, maxval, beyond, unsigned):
     """How many integers there are to choose from: at least one; zero stands for all of them."""
     span = convert(lax.sub(maxval, minval), unsigned)
     span = select(lax.le(maxval, minval), full_like(span, 1), span)
-    one_more = lax.bitwise_and(*jnp.broadcast_arrays(beyond, lax.gt(maxval, minval)))
+    one_more = beyond & lax.gt(maxval, minval)
     return select(one_more, lax.add(span, unsigned.type(1)), span)
 
 

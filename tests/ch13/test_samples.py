@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -66,6 +67,7 @@ SAMPLES = {
     "cauchy": (lambda r, k: r.cauchy(k, (5,)), 2),
     "gumbel": (lambda r, k: r.gumbel(k, (5,)), 0),
     "gumbel high": (lambda r, k: r.gumbel(k, (5,), mode="high"), 0),
+    "gumbel highest": (lambda r, k: r.gumbel(k, (5,), mode="highest"), 2),
     "pareto": (lambda r, k: r.pareto(k, POSITIVE, (3, 2)), 2),
     "rayleigh": (lambda r, k: r.rayleigh(k, POSITIVE), 2),
     "weibull_min": (lambda r, k: r.weibull_min(k, 2.0, 3.0, (4,)), 2),
@@ -205,6 +207,16 @@ def test_gradients_of_gamma_samples():
         return run
 
     both(program, tol=2e-5)
+
+
+# Other programs for the same numbers, or their steps in another order.
+OTHER_TEXT = re.compile("gumbel highest|randint u?int(8|16)|double|triang|beta|^[ft]$|gener|ball|poisson|.*nomial|orth|permutation of [rc]"
+                        "|choice of|choice p once")
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if not OTHER_TEXT.match(name)])
+def test_text(name):
+    both(lambda jx: lambda: jx.make_jaxpr(lambda key: SAMPLES[name][0](jx.random, key))(jx.random.key(0)))
 
 
 @pytest.mark.parametrize("trace", [
