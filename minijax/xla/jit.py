@@ -291,6 +291,9 @@ class JitFunction:
 
     def __init__(self, fun: Callable, options: Options):
         functools.update_wrapper(self, fun)
+        for name in vars(type(self)).keys() & getattr(fun, "__dict__", {}).keys():
+            if not name.startswith("__"):  # an attribute of `fun` must not hide a method
+                del self.__dict__[name]
         self._fun, self._options = fun, options
         self._has_statics = bool(options.static_argnums or options.static_argnames)
         self._static_numbers_of: dict[int, tuple[int, ...]] = {}

@@ -584,6 +584,19 @@ def test_primitives_can_be_evaluated_by_compiling_them():
     assert parts_p.bind(5.0) == [4.0, 6.0]
 
 
+def test_attributes_of_a_callable_hide_no_methods():
+    class Model:
+        def __init__(self):
+            self._call, self._program, self.lower, self.scale = (), (), (), 3.0
+
+        def __call__(self, x):
+            return x * self.scale
+
+    jitted = minijax.jit(Model())
+    assert jitted(2.0) == 6.0 and jitted.scale == 3.0
+    assert jitted.lower(2.0).compile()(2.0) == 6.0
+
+
 # ----------------------------------------------------------------------------------------------
 # Threads
 

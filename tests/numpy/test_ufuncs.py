@@ -76,6 +76,15 @@ def test_text():
     both(lambda m: m.make_jaxpr(call("u(x, x)", "own", m)), X)
 
 
+@pytest.mark.parametrize("text", """
+m.jit(m.numpy.add)(1.0, 2.0) | m.vmap(m.numpy.add)(X, X) | m.grad(m.numpy.multiply)(2.0, 3.0) | m.tree.map(m.numpy.add, [1.0], [2])
+m.make_jaxpr(m.jit(m.numpy.add))(1.0, 2.0) | m.lax.fori_loop(0, 3, m.numpy.add, 0) | m.lax.cond(True, m.numpy.add, m.numpy.subtract, 1, 2)
+m.lax.associative_scan(m.numpy.add, m.numpy.asarray(X)) | m.eval_shape(m.numpy.add, 1.0, 2.0).dtype | m.numpy.add.__name__
+""".replace("\n", " | ").strip(" |").split(" | "))
+def test_as_arguments_of_transformations(text):
+    both(lambda m: lambda: eval(text, {"m": m, "X": X}))
+
+
 def test_as_values():
     """Equal ones hash equally; the names are those of JAX."""
     jnp = minijax.numpy
