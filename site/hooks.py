@@ -5,6 +5,7 @@ All else is in the weaver, which knows nothing of mkdocs.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -15,13 +16,31 @@ ROOT = HERE.parent
 for folder in (HERE, ROOT):
     sys.path.insert(0, str(folder))
 
-from mkdocs.plugins import event_priority  # noqa: E402
+from mkdocs.plugins import CombinedEvent, event_priority  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
 from weaver import pages  # noqa: E402
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """The reference has an index of its own, at the top: another in each margin would be much."""
+    if page.file.src_uri.startswith("reference/"):
+        page.toc.items.clear()
+    return html
+
+
+@event_priority(-50)  # before the plugin `offline`, which copies the index into a script
+def trim_search_index(config: Any) -> None:
+    """Of the reference, the names and the first words are to be found; the rest is long."""
+    path = Path(config["site_dir"]) / "search" / "search_index.json"
+    index = json.loads(path.read_text())
+    for entry in index["docs"]:
+        if entry["location"].startswith("reference/"):
+            entry["text"] = entry["text"][:160]
+    path.write_text(json.dumps(index, separators=(",", ":")))
+
+
 @event_priority(-200)  # after the plugin `offline`, which reads the index
-def on_post_build(config: Any) -> None:
+def remove_what_is_never_loaded(config: Any) -> None:
     """Remove what the site never loads: the search index in its form for servers, and other
     languages' search."""
     site = Path(config["site_dir"])
@@ -37,3 +56,6 @@ def on_files(files: Any, config: Any) -> Any:
         source = ROOT / "minijax" / "theatre" / name
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(source)))
     return files
+
+
+on_post_build = CombinedEvent(trim_search_index, remove_what_is_never_loaded)

@@ -24,7 +24,7 @@ def stage(recording: Recording) -> str:
     data = json.dumps(recording.as_dict(), separators=(",", ":")).replace("<", "\\u003c")
     sentences = "".join(f"<li>{html.escape(line)}</li>" for line in recording.sentences())
     title = html.escape(recording.title)
-    return (f'<div class="theatre" role="group" aria-label="{title}">'
+    return (f'<div class="theatre" data-search-exclude role="group" aria-label="{title}">'
             f'<script type="application/json">{data}</script>'
             f"<details open><summary>{title}</summary><ol>{sentences}</ol></details></div>")
 

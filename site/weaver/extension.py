@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
 from markdown.extensions import Extension
@@ -84,13 +85,12 @@ def _pre(lines: list[str], css: str = "") -> str:
     return f'<div class="highlight {css}"><pre tabindex="0"><code>{code}</code></pre></div>'
 
 
-def _numbered(lines: list[str], first: int, marked: set[int]) -> str:
-    """Lines with their numbers in the margin, some of them marked."""
-    out = []
-    for n, line in enumerate(lines, start=first):
-        css = "line marked" if n in marked else "line"
-        out.append(f'<span class="{css}" data-n="{n}">{line}</span>')
-    return _pre(out, "numbered")
+def _numbered(lines: Iterable[str], first: int, marked: set[int]) -> str:
+    """Lines with their numbers, which the style sheet counts, in the margin; some are marked."""
+    mark = dict.fromkeys(marked, " class=marked")
+    code = "".join(f"<i{mark.get(n, '')}>{line}</i>" for n, line in enumerate(lines, start=first))
+    return ('<div class="highlight numbered" data-search-exclude><pre tabindex="0">'
+            f'<code style="--first: {first - 1}">{code}</code></pre></div>')
 
 
 def _listings(block: Block) -> str:
@@ -105,7 +105,10 @@ def _listing(line: str, block: Block) -> str:
     except listings.NoSuchLines as error:
         raise WeaveError(f"{PAGE}:{block.first}", str(error)) from None
     marked = _numbers(options.get("mark"))
-    code = _numbered(_code_lines(listing.text, PYTHON), listing.first, marked)
+    # What is folded is in one colour: there is much of it, and the site is to be small.
+    lines = map(html.escape, listing.text.split("\n")) if "fold" in options else (
+        _code_lines(listing.text, PYTHON))
+    code = _numbered(lines, listing.first, marked)
     place = f"../source/{listing.path.removesuffix('.py')}.html#L{listing.first}"
     title = html.escape(options.get("title") or f"{listing.path} · {listing.name}")
     link = f'<a href="{place}">line {listing.first}</a>'
@@ -130,13 +133,16 @@ def _numbers(ranges: str | None) -> set[int]:
 
 
 def _source(block: Block) -> str:
-    """A whole file, each line of which has an anchor, under links to its sections."""
+    """A whole file, in one colour, under links to its sections; anchors where listings begin."""
     path = block.code.strip()
     links = [f'<li><a href="#L{n}">{html.escape(title)}</a></li>'
-             for n, title in listings.headings(path)]
-    lines = map(html.escape, listings.source_lines(path))  # in one colour: there are many pages
-    code = "".join(f'<i id="L{n}">{line}</i>' for n, line in enumerate(lines, start=1))
-    return f'<ul>{"".join(links)}</ul><pre tabindex="0"><code>{code}</code></pre>'
+             for n, title in ((n + 1, title) for n, title in listings.headings(path))]
+    lines, starts = listings.source_lines(path), listings.starts(path)
+    code = "\n".join(f'<i id="L{n}"></i>' * (n in starts) + html.escape(line)
+                     for n, line in enumerate(lines, start=1))
+    numbers = "\n".join(map(str, range(1, len(lines) + 1)))
+    return (f'<ul>{"".join(links)}</ul><div class="file"><pre aria-hidden="true">{numbers}</pre>'
+            f'<pre tabindex="0"><code>{code}</code></pre></div>')
 
 
 def _example(example: Example) -> str:

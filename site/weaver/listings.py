@@ -206,6 +206,12 @@ def _end_of_head(path):
     return max(last, 1)
 
 
+def starts(path: str) -> set[int]:
+    """The lines that a listing can begin with."""
+    nodes = [node for top in _tree(path).body for node in (top, *_children(top))]
+    return {1, *(ruler + 1 for ruler, _ in headings(path)), *(_start(path, node) for node in nodes)}
+
+
 # ----------------------------------------------------------------------------------------------
 # What is not shown
 

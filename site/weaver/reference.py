@@ -38,8 +38,9 @@ def pages() -> Iterator[tuple[str, str]]:
         entries = list(_entries(module_name))
         for number, part in enumerate(_parts(entries), start=1):
             name = f"{module_name}{f'-{number}' if number > 1 else ''}"
-            yield f"reference/{name}.md", f"# {module_name}\n\n{title}.\n\n" + "\n".join(
-                text for _, text in part)
+            links = " · ".join(f"[{entry}](#{_anchor(entry)})" for entry, _ in part)
+            head = f"# {module_name}\n\n{title}.\n\n{links}\n\n"
+            yield f"reference/{name}.md", head + "\n".join(text for _, text in part)
             span = f" ({part[0][0]} to {part[-1][0]})" if len(part) < len(entries) else ""
             index.append(f"- [`{module_name}`]({name}.md): {title}{span}")
     yield "reference/index.md", "\n".join(index) + "\n"
