@@ -17,21 +17,24 @@ from ..xla.jit import jit
 
 
 def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = (),
-           static_argnums: tuple[int, ...] | None = None) -> Any:
+           static_argnums: tuple[int, ...] | None = None, eager: bool = True) -> Any:
     """Decorator: under a staging trace, a call of `function` is a `jit` equation of its name.
 
     Args:
       function: a function of arrays.
       static_argnames, static_argnums: its parameters that are no arrays; they must be hashable.
+      eager: whether to run it as it is when nothing is traced; else it is always compiled, which
+        is better for a loop, and done here only when it is called for the first time.
     """
     if function is None:
         return functools.partial(staged, static_argnames=static_argnames,
-                                 static_argnums=static_argnums)
+                                 static_argnums=static_argnums, eager=eager)
     jitted = functools.cache(lambda: jit(
         function, static_argnames=static_argnames, static_argnums=static_argnums))
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        return (jitted() if state.trace.staging else function)(*args, **kwargs)
+        plain = eager and not state.trace.staging
+        return (function if plain else jitted())(*args, **kwargs)
 
     return call

@@ -12,7 +12,6 @@ from ..core import concrete_or_error
 from ..families.sorting import sort_key_val
 from ..operators import maximum, true_divide
 from ..primitives.shaping import expand_dims
-from ..xla.jit import jit
 from ._arguments import (
     ensure_array,
     ensure_arrays,
@@ -34,7 +33,7 @@ from ._ufuncs import abs, sqrt
 from .linalg import eigvals, inv, lstsq
 
 
-@jit(static_argnames=("unroll",))
+@staged(static_argnames=("unroll",), eager=False)
 def polyval(p, x, *, unroll: int = 16) -> Any:
     """The polynomial with coefficients `p` at `x` (Horner's scheme).
 
@@ -173,7 +172,7 @@ def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Any:
     return convolve(*factors, mode="full")
 
 
-@jit
+@staged(eager=False)
 def poly(seq_of_zeros) -> Any:
     """The coefficients of the polynomial with these roots: the product of all (x - root).
 
@@ -230,7 +229,7 @@ def roots(p, *, strip_zeros: bool = True) -> Any:
     return _roots(p[leading_zeros:])
 
 
-@jit
+@staged(eager=False)
 def _roots(p):
     if p.size < 2:
         return array([], dtype=dtypes.to_complex_dtype(p.dtype))
@@ -238,7 +237,7 @@ def _roots(p):
     return eigvals(companion.at[0, :].set(-p[1:] / p[0]))
 
 
-@jit
+@staged(eager=False)
 def _roots_of_unknown_degree(p, leading_zeros):
     """Zeros moved from the front to the back are roots at 0, and known by that to be none."""
     p = _where(len(p) == leading_zeros, 1.0, p)
@@ -248,7 +247,7 @@ def _roots_of_unknown_degree(p, leading_zeros):
     return _where(there, found, complex(np.nan, np.nan))
 
 
-@jit(static_argnames=("deg", "rcond", "full", "cov"))
+@staged(static_argnames=("deg", "rcond", "full", "cov"), eager=False)
 def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=None,
             cov: bool = False) -> Any:
     """The polynomial that fits points best, in the sense of least squares.

@@ -26,7 +26,6 @@ from ..primitives.elementwise import bitwise_or as or_bits
 from ..primitives.elementwise import bitwise_xor as xor_bits
 from ..primitives.shaping import full
 from ..staging import eval_shape
-from ..xla.jit import jit
 from . import _reductions, _running, _special, _ufuncs
 from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays
 from ._constructors import arange, array, asarray
@@ -34,6 +33,7 @@ from ._joining import concatenate
 from ._select import _where
 from ._shaping import broadcast_to, moveaxis, ravel
 from ._softmax import logsumexp
+from ._staged import staged
 from ._vectorize import vectorize
 
 
@@ -42,7 +42,7 @@ def _compiled(**statics) -> Callable:
     anyway, only when it is traced."""
 
     def decorate(method):
-        jitted = jit(method, **statics)
+        jitted = staged(method, eager=False, **statics)
 
         @functools.wraps(method)
         def call(self, *args, **kwargs):
