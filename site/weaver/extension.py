@@ -164,7 +164,7 @@ def _example(example: Example) -> str:
         from minijax.theatre import stage
 
         parts.append(stage(outcome.recording))
-    return '<div class="woven">' + "\n".join(parts) + "</div>"
+    return '<div class="woven" data-search-exclude>' + "\n".join(parts) + "</div>"
 
 
 def _output(text: str, label: str) -> str:
