@@ -17,9 +17,9 @@ import numpy as np
 from . import dtypes
 from . import numpy as jnp
 from .numpy._arguments import ensure_array, promote_dtypes_inexact
-from .numpy._staged import staged
 from .primitives.dot import Precision
 from .primitives.shape_rules import canonical_axis, canonical_shape
+from .xla.jit import jit
 
 SMALLEST_SUM = 1000 * float(np.finfo(np.float32).eps)  # of weights that are still scaled to sum 1
 
@@ -237,7 +237,7 @@ def resize(image, shape: Sequence[int], method: str | ResizeMethod, antialias: b
     return _resize(image, canonical_shape(shape), method, antialias, precision)
 
 
-@staged(static_argnames=("shape", "method", "antialias", "precision"))
+@jit(static_argnames=("shape", "method", "antialias", "precision"))
 def _resize(image, shape, method, antialias, precision):
     image = ensure_array("resize", image)
     _check_rank(image, shape)

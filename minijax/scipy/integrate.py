@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .. import numpy as jnp
-from ..numpy._staged import staged
+from ..xla.jit import jit
 
 
-@staged(static_argnames=("axis",))
+@jit(static_argnames=("axis",))
 def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     """The integral by the trapezoidal rule (`numpy.trapezoid`).
 

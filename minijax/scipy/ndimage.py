@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import dtypes
 from .. import numpy as jnp
-from ..numpy._staged import staged
 from ..primitives import elementwise as lax
+from ..xla.jit import jit
 
 
 def _mirror(index, size):
@@ -75,7 +75,7 @@ def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "const
     return _map_coordinates(input, coordinates, order, mode, cval)
 
 
-@staged(static_argnames=("order", "mode", "cval"))
+@jit(static_argnames=("order", "mode", "cval"))
 def _map_coordinates(input, coordinates, order, mode, cval):
     array, places = jnp.asarray(input), [jnp.asarray(c) for c in coordinates]
     cval = jnp.asarray(cval, array.dtype)

@@ -10,9 +10,9 @@ from ...control_flow.scan import scan
 from ...core import concrete_or_error, typeof
 from ...families import bessel as families
 from ...numpy._arguments import promote_args_inexact, promote_dtypes_inexact
-from ...numpy._staged import staged
 from ...primitives import elementwise as lax
 from ...primitives.shaping import full_like, iota
+from ...xla.jit import jit
 
 
 def i0e(x):
@@ -65,7 +65,7 @@ def i1(x):
     return lax.mul(lax.exp(lax.abs_(x)), families.bessel_i1e(x))
 
 
-@staged(static_argnames=("v", "n_iter"))
+@jit(static_argnames=("v", "n_iter"))
 def bessel_jn(z, *, v: int, n_iter: int = 50):
     """J₀(z) … Jᵥ(z), the Bessel functions of the first kind.
 

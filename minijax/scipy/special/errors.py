@@ -13,6 +13,7 @@ from ...custom_rules import custom_jvp
 from ...families import special as families
 from ...numpy._arguments import constant_like, promote_args_inexact
 from ...primitives import elementwise as lax
+from ...xla.jit import jit
 
 SQRT_2, SQRT_PI = math.sqrt(2), math.sqrt(math.pi)
 SINGLE_OR_DOUBLE = (np.float32, np.float64)
@@ -108,6 +109,7 @@ def ndtri(p):
 
 
 @custom_jvp
+@jit
 def _ndtri(p):
     """By symmetry, for probabilities up to 1/2. Newton's method finds where the logarithm of
     `ndtr`, a concave function, has the wanted value; Mills' ratio suggests the start."""
@@ -195,6 +197,7 @@ def _mills_series(x, order):
 
 
 @custom_jvp
+@jit
 def _owens_t(h, a):
     """Gauss' quadrature of 1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt. If `a` is above 1, one of
     the relations between T(h, a) and T(a h, 1/a) helps, https://doi.org/10.18637/jss.v005.i05."""

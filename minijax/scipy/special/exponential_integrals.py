@@ -17,9 +17,9 @@ from ...core import typeof
 from ...custom_rules import custom_jvp
 from ...families.special import digamma, lgamma
 from ...numpy._arguments import constant_like
-from ...numpy._staged import staged
 from ...numpy._vectorize import vectorize
 from ...primitives import elementwise as lax
+from ...xla.jit import jit
 from .entropies import real_args
 
 
@@ -45,7 +45,7 @@ def sum_until_small(term, step, most: int = 500, start=1):
 
 
 @custom_jvp
-@staged
+@jit
 def expi(x):
     """Ei(x), the principal value of ∫ exp(t) / t dt from -∞ to x.
 
@@ -64,7 +64,7 @@ def expi(x):
 
 
 @expi.defjvp
-@staged
+@jit
 def _expi_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return expi(x), jnp.exp(x) / x * t
@@ -117,7 +117,7 @@ def expn(n, x):
     return jnp.where((n < 0) | (x < 0) | jnp.isnan(x), np.nan, value).astype(dtype)
 
 
-expn = custom_jvp(vectorize(staged(expn)), nondiff_argnums=(0,))
+expn = custom_jvp(vectorize(jit(expn)), nondiff_argnums=(0,))
 
 
 @expn.defjvp

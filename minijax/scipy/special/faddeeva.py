@@ -16,6 +16,7 @@ from ...families.special import erfc
 from ...numpy._arguments import promote_args_inexact
 from ...primitives import elementwise as lax
 from ...primitives.shaping import full_like
+from ...xla.jit import jit
 from .entropies import real_args
 
 TERMS = 32
@@ -42,6 +43,7 @@ def _upper(z):
 
 
 @custom_jvp
+@jit
 def _wofz(z):
     is_upper = z.imag >= 0
     upper = _upper(jnp.where(is_upper, z, -z))
@@ -69,6 +71,7 @@ def wofz(z):
 
 
 @custom_jvp
+@jit
 def _erfcx(x):
     """The definition, or where the exponential would overflow, https://dlmf.nist.gov/7.12.E1."""
     wide = x.astype(np.promote_types(x.dtype, np.float32))
@@ -102,6 +105,7 @@ def erfcx(x):
 
 
 @custom_jvp
+@jit
 def _dawsn(x):
     """The imaginary part of w, which for small x is less exact than the power series."""
     wide = x.astype(np.promote_types(x.dtype, np.float32))
@@ -147,6 +151,7 @@ def _turn(x):
 
 
 @custom_jvp
+@jit
 def fresnel(x):
     """Fresnel's integrals, ∫₀ˣ sin(πt²/2) dt and ∫₀ˣ cos(πt²/2) dt.
 

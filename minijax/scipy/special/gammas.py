@@ -16,10 +16,10 @@ from ...custom_rules import custom_jvp
 from ...families import incomplete_beta, incomplete_gamma
 from ...families import special as families
 from ...numpy._arguments import constant_like, promote_args_inexact
-from ...numpy._staged import staged
 from ...primitives import elementwise as lax
 from ...primitives.shaping import expand_dims
 from ...tree_jvp import jvp
+from ...xla.jit import jit
 from .entropies import real_args
 
 # ----------------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def gammaln(x):
     return families.lgamma(*promote_args_inexact("gammaln", x))
 
 
-@staged
+@jit
 def gammasgn(x):
     """The sign of Γ(x); NaN at the negative whole numbers.
 

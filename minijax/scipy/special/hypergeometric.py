@@ -8,6 +8,7 @@ from ... import numpy as jnp
 from ...custom_rules import custom_jvp
 from ...numpy._arguments import promote_args_inexact
 from ...tree_jvp import jvp
+from ...xla.jit import jit
 from .entropies import real_args
 from .exponential_integrals import sum_until_small
 from .gammas import gamma
@@ -42,6 +43,7 @@ def _kummer(a, b, x):
 
 
 @custom_jvp
+@jit
 def hyp1f1(a, b, x):
     """Kummer's function ₁F₁(a; b; x), the confluent hypergeometric function.
 
@@ -83,6 +85,7 @@ def _gauss(a, b, c, x):
 
 
 @custom_jvp
+@jit
 def hyp2f1(a, b, c, x):
     """Gauss' hypergeometric function ₂F₁(a, b; c; x), for x up to 1.
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import concrete_or_error, typeof
-from ...numpy._staged import staged
 from ...primitives import elementwise as lax
+from ...xla.jit import jit
 
 
 def _coefficients(n: int, is_normalized: bool) -> tuple[float, np.ndarray, list]:
@@ -32,7 +32,7 @@ def _coefficients(n: int, is_normalized: bool) -> tuple[float, np.ndarray, list]
     return 1.0, 1.0 - 2.0 * m, rows
 
 
-@staged(static_argnames=("n", "is_normalized"))
+@jit(static_argnames=("n", "is_normalized"))
 def _legendre(x, n: int, is_normalized: bool):
     """All Pₗᵐ(x) of degree and order up to `n`: an array [order, degree, place]."""
     first, diagonal, rows = _coefficients(n, is_normalized)
@@ -137,7 +137,7 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
     return _sph_harm(jnp.asarray(n), jnp.asarray(m), theta, phi, n_max=n_max)
 
 
-@staged(static_argnames=("n_max",))
+@jit(static_argnames=("n_max",))
 def _sph_harm(n, m, theta, phi, n_max: int):
     legendre = _legendre(jnp.cos(theta), n=n_max, is_normalized=True)
     values = legendre.at[abs(m), n, jnp.arange(len(n))].get(mode="clip")

@@ -9,15 +9,15 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import typeof
 from ...custom_rules import custom_jvp
-from ...numpy._staged import staged
 from ...primitives import elementwise as lax
+from ...xla.jit import jit
 from .entropies import real_args
 from .exponential_integrals import continued_fraction_of_expn
 from .gammas import bernoulli_over_factorial
 
 
 @custom_jvp
-@staged
+@jit
 def sici(x):
     """The sine integral ∫₀ˣ sin(t)/t dt, and the cosine integral γ + log x + ∫₀ˣ (cos(t) - 1)/t dt.
 
@@ -46,7 +46,7 @@ def sici(x):
 
 
 @sici.defjvp
-@staged
+@jit
 def _sici_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return sici(x), (jnp.sinc(x / np.pi) * t, jnp.cos(x) / x * t)
@@ -90,6 +90,11 @@ def spence(x):
     dtype = typeof(x).dtype
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"spence takes float32 or float64 arrays; got {dtype.name}")
+    return lax.convert(_spence(x), dtype)
+
+
+@jit
+def _spence(x):
     # From all x > 0 to 1/x or x, in (0, 1]; and from there to y or 1 - y, in [1/2, 1].
     inside, is_above = jnp.where(x > 0, x, 1), x > 1
     y = jnp.where(is_above, 1 / inside, inside)
@@ -98,8 +103,7 @@ def spence(x):
     product = jnp.log(y) * jnp.log(jnp.where(is_small, 1 - y, 1))
     value = jnp.where(is_small, math.pi**2 / 6 - product - value, value)
     value = jnp.where(is_above, -0.5 * jnp.log(inside) ** 2 - value, value)
-    value = jnp.where(x > 0, value, jnp.where(x == 0, math.pi**2 / 6, np.nan))
-    return lax.convert(value, dtype)
+    return jnp.where(x > 0, value, jnp.where(x == 0, math.pi**2 / 6, np.nan))
 
 
 def _spence_near_one(x):

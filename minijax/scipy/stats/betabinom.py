@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...numpy._staged import staged
 from ...primitives import elementwise as lax
+from ...xla.jit import jit
 from ..special import betaln
 from ._quantities import exponential, quantity
 
 
-@staged
+@jit
 @quantity
 def logpmf(k, n, a, b, loc=0):
     y = lax.floor(k) - loc

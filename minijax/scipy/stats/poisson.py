@@ -10,8 +10,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...numpy._arguments import constant_like, ensure_arrays, promote_dtypes_inexact
-from ...numpy._staged import staged
 from ...primitives import elementwise as lax
+from ...xla.jit import jit
 from .. import special
 from ._quantities import exponential, quantity
 
@@ -33,7 +33,7 @@ def cdf(k, mu, loc=0):
     return jnp.where(x < 0, constant_like(k, 0), probability)
 
 
-@staged
+@jit
 def entropy(mu, loc=0):
     """The entropy: the sum over its terms where they count, and for mu above 100 an expansion.
 

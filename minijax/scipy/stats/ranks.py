@@ -13,7 +13,7 @@ from ...batching import vmap
 from ...control_flow.cond import cond
 from ...families.sorting import sort_key_val
 from ...numpy._arguments import canonical_axis, check_arraylike, promote_args_inexact
-from ...numpy._staged import staged
+from ...xla.jit import jit
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
 
@@ -34,7 +34,7 @@ class ModeResult(NamedTuple):
     count: Any
 
 
-@staged(static_argnames=("axis", "nan_policy", "keepdims"))
+@jit(static_argnames=("axis", "nan_policy", "keepdims"))
 def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False):
     """The most frequent value, the least of them if there are several.
 
@@ -75,7 +75,7 @@ def _mode_of_vector(x):
     return values[jnp.argmax(counts)], counts.max()
 
 
-@staged(static_argnames=("method", "axis", "nan_policy"))
+@jit(static_argnames=("method", "axis", "nan_policy"))
 def rankdata(a, method: str = "average", *, axis: int | None = None,
              nan_policy: str = "propagate"):
     """The rank of each element, from 1.
@@ -122,7 +122,7 @@ def _ranks(a, method):
     return {"min": first, "max": last, "average": 0.5 * (first + last)}[method]
 
 
-@staged(static_argnames=("axis", "nan_policy", "keepdims"))
+@jit(static_argnames=("axis", "nan_policy", "keepdims"))
 def sem(a, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *,
         keepdims: bool = False):
     """The standard error of the mean: the standard deviation over the root of the sample's size.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...numpy._staged import staged
+from ...xla.jit import jit
 from ..special import log_ndtr, logsumexp, ndtr
 from . import norm
 from ._quantities import exponential, quantity
@@ -33,7 +33,7 @@ def _log_mass(a, b):
     return jnp.where(is_central, jnp.log1p(-ndtr(a) - ndtr(-b)), of_tail)
 
 
-@staged
+@jit
 @quantity
 def logpdf(x, a, b, loc=0, scale=1):
     log_density = norm.logpdf(x, loc, scale) - _log_mass(a, b)
@@ -45,7 +45,7 @@ def logpdf(x, a, b, loc=0, scale=1):
 pdf = exponential(logpdf)
 
 
-@staged
+@jit
 @quantity
 def logcdf(x, a, b, loc=0, scale=1):
     x, a, b = jnp.broadcast_arrays(x, a, b)
@@ -58,10 +58,10 @@ def logcdf(x, a, b, loc=0, scale=1):
     return jnp.where(a >= b, np.nan, result)
 
 
-@staged
+@jit
 @quantity
 def logsf(x, a, b, loc=0, scale=1):
     return logcdf(-x, -b, -a, -loc, scale)
 
 
-cdf, sf = staged(exponential(logcdf)), staged(exponential(logsf))
+cdf, sf = jit(exponential(logcdf)), jit(exponential(logsf))
