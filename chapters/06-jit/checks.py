@@ -12,7 +12,7 @@ from minijax.array import as_array
 from minijax.core import Primitive
 from minijax.effects import Effect
 from minijax.errors import JaxRuntimeError
-from minijax.forward import primitive_jvps
+from minijax.forward import Zero, jvp_flat, primitive_jvps
 from minijax.xla import client, lowering
 from minijax.xla.jit import jit_p
 
@@ -153,7 +153,7 @@ def _both(y):
     "Only an Array can be deleted: type(args[i]) is minijax.array.Array.",
 ])
 def running(call_program):
-    large = np.arange(1000, dtype=F)
+    large = np.arange(2000, dtype=F)
     programs = [
         ("sin(x)", lambda x, y: lax.sin(x), lambda x, y: np.sin(x)),
         ("x + y", lax.add, lambda x, y: x + y),
@@ -198,6 +198,9 @@ def derivative(jit_jvp):
         second = lambda x: jvp(lambda x: jvp(jit(lambda x: lax.sin(x)), (x,), (1.0,))[1], (x,), (1.0,))
         compare(lambda x: float(second(x)[1]), lambda x: -float(np.sin(x)), [(0.5,)],
                 "the second derivative of jit(sin) at")
+        _, [tangent] = jvp_flat(jit(lambda x: [lax.floor(x)]), [0.5], [1.0])
+        expect(type(tangent) is Zero, "the tangent of floor(x), compiled, must be a Zero: the new "
+               f"call does not return it. You return {tangent!r}")
 
 
 def _derivatives(f):
