@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def count_primitives(f, *args):
-    """1.1: how often each primitive is applied while `f(*args)` runs: a dict by their names.
+    """1.1: how often each primitive is applied while `f(*args)` runs: a dict, from name to number.
 
     The result of `f` is not asked for. Afterwards the trace that was current is so again.
     """

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import lax
-from minijax.core import typeof
-from minijax.forward import Zero, jvp_flat
+from minijax.array import def_numpy
+from minijax.core import Primitive, Trace, current_trace, new_trace, set_current_trace, typeof
+from minijax.forward import JVPTrace, Zero, jvp_flat, primitive_jvps
 
 F = np.float32
 
@@ -37,6 +39,8 @@ def hypot(hypot_jvp):
         return out, tangent
 
     compare(hypot_jvp, expected, cases, "primals and tangents")
+    roots = _applied(hypot_jvp, (3.0, 4.0), (1.0, 0.0)).count("sqrt")
+    expect(roots == 1, f"the root should be computed once, and is computed {roots} times")
     second = lambda x: [hypot_jvp((x, 4.0), (1.0, 0.0))[1]]
     compare(lambda x: jvp_flat(second, [x], [1.0])[1][0],
             lambda x: lax.full_like(x, 16 / 125.0), [(F(3.0),)], "the second derivative at")
@@ -54,7 +58,7 @@ def derivatives(derivative):
 
 
 @exercise("2.4", "Adding tangents", ["add_tangents"], hole="forward.add_tangents", hints=[
-    "There are four cases; two of them need no addition.",
+    "There are four cases; three of them need no addition.",
     "Tangents are added by the primitive add_any_p of primitives/elementwise.py.",
 ])
 def adding(add_tangents):
@@ -87,6 +91,53 @@ def heart(process_primitive):
             lambda x: 2 * math.cos(x) - x * math.sin(x), [(3.0,)], "the second derivative at")
     compare(lambda x: _slope(lambda x: lax.mul(x, _tangent(lambda y: lax.add(x, y), 1.0)), x),
             lambda x: 1.0, [(1.0,)], "perturbation confusion: d/dx (x · d/dy (x + y)) at")
+    halves = lambda x: lax.add(*lax.unstack(lax.mul(lax.full((2,), 0.5), x)))
+    compare(lambda x: _slope(halves, x), lambda x: 1.0, [(3.0,)], "unstack, which gives a list, at")
+    _while_a_rule_runs()
+
+
+def _while_a_rule_runs():
+    """Who is asked for a rule, who is current meanwhile, and who afterwards."""
+    probe = Primitive("probe")
+    probe.def_abstract_eval(lambda x: x)
+    def_numpy(probe, lambda x: x)
+    compare(lambda x: _slope(lambda x: lax.add(x, probe.bind(F(1))), x), lambda x: 1.0, [(3.0,)],
+            "x + probe(1), where no rule is due for `probe`, since its argument does not move; at")
+    seen = []
+
+    def rule(primals, tangents):
+        seen.append(current_trace())
+        if primals[0] < 0:
+            raise ArithmeticError
+        return primals[0], tangents[0]
+
+    below = current_trace()
+    primitive_jvps[probe] = rule
+    try:
+        jvp_flat(lambda x: [probe.bind(x)], [F(3)], [F(1)])
+        expect(seen[0] is below, "while a rule runs, the parent should be current")
+        with new_trace(JVPTrace(below)) as trace:
+            with contextlib.suppress(ArithmeticError):
+                probe.bind(trace.box(F(-3), F(1)))
+            expect(current_trace() is trace,
+                   "after a rule that raised an error, the trace should be current again")
+    finally:
+        del primitive_jvps[probe]
+
+
+def _applied(f, *args):
+    """The names of the primitives that are applied."""
+    names = []
+
+    class Names(Trace):
+        def process_primitive(self, primitive, args, params):
+            names.append(primitive.name)
+            with set_current_trace(self.parent):
+                return primitive.bind(*args, **params)
+
+    with new_trace(Names(current_trace())):
+        f(*args)
+    return names
 
 
 def _slope_of_square(x):

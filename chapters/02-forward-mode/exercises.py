@@ -11,7 +11,8 @@ def quotient_tangent(x, y, x_dot, y_dot):
 def hypot_jvp(primals, tangents):
     """2.2: a JVP rule, `(primals, tangents) -> (result, its tangent)`, for sqrt(x² + y²).
 
-    Neither tangent is a `Zero`. Compute the root once only.
+    Neither tangent is a `Zero`. Write it with the functions of `lax`, which take plain numbers as
+    well as boxes, and compute the root once only.
     """
     raise NotImplementedError
 
