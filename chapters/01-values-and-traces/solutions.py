@@ -92,8 +92,11 @@ def expand_ellipsis(entries, ndim):
     """`==` would compare arrays element by element: use `is`."""
     given = sum(entry is not None and entry is not Ellipsis for entry in entries)
     dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]
-    if given > ndim or len(dots) > 1:
-        raise IndexError(f"cannot index {ndim} dimensions by {entries}")
+    if given > ndim:
+        raise IndexError(f"Too many indices: array is {ndim}-dimensional, "
+                         f"but {given} were indexed")
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
     at = dots[0] if dots else len(entries)
     return [*entries[:at], *[slice(None)] * (ndim - given), *entries[at + 1:]]
 
@@ -105,4 +108,4 @@ def least_upper_bound(mode, x64, nodes):
     for candidate in common:
         if common <= above[candidate]:
             return candidate
-    raise dtypes.TypePromotionError(f"{set(nodes)} have no common type")
+    raise dtypes.TypePromotionError(dtypes._no_promotion_message(mode, nodes))
