@@ -173,7 +173,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
 def page() -> str:
     """The tables as a page of the book."""
     lines = ["| missing from | names | because |", "|---|---|---|"]
-    for reason, where, names in sorted(set(rows()), key=lambda row: (row[1], row[0])):
+    for reason, where, names in sorted(set(rows()), key=lambda row: (row[1], row[0], row[2])):
         listed = " ".join(f"`{name}`" for name in names.split())
         lines.append(f"| `{where}` | {listed} | {reason} |")
     lines += ["", "| parameters that no function has | because |", "|---|---|"]

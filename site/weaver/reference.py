@@ -83,7 +83,8 @@ def _anchor(name):
 
 def _signature(value: Any) -> str:
     try:
-        return re.sub(r"'([\w.|\[\], ]+)'", r"\1", str(inspect.signature(value)))
+        text = re.sub(r"<[^<>]* at 0x\w+>", "...", str(inspect.signature(value)))
+        return re.sub(r"'([\w.|\[\], ]+)'", r"\1", text)
     except (TypeError, ValueError):
         return "(...)"
 
