@@ -145,6 +145,8 @@ OTHERWISE: dict[str, list[str]] = {
     ],
     "JAX overlooks an unknown mode where all of the array is taken": [
         "jnp.ones(()).at[()].get(mode='no such mode')"],
+    "reductions over named axes are collectives, which chapter 14 brings": [
+        "jax.vmap(lambda x: jnp.sum(x, axis='i'), axis_name='i')(jnp.ones(2))"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 
