@@ -50,17 +50,24 @@ def arguments(name: str) -> list:
     return [values, *map(np.float32, PARAMETERS[distribution][:len(parameters) - 1])]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_values(name):
+def values_of(jx, name: str) -> tuple:
+    """With all parameters, and with negative ones and the defaults of the others."""
     values, *parameters = arguments(name)
     signature = inspect.signature(function(jax, name)).parameters.values()
-    required = [p for p, s in zip(parameters, [*signature][1:]) if s.default is s.empty]
+    required = [-p for p, s in zip(parameters, [*signature][1:]) if s.default is s.empty]
+    f = function(jx, name)
+    return f(values, *parameters), f(values, *required)
 
-    def program(jx):
-        f = function(jx, name)
-        return lambda: (f(values, *parameters), f(values, *(-p for p in required)))
 
-    both(program, tol=2e-5)
+@pytest.mark.parametrize("group", range(5))  # as compiling one large program is quicker
+def test_values(group):
+    names = FUNCTIONS[group::5]
+    both(lambda jx: jx.jit(lambda: {name: values_of(jx, name) for name in names}), tol=2e-5)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS[::11])
+def test_eager(name):
+    both(lambda jx: lambda: values_of(jx, name), tol=2e-5)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -90,8 +97,8 @@ def test_types(name):
     both(program)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS[::8])
-def test_compiled(name):
+@pytest.mark.parametrize("name", FUNCTIONS[::16])
+def test_batches(name):
     values, *parameters = arguments(name)
 
     def program(jx):
