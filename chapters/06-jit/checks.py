@@ -36,8 +36,9 @@ def keys(signature):
 
     one, vector = (2.0,), (X,)
     cases = [
-        ((one, 0), (one, 0)), ((one, 0), ((3.0,), 0)), ((one, 0), (one, 1)), ((one, 0), (vector, 0)),
-        ((one, 0), ((F(2),), 0)), ((one, 0), ((2,), 0)), ((vector, 0), ((as_array(-X),), 0)),
+        ((one, 0), (one, 0)), ((one, 0), ((3.0,), 0)), ((one, 0), (one, 1)),
+        ((one, 0), (vector, 0)), ((one, 0), ((F(2),), 0)), ((one, 0), ((2,), 0)),
+        ((vector, 0), ((as_array(-X),), 0)),
         (((one,), 0), (([2.0],), 0)), ((({"a": 1.0},), 0), (({"b": 1.0},), 0)),
         (((None, 1.0), 0), ((1.0, None), 0)), ((one, 1), (one, 1.0), (one, True)),
         ((one, "a"), (one, "b"), ((4.0,), "a")),
@@ -110,10 +111,11 @@ _beep_p = Primitive("beep", multiple_results=True)
 _beep_p.def_effectful_abstract_eval(lambda x: ([], {_Beep()}))
 
 
-@exercise("6.4", "What nobody needs", ["live_equations"], hole="xla.lowering.live_equations", hints=[
+@exercise("6.4", "What nobody needs", ["live_equations"], hole="xla.lowering.live_equations",
+          hints=[
     "Go backwards. At first the results are needed.",
-    "If one of an equation's results is needed, or it has effects, it lives; then all that it reads "
-    "is needed.",
+    "If one of an equation's results is needed, or it has effects, it lives; then all that it "
+    "reads is needed.",
     "Return them in the order of the program.",
 ])
 def living(live_equations):
@@ -191,12 +193,14 @@ def derivative(jit_jvp):
     wants = [str(make_jaxpr(lambda *a, g=g: g(*a))(1.0, 2.0)) for g in _derivatives(f)]
     with mock.patch.dict(primitive_jvps, {jit_p: jit_jvp}):
         compare(lambda x, t: float(jvp(jit(lambda x: lax.sin(x)), (x,), (t,))[1]),
-                lambda x, t: float(np.cos(x)) * t, [(0.5, 1.0), (0.5, 2.0)], "jit(sin), and x, ẋ =")
-        for name, g, want in zip(("both arguments", "x only", "y only", "vmap"), _derivatives(f), wants):
+                lambda x, t: float(np.cos(x)) * t, [(0.5, 1.0), (0.5, 2.0)],
+                "jit(sin), and x, ẋ =")
+        names = ("both arguments", "x only", "y only", "x, under vmap")
+        for name, g, want in zip(names, _derivatives(f), wants):
             compare(lambda moving, g=g: str(make_jaxpr(lambda *a: g(*a))(1.0, 2.0)),
                     lambda moving, w=want: w, [(name,)], "the jaxpr of the JVP, moving:")
-        second = lambda x: jvp(lambda x: jvp(jit(lambda x: lax.sin(x)), (x,), (1.0,))[1], (x,), (1.0,))
-        compare(lambda x: float(second(x)[1]), lambda x: -float(np.sin(x)), [(0.5,)],
+        first = lambda x: jvp(jit(lambda x: lax.sin(x)), (x,), (1.0,))[1]
+        compare(lambda x: float(jvp(first, (x,), (1.0,))[1]), lambda x: -float(np.sin(x)), [(0.5,)],
                 "the second derivative of jit(sin) at")
         _, [tangent] = jvp_flat(jit(lambda x: [lax.floor(x)]), [0.5], [1.0])
         expect(type(tangent) is Zero, "the tangent of floor(x), compiled, must be a Zero: the new "

@@ -48,8 +48,9 @@ def call_program(self, args):
     """6.5: how a `Program` (which is `self`) is called with a list of arguments.
 
     It has `executable`, which takes a list of buffers and gives a list of buffers; `in_avals` and
-    `out_avals`; `kept`, the numbers of the arguments that the executable takes; `constants`, buffers
-    that it takes after them; `donated`, the numbers of the arguments whose memory it takes away.
+    `out_avals`; `kept`, the numbers of the arguments that the executable takes; `constants`,
+    buffers that it takes after them; `donated`, the numbers of the arguments whose memory it takes
+    away.
     Return a list of arrays. (There are no effects.) Of use, from `minijax.xla.dispatch`:
     `buffer_of(x, aval)` and `array_of(buffer, aval)`. An `Array` has a method `delete`.
     """
@@ -60,9 +61,9 @@ def jit_jvp(primals, tangents, *, jaxpr, donated_invars, **params):
     """6.6: the JVP rule of the primitive `jit`.
 
     Of the tangents some may be `Zero`s. Return the lists of the results and of their tangents. Of
-    use: `jvp_jaxpr(jaxpr, nonzeros, instantiate)` of `minijax.staging` (all three are hashable: give
-    it tuples), `jit_p` of `minijax.xla.jit`, `Zero` of `minijax.forward`, and
-    `aval.to_tangent_aval()`, the type of the tangents of a type. An argument's tangent is donated if
-    the argument is.
+    use: `jvp_jaxpr(jaxpr, nonzeros, instantiate)` of `minijax.staging` (give it tuples, since it
+    remembers its results), `jit_p` of `minijax.xla.jit`, `Zero` of `minijax.forward`, and
+    `aval.to_tangent_aval()`, the type of the tangents of a type. An argument's tangent is donated
+    if the argument is.
     """
     raise NotImplementedError
