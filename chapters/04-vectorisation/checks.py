@@ -6,8 +6,9 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import lax, vmap
+from minijax.array import def_numpy
 from minijax.batching import primitive_batchers
-from minijax.core import Primitive
+from minijax.core import Primitive, current_trace
 from minijax.forward import jvp_flat
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -88,3 +89,23 @@ def heart(process_primitive):
         compare(lambda x, f=f: np.asarray(vmap(f)(x)), expected, [(X[0],)], f"f = {name}, x =")
     slope = lambda x: jvp_flat(lambda x: [lax.sin(x)], [x], [1.0])[1][0]
     compare(lambda x: np.asarray(vmap(slope)(x)), np.cos, [(X[0, 0],)], "vmap of a derivative, at")
+
+    below, seen = current_trace(), []
+    probe = Primitive("probe")
+    probe.def_abstract_eval(lambda x: x)
+    def_numpy(probe, lambda x: x)
+    same_for_all = lambda x: lax.add(x, probe.bind(np.float32(1)))  # no rule yet, and none due
+    compare(lambda x: np.asarray(vmap(same_for_all)(x)), lambda x: x + 1, [(X[0, 0],)],
+            "x + probe(1), where no rule is due for `probe`, since its argument is not batched; at")
+
+    def rule(args, dims):
+        seen.append(current_trace())
+        return np.float32(7), None
+
+    primitive_batchers[probe] = rule
+    try:
+        compare(lambda x: np.asarray(vmap(probe.bind)(x)), lambda x: np.full_like(x, 7),
+                [(X[0, 0],)], "a rule that says (7.0, None), the same for all examples; at")
+    finally:
+        del primitive_batchers[probe]
+    expect(seen[-1] is below, "while a rule runs, the parent should be current")

@@ -6,9 +6,9 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import jit, lax, linearize, make_jaxpr
-from minijax.core import typeof
+from minijax.core import Primitive, current_trace, new_trace, typeof
 from minijax.jaxpr import eval_jaxpr
-from minijax.partial_eval import linearize_flat
+from minijax.partial_eval import JaxprTrace, linearize_flat, partial_eval_rules
 
 F = np.float32
 X = np.array([0.5, -1.0, 2.0], F)
@@ -107,3 +107,13 @@ def heart(process_primitive):
     _, linear, _ = linearize_flat(lambda x: [lax.sin(x)], [X])
     expect([str(e.primitive) for e in linear.eqns] == ["mul"],
            f"of the derivative of sin one mul should wait; what waits is {linear}")
+
+    below, probe, seen = current_trace(), Primitive("probe"), []
+    partial_eval_rules[probe] = lambda trace, *_: seen.append(current_trace())
+    try:
+        with new_trace(JaxprTrace(below)) as trace:
+            probe.bind(trace.new_arg(typeof(F(1))))
+            expect(current_trace() is trace, "afterwards the trace should be current again")
+    finally:
+        del partial_eval_rules[probe]
+    expect(seen == [below], "while a rule runs, the parent should be current")
