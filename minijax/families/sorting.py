@@ -17,7 +17,7 @@ from ..batching import moveaxis, primitive_batchers
 from ..core import Primitive, ShapedArray, typeof
 from ..forward import Zero, primitive_jvps
 from ..primitives import elementwise as prim
-from ..primitives.shape_rules import canonical_axis
+from ..primitives.shape_rules import canonical_axis, check_numeric
 from ..primitives.shaping import broadcast_in_dim, broadcasted_iota, expand_dims
 from ..xla.lowering import Value, lower_fun, register_lowering, tensor_type, with_shape
 from .gather import gather
@@ -28,6 +28,8 @@ from .windows import GatherDimensionNumbers
 
 
 def _sorted_types(*avals, dimension, is_stable, num_keys):
+    for key in avals[:num_keys]:
+        check_numeric("sort", key)
     if any(aval.shape != avals[0].shape for aval in avals):
         shapes = " ".join(str(aval.shape) for aval in avals)
         raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")

@@ -427,10 +427,14 @@ def clamp(min, x, max):
     return clamp_p.bind(min, x, max)
 
 
-convert_element_type_p = make_primitive(
-    "convert_element_type",
-    lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
-)
+def _converted_type(x, *, new_dtype, weak_type):
+    extended = any(isinstance(dtype, dtypes.ExtendedDType) for dtype in (x.dtype, new_dtype))
+    if extended and x.dtype != new_dtype:
+        raise ValueError(f"Cannot convert_element_type from {x.dtype.name} to {new_dtype.name}")
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+convert_element_type_p = make_primitive("convert_element_type", _converted_type)
 def_numpy(convert_element_type_p, _convert_element_type)
 
 

@@ -19,6 +19,7 @@ from .shape_rules import (
     ORDERED,
     canonical_axis,
     check_dtype,
+    check_numeric,
     make_primitive,
 )
 
@@ -43,6 +44,7 @@ def _reduction(name, accepted, numpy_rule, doc):
 
     def shape_rule(x, *, axes):
         check_dtype(f"reduce_{name}", x, accepted)
+        check_numeric(f"reduce_{name}", x)
         _check_axes(x, axes)
         return ShapedArray(_reduced_shape(x.shape, axes), x.dtype, x.weak_type)
 

@@ -36,6 +36,12 @@ def check_dtype(name: str, aval: ShapedArray, accepted: tuple, position: int | N
     )
 
 
+def check_numeric(name: str, aval: ShapedArray) -> None:
+    """Raise `TypeError` for elements that are neither numbers nor truth values: random keys."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        raise TypeError(f"{name} does not accept dtype {aval.dtype.name}: no type of numbers.")
+
+
 def check_same_dtypes(name: str, avals: Sequence[ShapedArray], tip: str = "") -> None:
     """Raise `TypeError` unless all element types are equal: `lax` promotes nothing."""
     if any(aval.dtype != avals[0].dtype for aval in avals):
@@ -120,13 +126,13 @@ def canonical_shape(shape, name: str = "shape") -> tuple[int, ...]:
 
 
 def known_sizes(shape) -> tuple[int, ...]:
-    """The entries of a shape as ints, whatever their sign.
+    """The entries of a shape as ints, whatever their sign; an int alone is a shape of one entry.
 
     Raises:
       TypeError: one is traced, or no integer.
     """
     try:
-        return tuple(operator.index(size) for size in shape)
+        return tuple(map(operator.index, (shape,) if isinstance(shape, int) else shape))
     except TypeError as error:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. If "

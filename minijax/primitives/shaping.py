@@ -19,6 +19,7 @@ from .shape_rules import (
     canonical_shape,
     check_dtype,
     check_same_dtypes,
+    known_sizes,
     make_primitive,
 )
 
@@ -177,7 +178,7 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
     Raises:
       TypeError: another number of elements, or a negative size.
     """
-    new_sizes = tuple(map(operator.index, new_sizes))
+    new_sizes = known_sizes(new_sizes)
     aval = typeof(operand)
     if any(size < 0 for size in new_sizes):
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..array import def_numpy
 from ..core import ShapedArray, typeof
 from .elementwise import add, convert, lt, select
-from .shape_rules import all_weak, canonical_axis, make_primitive
+from .shape_rules import all_weak, canonical_axis, known_sizes, make_primitive
 from .shaping import reshape, squeeze
 
 # ----------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *,
     [2, 3]
     """
     starts = _scalar_indices(operand, start_indices, allow_negative_indices)
-    sizes = tuple(map(operator.index, slice_sizes))
+    sizes = known_sizes(slice_sizes)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..api_util import argument_avals, leaf_names
 from ..array import Array, as_array
 from ..core import ArrayMethods
@@ -104,12 +105,16 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def device_get(x: Any) -> Any:
-    """A pytree of arrays as NumPy arrays, waiting until they are computed.
+    """A pytree of arrays as NumPy arrays, waiting until they are computed; random keys stay keys.
 
     >>> device_get(jnp.arange(3))
     array([0, 1, 2], dtype=int32)
     """
-    return tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    def get(leaf):
+        ours = isinstance(leaf, Array) and not isinstance(leaf.dtype, dtypes.ExtendedDType)
+        return np.asarray(leaf) if ours else leaf
+
+    return tree_map(get, x)
 
 
 def block_until_ready(x: Any) -> Any:

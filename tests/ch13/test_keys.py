@@ -124,6 +124,37 @@ ON_KEYS = {
 }
 
 
+# What keys cannot do: they are no numbers, though they are kept as such.
+NO_NUMBERS = {
+    "astype": lambda jx, keys: jx.lax.convert_element_type(keys, int),
+    "array": lambda jx, keys: jx.numpy.array(keys, dtype=int),
+    "to keys": lambda jx, keys: jx.numpy.arange(3).astype(keys.dtype),
+    "sort": lambda jx, keys: jx.numpy.sort(keys),
+    "argsort": lambda jx, keys: jx.numpy.argsort(keys),
+    "unique": lambda jx, keys: jx.numpy.unique(keys),
+    "max": lambda jx, keys: jx.numpy.max(keys),
+}
+
+
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_what_needs_numbers_refuses_keys(name):
+    outcome = both(lambda jx: lambda: NO_NUMBERS[name](jx, jx.random.split(jx.random.key(3))))
+    assert outcome.error is not None
+
+
+def test_keys_stay_keys_when_fetched():
+    keys = random.split(random.key(3))
+    assert jax.device_get({"a": keys})["a"] is keys
+
+
+def test_an_int_is_a_shape_of_one_dimension():
+    both(lambda jx: lambda: jx.random.bits(jx.random.key(3), 3))
+    both(lambda jx: lambda: jx.random.randint(jx.random.key(3), 3, 0, 9))
+    both(lambda jx: lambda: jx.lax.full(3, 0.0))
+    both(lambda jx: lambda: jx.lax.reshape(jx.numpy.ones((3, 1)), 3))
+    both(lambda jx: lambda: jx.lax.dynamic_slice(jx.numpy.ones(3), (1,), 2))
+
+
 @pytest.mark.parametrize("name", ON_KEYS)
 def test_arrays_of_keys(name):
     def program(jx):

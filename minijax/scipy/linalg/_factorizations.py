@@ -272,8 +272,14 @@ def hessenberg(a, *, calc_q: bool = False, overwrite_a: bool = False, check_fini
 
     Returns:
       `H`, or `H` and `Q`.
+
+    Raises:
+      TypeError: fewer than two dimensions.
     """
-    *batch, _, n = np.shape(a)
+    shape = np.shape(a)
+    if len(shape) < 2:
+        raise TypeError(f"hessenberg expects matrices (…, n, n), got shape {shape}.")
+    *batch, _, n = shape
     if not n:
         return (jnp.zeros_like(a), jnp.zeros_like(a)) if calc_q else jnp.zeros_like(a)
     reflections, taus = lax_linalg.hessenberg(a)
