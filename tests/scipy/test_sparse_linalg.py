@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import jax.scipy.sparse.linalg
 import numpy as np
 import pytest
 
-import minijax.scipy.sparse.linalg
 from tests.numpy.test_linalg import ARRAYS
 from tests.oracle import both
 
