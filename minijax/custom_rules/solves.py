@@ -141,7 +141,14 @@ class _LinearSolveTuple(NamedTuple):
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-linear_solve_p = Primitive("custom_linear_solve", multiple_results=True)
+class _SolvePrimitive(Primitive):
+    """Its result types are those of `b`: to remember them would keep its jaxprs alive."""
+
+    def out_aval(self, avals, params):
+        return self.abstract_eval(*avals, **params)
+
+
+linear_solve_p = _SolvePrimitive("custom_linear_solve", multiple_results=True)
 
 
 @api_boundary

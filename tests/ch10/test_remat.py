@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 
 import jax.ad_checkpoint  # noqa: F401 (the oracle does not import it by itself)
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.jaxpr import check_jaxpr
+from minijax.jaxpr import ClosedJaxpr, check_jaxpr
 from tests.oracle import both, oracle, subject
 
 W = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)
@@ -256,3 +257,23 @@ def test_policies_see_inside_of_scan(policy):
         return run
 
     both(program, weights, np.ones(8, np.float32))
+
+
+FLEETING = {
+    "checkpoint": lambda: minijax.grad(minijax.checkpoint(lambda x: minijax.lax.sin(x)))(1.0),
+    "solve": lambda: minijax.grad(lambda a: minijax.lax.custom_linear_solve(
+        lambda y: a * y, 3.0, lambda matvec, b: b / a, symmetric=True))(2.0),
+}
+
+
+@pytest.mark.parametrize("name", FLEETING)
+def test_functions_that_are_gone_leave_no_jaxprs_behind(name):
+    def jaxprs():
+        gc.collect()
+        return sum(type(x) is ClosedJaxpr for x in gc.get_objects())
+
+    FLEETING[name]()
+    before = jaxprs()
+    for _ in range(3):
+        FLEETING[name]()
+    assert jaxprs() == before
