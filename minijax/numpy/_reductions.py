@@ -267,7 +267,10 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
 def _count(a, axis, keepdims, where, dtype):
     """How many elements a reduction sees, as a scalar or (under a mask) an array."""
     if where is None:
-        return dtype.type(math.prod(a.shape[d] for d in canonical_axes(axis, a.ndim)))
+        axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        if not {*axes} <= {*range(-a.ndim, a.ndim)}:
+            raise IndexError(f"axis {axis} is out of bounds for an array of dimension {a.ndim}")
+        return dtype.type(math.prod(a.shape[d] for d in axes))
     return sum(broadcast_to(where, a.shape), axis, dtype, keepdims=keepdims)
 
 
@@ -283,6 +286,8 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
       ValueError: weights that do not fit.
     """
     axis = optional_axes(axis)
+    if axis is not None:
+        canonical_axes(axis, np.ndim(a))
     if weights is None:
         (a,) = promote_dtypes_inexact(ensure_array("average", a))
         avg = mean(a, axis, keepdims=keepdims)
