@@ -371,4 +371,4 @@ primitive_batchers[check_p] = _batch_check
 primitive_jvps[check_p] = _jvp_check
 primitive_transposes[check_p] = lambda cts, *operands, **params: [None] * len(operands)
 register_lowering(check_p, _lower_check)
-pp_rules["check"] = lambda params: {"debug": params["debug"]}
+pp_rules["check"] = lambda params: {k: v for k, v in params.items() if k == "debug"}
