@@ -21,13 +21,6 @@ from mkdocs.structure.files import File  # noqa: E402
 from weaver import pages  # noqa: E402
 
 
-def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """The reference has an index of its own, at the top: another in each margin would be much."""
-    if page.file.src_uri.startswith("reference/"):
-        page.toc.items.clear()
-    return html
-
-
 @event_priority(-50)  # before the plugin `offline`, which copies the index into a script
 def trim_search_index(config: Any) -> None:
     """Of the reference, the names and the first words are to be found; the rest is long."""
@@ -35,16 +28,17 @@ def trim_search_index(config: Any) -> None:
     index = json.loads(path.read_text())
     for entry in index["docs"]:
         if entry["location"].startswith("reference/"):
-            entry["text"] = entry["text"][:160]
+            entry["text"] = entry["text"][:80]
     path.write_text(json.dumps(index, separators=(",", ":")))
 
 
 @event_priority(-200)  # after the plugin `offline`, which reads the index
 def remove_what_is_never_loaded(config: Any) -> None:
-    """Remove what the site never loads: the search index in its form for servers, and other
-    languages' search."""
+    """Remove what is never loaded from a file system: the search index in its form for servers,
+    other languages' search, and a server's page for errors."""
     site = Path(config["site_dir"])
     (site / "search" / "search_index.json").unlink(missing_ok=True)
+    (site / "404.html").unlink(missing_ok=True)
     shutil.rmtree(site / "assets" / "javascripts" / "lunr", ignore_errors=True)
 
 

@@ -85,9 +85,9 @@
       el("figcaption", {}, (/^[^/].*\.py$/.test(path) ? "minijax/" : "") + path + ", line " + line), el("pre", { tabindex: "0" }, code));
   }
 
-  function drawUser(event) {
-    if (!event.user) return null;
-    const [path, line, text] = event.user;
+  function drawUser(recording, event) {
+    if (event.user === undefined) return null;
+    const [path, line, text] = recording.users[event.user];
     return el("p", { class: "t-user" }, "your line " + line + ": ", el("code", {}, text || path));
   }
 
@@ -121,7 +121,7 @@
       for (let i = step; i >= 0 && !traces; i--) traces = events[i].traces;
       const middle = el("div", { class: "t-middle" }, drawAction(event), drawJaxprs(events, step));
       panels.replaceChildren(drawStack(traces || ["EvalTrace"]), middle, drawSource(recording, event));
-      const user = drawUser(event);
+      const user = drawUser(recording, event);
       if (user) middle.prepend(user);
     }
 

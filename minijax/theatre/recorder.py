@@ -36,8 +36,8 @@ class Recording:
 
     `events` are dicts of plain data: "kind" ("begin", "end", "process", "result", "rule",
     "equation", "transpose", "compile"), "depth", "traces" (the stack, outermost first), "say" (a
-    sentence) and what else belongs to the kind; "at" is the place in the library, "user" that in
-    the user's code.
+    sentence) and what else belongs to the kind; "at" is the place in the library, "user" the
+    number of that in the user's code, in `users`.
     """
 
     def __init__(self, title: str):
@@ -45,11 +45,12 @@ class Recording:
         self.events: list[dict[str, Any]] = []
         self.sources: dict[str, dict[int, str]] = {}
         self.left_out: Counter[str] = Counter()
+        self.users: list[list] = []  # places in the user's code, with the lines; numbered by "user"
 
     def as_dict(self) -> dict[str, Any]:
         """The recording as data for JSON."""
         return {"format": FORMAT, "title": self.title, "events": self.events,
-                "sources": self.sources, "notes": self.notes()}
+                "sources": self.sources, "users": self.users, "notes": self.notes()}
 
     def notes(self) -> list[str]:
         """What was left out, in words."""
@@ -182,12 +183,19 @@ class _Recorder:
             return False
         event = {"kind": kind, "depth": self.depth, "say": say, "at": at, **more}
         if user:
-            event["user"] = [*user, linecache.getline(*user).strip()]
+            event["user"] = self.user_number([*user, linecache.getline(*user).strip()])
         if trace is not None:
             event["traces"] = self.stack(trace)
         self.recording.events.append(event)
         self.keep_source(frame)
         return True
+
+    def user_number(self, place: list) -> int:
+        """The number of a place in the user's code, among those of the recording."""
+        users = self.recording.users
+        if place not in users:
+            users.append(place)
+        return users.index(place)
 
     def stack(self, trace: Trace | None) -> list[str]:
         """The names of a trace and its parents, the outermost first."""

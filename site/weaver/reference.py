@@ -28,7 +28,7 @@ GROUPS = {
     "minijax.extend.core": "Jaxprs, for interpreters of your own",
     "minijax.errors": "Errors",
 }
-LARGEST = 60_000  # characters of Markdown a page
+LARGEST = 120_000  # characters of Markdown a page
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -39,7 +39,8 @@ def pages() -> Iterator[tuple[str, str]]:
         for number, part in enumerate(_parts(entries), start=1):
             name = f"{module_name}{f'-{number}' if number > 1 else ''}"
             links = " · ".join(f"[{entry}](#{_anchor(entry)})" for entry, _ in part)
-            head = f"# {module_name}\n\n{title}.\n\n{links}\n\n"
+            head = f"---\ntitle: {name}\ntemplate: reference.html\n---\n\n"
+            head += f"# {module_name}\n\n{title}.\n\n{links}\n\n"
             yield f"reference/{name}.md", head + "\n".join(text for _, text in part)
             span = f" ({part[0][0]} to {part[-1][0]})" if len(part) < len(entries) else ""
             index.append(f"- [`{module_name}`]({name}.md): {title}{span}")
@@ -74,7 +75,7 @@ def _entries(module_name: str) -> Iterator[tuple[str, str]]:
             continue
         seen[id(value)] = name
         heading = f"## {name} {{ #{_anchor(name)} }}"
-        yield name, f"{heading}\n\n```text\n{name}{_signature(value)}\n```\n\n{markdown(doc)}\n"
+        yield name, f"{heading}\n\n`{name}{_signature(value)}`\n\n{markdown(doc)}\n"
 
 
 def _anchor(name):

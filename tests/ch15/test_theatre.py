@@ -56,7 +56,7 @@ def test_a_recording_tells_the_run_and_does_not_change_it(name):
     for event in recording.events:
         path, line = event["at"]
         assert recording.sources[path][line].strip()
-        assert event["user"][0] == __file__
+        assert recording.users[event["user"]][0] == __file__
 
 
 def test_a_recording_is_the_same_each_time():
