@@ -2,6 +2,7 @@
 document.querySelectorAll(".arithmatex").forEach((node) => {
   const text = node.textContent.trim();
   const display = text.startsWith("\\[");
+  if (display) node.tabIndex = 0; // on a narrow screen it scrolls
   katex.render(text.slice(2, -2), node, { displayMode: display, throwOnError: true });
 });
 
