@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 
 import numpy as np
@@ -21,6 +20,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
     >>> print(print_environment_info(return_string=True))
     minijax: ...
     """
+    import platform  # wanted nowhere else
+
     versions = {
         "minijax": sys.modules[__package__].__version__,
         "jaxlib": ".".join(map(str, xla().JAXLIB_VERSION)),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Sequence
 from typing import Any
-
-import opt_einsum
 
 from .. import dtypes
 from ..core import typeof
@@ -17,17 +16,28 @@ from ..primitives.shaping import broadcast_in_dim, broadcasted_iota, full_like, 
 from ._arguments import check_no_out, ensure_array
 
 
-class _LeftToRight(opt_einsum.paths.PathOptimizer):
-    """`optimize=False`: contract the first two operands, again and again."""
+@functools.cache
+def _opt_einsum() -> Any:
+    """The library that finds orders of contractions, loaded with the first `einsum`."""
+    import opt_einsum
 
-    def __call__(self, inputs, *args, **kwargs):
-        return [(0, 1)] * (len(inputs) - 1)
+    return opt_einsum
 
 
 def _optimizer(optimize):
     if optimize is True:
         return "optimal"
-    return _LeftToRight() if optimize is False else optimize
+    return _left_to_right() if optimize is False else optimize
+
+
+def _left_to_right():
+    """`optimize=False`: contract the first two operands, again and again."""
+
+    class LeftToRight(_opt_einsum().paths.PathOptimizer):
+        def __call__(self, inputs, *args, **kwargs):
+            return [(0, 1)] * (len(inputs) - 1)
+
+    return LeftToRight()
 
 
 def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision=None,
@@ -51,7 +61,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     [3.0, 3.0]
     """
     check_no_out("einsum", out)
-    arrays, contractions = opt_einsum.contract_path(
+    arrays, contractions = _opt_einsum().contract_path(
         subscripts, *operands, einsum_call=True, use_blas=True, optimize=_optimizer(optimize))
     arrays = [ensure_array("einsum", x) for x in arrays]
     if preferred_element_type is None:
@@ -67,7 +77,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
 
 def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
     """The order in which `einsum` would contract the operands; see `opt_einsum.contract_path`."""
-    return opt_einsum.contract_path(subscripts, *operands, optimize=_optimizer(optimize))
+    return _opt_einsum().contract_path(subscripts, *operands, optimize=_optimizer(optimize))
 
 
 def _contract(operands, summed, expression, precision, dtype):
