@@ -62,10 +62,10 @@ def check(number: str, answers: Path | None, progress: Progress) -> int:
     return 0
 
 
-def run(number: str, path: Path, environment: dict[str, str] | None = None) -> tuple[int, str]:
+def run(number: str, path: Path) -> tuple[int, str]:
     """Check in a process of its own, so that nothing of it stays; exit code and output."""
     paths = [str(catalog.CHAPTERS), str(catalog.CHAPTERS.parent)]
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | (environment or {})
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     try:
         done = subprocess.run([sys.executable, "-m", "learning.run", number, str(path)],
                               env=variables, capture_output=True, text=True, timeout=SECONDS)

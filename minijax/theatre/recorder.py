@@ -127,7 +127,7 @@ class _Recorder:
         def born(_):
             self.add(frame, "begin", f"{self.name_of(trace)} begins.", trace=trace)
 
-        return self.returning(frame, True, born)
+        return self.returning(frame, True, born, even_none=True)
 
     def end(self, frame):
         trace = frame.f_locals[_names(frame)[0]]
@@ -158,15 +158,19 @@ class _Recorder:
 
     # ------------------------------------------------------------------------------------------
 
-    def returning(self, frame, kept: bool, then: Callable):
-        """A local hook that calls `then` with the frame's result; until then all is one deeper."""
+    def returning(self, frame, kept: bool, then: Callable, even_none: bool = False):
+        """A local hook that calls `then` with the frame's result; until then all is one deeper.
+
+        `None` is what Python reports of a frame that ends by an exception, and is passed over
+        unless `even_none`.
+        """
         self.depth += 1
         frame.f_trace_lines = False
 
         def on_return(frame, event, arg):
             if event == "return":
                 self.depth -= 1
-                if kept and arg is not None or then.__name__ in ("born", "written"):
+                if kept and (arg is not None or even_none):
                     then(arg)
             return on_return
 
@@ -176,9 +180,9 @@ class _Recorder:
         """Write an event down, unless there were many like it; tells whether it was kept."""
         at, user = _place(frame), _user_place(frame)
         what = f"{kind} {more.get('primitive', '')} from line {user[1] if user else '?'}"
-        self.seen[kind, at, user, more.get("primitive")] += 1
-        alike = self.seen[kind, at, user, more.get("primitive")]
-        if alike > MOST_ALIKE or len(self.recording.events) >= MOST_EVENTS:
+        key = kind, at, user, more.get("primitive")
+        self.seen[key] += 1
+        if self.seen[key] > MOST_ALIKE or len(self.recording.events) >= MOST_EVENTS:
             self.recording.left_out[" ".join(what.split())] += 1
             return False
         event = {"kind": kind, "depth": self.depth, "say": say, "at": at, **more}

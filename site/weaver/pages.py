@@ -30,7 +30,8 @@ def _source_page(path: str) -> str:
     """One file of the library."""
     return f"""---
 title: minijax/{path}
-template: source.html
+template: plain.html
+kind: source
 search:
   exclude: true
 ---

@@ -39,7 +39,7 @@ def pages() -> Iterator[tuple[str, str]]:
         for number, part in enumerate(_parts(entries), start=1):
             name = f"{module_name}{f'-{number}' if number > 1 else ''}"
             links = " · ".join(f"[{entry}](#{_anchor(entry)})" for entry, _ in part)
-            head = f"---\ntitle: {name}\ntemplate: reference.html\n---\n\n"
+            head = f"---\ntitle: {name}\ntemplate: plain.html\nkind: reference\n---\n\n"
             head += f"# {module_name}\n\n{title}.\n\n{links}\n\n"
             yield f"reference/{name}.md", head + "\n".join(text for _, text in part)
             span = f" ({part[0][0]} to {part[-1][0]})" if len(part) < len(entries) else ""
