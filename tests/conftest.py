@@ -7,11 +7,16 @@ from importlib.metadata import version
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for chapter 14; read when either library is imported
 
 # jaxlib's C++ imports `jax` by itself the first time it needs one of its helpers. A test
 # process has JAX installed, so it must be complete before any other part touches jaxlib.
 import jax
 from hypothesis import HealthCheck, settings
+
+import minijax  # noqa: F401
+
+del os.environ["JAX_NUM_CPU_DEVICES"]  # processes that a test starts are ordinary ones
 
 
 def _compile_quickly() -> None:

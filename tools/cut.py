@@ -36,6 +36,7 @@ ROOMS = {
     11: ("families",),
     12: ("numpy", "ops", "flatten_util"),
     13: ("random", "scipy", "nn", "image"),
+    14: ("parallel",),
     15: ("callbacks", "debugger", "debug", "value_checks", "monitoring", "environment", "theatre"),
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }

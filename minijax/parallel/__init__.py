@@ -1,0 +1,1 @@
+"""Chapter 14: named axes, devices and placement, one program on many devices and processes."""
