@@ -39,55 +39,61 @@ class ShapedArray:
       shape: a sequence of ints.
       dtype: anything that NumPy understands as an element type, or an `ml_dtypes` one.
       weak_type: whether the type came from a Python scalar and yields in promotions.
+      vma: the axes of a mesh of devices over which the array differs ("varying manual axes":
+        chapter 14).
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "__weakref__")
     _interned: dict[tuple, ShapedArray] = {}
 
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
+    vma: frozenset
     ndim: int
     size: int
 
-    def __new__(cls, shape, dtype, weak_type=False):
+    def __new__(cls, shape, dtype, weak_type=False, vma=frozenset()):
         try:
-            return cls._interned[shape, dtype, weak_type]
+            return cls._interned[shape, dtype, weak_type, vma]
         except (KeyError, TypeError):
             if not isinstance(dtype, dtypes.ExtendedDType):
                 dtype = np.dtype(dtype)
-            return cls._intern(tuple(map(int, shape)), dtype, bool(weak_type))
+            return cls._intern(tuple(map(int, shape)), dtype, bool(weak_type), frozenset(vma))
 
     @classmethod
-    def _intern(cls, shape, dtype, weak_type):
+    def _intern(cls, shape, dtype, weak_type, vma):
         """Make the one object for this type; `setdefault` settles races between threads."""
         self = object.__new__(cls)
-        self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+        self.shape, self.dtype, self.weak_type, self.vma = shape, dtype, weak_type, vma
         self.ndim, self.size = len(shape), int(np.prod(shape, dtype=np.int64))
-        return cls._interned.setdefault((shape, dtype, weak_type), self)
+        return cls._interned.setdefault((shape, dtype, weak_type, vma), self)
 
     def update(self, **changes) -> ShapedArray:
-        """The same type with some of `shape`, `dtype`, `weak_type` replaced."""
-        kept = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
+        """The same type with some of `shape`, `dtype`, `weak_type`, `vma` replaced."""
+        kept = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type,
+                "vma": self.vma}
         return ShapedArray(**(kept | changes))
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        axes = ",".join(sorted(map(str, self.vma)))
+        varying = axes and f"{{V:({axes})}}" if len(self.vma) > 1 else axes and f"{{V:{axes}}}"
+        return f"{name}[{','.join(map(str, self.shape))}]{varying}"
 
     def strip_weak_type(self) -> ShapedArray:
         """The same type, not weak."""
-        return ShapedArray(self.shape, self.dtype)
+        return ShapedArray(self.shape, self.dtype, False, self.vma)
 
     def to_tangent_aval(self) -> ShapedArray:
         """The type of a perturbation: its own for inexact types, `float0` for all others."""
         if dtypes.issubdtype(self.dtype, np.inexact):
             return self
-        return ShapedArray(self.shape, dtypes.float0)
+        return ShapedArray(self.shape, dtypes.float0, False, self.vma)
 
     to_cotangent_aval = to_ct_aval = to_tangent_aval
 
@@ -101,7 +107,7 @@ class ShapedArray:
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
 
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma)
 
     def __copy__(self):
         return self
@@ -190,18 +196,23 @@ class Trace:
 class EvalTrace(Trace):
     """The bottom of every stack: it computes.
 
-    `check(primitive, args, params, out)`, if there is one, sees every evaluation: chapter 15 looks
+    `place(primitive, args, params)`, if there is one, evaluates instead: chapter 14 does it where
+    the arguments lie. `check(primitive, args, params, out)` sees every evaluation: chapter 15 looks
     for NaNs.
     """
 
-    __slots__ = ("check",)
+    __slots__ = ("place", "check")
 
     def __init__(self):
         super().__init__(None)
+        self.place: Callable | None = None
         self.check: Callable | None = None
 
     def process_primitive(self, primitive, args, params):
-        out = primitive.impl(*args, **params)
+        if self.place is None:
+            out = primitive.impl(*args, **params)
+        else:
+            out = self.place(primitive, args, params)
         if self.check is not None:
             self.check(primitive, args, params, out)
         return out
@@ -487,6 +498,7 @@ class Primitive:
     call_primitive = False
     map_primitive = False
     effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
+    joins_vma = True  # results vary over the axes over which any argument does (chapter 14)
 
     def __init__(self, name: str, multiple_results: bool = False):
         self.name = name
@@ -542,6 +554,10 @@ class Primitive:
 
     def _remember_out_aval(self, key, avals, params):
         out = self.abstract_eval(*avals, **params)
+        if self.joins_vma and any(aval.vma for aval in avals):
+            vma = frozenset().union(*[aval.vma for aval in avals])
+            varying = [aval.update(vma=vma) for aval in (out if self.multiple_results else [out])]
+            out = varying if self.multiple_results else varying[0]
         if len(self._out_avals) >= _CACHE_LIMIT:
             self._out_avals.clear()
         with contextlib.suppress(TypeError):

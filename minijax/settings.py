@@ -215,6 +215,9 @@ debug_infs = bool_state(
 check_tracer_leaks = bool_state(
     "jax_check_tracer_leaks",
     "Whether a trace that ends while a tracer of it is still alive raises an error.")
+check_vma = bool_state(
+    "check_vma",
+    "Internal: a `shard_map` is being traced that tracks which values differ by device.")
 log_compiles = bool_state(
     "jax_log_compiles",
     "Whether every compilation by XLA is logged as a warning (else at level DEBUG).")
@@ -255,7 +258,7 @@ checking_leaks = functools.partial(check_tracer_leaks, True)
 
 # The settings that change what tracing a function gives. Later chapters may add some.
 traced_settings = [enable_x64, disable_jit, numpy_rank_promotion, numpy_dtype_promotion,
-                   default_matmul_precision]
+                   default_matmul_precision, check_vma]
 
 
 class _TraceContext(threading.local):

@@ -40,8 +40,7 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     if axis is None:
         return aval
     assert aval.shape[axis] == size, (size, axis, aval)
-    shape = (*aval.shape[:axis], *aval.shape[axis + 1 :])
-    return ShapedArray(shape, aval.dtype, aval.weak_type)
+    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
 
 
 @functools.lru_cache(4096)
@@ -49,8 +48,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
     """The type of `size` examples of this type along a new dimension `axis`."""
     if axis is None:
         return aval
-    shape = (*aval.shape[:axis], size, *aval.shape[axis:])
-    return ShapedArray(shape, aval.dtype, aval.weak_type)
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
 # ----------------------------------------------------------------------------------------------
