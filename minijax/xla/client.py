@@ -18,6 +18,7 @@ import ctypes
 import functools
 import gc
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -174,7 +175,7 @@ def _to_numpy(buffer):
     if dtype.isbuiltin == 1:
         return np.asarray(buffer)
     buffer.block_until_ready()  # NumPy's buffer protocol has no letter for bfloat16 and its kin
-    return _view_foreign(buffer, dtype)
+    return _view_foreign(buffer, buffer.aval)
 
 
 def wait(*pending: Any) -> None:
@@ -195,17 +196,16 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def _view_foreign(buffer, dtype):
-    """View the bytes of a buffer as `dtype`; the view keeps the DLPack capsule, so the bytes."""
-    shape = buffer.aval.shape
-    nbytes = buffer.aval.size * dtype.itemsize
+def _view_foreign(buffer, aval):
+    """View the bytes of a buffer as of type `aval`; the view keeps the DLPack capsule, so them."""
+    nbytes = aval.size * aval.dtype.itemsize
     if not nbytes:
-        return np.empty(shape, dtype)
+        return np.empty(aval.shape, aval.dtype)
     capsule = _jax.buffer_to_dlpack_managed_tensor(buffer, stream=None)
     address = ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
     memory = (ctypes.c_char * nbytes).from_address(address)
     memory.owner = capsule
-    view = np.frombuffer(memory, dtype).reshape(shape)
+    view = np.frombuffer(memory, aval.dtype).reshape(aval.shape)
     view.flags.writeable = False
     return view
 
@@ -215,19 +215,18 @@ def _view_foreign(buffer, dtype):
 
 
 class Executable:
-    """A compiled program of one device.
+    """A compiled program.
 
     `execute` runs it: buffers in, a result object out, whose `consume_with_handlers(handlers)` is
     the list of the result buffers. Both are attributes for the sake of a fast dispatch.
     """
 
-    __slots__ = ("loaded", "execute", "handlers", "device")
+    __slots__ = ("loaded", "execute", "handlers")
 
-    def __init__(self, loaded, out_avals: list[ShapedArray], device: Device):
+    def __init__(self, loaded, handlers: list):
         self.loaded = loaded
         self.execute = loaded.execute_sharded  # never `loaded.execute`: slow, and imports jax
-        self.handlers = [result_handler(aval, device) for aval in out_avals]
-        self.device = device
+        self.handlers = handlers
 
     def run_with_token(self, buffers: list[Buffer]) -> tuple[list[Buffer], Any]:
         """Start the program; returns also a token, whose `block_until_ready` waits for its end."""
@@ -263,10 +262,10 @@ class Executable:
 
 
 @functools.cache
-def result_handler(aval: ShapedArray, device: Device):
+def result_handler(aval: ShapedArray, sharding):
     """What makes a buffer with the type `aval` of a raw result; C++ all through."""
     checks = {} if JAXLIB_VERSION >= (0, 11) else {"_skip_checks": True}
-    return _jax.array_result_handler(aval, placement(device), committed=False, **checks)
+    return _jax.array_result_handler(aval, sharding, committed=False, **checks)
 
 
 def compile(
@@ -285,18 +284,29 @@ def compile(
       JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
     """
     device = device or default_device()
-    devices = _jax.DeviceList((device,))
+    loaded = load(text, _compile_options((device,), options), (device,), callbacks)
+    return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
+
+
+def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Callable]):
+    """Compile a module, and load the program on its devices."""
+    arguments: list = [text, _jax.DeviceList(devices), options]
+    if callbacks:  # the overload for text takes no functions
+        arguments = [_parse(text), *arguments[1:], list(callbacks)]
     try:
-        compile_and_load = backend(device.platform).compile_and_load
-        if callbacks:
-            text = _parse(text)  # the overload for text takes no functions
-            loaded = compile_and_load(
-                text, devices, _compile_options(device, options), list(callbacks))
-        else:
-            loaded = compile_and_load(text, devices, _compile_options(device, options))
+        return backend(devices[0].platform).compile_and_load(*arguments)
     except XlaRuntimeError as error:
         raise our_error(error) from None
-    return Executable(loaded, out_avals, device)
+
+
+def _compile_options(devices, flags):
+    options = xla_client.CompileOptions()
+    options.num_partitions = len(devices)
+    assignment = np.array([[device.id for device in devices]], np.int32)
+    options.device_assignment = xla_client.DeviceAssignment.create(assignment)
+    if flags:
+        options.env_option_overrides = list(flags.items())
+    return options
 
 
 def _parse(text):
@@ -314,13 +324,99 @@ def _parse(text):
     return ir.Module.parse(text, context)
 
 
-def _compile_options(device, flags):
-    options = xla_client.CompileOptions()
-    assignment = np.array([[device.id]], np.int32)
-    options.device_assignment = xla_client.DeviceAssignment.create(assignment)
-    if flags:
-        options.env_option_overrides = list(flags.items())
-    return options
+# ----------------------------------------------------------------------------------------------
+# Several devices (chapter 14). How an array is cut into tiles is said by a *tiling*: `None` if each
+# device holds all of it, or the number of tiles in each dimension, the positions of the devices in
+# the order of the tiles, and whether one more dimension counts devices that hold the same tile.
+
+Tiling = tuple[tuple[int, ...], tuple[int, ...], bool] | None
+
+
+class XlaSharding(_jax.GSPMDSharding):
+    """How an array lies on several devices, with the attributes C++ asks of it."""
+
+    memory_kind = None
+
+    def __new__(cls, devices, tiling):
+        return super().__new__(cls)
+
+    def __init__(self, devices: tuple[Device, ...], tiling: Tiling):
+        self.hlo = _hlo_sharding(tiling)
+        super().__init__(_jax.DeviceList(devices), self.hlo)
+        here = devices[0].client.process_index()
+        self._addressable_device_assignment = tuple(
+            device for device in devices if device.process_index == here)
+
+    def _to_xla_hlo_sharding(self, ndim: int):
+        return self.hlo
+
+
+xla_sharding = functools.cache(XlaSharding)
+
+
+def _hlo_sharding(tiling):
+    if tiling is None:
+        return _replicated
+    dims, order, same_tile = tiling
+    kinds = [xla_client.OpSharding.Type.REPLICATED] * same_tile
+    tiles = np.array(order, np.int64).reshape(dims)
+    return xla_client.HloSharding.subgroup_with_device_ordering(tiles, subgroup_types=kinds)
+
+
+def tilings(loaded) -> tuple[list[Tiling], list[Tiling]]:
+    """How a partitioned program wants its arguments, and how it leaves its results."""
+    return tuple(  # type: ignore[return-value]
+        [_tiling(xla_client.HloSharding.from_proto(proto)) for proto in protos or ()]
+        for protos in (loaded.get_parameter_shardings(), loaded.get_output_shardings())
+    )
+
+
+def _tiling(sharding):
+    if not sharding.is_tiled():
+        return None
+    dims, order = sharding.tile_assignment_dimensions(), sharding.tile_assignment_devices()
+    return tuple(dims), tuple(order), sharding.replicate_on_last_tile_dim()
+
+
+def partitioned(text: str, devices: tuple[Device, ...], flags: dict[str, object] | None,
+                callbacks: Sequence[Callable]):
+    """Compile a module that Shardy, a part of XLA, splits into a program for each device."""
+    options = _compile_options(devices, flags)
+    build = options.executable_build_options
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    build.allow_spmd_sharding_propagation_to_parameters = [True]
+    build.allow_spmd_sharding_propagation_to_output = [True]
+    return load(text, options, devices, callbacks)
+
+
+def put_shards(aval: ShapedArray, sharding: XlaSharding, shards: list) -> Buffer:
+    """An array on several devices, of the part for each device of this process: buffers, or NumPy
+    arrays that nobody writes to any more."""
+    devices = list(sharding._addressable_device_assignment)
+    return xla_client.batched_device_put(aval, sharding, shards, devices, enable_x64=True)
+
+
+def shards(buffer: Buffer) -> list[Buffer]:
+    """The parts of an array on several devices that are in this process, a buffer for each.
+
+    jaxlib would import jax here: unless it is loaded already, it is told that there is none.
+    """
+    hidden = [] if "jax" in sys.modules else ["jax", "jax.core", "jax._src", "jax._src.core"]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        return buffer._arrays
+    finally:
+        for name in hidden:
+            sys.modules.pop(name, None)
+
+
+def shard_to_numpy(shard: Buffer, aval: ShapedArray) -> np.ndarray:
+    """A read-only view of one of `shards`, which has the type `aval`."""
+    try:
+        shard.block_until_ready()
+        return np.asarray(shard) if aval.dtype.isbuiltin == 1 else _view_foreign(shard, aval)
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
 
 
 @functools.cache
