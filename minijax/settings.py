@@ -153,6 +153,13 @@ def _parse_int(value: Any) -> int:
     return value
 
 
+def _parse_number(kinds: tuple[type, ...], value: Any) -> Any:
+    if value is not None and not isinstance(value, kinds):
+        raise ValueError(f"new config value must be None or of type {kinds[-1].__name__}, "
+                         f"got {value} of type {type(value)}.")
+    return value
+
+
 def _parse_optional_str(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError("new string config value must be None or of type str, "
@@ -186,6 +193,13 @@ def bool_state(name: str, help: str, default: bool = False) -> State:
     """Makes a setting that is true or false."""
     return _define(name, default, bool, help, context_default=True,
                    from_env=lambda word: _truth_of_word(word, name))
+
+
+def number_state(name: str, default: int | float, help: str) -> State:
+    """Makes a setting that is a number of the default's type, or `None`."""
+    kinds = (int, float) if isinstance(default, float) else (int,)
+    return _define(name, default, functools.partial(_parse_number, kinds), help,
+                   from_env=type(default))
 
 
 def choice_state(name: str, choices: tuple[str | None, ...], default: str | None,

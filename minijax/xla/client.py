@@ -56,13 +56,24 @@ gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of 
 _lock = threading.Lock()
 _clients: dict[str, xla_client.Client] = {}
 
+# Platforms other than the CPU, and modules that know `is_here()` and `start(client)`: chapter 14's.
+accelerators: dict[str, Any] = {}
+
 
 def platforms() -> list[str]:
-    """The platforms that the setting `jax_platforms` allows, the default one first (which is
-    `jax_platform_name`, if that is set)."""
-    names = [name.strip() for name in (settings.platforms.value or "cpu").split(",")]
-    first = settings.platform_name.value
+    """The platforms to be used: those in `jax_platforms`, or all. The first is the default one
+    (`jax_platform_name` comes before others); an accelerator that is not here gives way to others.
+    """
+    wanted = settings.platforms.value or ",".join([*accelerators, "cpu"])
+    names = [*map(_platform, wanted.split(","))]
+    names = [n for n in names if n not in accelerators or accelerators[n].is_here()] or names
+    first = _platform(settings.platform_name.value or "")
     return [first, *(name for name in names if name != first)] if first else names
+
+
+def _platform(name):
+    """The one name of a platform that may have two."""
+    return {"gpu": "cuda"}.get(name.strip(), name.strip())
 
 
 def backend(platform: str | None = None) -> xla_client.Client:
@@ -71,7 +82,7 @@ def backend(platform: str | None = None) -> xla_client.Client:
     Raises:
       RuntimeError: there is no such platform here.
     """
-    name = platform or platforms()[0]
+    name = _platform(platform) if platform else platforms()[0]
     with _lock:
         if name not in _clients:
             _clients[name] = _make_client(name)
@@ -79,12 +90,44 @@ def backend(platform: str | None = None) -> xla_client.Client:
 
 
 def _make_client(platform):
+    if platform in accelerators:
+        return accelerators[platform].start(load_plugin)
     if platform != "cpu":
         raise RuntimeError(
-            f"Unable to initialize backend '{platform}': minijax drives XLA on 'cpu' only. "
-            'Choose it by config.update("jax_platforms", "cpu") or JAX_PLATFORMS=cpu.'
+            f"Unable to initialize backend '{platform}': Backend '{platform}' is not in the list "
+            f"of known backends: {['cpu', *accelerators]}. Choose one of these, by "
+            'config.update("jax_platforms", "cpu") or JAX_PLATFORMS=cpu.'
         )
     return xla_client.make_cpu_client(num_devices=max(1, settings.num_cpu_devices.value))
+
+
+def load_plugin(platform: str, library: str, extension: Any = None) -> xla_client.Client:
+    """The client of a platform whose part of XLA is a shared library, a plugin.
+
+    `extension`, a module, makes known to it the functions that programs there may call.
+
+    Raises:
+      RuntimeError: it does not load, or finds no device.
+    """
+    if not xla_client.pjrt_plugin_loaded(platform):
+        plugin = xla_client.load_pjrt_plugin_dynamically(platform, library)
+        if extension is not None:
+            _register_calls(platform.upper(), plugin, extension)
+    if not xla_client.pjrt_plugin_initialized(platform):
+        xla_client.initialize_pjrt_plugin(platform)
+    options = xla_client.generate_pjrt_gpu_plugin_options()
+    return xla_client.make_c_api_client(platform, options, None)
+
+
+def _register_calls(platform, plugin, extension):
+    register = functools.partial(extension.register_custom_type, plugin)
+    xla_client.register_custom_type_handler(platform, register)
+    register = functools.partial(extension.register_custom_call_target, plugin)
+    xla_client.register_custom_call_handler(platform, register)
+    for name, value in extension.ffi_types().items():
+        xla_client.register_custom_type(name, value, platform=platform)
+    for name, value in extension.ffi_handlers().items():
+        xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
 
 
 def devices(platform: str | None = None) -> list[Device]:
@@ -171,6 +214,8 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
 def _to_numpy(buffer):
     if JAXLIB_VERSION >= (0, 11):
         return buffer._to_np_array_did_copy()[0]  # np.asarray would import jax
+    if buffer.platform() != "cpu":
+        return buffer._single_device_array_to_np_array_did_copy()[0]
     dtype = buffer.aval.dtype
     if dtype.isbuiltin == 1:
         return np.asarray(buffer)
@@ -288,15 +333,29 @@ def compile(
     return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
 
 
+# Chapter 14 supplies it: asks the disk before it calls `compile()`.
+load_or_compile: Callable = lambda compile, text, options, devices: compile()
+
+
 def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Callable]):
     """Compile a module, and load the program on its devices."""
     arguments: list = [text, _jax.DeviceList(devices), options]
-    if callbacks:  # the overload for text takes no functions
-        arguments = [_parse(text), *arguments[1:], list(callbacks)]
+    compile_and_load = devices[0].client.compile_and_load
     try:
-        return backend(devices[0].platform).compile_and_load(*arguments)
+        if callbacks:  # the overload for text takes no functions
+            return compile_and_load(_parse(text), *arguments[1:], list(callbacks))
+        return load_or_compile(lambda: compile_and_load(*arguments), text, options, devices)
     except XlaRuntimeError as error:
         raise our_error(error) from None
+
+
+def deserialize(program: bytes, options, devices: tuple[Device, ...]):
+    """What `load` had returned in the process in which its `serialize()` gave these bytes.
+
+    Raises:
+      XlaRuntimeError: they are something else.
+    """
+    return devices[0].client.deserialize_executable(program, _jax.DeviceList(devices), options)
 
 
 def _compile_options(devices, flags):

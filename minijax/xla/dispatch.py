@@ -16,13 +16,13 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import settings
 from ..array import Array
-from ..core import ShapedArray, Tracer, check_escaped
+from ..core import ShapedArray, Tracer, check_escaped, eval_trace
 from ..dtypes import float0, storage_dtype
 from ..effects import is_ordered
 from ..errors import user_stacklevel
@@ -85,6 +85,8 @@ def foreign_value(x: Any, aval: ShapedArray) -> np.ndarray:
     if isinstance(x, Tracer):
         check_escaped(x)
         raise TypeError(f"a traced value came to a program that is to be run: {x}")
+    if isinstance(x, Array):  # of chapter 14, as a constant of the program
+        return np.asarray(x._numpy())
     return np.asarray(x.__jax_array__(), aval.dtype)
 
 
@@ -124,7 +126,7 @@ class Program:
     def forget_donated(self, args: Sequence) -> None:
         """Make arrays whose memory is gone say so when they are used."""
         for i in self.donated:
-            if type(args[i]) is Array:
+            if isinstance(args[i], Array):
                 args[i].delete()
 
     @property
@@ -243,18 +245,39 @@ _programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _programs_lock = threading.Lock()
 
 
-def program_of(
-    jaxpr: ClosedJaxpr, name: str, donated: tuple, keep_unused: bool, options=(), device=None
-) -> Program:
-    """The compiled program of a jaxpr, made on the first call and kept while the jaxpr lives."""
-    key = (name, donated, keep_unused, options, device)
-    with _programs_lock:
-        once = _programs.setdefault(jaxpr, {}).setdefault(key, _Once())
+class Spec(NamedTuple):
+    """What a program is made of, besides a jaxpr: part of the key under which it is kept."""
+
+    name: str
+    donated: tuple[bool, ...]
+    keep_unused: bool
+    options: tuple[tuple[str, Any], ...] = ()
+    device: Any = None
+
+
+def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
+    """The compiled program of a jaxpr for these arguments."""
+    if eval_trace.place is not None:  # there are arrays with a place, and programs for them
+        where = program_places(jaxpr, spec, args)
+        if where is not None:
+            return kept_program(jaxpr, (spec, where), lambda: where.compile(jaxpr, spec))
 
     def make():
-        module = lower(jaxpr, name, donated, keep_unused)
-        return compile_module(module, jaxpr, dict(options), device)
+        module = lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
+        return compile_module(module, jaxpr, dict(spec.options), spec.device)
 
+    return kept_program(jaxpr, spec, make)
+
+
+# Chapter 14 supplies it: where a program for these arguments is to run, and where its arguments
+# lie, as a hashable object with a method `compile(jaxpr, spec)`; or `None` if it is nothing special.
+program_places: Callable = lambda jaxpr, spec, args: None
+
+
+def kept_program(jaxpr: ClosedJaxpr, key: Any, make: Callable) -> Program:
+    """The program of a jaxpr known by `key`, made on the first call, kept while the jaxpr lives."""
+    with _programs_lock:
+        once = _programs.setdefault(jaxpr, {}).setdefault(key, _Once())
     return once.get(make)
 
 

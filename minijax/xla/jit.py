@@ -54,7 +54,7 @@ from ..staging import (
     staging_rules,
     trace_to_jaxpr,
 )
-from .dispatch import Program, buffer_of, fast_registry, program_of, xla
+from .dispatch import Program, Spec, buffer_of, fast_registry, program_of, xla
 from .lowering import register_lowering
 from .stages import CallInfo, Lowered, Traced
 
@@ -76,7 +76,7 @@ jit_p = _JitPrimitive("jit", multiple_results=True)
 def _evaluate(*args, jaxpr, name, donated_invars, keep_unused, inline):
     if settings.disable_jit.value:
         return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-    return program_of(jaxpr, name, donated_invars, keep_unused)(args)
+    return program_of(jaxpr, Spec(name, donated_invars, keep_unused), args)(args)
 
 
 @jit_p.def_abstract_eval
@@ -283,6 +283,11 @@ def _argument_names(fun, in_tree, statics) -> tuple[str, ...]:
 _aval_of, _buffer_at_hand = attrgetter("aval"), attrgetter("_buffer")
 
 
+def _signature(x):
+    """What the program depends on: the type of an argument, and its place if it has one."""
+    return getattr(x, "placed_type", None) or typeof(x)
+
+
 class JitFunction:
     """What `jit` returns: called like the function it wraps; its methods show the stages."""
 
@@ -324,8 +329,8 @@ class JitFunction:
                         leaves, tree = self._flatten((args, kwargs))
             try:
                 avals, buffers = [*map(_aval_of, leaves)], [*map(_buffer_at_hand, leaves)]
-            except AttributeError:  # a NumPy array or a number
-                avals, buffers = [*map(typeof, leaves)], None
+            except AttributeError:  # a NumPy array, a number, an array with a place
+                avals, buffers = [*map(_signature, leaves)], None
             fast = self._fast.get((tree, trace_context(), statics, *avals))
         except (TypeError, ValueError):
             return self._call(args, kwargs)
@@ -355,7 +360,7 @@ class JitFunction:
         leaves, in_tree, trace = self._traced(call)
         if state.trace is not eval_trace or trace.outer_tracers or eval_trace.check is not None:
             return trace.out_tree.unflatten(self._bind(call, in_tree, trace, leaves))
-        program = self._program(call, in_tree, trace)
+        program = self._program(call, in_tree, trace, leaves)
         result = trace.out_tree.unflatten(program(leaves))
         self._remember(call, trace, program, result)
         return result
@@ -426,13 +431,12 @@ class JitFunction:
             rebase_donate_argnums(donate, static), options.donate_argnames, in_tree
         )
 
-    def _program(self, call, in_tree, trace) -> Program:
+    def _program(self, call, in_tree, trace, leaves) -> Program:
         options = self._options
         donated = self._donated(call, in_tree)
-        return program_of(
-            trace.jaxpr, fun_name(self._fun), donated, options.keep_unused,
-            options.compiler_options, options.device,
-        )  # fmt: skip
+        spec = Spec(fun_name(self._fun), donated, options.keep_unused,
+                    options.compiler_options, options.device)  # fmt: skip
+        return program_of(trace.jaxpr, spec, leaves)
 
     def _remember(self, call, trace, program, result):
         """Enter a program for the quick way."""
@@ -450,7 +454,7 @@ class JitFunction:
         )
         plain = not (call.kwargs or self._has_statics) and all(type(x) is Array for x in call.args)
         key = (None if plain else tree, trace_context(), call.statics)
-        self._caches.remember(self._fast, (*key, *map(typeof, leaves)), fast)
+        self._caches.remember(self._fast, (*key, *map(_signature, leaves)), fast)
         self._flatten = registry.flatten
 
     # Stages

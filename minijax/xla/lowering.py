@@ -192,9 +192,10 @@ class Body:
     become hidden arguments (`hoisted`), which callers have to pass on.
     """
 
-    def __init__(self, module: Module, name: str, function_name: str):
+    def __init__(self, module: Module, name: str, function_name: str, manual: tuple = (None, ())):
         self.module = module
         self.name = name
+        self.mesh, self.manual_axes = manual  # chapter 14: of the `shard_map` around
         self.scope = "jit(" + re.sub(r'["\\\s]', "", function_name) + ")"
         self.lines: list[str] = []
         self.constants: dict[str, str] = {}  # right-hand side -> name
@@ -275,7 +276,7 @@ class Body:
 
     def call(self, jaxpr: ClosedJaxpr, operands: Sequence[Value], name: str) -> list[Value]:
         """Call the function that holds `jaxpr`, which is written on the first call."""
-        function, outs = self.module.function(jaxpr, name)
+        function, outs = self.module.function(jaxpr, name, (self.mesh, self.manual_axes))
         hidden = [self._hoist(*self.module.hoisted[key]) for key in function.hoisted]
         if is_ordered(jaxpr.effects):
             *results, self.token = self._call(
@@ -330,14 +331,16 @@ class Body:
 class Module:
     """A module while it is being written: its functions, and the constants they had hoisted."""
 
-    def __init__(self, name: str, locations: bool = False):
+    def __init__(self, name: str, locations: bool = False, num_partitions: int = 1):
         self.name = _symbol(name)
         self.locations = locations
+        self.num_partitions = num_partitions  # programs that XLA makes of it, one a device
+        self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
         self.functions: list[str] = []
         self.hoisted: dict[int, tuple[Any, ShapedArray]] = {}
         self.callbacks: list[Callable] = []  # the Python functions that it calls, by number
         self._names = {"main"}
-        self._called: dict[int, tuple[ClosedJaxpr, Body, list[ShapedArray]]] = {}
+        self._called: dict[tuple, tuple[ClosedJaxpr, Body, list[ShapedArray]]] = {}
 
     def unique(self, name: str) -> str:
         """`name`, or the first of `name_0`, `name_1` … that is free."""
@@ -353,10 +356,13 @@ class Module:
         self.callbacks.append((lambda token, *xs: (token, *function(*xs))) if ordered else function)
         return len(self.callbacks) - 1
 
-    def function(self, jaxpr: ClosedJaxpr, name: str) -> tuple[Body, list[ShapedArray]]:
+    def function(
+        self, jaxpr: ClosedJaxpr, name: str, manual: tuple = (None, ())
+    ) -> tuple[Body, list[ShapedArray]]:
         """The private function of a jaxpr, and its result types; written on the first call."""
-        if id(jaxpr) not in self._called:
-            body = Body(self, self.unique(name), name)
+        key = id(jaxpr), manual
+        if key not in self._called:
+            body = Body(self, self.unique(name), name, manual)
             arguments = [Value(f"%arg{i}", v.aval) for i, v in enumerate(jaxpr.jaxpr.invars)]
             if is_ordered(jaxpr.effects):
                 body.token = Value("%token", TOKEN)
@@ -365,14 +371,22 @@ class Module:
             heads = [f"{x.name}: {x.type}" for x in arguments + tokens]
             tokens = [] if body.token is None else [body.token]
             self.functions.append(body.text(heads, results + tokens, "private"))
-            self._called[id(jaxpr)] = jaxpr, body, [x.aval for x in results]
-        return self._called[id(jaxpr)][1:]
+            self._called[key] = jaxpr, body, [x.aval for x in results]
+        return self._called[key][1:]
+
+    def declare(self, name: str, text: str) -> str:
+        """The symbol of what is declared as `text`, once, at the head of the module."""
+        if text not in self.symbols:
+            self.symbols[text] = self.unique(name)
+        return self.symbols[text]
 
     def text(self) -> str:
         """The finished module."""
-        attributes = "mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32"
+        attributes = (f"mhlo.num_partitions = {self.num_partitions} : i32, "
+                      "mhlo.num_replicas = 1 : i32")
         head = f"module @{self.name} attributes {{{attributes}}} {{"
-        return "\n".join([head, *reversed(self.functions), "}", ""])
+        symbols = [f"  {text.replace('@', '@' + name, 1)}" for text, name in self.symbols.items()]
+        return "\n".join([head, *symbols, *reversed(self.functions), "}", ""])
 
 
 def _symbol(name: str) -> str:
@@ -456,6 +470,8 @@ def lower_jaxpr(
     donated: Sequence[bool] = (),
     keep_unused: bool = False,
     locations: bool = False,
+    num_partitions: int = 1,
+    attributes: Callable | None = None,
 ) -> LoweredModule:
     """Lower a jaxpr to a module whose public function is `@main`.
 
@@ -465,6 +481,9 @@ def lower_jaxpr(
       donated: for each argument whether its memory may be reused for a result.
       keep_unused: pass also the arguments that no equation reads.
       locations: note at each operation which equation it came from.
+      num_partitions: how many devices run it.
+      attributes: chapter 14 says with it how the arguments lie on them: a function of the module
+        and the number of an argument.
 
     Raises:
       NotImplementedError: a primitive has no lowering rule; it names it.
@@ -472,7 +491,7 @@ def lower_jaxpr(
     """
     if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
         raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")
-    module = Module(f"jit_{name}", locations)
+    module = Module(f"jit_{name}", locations, num_partitions)
     body = Body(module, "main", name)
     invars, outvars = jaxpr.jaxpr.invars, jaxpr.jaxpr.outvars
     equations = live_equations(jaxpr.jaxpr)
@@ -485,7 +504,10 @@ def lower_jaxpr(
     )
     offered = [i for i in kept if donated and donated[i]]
     aliases = match_donations(offered, invars, [v.aval for v in outvars])
-    heads = [_argument_head(x, aliases.get(i)) for i, x in arguments.items()]
+    notes = {i: [f"tf.aliasing_output = {alias} : i32"] for i, alias in aliases.items()}
+    for i in kept if attributes else ():
+        notes.setdefault(i, []).extend(attributes(module, i))
+    heads = [_argument_head(x, notes.get(i)) for i, x in arguments.items()]
     module.functions.append(body.text(heads, results, "public"))
     hoisted = tuple(module.hoisted[key] for key in body.hoisted)
     not_donated = tuple(i for i in offered if i not in aliases)
@@ -493,11 +515,9 @@ def lower_jaxpr(
                          tuple(module.callbacks), jaxpr.effects)
 
 
-def _argument_head(x: Value, alias: int | None) -> str:
-    """An argument of `@main`, and the number of the result that may take its memory."""
-    return f"{x.name}: {x.type}" + (
-        "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}"
-    )
+def _argument_head(x: Value, notes: list[str] | None) -> str:
+    """An argument of `@main`, with attributes, as which result may take its memory."""
+    return f"{x.name}: {x.type}" + (f" {{{', '.join(notes)}}}" if notes else "")
 
 
 def used_variables(jaxpr: Jaxpr, equations: Sequence) -> set:
