@@ -12,7 +12,7 @@
                                                                    --
                                                                    d3
 
-Everything follows from one table, `Sharding.tiling`: into how many parts each dimension is cut, and
+Everything follows from one table, `Sharding.tiles`: into how many parts each dimension is cut, and
 which of the parts each device has. Devices with the same parts hold copies.
 """
 
@@ -21,189 +21,15 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from .mesh import AbstractMesh, Immutable, Mesh, interned, is_local
+from .mesh import AbstractMesh, Mesh, is_local
+from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 
 Shape = tuple[int, ...]
 Index = tuple[slice, ...]
-
-
-# ----------------------------------------------------------------------------------------------
-# Partition specs
-
-
-class _Unconstrained:
-    """The entry of a spec that leaves a dimension to the compiler."""
-
-    def __repr__(self) -> str:
-        return "UNCONSTRAINED"
-
-    def __reduce__(self) -> str:
-        return "UNCONSTRAINED"
-
-
-UNCONSTRAINED = _Unconstrained()
-
-
-class PartitionSpec(Immutable):
-    """Which axes of a mesh each dimension of an array is split over. Its short name is `P`.
-
-    It is a leaf of pytrees, and equal specs are one object.
-
-    Args:
-      partitions: for each dimension the name of an axis, a tuple of names (the first cuts it most
-        coarsely), `None` (not split), or `P.UNCONSTRAINED` (the compiler decides). Dimensions
-        beyond the last entry are not split.
-      unreduced: axes over which the shards are parts of a sum that is still to be made.
-      reduced: axes over which the cotangent is such a sum.
-
-    Raises:
-      ValueError: a tuple in a tuple; an axis that is at once split over and (un)reduced.
-      TypeError: `unreduced` or `reduced` is no set.
-
-    >>> jax.P("x", None, ("y", "z"))
-    P('x', None, ('y', 'z'))
-    >>> jax.P("x") == jax.P(("x",)), jax.P("x") == jax.P("x", None)
-    (True, False)
-    """
-
-    __slots__ = ("partitions", "unreduced", "reduced", "__weakref__")
-
-    partitions: tuple[Any, ...]
-    unreduced: frozenset
-    reduced: frozenset
-
-    UNCONSTRAINED = UNCONSTRAINED
-
-    def __new__(cls, *partitions: Any, unreduced: Any = frozenset(),
-                reduced: Any = frozenset()) -> PartitionSpec:
-        partitions = tuple(map(_as_entry, partitions))
-        unreduced = _as_axis_set(unreduced, "unreduced")
-        reduced = _as_axis_set(reduced, "reduced")
-        _check_disjoint(partitions, unreduced, reduced)
-        return interned(cls, partitions, unreduced, reduced, make=lambda: cls._new(
-            partitions=partitions, unreduced=unreduced, reduced=reduced))
-
-    def __init_subclass__(cls, **kwargs: Any) -> NoReturn:
-        raise TypeError("PartitionSpec cannot have subclasses: equal specs are one object.")
-
-    def __reduce__(self) -> tuple:
-        return _spec, (self.partitions, self.unreduced, self.reduced)
-
-    def __repr__(self) -> str:
-        sets = {"unreduced": self.unreduced, "reduced": self.reduced}
-        given = [f"{name}={set(axes)!r}" for name, axes in sets.items() if axes]
-        if not given:
-            return f"P({repr(self.partitions)[1:-1]})"
-        return f"P({', '.join([*map(repr, self.partitions), *given])})"
-
-    def _plain(self) -> tuple[Any, ...]:
-        """The partitions, of a spec that is nothing else."""
-        if self.unreduced or self.reduced:
-            raise ValueError(f"{self} is more than its partitions: to use them as a tuple, "
-                             "write `spec.partitions`.")
-        return self.partitions
-
-    def __getitem__(self, i: Any) -> Any:
-        return self._plain()[i]
-
-    def __iter__(self) -> Any:
-        return iter(self._plain())
-
-    def __len__(self) -> int:
-        return len(self.partitions)
-
-    def __add__(self, other: Any) -> PartitionSpec:
-        if isinstance(other, PartitionSpec):
-            return PartitionSpec(*self.partitions, *other.partitions,
-                                 unreduced=self.unreduced | other.unreduced,
-                                 reduced=self.reduced | other.reduced)
-        return PartitionSpec(*self._as_addend(other), *other)
-
-    def __radd__(self, other: Any) -> PartitionSpec:
-        return PartitionSpec(*other, *self._as_addend(other))
-
-    def _as_addend(self, other: Any) -> tuple[Any, ...]:
-        if not isinstance(other, tuple):
-            raise NotImplementedError(f"{self} + {other!r}: only tuples and specs can be added.")
-        if self.unreduced or self.reduced:
-            raise TypeError(f"{self} + {other!r}: a spec with unreduced or reduced axes can only "
-                            "be added to a spec.")
-        return self.partitions
-
-    def index(self, value: Any) -> int:
-        """The first dimension with this entry."""
-        return self.partitions.index(_as_entry(value))
-
-    def count(self, value: Any) -> int:
-        """How many dimensions have this entry."""
-        return self.partitions.count(_as_entry(value))
-
-    def update(self, partitions: Any = None, unreduced: Any = None,
-               reduced: Any = None) -> PartitionSpec:
-        """This spec with other partitions or sets."""
-        return PartitionSpec(*(self.partitions if partitions is None else partitions),
-                             unreduced=self.unreduced if unreduced is None else unreduced,
-                             reduced=self.reduced if reduced is None else reduced)
-
-    def axes_of(self, dimension: int) -> tuple[Any, ...]:
-        """The mesh axes that a dimension is split over, none for one beyond the last entry."""
-        entry = self.partitions[dimension] if dimension < len(self.partitions) else None
-        if entry is None or entry is UNCONSTRAINED:
-            return ()
-        return entry if isinstance(entry, tuple) else (entry,)
-
-    def all_axes(self) -> list:
-        """The mesh axes that dimensions are split over, in order."""
-        return [name for dimension in range(len(self)) for name in self.axes_of(dimension)]
-
-
-P = PartitionSpec
-P.__name__ = P.__qualname__ = "P"  # as JAX prints it
-
-
-def _spec(partitions: tuple, unreduced: frozenset, reduced: frozenset) -> PartitionSpec:
-    """Makes a spec while unpickling, which passes no keywords."""
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
-
-
-def _as_entry(entry: Any) -> Any:
-    """An entry in the one form it has inside of a spec: `()` is None, `("x",)` is "x"."""
-    if not isinstance(entry, (tuple, list)):
-        return entry
-    if any(isinstance(name, (tuple, list)) for name in entry):
-        raise ValueError(f"PartitionSpec: a tuple inside of an entry, {entry}. "
-                         "An entry is the name of an axis, or a flat tuple of names.")
-    if len(entry) <= 1:
-        return entry[0] if entry else None
-    return tuple(entry)
-
-
-def _as_axis_set(axes: Any, argument: str) -> frozenset:
-    if not isinstance(axes, (set, frozenset)):
-        raise TypeError(f"PartitionSpec: {argument} must be a set of axis names, got {axes!r}.")
-    if None in axes:
-        raise ValueError(f"PartitionSpec: None is no axis name, but it is in {argument}={axes}.")
-    return frozenset(axes)
-
-
-def _check_disjoint(partitions: tuple, unreduced: frozenset, reduced: frozenset) -> None:
-    if not (unreduced or reduced):
-        return
-    flat = [name for entry in partitions
-            for name in (entry if isinstance(entry, tuple) else (entry,))]
-    for first, second in ((unreduced, reduced), (unreduced, flat), (reduced, flat)):
-        if first.intersection(second):
-            raise ValueError("PartitionSpec: every axis can have one role, but "
-                             f"{set(first.intersection(second))} has two: {partitions}, "
-                             f"unreduced={set(unreduced)}, reduced={set(reduced)}.")
-
-
-# ----------------------------------------------------------------------------------------------
-# Shardings
 
 
 class IndivisibleError(ValueError):
@@ -217,7 +43,7 @@ class DuplicateSpecError(ValueError):
 class Sharding:
     """What part of an array each device holds, for arrays of any shape.
 
-    Subclasses define `_device_assignment`, `memory_kind`, `with_memory_kind` and `tiling`.
+    Subclasses define `_device_assignment`, `memory_kind`, `with_memory_kind` and `tiles`.
     """
 
     memory_kind: str | None
@@ -227,7 +53,7 @@ class Sharding:
         """The devices in the order in which XLA numbers them."""
         raise NotImplementedError(f"{type(self).__name__} does not say which devices it is for.")
 
-    def tiling(self, ndim: int) -> tuple[Shape, tuple[Shape, ...]]:
+    def tiles(self, ndim: int) -> tuple[Shape, tuple[Shape, ...]]:
         """How many parts each dimension is cut into; for each device, which parts it has."""
         raise NotImplementedError(f"{type(self).__name__} does not say how arrays are split.")
 
@@ -297,12 +123,12 @@ class Sharding:
 
     def _placement(self, ndim: int) -> Hashable:
         """What must be equal so that shardings are equivalent."""
-        return self._device_assignment, self.tiling(ndim)
+        return self._device_assignment, self.tiles(ndim), frozenset()
 
 
 @lru_cache(4096)
 def _shard_shape(sharding: Sharding, shape: Shape) -> Shape:
-    parts, _ = sharding.tiling(len(shape))
+    parts, _ = sharding.tiles(len(shape))
     for dimension, (size, count) in enumerate(zip(shape, parts, strict=True)):
         if size % count:
             raise IndivisibleError(
@@ -314,16 +140,21 @@ def _shard_shape(sharding: Sharding, shape: Shape) -> Shape:
 
 @lru_cache(4096)
 def _devices_indices_map(sharding: Sharding, shape: Shape) -> dict[Any, Index]:
+    _check_reduced(sharding)
     sizes = _shard_shape(sharding, shape)
-    parts, tiles = sharding.tiling(len(shape))
-    devices = sharding._device_assignment
-    return {device: tuple(map(_part, tile, sizes, parts))
-            for device, tile in zip(devices, tiles, strict=True)}
+    parts, tiles = sharding.tiles(len(shape))
+    return {device: tuple(map(_index, tile, sizes, parts))
+            for device, tile in zip(sharding._device_assignment, tiles, strict=True)}
 
 
-def _part(number: int, size: int, count: int) -> slice:
+def _index(number: int, size: int, count: int) -> slice:
     """Part `number` of a dimension that is cut into `count` parts of this size."""
     return slice(None) if count == 1 else slice(number * size, (number + 1) * size)
+
+
+def _check_reduced(sharding: Sharding) -> None:
+    if isinstance(sharding, NamedSharding) and sharding.spec.unreduced:
+        raise NotImplementedError(f"{sharding}: its shards are parts of a sum, not of an array.")
 
 
 class SingleDeviceSharding(Sharding):
@@ -345,7 +176,7 @@ class SingleDeviceSharding(Sharding):
     def _device_assignment(self) -> tuple[Any, ...]:
         return (self._device,)
 
-    def tiling(self, ndim: int) -> tuple[Shape, tuple[Shape, ...]]:
+    def tiles(self, ndim: int) -> tuple[Shape, tuple[Shape, ...]]:
         return (1,) * ndim, ((0,) * ndim,)
 
     @property
@@ -409,8 +240,8 @@ class NamedSharding(Sharding):
     def num_devices(self) -> int:
         return self.mesh.size
 
-    def tiling(self, ndim: int) -> tuple[Shape, tuple[Shape, ...]]:
-        return _named_tiling(self.mesh.shape_tuple, self.spec, ndim)
+    def tiles(self, ndim: int) -> tuple[Shape, tuple[Shape, ...]]:
+        return _named_tiles(self.mesh.shape_tuple, self.spec, ndim)
 
     @cached_property
     def is_fully_replicated(self) -> bool:
@@ -437,12 +268,12 @@ class NamedSharding(Sharding):
         """This sharding with another mesh, spec (or tuple) or memory kind."""
         spec = self.spec if spec is None else spec
         return NamedSharding(self.mesh if mesh is None else mesh,
-                             spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec),
+                             spec if isinstance(spec, PartitionSpec) else P(*spec),
                              **{"memory_kind": self.memory_kind, **memory_kind})
 
     def _placement(self, ndim: int) -> Hashable:
-        abstract = isinstance(self.mesh, AbstractMesh)
-        return None if abstract else self._device_assignment, self.tiling(ndim)
+        devices = () if isinstance(self.mesh, AbstractMesh) else self._device_assignment
+        return devices, self.tiles(ndim), self.spec.unreduced
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -496,9 +327,9 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
 
 
 @lru_cache(4096)
-def _named_tiling(axes: tuple[tuple[Any, int], ...], spec: PartitionSpec,
+def _named_tiles(axes: tuple[tuple[Any, int], ...], spec: PartitionSpec,
                   ndim: int) -> tuple[Shape, tuple[Shape, ...]]:
-    """`Sharding.tiling` of a spec over a mesh with these axes (pairs of name and size)."""
+    """`Sharding.tiles` of a spec over a mesh with these axes (pairs of name and size)."""
     sizes = dict(axes)
     grid = np.indices(tuple(sizes.values())).reshape(len(sizes), -1)
     where = dict(zip(sizes, grid, strict=True))  # each device's coordinate along each axis
@@ -511,3 +342,82 @@ def _named_tiling(axes: tuple[tuple[Any, int], ...], spec: PartitionSpec,
         for name in names:  # the first name cuts most coarsely: digits of a number
             tiles[dimension] = tiles[dimension] * sizes[name] + where[name]
     return tuple(parts), tuple(map(tuple, tiles.T.tolist()))
+
+
+# ----------------------------------------------------------------------------------------------
+# Shardings in XLA's words
+
+
+def tile_assignment(sharding: Sharding, ndim: int) -> tuple[Shape, Shape, bool] | None:
+    """How a sharding cuts arrays of `ndim` dimensions, as `xla.client.Tiling`: `None` if it does
+    not; otherwise the number of tiles in each dimension, the devices' positions in the order of
+    the tiles, and whether one more dimension counts the copies of each tile.
+    """
+    _check_reduced(sharding)
+    parts, tiles = sharding.tiles(ndim)
+    if math.prod(parts) == 1:
+        return None
+    order = sorted(range(len(tiles)), key=tiles.__getitem__)  # stable: copies stay in order
+    copies = len(tiles) // math.prod(parts)
+    return (*parts, *[copies] * (copies > 1)), tuple(order), copies > 1
+
+
+def spec_of(tiling: tuple[Shape, Shape, bool] | None, mesh: Mesh) -> PartitionSpec | None:
+    """The spec by which a mesh cuts arrays so; `None` if there is none.
+
+    The inverse of `tile_assignment`. The number of a device's tile in a dimension has the device's
+    coordinates as digits: one step along an axis changes it by that digit's place value.
+    """
+    if tiling is None:
+        return P()
+    dims, order, copied = tiling
+    if len(order) != mesh.size:
+        return None
+    numbers = np.empty((len(dims), len(order)), int)  # of the tile that each device has
+    numbers[:, list(order)] = np.indices(dims).reshape(len(dims), -1)
+    numbers = numbers[:len(dims) - copied]
+    entries = [_axes_by_step(row.reshape(mesh.axis_sizes), mesh) for row in numbers]
+    while entries and not entries[-1]:
+        entries.pop()
+    spec = P(*entries)
+    tiles = tuple(map(tuple, numbers.T.tolist()))
+    return spec if _named_tiles(mesh.shape_tuple, spec, len(numbers))[1] == tiles else None
+
+
+def _axes_by_step(numbers: np.ndarray, mesh: Mesh) -> tuple[Any, ...]:
+    """The axes along which the number of the tile changes, those of large steps first."""
+    steps = {name: int(numbers[tuple(int(name == other) for other in mesh.axis_names)])
+             for name, size in mesh.shape_tuple if size > 1}
+    return tuple(sorted((name for name in steps if steps[name]), key=lambda name: -steps[name]))
+
+
+def sdy_mesh(mesh: Mesh | AbstractMesh, device_assignment: Sequence[Any] | None = None) -> str:
+    """A mesh as Shardy writes it, as `<["x"=4, "y"=2]>`.
+
+    `device_assignment` is the order in which the program numbers its devices, if that is not the
+    mesh's own.
+    """
+    axes = ", ".join(f"{_quoted(name)}={size}" for name, size in mesh.shape_tuple)
+    own = None if device_assignment is None else mesh.device_assignment
+    if own is None or own == tuple(device_assignment):
+        return f"<[{axes}]>"
+    position = {device: number for number, device in enumerate(device_assignment)}
+    return f"<[{axes}], device_ids={[position[device] for device in own]}>"
+
+
+def sdy_sharding(sharding: Sharding, ndim: int, mesh_name: str) -> str:
+    """A sharding as Shardy writes it, as `#sdy.sharding<@mesh, [{"x"}, {}]>`."""
+    spec = sharding.spec if isinstance(sharding, NamedSharding) else P()
+    dims = ", ".join(_sdy_axes(spec, dimension) for dimension in range(ndim))
+    return f"#sdy.sharding<@{mesh_name}, [{dims}]>"
+
+
+def _sdy_axes(spec: PartitionSpec, dimension: int) -> str:
+    if dimension < len(spec) and spec.partitions[dimension] is UNCONSTRAINED:
+        return "{?}"
+    return "{" + ", ".join(map(_quoted, spec.axes_of(dimension))) + "}"
+
+
+def _quoted(name: Any) -> str:
+    """A string of MLIR."""
+    return '"' + str(name).replace("\\", "\\\\").replace('"', "\\22") + '"'
