@@ -93,6 +93,12 @@ from . import dlpack, lax, numpy, ops
 from . import image, nn, random, scipy
 from .random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
 
+# chapter 14
+from . import sharding
+from .parallel.mesh import make_mesh, set_mesh
+from .parallel.partition_spec import P
+from .parallel.sharding import NamedSharding
+
 # chapter 15
 from .callbacks import pure_callback
 from .xla.dispatch import effects_barrier

@@ -34,7 +34,7 @@ example_libraries example_libraries.stax example_libraries.optimizers experiment
 experimental.checkify experimental.jet experimental.ode interpreters interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
-extend.source_info_util
+extend.source_info_util sharding experimental.mesh_utils
 """.split()
 PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "lax", "nn", "numpy",
             "scipy", "scipy.stats"]
@@ -42,15 +42,16 @@ PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "
 # reason -> module -> names
 MISSING: dict[str, dict[str, str]] = {
     DEVICES: {
-        "": """NamedSharding P Shard auto_pcast default_device live_arrays
+        "": """Shard auto_pcast default_device live_arrays
             make_array_from_callback make_array_from_process_local_data
-            make_array_from_single_device_arrays make_mesh memory pmap
-            remove_size_one_mesh_axis_from_type reshard set_mesh shard_map smap""",
+            make_array_from_single_device_arrays memory pmap
+            remove_size_one_mesh_axis_from_type reshard shard_map smap""",
         "lax": """all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p
             device_put_p pbroadcast pcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p precv
             psend pshuffle psum psum_p psum_scatter pswapaxes ragged_all_to_all
             ragged_all_to_all_p sharding_constraint_p with_sharding_constraint""",
         "debug": "inspect_array_sharding visualize_array_sharding visualize_sharding",
+        "sharding": "ManualAxisType auto_axes explicit_axes reshard",
         "extend.core.primitives": """all_gather_p all_to_all_p axis_index_p device_put_p pmax_p
             pmin_p ppermute_p psum_p ragged_all_to_all_p sharding_constraint_p""",
     },
@@ -59,6 +60,7 @@ MISSING: dict[str, dict[str, str]] = {
         "lax": "scaled_dot",
         "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
         "ad_checkpoint": "Offloadable",
+        "experimental.mesh_utils": "device_kind_handler_dict",
     },
     XLA_OBJECTS: {
         "extend.backend": "get_compile_options register_backend_cache register_backend_factory",
@@ -106,9 +108,9 @@ MISSING: dict[str, dict[str, str]] = {
 # reason -> package -> modules that are not there
 MISSING_MODULES: dict[str, dict[str, str]] = {
     DEVICES: {
-        "": "distributed sharding",
+        "": "distributed",
         "experimental": """array_serialization colocated_python compute_on custom_partitioning
-            layout mesh_utils multihost_utils pjit shard_alike shard_map topologies transfer""",
+            layout multihost_utils pjit shard_alike shard_map topologies transfer""",
         "extend": "ifrt_programs sharding",
     },
     OUT_OF_SCOPE: {
