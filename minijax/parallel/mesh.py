@@ -406,8 +406,8 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
     >>> mesh = jax.make_mesh((1,), ("x",))
     >>> mesh
     Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Explicit,))
-    >>> jax.device_put(jnp.arange(2), jax.NamedSharding(mesh, jax.P("x")))
-    Array([0, 1], dtype=int32)
+    >>> jax.NamedSharding(mesh, jax.P("x")).shard_shape((6, 2))
+    (6, 2)
     """
     sizes = mesh_sizes(axis_shapes, "make_mesh")
     devices = list(all_devices() if devices is None else devices)

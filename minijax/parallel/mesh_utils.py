@@ -33,7 +33,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
       ValueError: there are not as many devices as the mesh has places.
 
     >>> from minijax.experimental import mesh_utils
-    >>> mesh_utils.create_device_mesh((1, 1))
+    >>> mesh_utils.create_device_mesh((1, 1), jax.devices()[:1])
     array([[CpuDevice(id=0)]], dtype=object)
     """
     shape = mesh_sizes(mesh_shape, "create_device_mesh")
