@@ -56,7 +56,7 @@ gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of 
 _lock = threading.Lock()
 _clients: dict[str, xla_client.Client] = {}
 
-# Platforms other than the CPU, and modules that know `is_here()` and `start(client)`: chapter 14's.
+# Platforms other than the CPU, and modules of chapter 14: `is_here()`, `start(load_plugin)`.
 accelerators: dict[str, Any] = {}
 
 
@@ -98,7 +98,8 @@ def _make_client(platform):
             f"of known backends: {['cpu', *accelerators]}. Choose one of these, by "
             'config.update("jax_platforms", "cpu") or JAX_PLATFORMS=cpu.'
         )
-    return xla_client.make_cpu_client(num_devices=max(1, settings.num_cpu_devices.value))
+    count = settings.num_cpu_devices.value
+    return xla_client.make_cpu_client(num_devices=count if count > 0 else None, **peers)
 
 
 def load_plugin(platform: str, library: str, extension: Any = None) -> xla_client.Client:
@@ -130,6 +131,36 @@ def _register_calls(platform, plugin, extension):
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
 
 
+# The other processes: what a CPU client has to know of them, once chapter 14 has joined them.
+peers: dict[str, Any] = {}
+
+
+def start_service(address: str, num_processes: int, **timeouts: int):
+    """What all processes connect to, listening on `address`. It lives until its `shutdown()`, or
+    with the process: if it died before what is connected to it, that would be an error."""
+    service = _jax.get_distributed_runtime_service(address, num_processes, **timeouts)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(service))
+    return service
+
+
+def connect(address: str, num_processes: int, process_id: int, own_host: str | None,
+            **timeouts: int):
+    """Join the other processes, as soon as all are there. Gloo, whose part it is to move data
+    between them, listens on `own_host`; with `None` they move no data."""
+    client = _jax.get_distributed_runtime_client(
+        address, process_id, use_compression=True, shutdown_on_destruction=False, **timeouts)
+    client.connect()
+    gloo = own_host and _jax.make_gloo_tcp_collectives(client, hostname=own_host)
+    peers.update(distributed_client=client, node_id=process_id, num_nodes=num_processes,
+                 collectives=gloo)
+    return client
+
+
+def is_started() -> bool:
+    """Whether some client has been made; it then knows of the peers that it was told of."""
+    return bool(_clients)
+
+
 def devices(platform: str | None = None) -> list[Device]:
     """All devices of a platform."""
     return backend(platform).devices()
@@ -138,7 +169,7 @@ def devices(platform: str | None = None) -> list[Device]:
 @functools.cache
 def default_device() -> Device:
     """Where work goes that names no device."""
-    return devices()[0]
+    return backend().local_devices()[0]
 
 
 _replicated = xla_client.HloSharding.replicate()
@@ -353,7 +384,7 @@ def deserialize(program: bytes, options, devices: tuple[Device, ...]):
     """What `load` had returned in the process in which its `serialize()` gave these bytes.
 
     Raises:
-      XlaRuntimeError: they are something else.
+      RuntimeError: they are something else.
     """
     return devices[0].client.deserialize_executable(program, _jax.DeviceList(devices), options)
 
