@@ -56,7 +56,8 @@ gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of 
 _lock = threading.Lock()
 _clients: dict[str, xla_client.Client] = {}
 
-# Platforms other than the CPU, and modules of chapter 14: `is_here()`, `start(load_plugin)`.
+# Platforms other than the CPU, and modules of chapter 14 with the functions `is_here()`;
+# `start(load_plugin)`, which makes the client; `prepare(text, options)`, for modules to compile.
 accelerators: dict[str, Any] = {}
 
 
@@ -370,6 +371,8 @@ load_or_compile: Callable = lambda compile, text, options, devices: compile()
 
 def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Callable]):
     """Compile a module, and load the program on its devices."""
+    if (platform := _platform(devices[0].platform)) in accelerators:
+        text = accelerators[platform].prepare(text, options)
     arguments: list = [text, _jax.DeviceList(devices), options]
     compile_and_load = devices[0].client.compile_and_load
     try:

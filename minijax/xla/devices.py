@@ -33,8 +33,15 @@ def devices(backend: str | None = None) -> list:
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list:
-    """The devices of this process; there is one process, so all of them."""
-    return devices(backend)
+    """The devices of this process, or of another that computes with it.
+
+    Raises:
+      ValueError: there is no such process.
+    """
+    index = xla().backend(backend).process_index() if process_index is None else process_index
+    if index not in process_indices(backend):
+        raise ValueError(f"Unknown process_index {index}: there are {process_indices(backend)}.")
+    return [device for device in devices(backend) if device.process_index == index]
 
 
 def device_count(backend: str | None = None) -> int:
@@ -49,17 +56,17 @@ def local_device_count(backend: str | None = None) -> int:
 
 def process_index(backend: str | None = None) -> int:
     """The number of this process among those that compute together."""
-    return 0
+    return xla().backend(backend).process_index()
 
 
 def process_count(backend: str | None = None) -> int:
     """How many processes compute together."""
-    return 1
+    return len(process_indices(backend))
 
 
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of all processes that compute together."""
-    return list(range(process_count()))
+    return sorted({device.process_index for device in devices(backend)})
 
 
 def copy_to_host_async(x: Any) -> Any:
@@ -73,7 +80,7 @@ def default_backend() -> str:
     >>> default_backend()
     'cpu'
     """
-    return xla().platforms()[0]
+    return xla().backend().platform
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False,

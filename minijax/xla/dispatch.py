@@ -39,7 +39,12 @@ def xla() -> Any:
     programs that compile nothing do without it."""
     from . import client
 
+    for join in when_loaded:
+        join(client)
     return client
+
+
+when_loaded: list[Callable] = []  # `(client)`: what chapter 14 has to do with it
 
 
 # ----------------------------------------------------------------------------------------------
@@ -63,9 +68,9 @@ def buffer_of(x: Any, aval: ShapedArray):
         x._check_alive()
         value = np.asarray(x._value)
         # XLA would take any bytes. What a wrong evaluation rule made must not get that far.
-        stored = _stored(aval)
-        assert (value.shape, value.dtype) == (stored.shape, stored.dtype), (value, aval)
-        x._buffer = xla().put(value, stored, owned=True)
+        inside = stored(aval)
+        assert (value.shape, value.dtype) == (inside.shape, inside.dtype), (value, aval)
+        x._buffer = xla().put(value, inside, owned=True)
     return x._buffer
 
 
@@ -199,11 +204,11 @@ def compile_module(
     in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
     with logged(f"Finished XLA compilation for argument types {in_avals}", "backend_compile"):
         executable = xla().compile(
-            module.text, [*map(_stored, out_avals)], device, options, module.callbacks)
+            module.text, [*map(stored, out_avals)], device, options, module.callbacks)
     return Program(executable, module, in_avals, out_avals)
 
 
-def _stored(aval):
+def stored(aval):
     """The type as which XLA holds an array of this type."""
     dtype = aval.dtype
     return ShapedArray(aval.shape, storage_dtype(dtype)) if dtype.kind == "V" else aval
@@ -257,7 +262,7 @@ class Spec(NamedTuple):
 
 def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
     """The compiled program of a jaxpr for these arguments."""
-    if eval_trace.place is not None:  # there are arrays with a place, and programs for them
+    if eval_trace.place is not None or spec.device is not None:  # there are arrays with a place, and programs for them
         where = program_places(jaxpr, spec, args)
         if where is not None:
             return kept_program(jaxpr, (spec, where), lambda: where.compile(jaxpr, spec))
@@ -270,7 +275,7 @@ def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
 
 
 # Chapter 14 supplies it: where a program for these arguments is to run, and where its arguments
-# lie, as a hashable object with a method `compile(jaxpr, spec)`; or `None` if it is nothing special.
+# lie, as a hashable object with a method `compile(jaxpr, spec)`; or `None` if nowhere special.
 program_places: Callable = lambda jaxpr, spec, args: None
 
 

@@ -1,0 +1,235 @@
+"""Chapter 14: arrays that have a place.
+
+An `Array` of the first chapter is at home on the first device, or still in NumPy, and goes wherever
+it is needed. A `PlacedArray` lies where somebody put it: on another device, or in parts (*shards*)
+on many. It is *committed* if it was put there on purpose; then what is computed with it is computed
+there too (`spmd.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..array import Array
+from ..core import Primitive, ShapedArray, eval_trace
+from ..dtypes import ExtendedDType
+from ..xla.dispatch import stored, xla
+from ..xla.jit import apply_primitive, jit_p
+from .sharding import Sharding, SingleDeviceSharding, tile_assignment
+
+
+class Shard:
+    """The part of an array that one device holds.
+
+    `index` is where in the array it is, `replica_id` counts the devices that hold the same part.
+    """
+
+    __slots__ = ("device", "index", "replica_id", "_data", "_aval", "_sharding")
+
+    def __init__(self, device, index, replica_id, data, aval, sharding):
+        self.device, self.index, self.replica_id = device, index, replica_id
+        self._data, self._aval, self._sharding = data, aval, sharding
+
+    @property
+    def data(self) -> PlacedArray | None:
+        """The part as an array on its device; `None` if another process has it."""
+        if self._data is None:
+            return None
+        return PlacedArray(self._aval, self._data, SingleDeviceSharding(self.device))
+
+    def __repr__(self):
+        data = f", data={self.data}" if self._data is not None else ""
+        return (f"Shard(device={self.device!r}, index={self.index}, "
+                f"replica_id={self.replica_id}{data})")
+
+
+class PlacedArray(Array):
+    """An array on certain devices, as `device_put` makes it. It looks like any other."""
+
+    __slots__ = ("shards", "sharding", "committed", "placed_type", "_host")
+
+    shards: Any  # XLA's array on several devices, or a buffer on one
+    sharding: Sharding
+    committed: bool
+    placed_type: tuple  # what programs for it depend on
+
+    def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True):
+        self.aval, self.shards, self.sharding, self.committed = aval, shards, sharding, committed
+        self.placed_type = aval, sharding, committed
+        self._host = None
+        eval_trace.place = evaluate
+
+    # Contents
+
+    def _numpy(self):
+        if self._host is None:
+            self._check_alive()
+            self._host = self._gather()
+        return self._host
+
+    def _gather(self):
+        """All shards, put together."""
+        if not (self.sharding.is_fully_addressable or self.is_fully_replicated):
+            raise RuntimeError(
+                "Fetching value for `jax.Array` that spans non-addressable (non process local) "
+                "devices is not possible: this process has only some of its shards, "
+                "`x.addressable_shards`. `multihost_utils.process_allgather` fetches the others."
+            )
+        aval = stored(self.aval)
+        if self.is_fully_replicated:
+            return self._shard_contents()[0]
+        whole = np.empty(aval.shape, aval.dtype)
+        indices = self.sharding.addressable_devices_indices_map(aval.shape).values()
+        for index, part in zip(indices, self._shard_contents()):
+            whole[index] = part
+        whole.flags.writeable = False
+        return whole
+
+    def _shard_buffers(self) -> list:
+        """The buffers of this process, one for each of its devices."""
+        self._check_alive()
+        return xla().shards(self.shards) if self.sharding.num_devices > 1 else [self.shards]
+
+    def _shard_contents(self) -> list[np.ndarray]:
+        aval = self._stored_shard_aval()
+        return [xla().shard_to_numpy(shard, aval) for shard in self._shard_buffers()]
+
+    def _shard_aval(self):
+        return self.aval.update(shape=self.sharding.shard_shape(self.aval.shape))
+
+    def _stored_shard_aval(self):
+        return stored(self._shard_aval())
+
+    # Life and place
+
+    def block_until_ready(self) -> PlacedArray:
+        """Wait until the contents are computed; returns the array."""
+        self._check_alive()
+        xla().wait(self.shards)
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the contents are computed already."""
+        self._check_alive()
+        return self.shards.is_ready()
+
+    def is_deleted(self) -> bool:
+        """Whether the contents were given away (donated to a jitted function, or deleted)."""
+        return self.shards is None or self.shards.is_deleted()
+
+    def delete(self) -> None:
+        """Free the contents now."""
+        if self.shards is not None:
+            self.shards.delete()
+        self.shards = self._host = None
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process holds all of the array."""
+        return self.sharding.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device of the array holds all of it."""
+        return self.sharding.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts that devices of this process hold."""
+        buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
+        return [shard for shard in self._all_shards(buffers) if shard.device in buffers]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """All parts; those of other processes without their data."""
+        buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
+        return self._all_shards(buffers)
+
+    def _all_shards(self, buffers):
+        aval, counts, shards = self._shard_aval(), {}, []
+        for device, index in self.sharding.devices_indices_map(self.aval.shape).items():
+            key = tuple((part.start, part.stop) for part in index)
+            counts[key] = counts.get(key, -1) + 1
+            shards.append(Shard(device, index, counts[key], buffers.get(device), aval,
+                                self.sharding))
+        return shards
+
+    def addressable_data(self, index: int) -> PlacedArray:
+        """The part that the `index`th device of this process holds, as an array."""
+        return self.addressable_shards[index].data  # type: ignore[return-value]
+
+    @property
+    def on_device_size_in_bytes(self) -> int:
+        """How many bytes the contents take on all devices together."""
+        shard = self._stored_shard_aval()
+        return shard.size * shard.dtype.itemsize * self.sharding.num_devices
+
+    def __iter__(self):
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.aval.shape[0]))
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return Array, (np.asarray(self._numpy()), self.aval)
+
+    def __repr__(self):
+        if self.is_deleted() or self.sharding.is_fully_addressable or self.is_fully_replicated:
+            return super().__repr__()
+        kind = self.aval.str_short(short_dtypes=False)
+        return f"Array(shape={self.aval.shape}, dtype={kind.partition('[')[0]})"
+
+    def __str__(self):
+        if self.sharding.is_fully_addressable or isinstance(self.aval.dtype, ExtendedDType):
+            return super().__str__()
+        return repr(self)
+
+
+# ----------------------------------------------------------------------------------------------
+# Computation follows data
+
+# Primitives that hold programs, or move arrays: their own evaluation sees to places.
+sees_to_places: set[Primitive] = {jit_p}
+
+
+def evaluate(primitive: Primitive, args: Sequence, params: dict):
+    """Evaluate a primitive where its arguments lie; without a place, as ever.
+
+    It becomes `eval_trace.place` as soon as there is an array with a place.
+    """
+    if primitive not in sees_to_places and any(type(x) is PlacedArray for x in args):
+        return apply_primitive(primitive, *args, **params)
+    return primitive.impl(*args, **params)
+
+
+# ----------------------------------------------------------------------------------------------
+# Between arrays and buffers
+
+
+@functools.lru_cache(4096)
+def xla_sharding(sharding: Sharding, ndim: int):
+    """The sharding as XLA's object."""
+    devices = sharding._device_assignment
+    if len(devices) == 1:
+        return xla().placement(devices[0])
+    return xla().xla_sharding(devices, tile_assignment(sharding, ndim))
+
+
+def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, committed=True):
+    """Contents in NumPy as an array placed so."""
+    value = np.asarray(value)
+    indices = sharding.addressable_devices_indices_map(aval.shape).values()
+    return place_shards([value[index] for index in indices], aval, sharding, committed)
+
+
+def place_shards(parts: Sequence, aval: ShapedArray, sharding: Sharding, committed=True):
+    """An array of its parts: for each device of this process a NumPy array or a buffer on it."""
+    parts = [np.array(x, order="C") if isinstance(x, np.ndarray) else x for x in parts]
+    buffer = xla().put_shards(stored(aval), xla_sharding(sharding, aval.ndim), parts)
+    return PlacedArray(aval, buffer, sharding, committed)
