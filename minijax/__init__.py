@@ -94,7 +94,8 @@ from . import image, nn, random, scipy
 from .random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
 
 # chapter 14
-from . import sharding
+from . import distributed, sharding
+from .parallel import compilation_cache as _compilation_cache, cuda as _cuda
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
 from .parallel.sharding import NamedSharding

@@ -41,8 +41,8 @@ ROOMS = {
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",
-           "custom_derivatives", "custom_batching", "dlpack", "sharding", "stages", "typing",
-           "version")
+           "custom_derivatives", "custom_batching", "distributed", "dlpack", "sharding", "stages",
+           "typing", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 

@@ -26,8 +26,8 @@ INTERNAL = "internals of JAX that its modules happen to show"
 # What is compared. "" is the package itself.
 MODULES = """
 numpy numpy.fft numpy.linalg lax lax.linalg random nn nn.initializers tree tree_util dtypes errors
-flatten_util ops image debug dlpack stages custom_derivatives custom_batching ad_checkpoint
-api_util core typing version monitoring test_util scipy scipy.cluster scipy.cluster.vq scipy.fft
+flatten_util ops image debug distributed dlpack stages custom_derivatives custom_batching
+ad_checkpoint api_util core typing version monitoring test_util scipy scipy.cluster scipy.cluster.vq scipy.fft
 scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal
 scipy.sparse scipy.sparse.linalg scipy.spatial scipy.spatial.transform scipy.special scipy.stats
 example_libraries example_libraries.stax example_libraries.optimizers experimental
@@ -108,7 +108,6 @@ MISSING: dict[str, dict[str, str]] = {
 # reason -> package -> modules that are not there
 MISSING_MODULES: dict[str, dict[str, str]] = {
     DEVICES: {
-        "": "distributed",
         "experimental": """array_serialization colocated_python compute_on custom_partitioning
             layout multihost_utils pjit shard_alike shard_map topologies transfer""",
         "extend": "ifrt_programs sharding",
