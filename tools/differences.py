@@ -27,8 +27,8 @@ INTERNAL = "internals of JAX that its modules happen to show"
 MODULES = """
 numpy numpy.fft numpy.linalg lax lax.linalg random nn nn.initializers tree tree_util dtypes errors
 flatten_util ops image debug distributed dlpack stages custom_derivatives custom_batching
-ad_checkpoint api_util core typing version monitoring test_util scipy scipy.cluster scipy.cluster.vq scipy.fft
-scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal
+ad_checkpoint api_util core typing version monitoring test_util scipy scipy.cluster
+scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal
 scipy.sparse scipy.sparse.linalg scipy.spatial scipy.spatial.transform scipy.special scipy.stats
 example_libraries example_libraries.stax example_libraries.optimizers experimental
 experimental.checkify experimental.jet experimental.ode interpreters interpreters.ad

@@ -26,8 +26,8 @@ def devices(backend: str | None = None) -> list:
     Raises:
       RuntimeError: there is no such platform here.
 
-    >>> devices()
-    [CpuDevice(id=0)]
+    >>> devices()[0]
+    CpuDevice(id=0)
     """
     return list(xla().devices(backend))
 
