@@ -111,3 +111,11 @@ from minijax.families.ragged import RaggedDotDimensionNumbers, ragged_dot, ragge
 from minijax.families.dot_algorithms import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike,
 )
+
+# chapter 14
+from minijax.parallel.vma import pcast
+from minijax.parallel.collectives import (
+    all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, pbroadcast, pmax,
+    pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum, psum_p, psum_scatter,
+    pswapaxes,
+)

@@ -46,5 +46,10 @@ from ... import random as _random
 
 _collect(_random)
 
+# chapter 14
+from ...parallel.collectives import (
+    all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
+)
+
 # chapter 15
 from ...callbacks import debug_callback_p, io_callback_p, pure_callback_p

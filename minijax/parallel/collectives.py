@@ -1,0 +1,611 @@
+"""Chapter 14: collectives, operations across a named axis.
+
+`vmap(axis_name="i")` and `shard_map` run one function many times at once. The instances stand in a
+line, along the axis; each sees its own values only, and a collective is how it gets at those of
+others. Under `vmap` it is an ordinary operation on the whole array (`collective_rules.py`); on
+several devices they exchange messages (`collective_lowering.py`).
+
+In the drawings a column is an instance (a device): what it gives, and what it gets.
+
+What they are to each other when read backwards (transposed):
+
+    psum ↔ psum            without types that vary; with them, psum ↔ pvary (see `vma.py`)
+    all_gather ↔ psum_scatter
+    all_to_all ↔ all_to_all, and ppermute ↔ ppermute the other way round
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, settings
+from ..batching import axis_size
+from ..core import Primitive, ShapedArray, Tracer, typeof
+from ..primitives import elementwise as prim
+from ..primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum, reduce_sum_p
+from ..primitives.shape_rules import canonical_axis
+from ..primitives.shaping import expand_dims, squeeze
+from ..pytree import tree_map
+from .vma import Collective, axis_tuple, check_names, varies, varying
+
+AxisName = Hashable | Sequence[Hashable]
+Groups = Sequence[Sequence[int]] | None
+
+# ----------------------------------------------------------------------------------------------
+# Arguments that many of them have
+
+
+def is_positional(axis) -> bool:
+    """Whether an axis is a dimension of the array, not a name."""
+    return isinstance(axis, int)
+
+
+def _as_groups(groups: Groups, axes: tuple = ()) -> tuple | None:
+    """The groups as tuples, so that they can be hashed."""
+    if groups is None:
+        return None
+    if any(map(is_positional, axes)):
+        raise ValueError(f"axis_index_groups only supported over named axes, got {axes}")
+    return tuple(map(tuple, groups))
+
+
+def _check_covering(groups: Groups) -> None:
+    """Each instance is in one group."""
+    if groups is not None:
+        members = {i for group in groups for i in group}
+        if members != set(range(sum(map(len, groups)))):
+            raise ValueError(f"axis_index_groups must cover all indices exactly once: {groups}")
+
+
+def group_size(axis_name: AxisName, groups: Groups = None) -> int:
+    """How many take part: all along the axes, or those of one group."""
+    return axis_size(axis_name) if groups is None else len(groups[0])
+
+
+# ----------------------------------------------------------------------------------------------
+# Types
+
+
+def _kept_vma(x: ShapedArray, axes: tuple, name: str) -> frozenset:
+    """A result that differs by device along the same axes as the operand."""
+    check_names(axes)
+    if settings.check_vma.value and not x.vma.issuperset(axes):
+        raise ValueError(f"{name} over {axes} is for values that vary along these axes, got "
+                         f"{x.str_short()}.")
+    return x.vma
+
+
+def _reduced_vma(x: ShapedArray, axes: tuple) -> frozenset:
+    """A result that is the same along the named axes."""
+    check_names(axes)
+    return x.vma.difference(axes)
+
+
+def _reduction_type(x, *, axes, axis_index_groups):
+    """As a reduction over the dimensions among the axes; names change no shape."""
+    vma = _reduced_vma(x, axes)
+    dims = tuple(filter(is_positional, axes))
+    out = reduce_sum_p.abstract_eval(x, axes=dims) if dims else x
+    return ShapedArray(out.shape, x.dtype, vma=vma)
+
+
+def _psum_invariant_type(x, *, axes):
+    if any(map(is_positional, axes)):
+        raise ValueError(f"psum_invariant is over named axes, got {axes}.")
+    return x.update(vma=_reduced_vma(x, axes))
+
+
+def _gathered_shape(shape, dimension, size, tiled):
+    if tiled:
+        return (*shape[:dimension], shape[dimension] * size, *shape[dimension + 1 :])
+    return (*shape[:dimension], size, *shape[dimension:])
+
+
+def _all_gather_type(x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
+    shape = _gathered_shape(x.shape, all_gather_dimension, axis_size, tiled)
+    return x.update(shape=shape, vma=_kept_vma(x, axis_tuple(axis_name), "all_gather"))
+
+
+def _all_gather_invariant_type(x, *, all_gather_dimension, axis_name, axis_size, tiled):
+    shape = _gathered_shape(x.shape, all_gather_dimension, axis_size, tiled)
+    return x.update(shape=shape, vma=_reduced_vma(x, axis_name))
+
+
+def _reduce_scatter_type(x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled):
+    vma = _kept_vma(x, axis_tuple(axis_name), "psum_scatter")
+    size, rest = x.shape[scatter_dimension], x.shape[scatter_dimension + 1 :]
+    if size % axis_size if tiled else size != axis_size:
+        raise ValueError(
+            f"psum_scatter over {axis_name}: dimension {scatter_dimension} of {x.str_short()} must "
+            f"{'be divisible by' if tiled else 'have'} the number of its parts, {axis_size}.")
+    part = (size // axis_size,) if tiled else ()
+    return x.update(shape=(*x.shape[:scatter_dimension], *part, *rest), vma=vma)
+
+
+def _all_to_all_type(x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
+    vma = _kept_vma(x, axis_tuple(axis_name), "all_to_all")
+    size, shape = group_size(axis_name, axis_index_groups), list(x.shape)
+    assert shape[split_axis] % size == 0, (shape[split_axis], size)
+    shape[split_axis] //= size
+    shape[concat_axis] *= size
+    return ShapedArray(shape, x.dtype, vma=vma)
+
+
+def _same_type(name):
+    def rule(x, *, axis_name, **params):
+        return x.update(vma=_kept_vma(x, axis_tuple(axis_name), name))
+
+    return rule
+
+
+def _axis_index_type(*, axis_name):
+    axes = axis_tuple(axis_name)
+    check_names(axes)
+    return ShapedArray((), np.int32, vma=axes if settings.check_vma.value else ())
+
+
+def _collective(name: str, shape_rule: Callable) -> Primitive:
+    primitive = Collective(name)
+    primitive.def_abstract_eval(shape_rule)
+    return primitive
+
+
+psum_p = _collective("psum", _reduction_type)
+pmax_p = _collective("pmax", _reduction_type)
+pmin_p = _collective("pmin", _reduction_type)
+psum_invariant_p = _collective("psum_invariant", _psum_invariant_type)
+all_gather_p = _collective("all_gather", _all_gather_type)
+all_gather_invariant_p = _collective("all_gather_invariant", _all_gather_invariant_type)
+reduce_scatter_p = _collective("reduce_scatter", _reduce_scatter_type)
+all_to_all_p = _collective("all_to_all", _all_to_all_type)
+ppermute_p = _collective("ppermute", _same_type("ppermute"))
+pbroadcast_p = _collective("pbroadcast", _same_type("pbroadcast"))
+axis_index_p = _collective("axis_index", _axis_index_type)
+
+
+def _def_reduction(primitive, reducer):
+    """Where all axes are dimensions (`vmap` made them so), it is the ordinary reduction."""
+
+    def evaluate(x, *, axes, axis_index_groups):
+        if all(map(is_positional, axes)):
+            return reducer.bind(x, axes=axes)
+        return Collective.impl(primitive, x, axes=axes)
+
+    primitive.def_impl(evaluate)
+
+
+_def_reduction(psum_p, reduce_sum_p)
+_def_reduction(pmax_p, reduce_max_p)
+_def_reduction(pmin_p, reduce_min_p)
+
+
+# ----------------------------------------------------------------------------------------------
+# Reductions
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """The sum along a named axis; each gets all of it.
+
+        gives     1    2    3    4              with groups [[0, 1], [2, 3]]
+                  └────┴─ + ─┴────┘               └─ + ─┘   └─ + ─┘
+        gets     10   10   10   10                3    3    7    7
+
+    A value that is known when the function is traced is the same everywhere, and multiplied by the
+    number of instances at once: `psum(1, axis_name)` is the size of the axis, a Python number.
+
+    Args:
+      x: a pytree of arrays; booleans are summed as int32.
+      axis_name: a name, or a tuple of several. An int among them is a dimension of the array.
+      axis_index_groups: disjoint groups of indices that cover the axis, each summed for itself
+        (on devices only, not under the `vmap` of this axis).
+
+    Raises:
+      NameError: no axis of this name is in scope.
+      ValueError: groups that overlap or leave one out, or with dimensions.
+      NotImplementedError: groups under `vmap`, or where types say what varies.
+
+    >>> share = lambda x: x / jax.lax.psum(x, "i")
+    >>> jax.vmap(share, axis_name="i")(jnp.array([1.0, 2.0, 5.0])).tolist()
+    [0.125, 0.25, 0.625]
+    """
+    axes = axis_tuple(axis_name)
+    groups = _as_groups(axis_index_groups, axes)
+    _check_covering(groups)
+    return tree_map(lambda leaf: _psum(leaf, axes, groups), x) if axes else x
+
+
+def _psum(x, axes, groups):
+    varies(x, axes, "psum")
+    if typeof(x).dtype == np.bool_:
+        x = prim.convert_element_type(x, np.int32)
+    if not isinstance(x, Tracer):
+        return _psum_of_known(x, axes, groups)
+    if not settings.check_vma.value:
+        return psum_p.bind(x, axes=axes, axis_index_groups=groups)
+    if groups is not None:
+        raise NotImplementedError("psum: axis_index_groups where types say what varies; pass "
+                                  "check_vma=False to shard_map.")
+    return psum_invariant(x, axes)
+
+
+def _psum_of_known(x, axes, groups):
+    names = tuple(axis for axis in axes if not is_positional(axis))
+    if dims := [canonical_axis(axis, np.ndim(x)) for axis in axes if is_positional(axis)]:
+        x = reduce_sum(x, dims)
+    size = math.prod(map(axis_size, names)) if groups is None else len(groups[0])
+    if type(x) in dtypes.python_scalar_types:
+        return type(x)(size) * x
+    return typeof(x).dtype.type(size) * x
+
+
+def psum_invariant(x, axes: tuple):
+    """`psum` where types say what varies: the result does not, along these axes."""
+    return psum_invariant_p.bind(varying(x, axes), axes=axes)
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """The mean along a named axis; each gets it.
+
+        gives     1    2    3    6
+        gets      3    3    3    3
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several.
+      axis_index_groups: as for `psum`.
+
+    Raises:
+      NameError, ValueError, NotImplementedError: as `psum`.
+
+    >>> centred = lambda x: x - jax.lax.pmean(x, "i")
+    >>> jax.vmap(centred, axis_name="i")(jnp.array([1.0, 2.0, 6.0])).tolist()
+    [-2.0, -1.0, 3.0]
+    """
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    size = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    return tree_map(lambda leaf: leaf / size, total)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """The largest value along a named axis, element by element; each gets it.
+
+        gives     3    1    4    1
+        gets      4    4    4    4
+
+    It has no derivative (as in JAX).
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several. An int among them is a dimension of the array.
+      axis_index_groups: as for `psum`.
+
+    Raises:
+      NameError, ValueError, NotImplementedError: as `psum`.
+
+    >>> jax.vmap(lambda x: jax.lax.pmax(x, "i"), axis_name="i")(jnp.array([3, 1, 4])).tolist()
+    [4, 4, 4]
+    """
+    return _extremum(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """The least value along a named axis, element by element; each gets it.
+
+        gives     3    1    4    1
+        gets      1    1    1    1
+
+    Args:
+      x, axis_name, axis_index_groups: as for `pmax`.
+
+    Raises:
+      NameError, ValueError, NotImplementedError: as `psum`.
+
+    >>> jax.vmap(lambda x: jax.lax.pmin(x, "i"), axis_name="i")(jnp.array([3, 1, 4])).tolist()
+    [1, 1, 1]
+    """
+    return _extremum(pmin_p, x, axis_name, axis_index_groups)
+
+
+def _extremum(primitive, x, axis_name, axis_index_groups):
+    axes = axis_tuple(axis_name)
+    groups = _as_groups(axis_index_groups, axes)
+    _check_covering(groups)
+    return tree_map(lambda leaf: primitive.bind(varying(leaf, axes), axes=axes,
+                                                axis_index_groups=groups), x)
+
+
+# ----------------------------------------------------------------------------------------------
+# Gathering and scattering
+
+
+def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None, axis: int = 0,
+               tiled: bool = False, to: str = "varying") -> Any:
+    """What all have, along a new dimension; each gets it.
+
+        gives     a      b      c
+        gets     [a]    [a]    [a]
+                 [b]    [b]    [b]
+                 [c]    [c]    [c]
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several, the first of which counts slowest.
+      axis_index_groups: groups of one size, within each of which it is done (on devices only).
+      axis: where the new dimension is; if `tiled`, the dimension along which to join the parts.
+      tiled: no new dimension.
+      to: what types say of the result, where they speak of axes: "varying", or "invarying" for
+        the same on all devices. ("reduced" is JAX's only.)
+
+    Raises:
+      NameError: no axis of this name is in scope.
+      ValueError: no such dimension; an unknown `to`.
+      NotImplementedError: groups under `vmap`, or with "invarying"; "reduced".
+
+    >>> others = lambda x: jax.lax.all_gather(x, "i")
+    >>> jax.vmap(others, axis_name="i")(jnp.array([1, 2])).tolist()
+    [[1, 2], [1, 2]]
+    """
+    if to not in ("varying", "reduced", "invarying"):
+        raise ValueError(f"all_gather: `to` must be 'varying', 'reduced' or 'invarying', got {to!r}")
+    if to == "reduced" or to == "invarying" and axis_index_groups is not None:
+        raise NotImplementedError(f"all_gather to {to!r}, axis_index_groups={axis_index_groups}")
+    names, groups = axis_tuple(axis_name), _as_groups(axis_index_groups)
+    if not names:
+        return x
+    params: dict[str, Any] = {"axis_name": names, "axis_size": group_size(names, groups),
+                              "tiled": tiled}
+    primitive = all_gather_invariant_p
+    if to == "varying":
+        primitive, params = all_gather_p, params | {"axis_index_groups": groups}
+
+    def gather(leaf):
+        dimension = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
+        return primitive.bind(varying(leaf, names), all_gather_dimension=dimension, **params)
+
+    return tree_map(gather, x)
+
+
+def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
+                 axis_index_groups: Groups = None, tiled: bool = False) -> Any:
+    """The sum along a named axis; each gets a part of it, the one with its index.
+
+        gives   [a0]   [b0]   [c0]
+                [a1]   [b1]   [c1]
+                [a2]   [b2]   [c2]
+        gets   a0+b0+c0   a1+b1+c1   a2+b2+c2
+
+    An `all_gather` behind it makes a `psum` of it: this is the first half of the work.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several.
+      scatter_dimension: the dimension that is taken apart; of the size of the axis.
+      axis_index_groups: groups of one size, within each of which it is done (on devices only).
+      tiled: each gets a slice, of a dimension whose size need only be a multiple.
+
+    Raises:
+      NameError: no axis of this name is in scope.
+      ValueError: a dimension of another size, or no such dimension.
+      NotImplementedError: groups under `vmap`.
+
+    >>> part = lambda x: jax.lax.psum_scatter(x, "i")
+    >>> jax.vmap(part, axis_name="i")(jnp.array([[1, 2], [30, 40]])).tolist()
+    [31, 42]
+    """
+    names, groups = axis_tuple(axis_name), _as_groups(axis_index_groups)
+    if not names:
+        return x
+    size = group_size(names, groups)
+
+    def scatter(leaf):
+        dimension = canonical_axis(scatter_dimension, typeof(leaf).ndim)
+        return reduce_scatter_p.bind(
+            varying(leaf, names), axis_name=names, scatter_dimension=dimension,
+            axis_index_groups=groups, axis_size=size, tiled=tiled)
+
+    return tree_map(scatter, x)
+
+
+def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *,
+               axis_index_groups: Groups = None, tiled: bool = False) -> Any:
+    """Each gives every other a part, and gets one from each: a transposition across instances.
+
+        gives   [a0]   [b0]   [c0]           gets   [a0]   [a1]   [a2]
+                [a1]   [b1]   [c1]                  [b0]   [b1]   [b2]
+                [a2]   [b2]   [c2]                  [c0]   [c1]   [c2]
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several.
+      split_axis: the dimension that is given away, a slice to each; of the size of the axis.
+      concat_axis: where in the result the dimension is that counts the givers.
+      axis_index_groups: groups of one size, within each of which it is done (on devices only).
+      tiled: no dimension goes and none comes: `split_axis`, whose size is to be a multiple, gets
+        shorter, and along `concat_axis` the parts are joined.
+
+    Raises:
+      NameError: no axis of this name is in scope.
+      ValueError: a dimension of another size, or no such dimension.
+      NotImplementedError: groups under `vmap`.
+
+    >>> exchange = lambda x: jax.lax.all_to_all(x, "i", 0, 0)
+    >>> jax.vmap(exchange, axis_name="i")(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    name = tuple(axis_name) if isinstance(axis_name, list) else axis_name
+    groups = _as_groups(axis_index_groups)
+    size = group_size(name, groups)
+
+    def exchange(leaf):
+        ndim, shape = typeof(leaf).ndim, typeof(leaf).shape
+        split, concat = canonical_axis(split_axis, ndim), canonical_axis(concat_axis, ndim)
+        if shape[split] % size if tiled else shape[split] != size:
+            raise ValueError(
+                f"all_to_all over {name}: dimension {split_axis} of {typeof(leaf).str_short()} must "
+                f"{'be divisible by' if tiled else 'have'} the size of the axis, {size}.")
+        if tiled or split == concat:
+            return _bind_all_to_all(leaf, name, split, concat, groups, tiled)
+        # The primitive joins along a dimension that is there: it is put in, and `split` taken out.
+        concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
+        leaf = expand_dims(leaf, (concat,))
+        return squeeze(_bind_all_to_all(leaf, name, split, concat, groups, tiled), (split,))
+
+    return tree_map(exchange, x)
+
+
+def _bind_all_to_all(x, name, split, concat, groups, tiled):
+    return all_to_all_p.bind(varying(x, axis_tuple(name)), split_axis=split, concat_axis=concat,
+                             axis_name=name, axis_index_groups=groups, tiled=tiled)
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
+    """The named axis and a dimension change places: `all_to_all(x, axis_name, axis, axis)`.
+
+        gives   [a0  a1]   [b0  b1]           gets   [a0  b0]   [a1  b1]
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several.
+      axis: a dimension, of the size of the axis.
+      axis_index_groups: as for `all_to_all`.
+
+    Raises:
+      NameError, ValueError, NotImplementedError: as `all_to_all`.
+
+    >>> swap = lambda x: jax.lax.pswapaxes(x, "i", 0)
+    >>> jax.vmap(swap, axis_name="i")(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+# ----------------------------------------------------------------------------------------------
+# Sending
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Each sends its value to one other; who gets none has zeros.
+
+        perm = [(0, 1), (1, 2)]
+
+        gives     a    b    c
+                   ╲    ╲
+                    ╲    ╲
+        gets      0    a    b
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several, whose instances are counted together.
+      perm: pairs of a sender and a receiver, each at most once as either.
+
+    Raises:
+      NameError: no axis of this name is in scope.
+      ValueError: two receive from one, or one from two. (On devices, when it is compiled.)
+
+    >>> shift = lambda x: jax.lax.ppermute(x, "i", [(0, 1), (1, 2)])
+    >>> jax.vmap(shift, axis_name="i")(jnp.array([5, 6, 7])).tolist()
+    [0, 5, 6]
+    """
+    names, pairs = axis_tuple(axis_name), tuple(map(tuple, perm))
+    return tree_map(lambda leaf: ppermute_p.bind(varying(leaf, names), axis_name=names,
+                                                 perm=pairs), x)
+
+
+def senders(perm: Sequence[tuple[int, int]], size: int) -> dict[int, int]:
+    """For each receiver its sender.
+
+    Raises:
+      ValueError: one sends, or receives, more than once, or is not there.
+    """
+    froms, tos = zip(*perm) if perm else ((), ())
+    if not len(set(froms)) == len(set(tos)) == len(perm):
+        raise ValueError(f"ppermute sources and destinations must be unique, got {perm}.")
+    if not set(froms) | set(tos) <= set(range(size)):
+        raise ValueError(f"ppermute: the axis has the size {size}, got perm={perm}.")
+    return dict(zip(tos, froms))
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Each gets the value of the one that `perm` names: `ppermute`, written the other way round.
+
+        perm = [2, 0, 1]
+
+        gives     a    b    c
+        gets      c    a    b
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several.
+      perm: for each index the one to get from; a permutation.
+
+    Raises:
+      NameError: no axis of this name is in scope.
+      ValueError: no permutation.
+
+    >>> shuffle = lambda x: jax.lax.pshuffle(x, "i", [2, 0, 1])
+    >>> jax.vmap(shuffle, axis_name="i")(jnp.array([5, 6, 7])).tolist()
+    [7, 5, 6]
+    """
+    if set(perm) != set(range(len(perm))):
+        raise ValueError(f"pshuffle: `perm` is no permutation: {perm}")
+    return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """Each gets the value of one.
+
+        source = 1
+
+        gives     a    b    c
+        gets      b    b    b
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of several.
+      source: the index of that one.
+
+    Raises:
+      NameError: no axis of this name is in scope.
+
+    >>> first = lambda x: jax.lax.pbroadcast(x, "i", 0)
+    >>> jax.vmap(first, axis_name="i")(jnp.array([5, 6, 7])).tolist()
+    [5, 5, 5]
+    """
+    name = tuple(axis_name) if isinstance(axis_name, list) else axis_name
+    return tree_map(lambda leaf: pbroadcast_p.bind(varying(leaf, axis_tuple(name)),
+                                                   axis_name=name, source=source), x)
+
+
+# ----------------------------------------------------------------------------------------------
+# Indices
+
+
+def axis_index(axis_name: AxisName):
+    """The own place along a named axis.
+
+        gets      0    1    2    3
+
+    Args:
+      axis_name: a name; or a tuple of several, the first of which counts slowest.
+
+    Returns:
+      an int32.
+
+    Raises:
+      NameError: no axis of this name is in scope.
+
+    >>> place = lambda x: x + 10 * jax.lax.axis_index("i")
+    >>> jax.vmap(place, axis_name="i")(jnp.array([5, 6, 7])).tolist()
+    [5, 16, 27]
+    """
+    if not isinstance(axis_name, (tuple, list)):
+        return axis_index_p.bind(axis_name=axis_name)
+    index, stride = prim.constant(0, dtypes.python_scalar_dtype(int)), 1
+    for name in reversed(axis_name):
+        index += axis_index(name) * stride
+        stride *= axis_size(name)
+    return index

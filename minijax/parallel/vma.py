@@ -1,0 +1,180 @@
+"""Chapter 14: named axes in types: over which of them a value varies.
+
+Inside `shard_map` every value lies on all devices of a mesh, and may differ between them. With
+`check_vma=True` its type says along which axes of the mesh it may ("varying manual axes"):
+
+    f32[2]            the same on all devices: invariant
+    f32[2]{V:x}       differs along x, and is the same along all other axes
+    f32[2]{V:(x,y)}   differs along both
+
+What meets in one operation must vary alike. So an operand that varies less is first declared to
+vary: `pvary` moves nothing, it only changes the type. That is not idle: the derivative of a value
+that all devices share is the sum of what comes back from each of them. In types, the transpose of
+"invariant → varying" goes from varying to invariant, and the one way there is a sum:
+
+    transpose(pvary) = psum_invariant        transpose(psum_invariant) = pvary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from .. import settings
+from ..batching import axis_size, fancy_primitive_batchers
+from ..core import Primitive, state, typeof
+from ..forward import deflinear
+from ..jaxpr import Atom
+from ..pytree import tree_map
+from ..staging import JaxprBuilder
+from ..xla.lowering import register_lowering
+
+
+class Collective(Primitive):
+    """A primitive that speaks of axes by name.
+
+    Its types depend on what is in scope, so they are found anew each time; its shape rule says
+    over which axes its result varies.
+    """
+
+    joins_vma = False
+
+    def out_aval(self, avals, params):
+        return self.abstract_eval(*avals, **params)
+
+    def impl(self, *args, **params):
+        """There is but one value here, and no axis along which there could be others."""
+        names = axis_tuple(params.get("axes", params.get("axis_name")))
+        check_names(names)
+        raise NameError(f"{self.name} over {names}: nothing is mapped along this axis here.")
+
+
+def axis_tuple(axis_name: Hashable | Sequence[Hashable]) -> tuple:
+    """One name, or several, as a tuple."""
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def check_names(axes: tuple) -> None:
+    """Raise a `NameError` unless all names are in scope. (An int counts a dimension.)"""
+    for axis in axes:
+        if not isinstance(axis, int):
+            axis_size(axis)
+
+
+def in_scope_order(axes) -> tuple:
+    """The names in the order in which they came into scope: that of the mesh."""
+    return tuple(name for name in state.axis_sizes if name in axes)
+
+
+# ----------------------------------------------------------------------------------------------
+# pvary
+
+
+def _pvary_type(x, *, axes):
+    check_names(axes)
+    if not x.vma.isdisjoint(axes):
+        raise ValueError(f"pvary makes an invariant value a varying one, but along {axes} "
+                         f"{x.str_short()} varies already.")
+    return x.update(vma=x.vma.union(axes))
+
+
+def _no_mesh(x, *, axes):
+    raise ValueError(f"pvary over {axes} is about the devices of a mesh: call it in `shard_map`.")
+
+
+def _pvary_batch(axis_data, args, dims, *, axes):
+    """Along an axis of `vmap` no type says what varies."""
+    rest = tuple(axis for axis in axes if axis != axis_data.name)
+    return (pvary_p.bind(*args, axes=rest) if rest else args[0]), dims[0]
+
+
+pvary_p = Collective("pvary")
+pvary_p.def_abstract_eval(_pvary_type)
+pvary_p.def_impl(_no_mesh)
+deflinear(pvary_p)
+fancy_primitive_batchers[pvary_p] = _pvary_batch
+register_lowering(pvary_p, lambda ctx, x, *, axes: x)
+
+
+def varying(x, axes):
+    """`x` as a value that varies along `axes` at least, where types speak of it."""
+    if not settings.check_vma.value:
+        return x
+    missing = set(axes) - typeof(x).vma
+    return pvary_p.bind(x, axes=in_scope_order(missing)) if missing else x
+
+
+def varies(x, axes: tuple, name: str) -> bool:
+    """Whether `x` varies along these axes.
+
+    Raises:
+      ValueError: along some of them it does, along others not.
+    """
+    states = {axis in typeof(x).vma for axis in axes}
+    if len(states) > 1:
+        raise ValueError(f"{name} over {axes}: {typeof(x).str_short()} varies along some of these "
+                         "axes only.")
+    return True in states
+
+
+def pcast(x: Any, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Any:
+    """The same values, in a type that says that they vary along an axis.
+
+    Nothing is moved, on no device:
+
+        device       0    1    2                    0    1    2
+        before       a    a    a   : f32[]          after  a    a    a   : f32[]{V:i}
+
+    Backwards, the cotangents of the devices are summed into the one of the shared value. Where
+    types say nothing of axes (`check_vma=False`) the result is `x` itself.
+
+    Args:
+      x: a pytree of arrays, which do not vary along the axis.
+      axis_name: an axis of the mesh, or a tuple of them.
+      to: "varying". (JAX knows "reduced" and "unreduced" besides.)
+
+    Raises:
+      ValueError: not within `shard_map`; an unknown `to`; `x` varies already.
+      TypeError: a set of names, which has no order.
+      NotImplementedError: `to` is "reduced" or "unreduced".
+
+    >>> mesh = jax.make_mesh((1,), ("i",))
+    >>> f = lambda w: jax.grad(lambda w: w * 3.0)(jax.lax.pcast(w, "i", to="varying"))[None]
+    >>> jax.shard_map(f, mesh=mesh, in_specs=jax.P(), out_specs=jax.P("i"))(2.0).tolist()
+    [3.0]
+    """
+    if isinstance(axis_name, (set, frozenset)):
+        raise TypeError(f"pcast: the names of axes must be a tuple, or one name, got {axis_name}.")
+    axes = axis_tuple(axis_name)
+    if not axes:
+        return x
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(f"pcast: `to` must be 'varying', 'reduced' or 'unreduced', got {to!r}.")
+    if to != "varying":
+        raise NotImplementedError(f"pcast: there are no types of {to} arrays here.")
+    return tree_map(lambda leaf: _as_varying(leaf, axes), x)
+
+
+def _as_varying(x, axes):
+    if varies(x, axes, "pcast"):
+        raise ValueError(f"pcast: along {axes} {typeof(x).str_short()} varies already.")
+    if not settings.check_vma.value and state.axis_sizes.keys() >= set(axes):
+        return x
+    return pvary_p.bind(x, axes=in_scope_order(axes) or axes)
+
+
+# ----------------------------------------------------------------------------------------------
+# Staging
+
+
+def _vary_alike(builder: JaxprBuilder, primitive: Primitive, invars: list[Atom]) -> list[Atom]:
+    """Operands that vary over fewer axes than the others do are made to vary over all of them."""
+    if not primitive.joins_vma:
+        return invars
+    vma = frozenset().union(*[v.aval.vma for v in invars])
+    return [v if v.aval.vma == vma else
+            builder.add_eqn(pvary_p, [v], {"axes": in_scope_order(vma - v.aval.vma)})
+            for v in invars]
+
+
+JaxprBuilder.vary = _vary_alike  # type: ignore[method-assign]
