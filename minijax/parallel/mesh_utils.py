@@ -1,8 +1,9 @@
 """Chapter 14: in which order the devices fill a mesh.
 
-On CPUs and GPUs any order is as good as any other within one host, so devices keep theirs. (JAX
-looks at the torus of wires between TPUs, which are out of scope.) What matters everywhere: between
-hosts the wires are slower, so the mesh axes that talk most should lie within a host.
+Within one host any order of CPUs or GPUs is as good as any other, so CPUs keep theirs and GPUs go
+by their numbers. (JAX looks at the torus of wires between TPUs, which are out of scope.) What
+matters everywhere: between hosts the wires are slower, so the axes of a mesh that communicate most
+should lie within a host.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
     """
     shape = mesh_sizes(mesh_shape, "create_device_mesh")
     devices = all_devices() if devices is None else list(devices)
+    if devices and devices[-1].platform == "gpu":
+        devices = sorted(devices, key=lambda device: device.id)
     if math.prod(shape) != len(devices):
         raise ValueError(f"create_device_mesh: a mesh of shape {shape} has {math.prod(shape)} "
                          f"places, for {len(devices)} devices. Give as many `devices` as places.")
@@ -61,30 +64,28 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
       allow_split_physical_axes: for TPUs; has no effect.
 
     Raises:
-      ValueError: ranks differ, or there are not as many granules, or devices in one, as places.
+      ValueError: there are not as many granules, or devices in one, as places; or the devices do
+        not know their granule.
     """
     inner = mesh_sizes(mesh_shape, "create_hybrid_device_mesh")
     outer = mesh_sizes(dcn_mesh_shape, "create_hybrid_device_mesh")
-    if len(inner) != len(outer):
-        raise ValueError(f"create_hybrid_device_mesh: mesh_shape {inner} and dcn_mesh_shape "
-                         f"{outer} must have as many axes; use size 1 for an axis not split.")
-    granules = _granules(all_devices() if devices is None else devices,
+    granules = _granules(all_devices() if devices is None else list(devices),
                          "process_index" if process_is_granule else "slice_index")
     if len(granules) != math.prod(outer):
         raise ValueError(f"create_hybrid_device_mesh: dcn_mesh_shape {outer} has "
-                         f"{math.prod(outer)} places, for {len(granules)} granules. "
-                         "Pass process_is_granule=True if a granule is a process.")
+                         f"{math.prod(outer)} places, for {len(granules)} granules.")
     numbers = sorted(granules) if should_sort_granules_by_key else list(granules)
     blocks = [create_device_mesh(inner, granules[number]) for number in numbers]
-    grid = as_object_array(blocks).reshape(outer)
-    return np.block(grid.tolist()) if outer else blocks[0]
+    return np.block(as_object_array(blocks).reshape(outer).tolist())
 
 
 def mesh_sizes(sizes: Sequence[Any], caller: str) -> tuple[int, ...]:
     """The sizes of a mesh's axes as Python integers."""
     try:
-        return tuple(size.__index__() for size in sizes)
-    except AttributeError:
+        return tuple(map(int, list(sizes)))
+    except (TypeError, ValueError):
+        if not np.iterable(sizes):
+            raise
         raise ValueError(f"{caller}: the sizes of a mesh's axes must be integers, "
                          f"got {sizes}.") from None
 
@@ -97,9 +98,12 @@ def as_object_array(items: Sequence[Any]) -> np.ndarray:
     return array
 
 
-def _granules(devices: Sequence[Any], attribute: str) -> dict[int, list]:
-    """The devices by granule number; devices that belong to no granule are all in one."""
+def _granules(devices: list, attribute: str) -> dict[int, list]:
+    """The devices by the number of their granule."""
+    if not hasattr(devices[0], attribute):
+        raise ValueError(f"create_hybrid_device_mesh: {devices[0]!r} has no {attribute}. "
+                         "Pass process_is_granule=True: then a granule is a process.")
     granules: dict[int, list] = {}
     for device in devices:
-        granules.setdefault(getattr(device, attribute, 0), []).append(device)
+        granules.setdefault(getattr(device, attribute), []).append(device)
     return granules
