@@ -417,10 +417,46 @@ def _parse(text):
     return ir.Module.parse(text, context)
 
 
+@functools.cache
+def load_lapack() -> None:
+    """Tell XLA of the LAPACK routines that jaxlib brings, which programs can then call.
+
+    They are those of SciPy, which this loads: that takes a while.
+    """
+    from jaxlib import lapack
+
+    for name, function, api_version in lapack.registrations()["cpu"]:
+        xla_client.register_custom_call_target(
+            name, function, platform="cpu", api_version=api_version
+        )
+    lapack._lapack.initialize()
+
+
+def _to_hlo(text):
+    return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+
+
+def hlo_before_compiling(text: str) -> str:
+    """A StableHLO module in XLA's own language, as it stands."""
+    return _to_hlo(text).as_hlo_text()
+
+
+def cost_before_compiling(text: str) -> dict[str, float]:
+    """What XLA reckons of a StableHLO module as it stands, before any optimisation."""
+    return _jax.hlo_module_cost_analysis(backend(), _to_hlo(text).get_hlo_module())
+
+
+def approx_top_k_size(n: int, ndim: int, k: int, recall_target: float, whole_size: int) -> int:
+    """How many candidates XLA's approximate search for the `k` greatest of `n` elements returns."""
+    return _jax.approx_top_k_reduction_output_size(n, ndim, k, recall_target, False, whole_size)[0]
+
+
 # ----------------------------------------------------------------------------------------------
-# Several devices (chapter 14). How an array is cut into tiles is said by a *tiling*: `None` if each
-# device holds all of it, or the number of tiles in each dimension, the positions of the devices in
-# the order of the tiles, and whether one more dimension counts devices that hold the same tile.
+# Several devices.
+
+# How an array is cut into tiles: `None` if each device holds all of it, or the number of tiles in
+# each dimension, the positions of the devices in the order of the tiles, and whether one more
+# dimension counts devices that hold the same tile.
 
 Tiling = tuple[tuple[int, ...], tuple[int, ...], bool] | None
 
@@ -510,37 +546,3 @@ def shard_to_numpy(shard: Buffer, aval: ShapedArray) -> np.ndarray:
         return np.asarray(shard) if aval.dtype.isbuiltin == 1 else _view_foreign(shard, aval)
     except XlaRuntimeError as error:
         raise our_error(error) from None
-
-
-@functools.cache
-def load_lapack() -> None:
-    """Tell XLA of the LAPACK routines that jaxlib brings, which programs can then call.
-
-    They are those of SciPy, which this loads: that takes a while.
-    """
-    from jaxlib import lapack
-
-    for name, function, api_version in lapack.registrations()["cpu"]:
-        xla_client.register_custom_call_target(
-            name, function, platform="cpu", api_version=api_version
-        )
-    lapack._lapack.initialize()
-
-
-def _to_hlo(text):
-    return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
-
-
-def hlo_before_compiling(text: str) -> str:
-    """A StableHLO module in XLA's own language, as it stands."""
-    return _to_hlo(text).as_hlo_text()
-
-
-def cost_before_compiling(text: str) -> dict[str, float]:
-    """What XLA reckons of a StableHLO module as it stands, before any optimisation."""
-    return _jax.hlo_module_cost_analysis(backend(), _to_hlo(text).get_hlo_module())
-
-
-def approx_top_k_size(n: int, ndim: int, k: int, recall_target: float, whole_size: int) -> int:
-    """How many candidates XLA's approximate search for the `k` greatest of `n` elements returns."""
-    return _jax.approx_top_k_reduction_output_size(n, ndim, k, recall_target, False, whole_size)[0]
