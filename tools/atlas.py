@@ -31,18 +31,19 @@ ONLY_SUMS = "as in JAX: select_and_scatter_add has derivatives"
 CONSTANT_BOUNDS = "its bounds are meant to be constants: JAX has no rule either"
 PART_OF_QR = "has none in JAX either: qr, which is made of it, has one"
 NO_FORM = "has none in JAX either: cholesky, eigh and eig have one"
+NO_DERIVATIVE = "has no derivative in JAX either"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
     "jvp": {OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
-            ONLY_ONCE: "igamma_grad_a random_gamma_grad",
+            NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
     "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
-        NO_OPERANDS: "iota",
+        NO_OPERANDS: "axis_index iota", NO_DERIVATIVE: "pmax pmin",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1

@@ -28,9 +28,10 @@ MODULES = """
 numpy numpy.fft numpy.linalg lax lax.linalg random nn nn.initializers tree tree_util dtypes errors
 flatten_util ops image debug distributed dlpack stages custom_derivatives custom_batching
 ad_checkpoint api_util core typing version monitoring test_util scipy scipy.cluster
-scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal
-scipy.sparse scipy.sparse.linalg scipy.spatial scipy.spatial.transform scipy.special scipy.stats
-example_libraries example_libraries.stax example_libraries.optimizers experimental
+scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage
+scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
+scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
+example_libraries.optimizers experimental
 experimental.checkify experimental.jet experimental.ode interpreters interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
@@ -46,18 +47,15 @@ MISSING: dict[str, dict[str, str]] = {
             make_array_from_callback make_array_from_process_local_data
             make_array_from_single_device_arrays memory pmap
             remove_size_one_mesh_axis_from_type reshard shard_map smap""",
-        "lax": """all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p
-            device_put_p pbroadcast pcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p precv
-            psend pshuffle psum psum_p psum_scatter pswapaxes ragged_all_to_all
-            ragged_all_to_all_p sharding_constraint_p with_sharding_constraint""",
+        "lax": "device_put_p sharding_constraint_p with_sharding_constraint",
         "debug": "inspect_array_sharding visualize_array_sharding visualize_sharding",
         "sharding": "ManualAxisType auto_axes explicit_axes reshard",
-        "extend.core.primitives": """all_gather_p all_to_all_p axis_index_p device_put_p pmax_p
-            pmin_p ppermute_p psum_p ragged_all_to_all_p sharding_constraint_p""",
+        "extend.core.primitives": "device_put_p sharding_constraint_p",
     },
     ACCELERATORS: {
         "": "allow_f16_reductions",
-        "lax": "scaled_dot",
+        "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
+        "extend.core.primitives": "ragged_all_to_all_p",
         "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
         "ad_checkpoint": "Offloadable",
         "experimental.mesh_utils": "device_kind_handler_dict",

@@ -17,7 +17,7 @@ import numpy as np
 from ..batching import axis_size, batch_fun, fancy_primitive_batchers
 from ..batching.trace import broadcast, moveaxis
 from ..core import Primitive, typeof
-from ..forward import deflinear, defjvp_zero
+from ..forward import defjvp_zero, deflinear
 from ..numpy import take
 from ..primitives import elementwise as prim
 from ..primitives.reductions import reduce_sum
@@ -247,7 +247,7 @@ def _permute_mapped(x, d, size, *, perm):
 
 
 def _received(x, d, size, perm):
-    """The elements along a dimension `d` at the places of the senders; zeros where there is none."""
+    """Along a dimension `d` the elements at the places of the senders; zeros where none is."""
     sender_of = senders(perm, size)
     sources = np.array([sender_of.get(i, size) for i in range(size)])
     if len(sender_of) == size:

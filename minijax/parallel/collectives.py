@@ -53,6 +53,12 @@ def _as_groups(groups: Groups, axes: tuple = ()) -> tuple | None:
     return tuple(map(tuple, groups))
 
 
+def _counted_from_front(axes: tuple, x) -> tuple:
+    """Axes of which those that are dimensions are not negative."""
+    return tuple(canonical_axis(axis, typeof(x).ndim) if is_positional(axis) else axis
+                 for axis in axes)
+
+
 def _check_covering(groups: Groups) -> None:
     """Each instance is in one group."""
     if groups is not None:
@@ -220,6 +226,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 def _psum(x, axes, groups):
     varies(x, axes, "psum")
+    axes = _counted_from_front(axes, x)
     if typeof(x).dtype == np.bool_:
         x = prim.convert_element_type(x, np.int32)
     if not isinstance(x, Tracer):
@@ -234,7 +241,7 @@ def _psum(x, axes, groups):
 
 def _psum_of_known(x, axes, groups):
     names = tuple(axis for axis in axes if not is_positional(axis))
-    if dims := [canonical_axis(axis, np.ndim(x)) for axis in axes if is_positional(axis)]:
+    if dims := [*filter(is_positional, axes)]:
         x = reduce_sum(x, dims)
     size = math.prod(map(axis_size, names)) if groups is None else len(groups[0])
     if type(x) in dtypes.python_scalar_types:
@@ -314,8 +321,12 @@ def _extremum(primitive, x, axis_name, axis_index_groups):
     axes = axis_tuple(axis_name)
     groups = _as_groups(axis_index_groups, axes)
     _check_covering(groups)
-    return tree_map(lambda leaf: primitive.bind(varying(leaf, axes), axes=axes,
-                                                axis_index_groups=groups), x)
+
+    def bind(leaf):
+        return primitive.bind(varying(leaf, axes), axes=_counted_from_front(axes, leaf),
+                              axis_index_groups=groups)
+
+    return tree_map(bind, x)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -350,7 +361,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None,
     [[1, 2], [1, 2]]
     """
     if to not in ("varying", "reduced", "invarying"):
-        raise ValueError(f"all_gather: `to` must be 'varying', 'reduced' or 'invarying', got {to!r}")
+        raise ValueError(f"all_gather: `to` is 'varying', 'reduced' or 'invarying', got {to!r}")
     if to == "reduced" or to == "invarying" and axis_index_groups is not None:
         raise NotImplementedError(f"all_gather to {to!r}, axis_index_groups={axis_index_groups}")
     names, groups = axis_tuple(axis_name), _as_groups(axis_index_groups)
@@ -445,7 +456,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
         split, concat = canonical_axis(split_axis, ndim), canonical_axis(concat_axis, ndim)
         if shape[split] % size if tiled else shape[split] != size:
             raise ValueError(
-                f"all_to_all over {name}: dimension {split_axis} of {typeof(leaf).str_short()} must "
+                f"all_to_all over {name}: dimension {split} of {typeof(leaf).str_short()} must "
                 f"{'be divisible by' if tiled else 'have'} the size of the axis, {size}.")
         if tiled or split == concat:
             return _bind_all_to_all(leaf, name, split, concat, groups, tiled)
