@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from minijax.cli import launch as launching
 from minijax.cli import learn as learning
 from minijax.cli.errors import Failure
 
@@ -41,6 +42,10 @@ def build_parser() -> Parser:
     learn = commands.add_parser("learn", help="the exercises of the book: list and check them")
     learning.add_arguments(learn)
 
+    launch = commands.add_parser("launch", help="run a program in several processes that compute "
+                                                "together")
+    launching.add_arguments(launch)
+
     commands.add_parser("doctor", help="say what is installed and whether XLA works")
     return parser
 
@@ -62,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return print_jaxpr(options.target, options.arguments)
         if options.command == "learn":
             return learning.learn(options)
+        if options.command == "launch":
+            return launching.launch(options)
         from minijax.cli.doctor import doctor
 
         return doctor()

@@ -20,6 +20,7 @@ process to process, which is the work of Gloo, a library inside XLA.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import sys
 import time
@@ -126,10 +127,13 @@ def shutdown() -> None:
 
 
 def _leave():
-    """Shut down at the end, but not after an error: others may still wait for this process, and
-    they learn of its end by its silence."""
+    """Shut down at the end of the process, if no error ends it: others may wait for this process in
+    the middle of their work, and learn of its end by its silence."""
     if not hasattr(sys, "last_value"):
         shutdown()
+        return
+    for end in (_client, _service):  # their destructors, too, would wait: they shall not run
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(end))
 
 
 # ----------------------------------------------------------------------------------------------

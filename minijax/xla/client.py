@@ -137,11 +137,8 @@ peers: dict[str, Any] = {}
 
 
 def start_service(address: str, num_processes: int, **timeouts: int):
-    """What all processes connect to, listening on `address`. It lives until its `shutdown()`, or
-    with the process: if it died before what is connected to it, that would be an error."""
-    service = _jax.get_distributed_runtime_service(address, num_processes, **timeouts)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(service))
-    return service
+    """What all processes connect to, in the first of them, listening on `address`."""
+    return _jax.get_distributed_runtime_service(address, num_processes, **timeouts)
 
 
 def connect(address: str, num_processes: int, process_id: int, own_host: str | None,
@@ -149,7 +146,7 @@ def connect(address: str, num_processes: int, process_id: int, own_host: str | N
     """Join the other processes, as soon as all are there. Gloo, whose part it is to move data
     between them, listens on `own_host`; with `None` they move no data."""
     client = _jax.get_distributed_runtime_client(
-        address, process_id, use_compression=True, shutdown_on_destruction=False, **timeouts)
+        address, process_id, use_compression=True, **timeouts)
     client.connect()
     gloo = own_host and _jax.make_gloo_tcp_collectives(client, hostname=own_host)
     peers.update(distributed_client=client, node_id=process_id, num_nodes=num_processes,
