@@ -100,7 +100,8 @@ class PartitionSpec(Immutable):
         return PartitionSpec(*self._as_addend(other), *other)
 
     def __radd__(self, other: Any) -> PartitionSpec:
-        return PartitionSpec(*other, *self._as_addend(other))
+        ours = self._as_addend(other)
+        return PartitionSpec(*other, *ours)
 
     def _as_addend(self, other: Any) -> tuple[Any, ...]:
         if not isinstance(other, tuple):

@@ -23,17 +23,17 @@ def words(library):
     """The names that rows of the tables use."""
     devices = np.array(library.devices())
     sharding = library.sharding
-    return dict(
-        jax=library, np=np, sharding=sharding, devices=devices,
-        Mesh=sharding.Mesh, AbstractMesh=sharding.AbstractMesh, T=sharding.AxisType,
-        make_mesh=library.make_mesh, set_mesh=library.set_mesh,
-        mesh=sharding.Mesh(devices.reshape(4, 2), ("x", "y")),
-        explicit=library.make_mesh((2, 2, 2), ("x", "y", "z")),
-        abstract=sharding.AbstractMesh((4, 2), ("x", "y"),
+    return {
+        "jax": library, "np": np, "sharding": sharding, "devices": devices,
+        "Mesh": sharding.Mesh, "AbstractMesh": sharding.AbstractMesh, "T": sharding.AxisType,
+        "make_mesh": library.make_mesh, "set_mesh": library.set_mesh,
+        "mesh": sharding.Mesh(devices.reshape(4, 2), ("x", "y")),
+        "explicit": library.make_mesh((2, 2, 2), ("x", "y", "z")),
+        "abstract": sharding.AbstractMesh((4, 2), ("x", "y"),
                                        (sharding.AxisType.Manual, sharding.AxisType.Auto)),
-        none=sharding.Mesh(np.empty((), dtype=object), ()),
-        utils=__import__(f"{library.__name__}.experimental.mesh_utils", fromlist=["x"]),
-    )
+        "none": sharding.Mesh(np.empty((), dtype=object), ()),
+        "utils": __import__(f"{library.__name__}.experimental.mesh_utils", fromlist=["x"]),
+    }
 
 
 def answer(row):
