@@ -391,15 +391,15 @@ def _axes_by_step(numbers: np.ndarray, mesh: Mesh) -> tuple[Any, ...]:
     return tuple(sorted((name for name in steps if steps[name]), key=lambda name: -steps[name]))
 
 
-def sdy_mesh(mesh: Mesh | AbstractMesh, device_assignment: Sequence[Any] = ()) -> str:
+def sdy_mesh(mesh: Mesh | AbstractMesh, device_assignment: Sequence[Any] | None = None) -> str:
     """A mesh as Shardy writes it, as `<["x"=4, "y"=2]>`.
 
     `device_assignment` is the order in which the program numbers its devices, if that may not be
     the mesh's own.
     """
     axes = ", ".join(f"{_quoted(name)}={size}" for name, size in mesh.shape_tuple)
-    own = mesh.device_assignment if device_assignment and isinstance(mesh, Mesh) else ()
-    if own == tuple(device_assignment):
+    own = getattr(mesh, "device_assignment", None)  # an abstract mesh has none
+    if own is None or device_assignment is None or own == tuple(device_assignment):
         return f"<[{axes}]>"
     position = {device: number for number, device in enumerate(device_assignment)}
     return f"<[{axes}], device_ids={[position[device] for device in own]}>"
