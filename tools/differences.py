@@ -138,14 +138,18 @@ OTHERWISE: dict[str, list[str]] = {
         "jnp.logaddexp.reduce(jnp.arange(3.0), initial=1)",
         "jnp.maximum.reduce(jnp.arange(3), dtype=jnp.float32)",
         "jnp.vectorize(lambda a, *, b: a * b)(1.0, b=2.0)",
+        "jax.vmap(lambda x: jax.lax.ppermute(x, 'i', [(0, 1)]), axis_name='i')(jnp.ones(2))",
+        "jax.vmap(lambda x: jax.lax.pbroadcast(x, 'i', 1), axis_name='i')(jnp.arange(2))",
     ],
     "JAX raises a class that it does not export; here it is the usual one": [
         "jax.vjp(lambda x: x, 'a')", "jnp.tile(jnp.ones(2), -1)",
     ],
     "JAX overlooks an unknown mode where all of the array is taken": [
         "jnp.ones(()).at[()].get(mode='no such mode')"],
-    "reductions over named axes are collectives, which chapter 14 brings": [
+    "a sum over a named axis has a name of its own here: lax.psum": [
         "jax.vmap(lambda x: jnp.sum(x, axis='i'), axis_name='i')(jnp.ones(2))"],
+    "an unbound name is a NameError here, in whatever collective": [
+        "jax.lax.ppermute(1.0, 'i', [(0, 0)])"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

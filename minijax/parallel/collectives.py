@@ -72,6 +72,15 @@ def group_size(axis_name: AxisName, groups: Groups = None) -> int:
     return axis_size(axis_name) if groups is None else len(groups[0])
 
 
+def _check_parts(collective, axis_name, x, dimension, size, tiled):
+    """Each instance gets a part of the dimension: one element, or if `tiled` some."""
+    given = typeof(x).shape[dimension]
+    if given % size if tiled else given != size:
+        raise ValueError(
+            f"{collective} over {axis_name}, of size {size}: there must be {size} parts to give, "
+            f"but dimension {dimension} of {typeof(x).str_short()} has the size {given}.")
+
+
 # ----------------------------------------------------------------------------------------------
 # Types
 
@@ -123,13 +132,11 @@ def _all_gather_invariant_type(x, *, all_gather_dimension, axis_name, axis_size,
 
 def _reduce_scatter_type(x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled):
     vma = _kept_vma(x, axis_tuple(axis_name), "psum_scatter")
-    size, rest = x.shape[scatter_dimension], x.shape[scatter_dimension + 1 :]
-    if size % axis_size if tiled else size != axis_size:
-        raise ValueError(
-            f"psum_scatter over {axis_name}: dimension {scatter_dimension} of {x.str_short()} must "
-            f"{'be divisible by' if tiled else 'have'} the number of its parts, {axis_size}.")
-    part = (size // axis_size,) if tiled else ()
-    return x.update(shape=(*x.shape[:scatter_dimension], *part, *rest), vma=vma)
+    shape = list(x.shape)
+    part = shape.pop(scatter_dimension) // axis_size
+    if tiled:
+        shape.insert(scatter_dimension, part)
+    return x.update(shape=shape, vma=vma)
 
 
 def _all_to_all_type(x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
@@ -414,6 +421,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
 
     def scatter(leaf):
         dimension = canonical_axis(scatter_dimension, typeof(leaf).ndim)
+        _check_parts("psum_scatter", names, leaf, dimension, size, tiled)
         return reduce_scatter_p.bind(
             varying(leaf, names), axis_name=names, scatter_dimension=dimension,
             axis_index_groups=groups, axis_size=size, tiled=tiled)
@@ -452,12 +460,9 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     size = group_size(name, groups)
 
     def exchange(leaf):
-        ndim, shape = typeof(leaf).ndim, typeof(leaf).shape
+        ndim = typeof(leaf).ndim
         split, concat = canonical_axis(split_axis, ndim), canonical_axis(concat_axis, ndim)
-        if shape[split] % size if tiled else shape[split] != size:
-            raise ValueError(
-                f"all_to_all over {name}: dimension {split} of {typeof(leaf).str_short()} must "
-                f"{'be divisible by' if tiled else 'have'} the size of the axis, {size}.")
+        _check_parts("all_to_all", name, leaf, split, size, tiled)
         if tiled or split == concat:
             return _bind_all_to_all(leaf, name, split, concat, groups, tiled)
         # The primitive joins along a dimension that is there: it is put in, and `split` taken out.
