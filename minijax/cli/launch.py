@@ -25,21 +25,26 @@ GRACE = 5.0  # seconds from SIGTERM, which a process may use to tidy up, to SIGK
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("-n", type=int, required=True, dest="processes", metavar="N",
+    parser.add_argument("-n", type=positive, required=True, dest="processes", metavar="N",
                         help="how many processes to start")
-    parser.add_argument("--devices-per-process", type=int, metavar="K",
-                        help="how many CPU devices each of them makes (default: 1)")
+    parser.add_argument("--devices-per-process", type=positive, metavar="K",
+                        help="how many CPU devices each of them shall make")
     parser.add_argument("-m", action="store_true", dest="is_module",
                         help="what follows names a module, not a file")
     parser.add_argument("program", metavar="SCRIPT", help="a Python program, with its arguments")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
+def positive(word: str) -> int:
+    """A number of things, of which there has to be one."""
+    if int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is less than 1")
+    return int(word)
+
+
 def launch(options: argparse.Namespace) -> int:
     """Run the program; return 0 if all processes end well, else the exit code of the first that
     fails (as in a shell, 128 + n if signal n ended it)."""
-    if options.processes < 1:
-        raise Failure(f"-n must be at least 1, got {options.processes}")
     if not (options.is_module or os.path.exists(options.program)):
         raise Failure(f"there is no file {options.program}")
     program = ["-m", options.program] if options.is_module else [options.program]
