@@ -56,6 +56,7 @@ def launch(options: argparse.Namespace) -> int:
         for rank in range(options.processes):
             process = start(command, environment | {"JAX_PROCESS_ID": str(rank)})
             processes.append(process)
+            assert process.stdout and process.stderr
             readers += [forward(rank, process.stdout, sys.stdout),
                         forward(rank, process.stderr, sys.stderr)]
         rank, code = wait(processes)
