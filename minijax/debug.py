@@ -30,8 +30,10 @@ from .callbacks import (
 )
 from .debugger import breakpoint
 from .errors import api_boundary, user_frame
+from .parallel.visualize import visualize_sharding
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print"]
+__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print",
+           "visualize_sharding"]
 
 
 def __getattr__(name):

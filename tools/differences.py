@@ -48,7 +48,7 @@ MISSING: dict[str, dict[str, str]] = {
             make_array_from_single_device_arrays memory pmap
             remove_size_one_mesh_axis_from_type reshard shard_map smap""",
         "lax": "device_put_p sharding_constraint_p with_sharding_constraint",
-        "debug": "inspect_array_sharding visualize_array_sharding visualize_sharding",
+        "debug": "inspect_array_sharding visualize_array_sharding",
         "sharding": "ManualAxisType auto_axes explicit_axes reshard",
         "extend.core.primitives": "device_put_p sharding_constraint_p",
     },
