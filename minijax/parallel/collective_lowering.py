@@ -35,6 +35,7 @@ from .collectives import (
     reduce_scatter_p,
     senders,
 )
+from .sharding import sdy_mesh
 from .vma import axis_tuple
 
 # ----------------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def _lower_exchange(ctx, x, *, axis_name, split_axis, concat_axis, axis_index_gr
 
 
 def _lower_permute(ctx, x, *, axis_name, perm):
-    groups = _replica_groups(ctx, axis_name)
+    groups = [sorted(group) for group in _replica_groups(ctx, axis_name)]
     pairs = [[group[sender], group[receiver]] for group in groups
              for receiver, sender in senders(perm, len(group)).items()]
     if not pairs:
@@ -218,7 +219,8 @@ def _lower_index(ctx, *, axis_name):
     index = _index_of_partition(ctx, math.prod(sizes[place + 1 :]), sizes[place])
     lines, ctx.lines = ctx.lines, outside
     axes = ", ".join(f'"{name}"' for name in rest)
-    head = (f"sdy.manual_computation() in_shardings=[] out_shardings=[<@mesh, []>] "
+    mesh = ctx.module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(ctx.mesh)}")
+    head = (f"sdy.manual_computation() in_shardings=[] out_shardings=[<@{mesh}, []>] "
             f"manual_axes={{{axes}}} () {{")
     tail = f"    sdy.return {index.name} : {index.type}\n    }} : () -> {index.type}"
     return ctx.op("\n".join([head, *lines, tail]), _INDEX)

@@ -45,7 +45,7 @@ from .collectives import (
     reduce_scatter_p,
     senders,
 )
-from .vma import axis_tuple, pvary_p, varying
+from .vma import axis_tuple, in_scope_order, pvary_p, varying
 
 # ----------------------------------------------------------------------------------------------
 # Shapes
@@ -257,6 +257,7 @@ def _received(x, d, size, perm):
 
 def _permute_one_by_one(x, names, *, perm):
     """Each looks at what all have, and takes what it is sent."""
+    names = in_scope_order(names)
     x = _received(all_gather(x, names), 0, math.prod(_sizes(names)), perm)
     return dynamic_index_in_dim(x, axis_index(names), keepdims=False)
 

@@ -515,7 +515,8 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
     Args:
       x: a pytree of arrays.
-      axis_name: a name, or a tuple of several, whose instances are counted together.
+      axis_name: a name, or a tuple of several. Those are counted together, the axis that came
+        into scope first slowest, whatever the order of the tuple.
       perm: pairs of a sender and a receiver, each at most once as either.
 
     Raises:
