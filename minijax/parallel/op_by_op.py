@@ -1,0 +1,30 @@
+"""Chapter 14: eager operations on an accelerator.
+
+On a CPU, NumPy evaluates. If data is on a GPU, that would mean to fetch the arguments of every
+operation and to send its result back; so there each primitive is compiled, once for each type of
+its arguments, and runs where its arguments are. (JAX does so on CPUs, too.)
+"""
+
+from __future__ import annotations
+
+import functools
+
+from ..operators import add, install_binary_operators, multiply, subtract, true_divide
+from ..xla.dispatch import xla
+from . import cuda
+
+
+@functools.cache
+def default_is_accelerator() -> bool:
+    """Whether the default device is none of NumPy's. (Known as soon as it is needed: whether there
+    is a GPU at all can be told without loading XLA.)"""
+    found = cuda.has_device() and xla().default_device().platform != "cpu"
+    if found:
+        drop_short_cuts()
+    return found
+
+
+def drop_short_cuts() -> None:
+    """Let the operators of arrays bind primitives, and not ask NumPy behind everybody's back."""
+    install_binary_operators(
+        {"add": add, "sub": subtract, "mul": multiply, "truediv": true_divide})
