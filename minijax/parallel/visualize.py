@@ -30,19 +30,10 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, *, use_color: b
         cut into equal parts.
 
     >>> mesh = jax.make_mesh((1,), ("x",), devices=jax.devices()[:1])
-    >>> jax.debug.visualize_sharding((4, 2), jax.NamedSharding(mesh, jax.P("x")))
-    ┌───────────┐
-    │           │
-    │           │
-    │           │
-    │           │
-    │   CPU 0   │
-    │           │
-    │           │
-    │           │
-    │           │
-    └───────────┘
-    <BLANKLINE>
+    >>> jax.debug.visualize_sharding((4, 8), jax.NamedSharding(mesh, jax.P("x")), scale=0.2)
+    ┌────────┐
+    │ CPU 0  │
+    └────────┘
     """
     rich = _rich()
     if len(shape) not in (1, 2):
