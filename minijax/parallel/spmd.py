@@ -13,6 +13,7 @@ between them wherever one needs what another has. How the results lie is its cho
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
 import weakref
@@ -36,9 +37,9 @@ from ..xla.dispatch import (
     stored,
     xla,
 )
-from ..xla.lowering import lower_jaxpr
+from ..xla.lowering import LoweredModule, lower_jaxpr
 from .mesh import Mesh
-from .placed import PlacedArray, place_value, xla_sharding
+from .placed import PlacedArray, buffer_on, default_device, shards_of, xla_sharding
 from .sharding import (
     NamedSharding,
     Sharding,
@@ -64,10 +65,22 @@ class Places(NamedTuple):
     mesh: Mesh | None
     committed: bool
 
-    def compile(self, jaxpr: ClosedJaxpr, spec: Spec) -> Program:
-        """The program of a jaxpr for these places."""
+    def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
+        """The module of a jaxpr, which says how the arguments lie."""
+        if len(self.devices) == 1:
+            return dispatch.lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
+        module = lower_jaxpr(
+            jaxpr, spec.name, (), spec.keep_unused, locations=True,
+            devices=self.devices,
+            attributes=functools.partial(_attributes, jaxpr, spec, self),
+        )  # fmt: skip
+        donated = tuple(i for i in module.kept if spec.donated and spec.donated[i])
+        return dataclasses.replace(module, donated=donated)
+
+    def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
+        """The program of a module."""
         make = _SingleDeviceProgram if len(self.devices) == 1 else _PartitionedProgram
-        return make(jaxpr, spec, self)
+        return make(module, jaxpr, options, self)
 
 
 def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | None:
@@ -80,9 +93,12 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
                        for x in args])
     meshes = meshes_of(jaxpr)
     choices = [*filter(None, shardings), *meshes]
-    if not choices and spec.device is None:
+    if choices or spec.device is not None:
+        devices = _common_devices(jaxpr, spec, shardings, meshes)
+    elif (device := default_device()) is not None:
+        devices = (device,)
+    else:
         return None
-    devices = _common_devices(jaxpr, spec, shardings, meshes)
     named = [x.mesh for x in shardings if isinstance(x, NamedSharding)]
     return Places(devices, shardings, next(iter([*named, *meshes]), None), bool(choices))
 
@@ -145,28 +161,20 @@ def _find_meshes(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh]:
 class _SingleDeviceProgram(Program):
     __slots__ = ("device", "sharding", "committed")
 
-    def __init__(self, jaxpr, spec, places):
+    def __init__(self, module, jaxpr, options, places):
         self.device, self.committed = places.devices[0], places.committed
         self.sharding = SingleDeviceSharding(self.device)
-        module = dispatch.lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
-        program = dispatch.compile_module(module, jaxpr, dict(spec.options), self.device)
+        program = dispatch.compile_module(module, jaxpr, options, self.device)
         super().__init__(program.executable, module, jaxpr.in_avals, jaxpr.out_avals)
         self.constants = [xla().copy_to_device(x, self.device) for x in self.constants]
 
     def __call__(self, args):
-        buffers = [self._buffer(args[i], self.in_avals[i]) for i in self.kept] + self.constants
+        buffers = [buffer_on(args[i], self.in_avals[i], self.device) for i in self.kept]
+        buffers += self.constants
         outs = (run_with_effects(self.executable, self.effects, buffers) if self.effects
                 else self.executable(buffers))
         self.forget_donated(args)
         return [*map(self._array, outs, self.out_avals)]
-
-    def _buffer(self, x, aval):
-        if type(x) is PlacedArray and x.sharding.num_devices == 1:
-            x._check_alive()
-            return xla().copy_to_device(x.shards, self.device)
-        if type(x) is Array:
-            return xla().copy_to_device(buffer_of(x, aval), self.device)
-        return xla().put(foreign_value(x, aval), stored(aval), self.device)
 
     def _array(self, buffer, aval):
         if aval.dtype == float0:
@@ -185,14 +193,8 @@ class _SingleDeviceProgram(Program):
 class _PartitionedProgram(Program):
     __slots__ = ("in_shardings", "out_shardings")
 
-    def __init__(self, jaxpr, spec, places):
-        module = lower_jaxpr(
-            jaxpr, spec.name, (), spec.keep_unused, locations=True,
-            num_partitions=len(places.devices),
-            attributes=functools.partial(_attributes, jaxpr, spec, places),
-        )  # fmt: skip
-        loaded = xla().partitioned(
-            module.text, places.devices, dict(spec.options), module.callbacks)
+    def __init__(self, module, jaxpr, options, places):
+        loaded = xla().partitioned(module.text, places.devices, options, module.callbacks)
         ins, outs = xla().tilings(loaded)
         all_ins = [*(jaxpr.in_avals[i] for i in module.kept), *(aval for _, aval in module.hoisted)]
         self.in_shardings = [
@@ -204,13 +206,13 @@ class _PartitionedProgram(Program):
         self.executable = xla().Executable(loaded, handlers)
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
         self.kept, self.effects = module.kept, module.effects
-        self.donated = tuple(i for i in module.kept if spec.donated and spec.donated[i])
+        self.donated = module.donated
         hidden = _shardings(ins, all_ins, places)[len(module.kept):]
-        self.constants = [_shards(x, aval, sharding)
+        self.constants = [shards_of(x, aval, sharding)
                           for (x, aval), sharding in zip(module.hoisted, hidden)]
 
     def __call__(self, args):
-        buffers = [_shards(args[i], self.in_avals[i], sharding)
+        buffers = [shards_of(args[i], self.in_avals[i], sharding)
                    for i, sharding in zip(self.kept, self.in_shardings)]
         outs = _run(self.executable, self.effects, buffers + self.constants)
         self.forget_donated(args)
@@ -281,19 +283,6 @@ def _sharding(tiling, places):
     spec = spec_of(tiling, places.mesh) if in_order else None
     return TiledSharding(places.devices, tiling) if spec is None else NamedSharding(
         places.mesh, spec)
-
-
-def _shards(x, aval, sharding):
-    """XLA's array for an argument that is to lie so."""
-    if type(x) is PlacedArray:
-        x._check_alive()
-        if x.sharding is sharding or (
-                xla_sharding(x.sharding, aval.ndim) is xla_sharding(sharding, aval.ndim)):
-            return x.shards
-        return place_value(x._numpy(), aval, sharding).shards
-    if type(x) is Array:
-        return place_value(x._numpy(), aval, sharding).shards
-    return place_value(foreign_value(x, aval), aval, sharding).shards
 
 
 # ----------------------------------------------------------------------------------------------

@@ -262,10 +262,10 @@ class Spec(NamedTuple):
 
 def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
     """The compiled program of a jaxpr for these arguments."""
-    if eval_trace.place is not None or spec.device is not None:  # there are arrays with a place, and programs for them
-        where = program_places(jaxpr, spec, args)
-        if where is not None:
-            return kept_program(jaxpr, (spec, where), lambda: where.compile(jaxpr, spec))
+    where = places_of(jaxpr, spec, args)
+    if where is not None:
+        return kept_program(jaxpr, (spec, where), lambda: where.compile(
+            where.lower(jaxpr, spec), jaxpr, dict(spec.options)))
 
     def make():
         module = lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
@@ -274,8 +274,15 @@ def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
     return kept_program(jaxpr, spec, make)
 
 
-# Chapter 14 supplies it: where a program for these arguments is to run, and where its arguments
-# lie, as a hashable object with a method `compile(jaxpr, spec)`; or `None` if nowhere special.
+def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
+    """Where a program for these arguments is to run; `None` if nobody said anything of places."""
+    if eval_trace.place is None and spec.device is None:
+        return None
+    return program_places(jaxpr, spec, args)
+
+
+# Chapter 14 supplies it: a hashable object with the methods `lower(jaxpr, spec)`, for a module, and
+# `compile(module, jaxpr, options)`, for a `Program`; or `None`.
 program_places: Callable = lambda jaxpr, spec, args: None
 
 

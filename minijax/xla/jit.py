@@ -54,7 +54,7 @@ from ..staging import (
     staging_rules,
     trace_to_jaxpr,
 )
-from .dispatch import Program, Spec, buffer_of, fast_registry, program_of, xla
+from .dispatch import Program, Spec, buffer_of, fast_registry, places_of, program_of, xla
 from .lowering import register_lowering
 from .stages import CallInfo, Lowered, Traced
 
@@ -143,6 +143,7 @@ class Options(NamedTuple):
     inline: bool = False
     device: Any = None
     compiler_options: tuple[tuple[str, Any], ...] = ()
+    shardings: Any = None  # chapter 14: how arguments and results are to lie on devices
 
 
 class Call(NamedTuple):
@@ -401,10 +402,13 @@ class JitFunction:
             if settings.no_tracing.value:
                 raise RuntimeError(f"re-tracing function {fun_sourceinfo(self._fun)} for `jit`, "
                                    "but 'no_tracing' is set")
-            trace = _trace(self._fun, call, in_tree, in_avals)
+            trace = self._trace(call, in_tree, in_avals)
             if not trace.outer_tracers:  # those are different ones at the next call
                 trace = self._caches.remember(self._caches.traces, key, trace)
         return leaves, in_tree, trace
+
+    def _trace(self, call, in_tree, in_avals) -> Tracing:
+        return _trace(self._fun, call, in_tree, in_avals)
 
     def _bind(self, call, in_tree, trace, leaves) -> list:
         """Let the current trace interpret the call, as one primitive."""
@@ -431,12 +435,18 @@ class JitFunction:
             rebase_donate_argnums(donate, static), options.donate_argnames, in_tree
         )
 
-    def _program(self, call, in_tree, trace, leaves) -> Program:
+    def _spec(self, call, in_tree) -> Spec:
         options = self._options
-        donated = self._donated(call, in_tree)
-        spec = Spec(fun_name(self._fun), donated, options.keep_unused,
+        return Spec(fun_name(self._fun), self._donated(call, in_tree), options.keep_unused,
                     options.compiler_options, options.device)  # fmt: skip
-        return program_of(trace.jaxpr, spec, leaves)
+
+    def _placed(self, call, in_tree, leaves) -> list:
+        """The arguments as they are to lie on devices: chapter 14 has its own opinion."""
+        return leaves
+
+    def _program(self, call, in_tree, trace, leaves) -> Program:
+        args = self._placed(call, in_tree, leaves)
+        return program_of(trace.jaxpr, self._spec(call, in_tree), args)
 
     def _remember(self, call, trace, program, result):
         """Enter a program for the quick way."""
@@ -467,21 +477,10 @@ class JitFunction:
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
         call = self._take_apart(args, kwargs)
-        _, in_tree, trace = self._traced(call)
-        options = self._options
-        return Traced(
-            CallInfo(
-                self._fun,
-                fun_name(self._fun),
-                trace.jaxpr,
-                in_tree,
-                trace.out_tree,
-                self._donated(call, in_tree),
-                options.keep_unused,
-                options.device,
-                dict(options.compiler_options),
-            )  # fmt: skip
-        )
+        leaves, in_tree, trace = self._traced(call)
+        spec, args = self._spec(call, in_tree), self._placed(call, in_tree, leaves)
+        places = places_of(trace.jaxpr, spec, args)
+        return Traced(CallInfo(self._fun, spec, trace.jaxpr, in_tree, trace.out_tree, places))
 
     @api_boundary
     def lower(self, *args, **kwargs) -> Lowered:
@@ -516,11 +515,26 @@ class JitFunction:
         return f"<PjitFunction of {self._fun!r}>"
 
 
+class _Unspecified:
+    """What `in_shardings` is if nobody says anything."""
+
+    def __repr__(self):
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = _Unspecified()
+
+# Chapter 14 supplies it: `(fun, options, in_shardings, out_shardings)` to a `JitFunction`.
+jit_with_shardings: Callable = lambda fun, options, *shardings: JitFunction(fun, options)
+
+
 @api_boundary
 def jit(
     fun: Callable | None = None,
     /,
     *,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -536,6 +550,8 @@ def jit(
     Args:
       fun: a function of pytrees of arrays that returns one. It should have no side effects, since
         it runs only when its arguments have new shapes or dtypes. Without it, a decorator.
+      in_shardings, out_shardings: how arguments and results lie on devices (chapter 14): for all,
+        or as prefixes of the tuple of arguments and of the result, shardings or specs.
       static_argnums, static_argnames: positions and names of arguments that are part of the
         program: any hashable values. A new value makes a new program.
       donate_argnums, donate_argnames: arguments whose memory may be used for the results. They
@@ -562,7 +578,8 @@ def jit(
     """
     if fun is None:
         return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames,
+            jit, in_shardings=in_shardings, out_shardings=out_shardings,
+            static_argnums=static_argnums, static_argnames=static_argnames,
             donate_argnums=donate_argnums, donate_argnames=donate_argnames,
             keep_unused=keep_unused, device=device, backend=backend, inline=inline,
             compiler_options=compiler_options,
@@ -573,11 +590,14 @@ def jit(
     )
     if backend is not None:
         device = xla().devices(backend)[0]
-    return JitFunction(fun, Options(
+    options = Options(
         numbers.static_argnums, numbers.static_argnames,
         numbers.donate_argnums, numbers.donate_argnames,
         bool(keep_unused), bool(inline), device, tuple(sorted((compiler_options or {}).items())),
-    ))  # fmt: skip
+    )  # fmt: skip
+    if in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED:
+        return JitFunction(fun, options)
+    return jit_with_shardings(fun, options, in_shardings, out_shardings)
 
 
 def disable_jit(disable: bool = True) -> settings.Override:

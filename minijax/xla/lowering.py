@@ -331,10 +331,10 @@ class Body:
 class Module:
     """A module while it is being written: its functions, and the constants they had hoisted."""
 
-    def __init__(self, name: str, locations: bool = False, num_partitions: int = 1):
+    def __init__(self, name: str, locations: bool = False, devices: Sequence = ()):
         self.name = _symbol(name)
         self.locations = locations
-        self.num_partitions = num_partitions  # programs that XLA makes of it, one a device
+        self.devices = devices  # those that run it, if there are several
         self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
         self.functions: list[str] = []
         self.hoisted: dict[int, tuple[Any, ShapedArray]] = {}
@@ -382,7 +382,7 @@ class Module:
 
     def text(self) -> str:
         """The finished module."""
-        attributes = (f"mhlo.num_partitions = {self.num_partitions} : i32, "
+        attributes = (f"mhlo.num_partitions = {max(1, len(self.devices))} : i32, "
                       "mhlo.num_replicas = 1 : i32")
         head = f"module @{self.name} attributes {{{attributes}}} {{"
         symbols = [f"  {text.replace('@', '@' + name, 1)}" for text, name in self.symbols.items()]
@@ -470,7 +470,7 @@ def lower_jaxpr(
     donated: Sequence[bool] = (),
     keep_unused: bool = False,
     locations: bool = False,
-    num_partitions: int = 1,
+    devices: Sequence = (),
     attributes: Callable | None = None,
 ) -> LoweredModule:
     """Lower a jaxpr to a module whose public function is `@main`.
@@ -481,7 +481,7 @@ def lower_jaxpr(
       donated: for each argument whether its memory may be reused for a result.
       keep_unused: pass also the arguments that no equation reads.
       locations: note at each operation which equation it came from.
-      num_partitions: how many devices run it.
+      devices: those that run it, if there are several: XLA makes a program for each.
       attributes: chapter 14 says with it how the arguments lie on them: a function of the module
         and the number of an argument.
 
@@ -491,7 +491,7 @@ def lower_jaxpr(
     """
     if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
         raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")
-    module = Module(f"jit_{name}", locations, num_partitions)
+    module = Module(f"jit_{name}", locations, devices)
     body = Body(module, "main", name)
     invars, outvars = jaxpr.jaxpr.invars, jaxpr.jaxpr.outvars
     equations = live_equations(jaxpr.jaxpr)

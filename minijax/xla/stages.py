@@ -20,7 +20,7 @@ from ..jaxpr import ClosedJaxpr
 from ..pytree import PyTreeDef, tree_flatten
 from ..pytree.functions import structure_errors
 from ..staging import ShapeDtypeStruct, abstractify
-from .dispatch import Program, compile_module, lower, xla
+from .dispatch import Program, Spec, compile_module, lower, xla
 from .lowering import LoweredModule
 
 
@@ -44,14 +44,11 @@ class CallInfo(NamedTuple):
     """What all stages know of a call: the function, its program, and the pytrees around it."""
 
     fun: Any
-    fun_name: str
+    spec: Spec
     jaxpr: ClosedJaxpr
     in_tree: PyTreeDef  # of (args, kwargs), without static arguments
     out_tree: PyTreeDef
-    donated: tuple[bool, ...]
-    keep_unused: bool
-    device: Any
-    options: dict | None
+    places: Any  # chapter 14: of the arguments on devices, or `None`
 
 
 class Stage:
@@ -78,7 +75,7 @@ class Stage:
     @property
     def args_info(self) -> Any:
         """For each argument its type and whether it is donated: a pair (args, kwargs)."""
-        infos = map(ArgInfo, self._info.jaxpr.in_avals, self._info.donated)
+        infos = map(ArgInfo, self._info.jaxpr.in_avals, self._info.spec.donated)
         return self.in_tree.unflatten(list(infos))
 
     @property
@@ -92,7 +89,7 @@ class Stage:
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The numbers of the leaves among the arguments that are donated."""
-        return tuple(i for i, donated in enumerate(self._info.donated) if donated)
+        return tuple(i for i, donated in enumerate(self._info.spec.donated) if donated)
 
 
 class Traced(Stage):
@@ -110,7 +107,7 @@ class Traced(Stage):
     @property
     def fun_name(self) -> str:
         """The function's name."""
-        return self._info.fun_name
+        return self._info.spec.name
 
     def lower(self) -> Lowered:
         """Translate the jaxpr to StableHLO.
@@ -118,8 +115,10 @@ class Traced(Stage):
         Raises:
           NotImplementedError: a primitive has no lowering rule.
         """
-        info = self._info
-        return Lowered(info, lower(info.jaxpr, info.fun_name, info.donated, info.keep_unused))
+        info, spec = self._info, self._info.spec
+        if info.places is not None:
+            return Lowered(info, info.places.lower(info.jaxpr, spec))
+        return Lowered(info, lower(info.jaxpr, spec.name, spec.donated, spec.keep_unused))
 
 
 _LOCATION = re.compile(r' loc\("[^"\n]*"\)$', re.MULTILINE)
@@ -167,8 +166,9 @@ class Lowered(Stage):
           JaxRuntimeError: an option does not exist, or XLA fails.
         """
         info = self._info
-        options = {**(info.options or {}), **(compiler_options or {})}
-        return Compiled(info, compile_module(self._module, info.jaxpr, options, info.device))
+        options = {**dict(info.spec.options), **(compiler_options or {})}
+        compile = compile_module if info.places is None else info.places.compile
+        return Compiled(info, compile(self._module, info.jaxpr, options))
 
 
 class Compiled(Stage):
