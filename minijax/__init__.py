@@ -98,6 +98,8 @@ from . import distributed, sharding
 from .parallel import compilation_cache as _compilation_cache, cuda as _cuda
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
+from .parallel.placement import device_put
+from .settings import default_device
 from .parallel.sharding import NamedSharding
 
 # chapter 15

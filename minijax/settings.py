@@ -167,6 +167,13 @@ def _parse_optional_str(value: Any) -> str | None:
     return value
 
 
+def _parse_default_device(value: Any) -> Any:
+    if value in (None, "cpu", "gpu", "tpu", "cuda") or hasattr(value, "device_kind"):
+        return value
+    raise ValueError("jax.default_device must be a device, as `jax.devices()[0]`, or the name of a "
+                     f"platform, as 'cpu', or None; got: {value!r}")
+
+
 # ----------------------------------------------------------------------------------------------
 # Making settings
 
@@ -259,6 +266,9 @@ platforms = _define(
 platform_name = _define(
     "jax_platform_name", "", _parse_optional_str,
     "The platform that programs run on by default; else the first of jax_platforms.")
+default_device = _define(
+    "jax_default_device", None, _parse_default_device,
+    "The device, or the platform, for what nobody put anywhere; None means the first device.")
 compilation_cache_dir = _define(
     "jax_compilation_cache_dir", None, _parse_optional_str,
     "The folder where compiled programs are kept between runs; None means nowhere.")

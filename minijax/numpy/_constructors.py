@@ -26,7 +26,7 @@ from ..primitives.shaping import (
 )
 from ..primitives.shaping import full as lax_full
 from ..primitives.shaping import full_like as lax_full_like
-from ..xla.devices import device_put
+from ..xla.devices import on_device
 from ._arguments import (
     canonical_shape,
     check_arraylike,
@@ -68,7 +68,7 @@ def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndm
         raise NotImplementedError("Only implemented for order='K'")
     out = _array(object, user_dtype(dtype, "array"), copy)
     out = expand_dims(out, range(ndmin - out.ndim)) if ndmin > out.ndim else out
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None,
@@ -87,7 +87,7 @@ def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
     out = _array(a, user_dtype(dtype, "asarray"), bool(copy))
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 def _array(x, dtype, copy):
@@ -183,7 +183,7 @@ def _filled(name, value):
             out = lax_full(shape, value, dtype)
         else:
             out = broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
-        return out if device is None else device_put(out, device)
+        return on_device(out, device)
 
     constructor.__name__ = constructor.__qualname__ = name
     what = {"empty": "unspecified contents (zeros)"}.get(name, name)
@@ -219,7 +219,7 @@ def full(shape, fill_value, dtype=None, *, device=None):
         out = lax_full(_shape(shape), fill_value, dtype)
     else:
         out = broadcast_to(asarray(fill_value, dtype), _shape(shape))
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 def _filled_like(name, value):
@@ -230,7 +230,7 @@ def _filled_like(name, value):
             check_arraylike(name, a)
         out = lax_full_like(a, value, user_dtype(dtype, name),
                             None if shape is None else _shape(shape))
-        return out if device is None else device_put(out, device)
+        return on_device(out, device)
 
     constructor.__name__ = constructor.__qualname__ = name
     constructor.__doc__ = (
@@ -264,7 +264,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     else:
         value = asarray(fill_value, dtypes.result_type(a) if dtype is None else dtype)
         out = broadcast_to(value, np.shape(a) if shape is None else shape)
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     else:
         out = broadcasted_iota(dtype, (max(0, int(np.ceil(stop - start))),), 0)
         out = out if start == 0 else add(convert(start, dtype), out)
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 def _range_argument(name, value):
@@ -349,7 +349,7 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     rows, columns = (broadcasted_iota(offset.dtype, shape, d) for d in (0, 1))
     offset = convert(offset, offset.dtype)
     out = convert(eq(add(rows, offset), columns), dtype)
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
@@ -368,7 +368,7 @@ def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
     [1, 2]
     """
     out = astype_method(ensure_array("astype", x), dtype, copy)
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 def identity(n: int, dtype=None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..operators import astype, install_binary_operators, install_methods
-from ..xla.devices import device_put
+from ..xla.devices import on_device
 from . import (
     _editing,
     _indexing,
@@ -86,14 +86,14 @@ def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "sc
 def _astype(self, dtype, copy: bool = False, device=None):
     """`jnp.astype` of the array."""
     out = astype(self, dtype, copy)
-    return out if device is None else device_put(out, device)
+    return out if device is None else on_device(out, device)
 
 
 def _to_device(self, device, *, stream=None):
     """The array on a device, as by `device_put`."""
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
-    return device_put(self, device)
+    return on_device(self, device)
 
 
 def _flat(self) -> Any:

@@ -16,7 +16,7 @@ from ..primitives.shaping import (
     reshape,
     transpose,
 )
-from ..xla.devices import device_put
+from ..xla.devices import on_device
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
 from ._constructors import empty
 from ._staged import staged
@@ -45,7 +45,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     num = static_index(num, "'num' argument of jnp.linspace")
     axis = static_index(axis, "'axis' argument of jnp.linspace")
     out = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
-    return out if device is None else device_put(out, device)
+    return on_device(out, device)
 
 
 @staged(static_argnames=("num", "endpoint", "retstep", "dtype", "axis"))

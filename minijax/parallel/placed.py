@@ -14,11 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..array import Array
 from ..core import Primitive, ShapedArray, eval_trace
+from ..custom_rules.calls import call_p, closed_call_p
+from ..custom_rules.closures import linear_call_p
+from ..custom_rules.jvp import custom_jvp_call_p
+from ..custom_rules.vjp import custom_vjp_call_p
+from ..custom_rules.vmap import custom_vmap_p
 from ..dtypes import ExtendedDType
-from ..xla.dispatch import stored, xla
+from ..remat import remat_p
+from ..xla.dispatch import buffer_of, foreign_value, stored, xla
 from ..xla.jit import apply_primitive, jit_p
+from ..xla.lowering import lowering_rules
+from . import cuda, op_by_op
 from .sharding import Sharding, SingleDeviceSharding, tile_assignment
 
 
@@ -94,6 +103,13 @@ class PlacedArray(Array):
         self._check_alive()
         return xla().shards(self.shards) if self.sharding.num_devices > 1 else [self.shards]
 
+    def _buffer_near(self, device):
+        """The buffer of this process that is on a device, if there is one; else another."""
+        if self.sharding.num_devices == 1:
+            return self.shards
+        buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
+        return buffers.get(device) or next(iter(buffers.values()))
+
     def _shard_contents(self) -> list[np.ndarray]:
         aval = self._stored_shard_aval()
         return [xla().shard_to_numpy(shard, aval) for shard in self._shard_buffers()]
@@ -126,6 +142,16 @@ class PlacedArray(Array):
         if self.shards is not None:
             self.shards.delete()
         self.shards = self._host = None
+
+    def devices(self) -> set:
+        """The devices that hold the array."""
+        return self.sharding.device_set
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array; if there are several, the sharding."""
+        devices = self.sharding._device_assignment
+        return devices[0] if len(devices) == 1 else self.sharding
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -194,22 +220,54 @@ class PlacedArray(Array):
 # ----------------------------------------------------------------------------------------------
 # Computation follows data
 
-# Primitives that hold programs, or move arrays: their own evaluation sees to places.
-sees_to_places: set[Primitive] = {jit_p}
+# Primitives that call functions, hold programs or move arrays: their evaluation sees to places.
+sees_to_places: set[Primitive] = {
+    jit_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_p, linear_call_p, call_p,
+    closed_call_p, remat_p,
+}  # fmt: skip
 
 
 def evaluate(primitive: Primitive, args: Sequence, params: dict):
-    """Evaluate a primitive where its arguments lie; without a place, as ever.
+    """Evaluate a primitive where its arguments lie, or else on the default device, if that is not
+    the first one; without a place, as ever.
 
-    It becomes `eval_trace.place` as soon as there is an array with a place.
+    It becomes `eval_trace.place` as soon as there is an array with a place, there may be a GPU, or
+    another default device.
     """
-    if primitive not in sees_to_places and any(type(x) is PlacedArray for x in args):
+    if primitive in lowering_rules and primitive not in sees_to_places and (
+            default_device() is not None or op_by_op.default_is_accelerator()
+            or any(type(x) is PlacedArray for x in args)):
         return apply_primitive(primitive, *args, **params)
     return primitive.impl(*args, **params)
 
 
+if cuda.has_device():
+    eval_trace.place = evaluate
+
+
+def default_device():
+    """The device of the setting `jax_default_device`; `None` if that is the first one anyway."""
+    choice = settings.default_device.value
+    if choice is None:
+        return None
+    device = xla().backend(choice).local_devices()[0] if isinstance(choice, str) else choice
+    return None if device == xla().default_device() else device
+
+
+def _watch_default_device(choice: Any, begins: bool) -> None:
+    if begins and choice is not None:
+        eval_trace.place = evaluate
+        op_by_op.drop_short_cuts()
+
+
+settings.default_device.watchers.append(_watch_default_device)
+_watch_default_device(settings.default_device.value, True)
+settings.traced_settings.append(settings.default_device)
+
 # ----------------------------------------------------------------------------------------------
 # Between arrays and buffers
+
+on_one_device = functools.cache(SingleDeviceSharding)
 
 
 @functools.lru_cache(4096)
@@ -221,15 +279,44 @@ def xla_sharding(sharding: Sharding, ndim: int):
     return xla().xla_sharding(devices, tile_assignment(sharding, ndim))
 
 
-def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, committed=True):
-    """Contents in NumPy as an array placed so."""
+def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
+    """XLA's array with the contents of `x`, lying so: the one that `x` has if it lies so."""
+    if type(x) is PlacedArray:
+        x._check_alive()
+        ndim = aval.ndim
+        if x.sharding is sharding or xla_sharding(x.sharding, ndim) is xla_sharding(sharding, ndim):
+            return x.shards
+    if sharding.num_devices == 1:
+        return buffer_on(x, aval, sharding._device_assignment[0])
+    if isinstance(x, Array):
+        return place_value(x._numpy(), aval, sharding, owned=True).shards
+    return place_value(foreign_value(x, aval), aval, sharding).shards
+
+
+def buffer_on(x: Any, aval: ShapedArray, device):
+    """A buffer on a device with the contents of `x`."""
+    if type(x) is PlacedArray:
+        x._check_alive()
+        if x.is_fully_replicated:
+            return xla().copy_to_device(x._buffer_near(device), device)
+    elif type(x) is Array and (x._buffer is not None or device is xla().default_device()):
+        return xla().copy_to_device(buffer_of(x, aval), device)
+    if isinstance(x, Array):
+        return xla().put(np.asarray(x._numpy(), order="C"), stored(aval), device, owned=True)
+    return xla().put(foreign_value(x, aval), stored(aval), device)
+
+
+def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, committed=True,
+                owned=False):
+    """Contents in NumPy as an array placed so. If they are `owned`, nobody writes to them."""
     value = np.asarray(value)
     indices = sharding.addressable_devices_indices_map(aval.shape).values()
-    return place_shards([value[index] for index in indices], aval, sharding, committed)
+    own = functools.partial(np.asarray if owned else np.array, order="C")
+    return place_shards([own(value[index]) for index in indices], aval, sharding, committed)
 
 
 def place_shards(parts: Sequence, aval: ShapedArray, sharding: Sharding, committed=True):
-    """An array of its parts: for each device of this process a NumPy array or a buffer on it."""
-    parts = [np.array(x, order="C") if isinstance(x, np.ndarray) else x for x in parts]
-    buffer = xla().put_shards(stored(aval), xla_sharding(sharding, aval.ndim), parts)
+    """An array of its parts: for each device of this process a buffer on it, or a NumPy array that
+    nobody writes to."""
+    buffer = xla().put_shards(stored(aval), xla_sharding(sharding, aval.ndim), list(parts))
     return PlacedArray(aval, buffer, sharding, committed)

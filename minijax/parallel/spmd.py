@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array import Array
 from ..dtypes import float0
 from ..jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from ..xla import dispatch
@@ -31,8 +30,6 @@ from ..xla.dispatch import (
     Program,
     Spec,
     array_of,
-    buffer_of,
-    foreign_value,
     run_with_effects,
     stored,
     xla,

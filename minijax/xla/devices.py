@@ -5,6 +5,7 @@ Programs run on the first device; arrays on several devices are the subject of c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,15 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     leaves, tree = tree_flatten(x)
     argument_avals(leaves, "device_put", lambda: leaf_names("x", x))
     return tree.unflatten([x if isinstance(x, ArrayMethods) else as_array(x) for x in leaves])
+
+
+def on_device(x: Array, device: Any) -> Array:
+    """What a function has made, where its argument `device` wants it; by default, where it is."""
+    return put_new(x, device)
+
+
+# Chapter 14 supplies another, to which `None` means the device of the setting `default_device`.
+put_new: Callable = lambda x, device: x if device is None else device_put(x, device)
 
 
 def device_get(x: Any) -> Any:

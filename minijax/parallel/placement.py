@@ -1,0 +1,258 @@
+"""Chapter 14: putting arrays where they are wanted.
+
+`device_put` is one primitive for all leaves of a pytree. Evaluated, it moves them, and commits them
+to where they are then. In a program that XLA runs it moves nothing, since the whole program runs
+in one place; but that place must be the one named (`spmd.py`).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from ..api_util import argument_avals, leaf_names
+from ..array import Array, as_array
+from ..batching import primitive_batchers
+from ..core import Primitive, Tracer, typeof
+from ..errors import api_boundary
+from ..forward import Zero, deflinear
+from ..pytree import flatten_axes, tree_flatten
+from ..transposition import is_undefined_primal, primitive_transposes
+from ..xla import devices as chapter6
+from ..xla.dispatch import buffer_of
+from ..xla.lowering import register_lowering
+from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
+from .mesh import get_mesh
+from .partition_spec import PartitionSpec
+from .placed import (
+    PlacedArray,
+    default_device,
+    on_one_device,
+    sees_to_places,
+    shards_of,
+)
+from .sharding import NamedSharding, Sharding
+
+# ----------------------------------------------------------------------------------------------
+# The primitive
+
+
+class ArrayCopySemantics(enum.Enum):
+    """Whether `device_put` may, must not or need not keep the argument's own memory."""
+
+    REUSE_INPUT = 0
+    DONATE_INPUT = 1
+    ALWAYS_COPY = 2
+
+    def __repr__(self):
+        return str(self)
+
+
+_REUSE, _DONATE, _COPY = ArrayCopySemantics
+
+device_put_p = Primitive("device_put", multiple_results=True)
+sees_to_places.add(device_put_p)
+
+
+@device_put_p.def_abstract_eval
+def _result_types(*avals, devices, srcs, copy_semantics):
+    return avals
+
+
+@device_put_p.def_impl
+def _evaluate(*args, devices, srcs, copy_semantics):
+    return [*map(_put, args, devices, copy_semantics)]
+
+
+deflinear(device_put_p)
+
+
+def _transpose(cts, *operands, devices, srcs, copy_semantics):
+    """Cotangents go back to where the operands came from."""
+    linear = [i for i, x in enumerate(operands) if is_undefined_primal(x)]
+    out: list = [Zero(operands[i].aval) if i in linear else None for i in range(len(operands))]
+    moved = [i for i in linear if type(cts[i]) is not Zero]
+    if any(copy_semantics[i] is _DONATE for i in moved):
+        raise ValueError("device_put(…, donate=True) cannot be transposed: the cotangent would "
+                         "have to go where the donated memory was.")
+    backs = moved and device_put_p.bind(
+        *[cts[i] for i in moved],
+        devices=tuple([srcs[i] for i in moved]),
+        srcs=tuple([devices[i] for i in moved]),
+        copy_semantics=(_COPY,) * len(moved),
+    )
+    for i, back in zip(moved, backs):
+        out[i] = back
+    return out
+
+
+primitive_transposes[device_put_p] = _transpose
+
+
+def _batch(args, dims, **params):
+    return device_put_p.bind(*args, **params), dims
+
+
+primitive_batchers[device_put_p] = _batch
+register_lowering(device_put_p, lambda ctx, *operands, **params: operands)
+
+# ----------------------------------------------------------------------------------------------
+# Moving
+
+
+def _put(x, where, copy):
+    """Move one array."""
+    if where is None:
+        return _stay(x, copy)
+    sharding = where if isinstance(where, Sharding) else on_one_device(where)
+    if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == sharding:
+        return x
+    return moved(x, sharding, committed=True)
+
+
+def _stay(x, copy):
+    """The array where it is; what is none yet, on the default device."""
+    if not isinstance(x, Array):
+        return at_default(as_array(x))
+    if copy is _REUSE:
+        return x
+    if type(x) is PlacedArray:
+        return moved(x, x.sharding, x.committed)
+    return Array(np.array(x._numpy()), x.aval)
+
+
+def at_default(x: Array) -> Array:
+    """A new array, moved to the device that is the default one now."""
+    device = default_device()
+    return x if device is None or type(x) is not Array else moved(
+        x, on_one_device(device), committed=False)
+
+
+def moved(x: Any, sharding: Sharding, committed: bool = True) -> PlacedArray:
+    """The contents of an array, lying so."""
+    aval = typeof(x)
+    return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed)
+
+
+def _created(x, device):
+    """The result of a function that makes an array, with its argument `device`."""
+    return at_default(x) if device is None else device_put(x, device)
+
+
+chapter6.put_new = _created
+
+# ----------------------------------------------------------------------------------------------
+# The function
+
+
+@api_boundary
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
+               may_alias: Any = None) -> Any:
+    """Put the arrays of a pytree on a device, or spread them over many.
+
+    What is computed from an array that was put somewhere is computed there: it is *committed*.
+
+    Args:
+      x: a pytree of arrays, NumPy arrays and numbers.
+      device: a device, a sharding, a `PartitionSpec` for the mesh of `set_mesh`, or a pytree of
+        these with the first levels of `x`. With `None`, arrays stay where they are, and what is no
+        array yet goes to the default device, uncommitted.
+      src: where `x` is, for traced values: there cotangents return to. Arrays know it themselves.
+      donate: whether the memory of `x` may be used for the result (or a pytree of booleans).
+      may_alias: `False` asks for a copy in any case.
+
+    Returns:
+      the pytree with the moved arrays.
+
+    Raises:
+      ValueError: a sharding cannot cut an array into equal parts; `device` is none, or a pytree of
+        another structure.
+      TypeError: a leaf that is no array and no number.
+
+    >>> x = jax.device_put(jnp.arange(3), jax.devices()[0])
+    >>> x.committed, x.devices()
+    (True, {CpuDevice(id=0)})
+    """
+    leaves, tree = tree_flatten(x)
+    avals = argument_avals(leaves, "device_put", lambda: leaf_names("x", x))
+    wheres = [*map(_concrete, _for_leaves("device_put device", device, tree))]
+    for aval, where in zip(avals, wheres):
+        _check_place(aval, where)
+    srcs = map(_concrete, _for_leaves("device_put source", src, tree))
+    donations = _for_leaves("device_put donate", donate, tree)
+    aliases = _for_leaves("device_put may_alias", may_alias, tree)
+    return tree.unflatten(device_put_p.bind(
+        *leaves,
+        devices=tuple(wheres),
+        srcs=tuple(map(_source, srcs, leaves)),
+        copy_semantics=tuple(map(_copy_semantics, donations, aliases)),
+    ))  # fmt: skip
+
+
+def _for_leaves(name, prefix, tree):
+    """One value for each leaf."""
+    if prefix is None or isinstance(prefix, (Sharding, bool)) or hasattr(prefix, "device_kind"):
+        return [prefix] * tree.num_leaves
+    return flatten_axes(name, tree, prefix)
+
+
+def _concrete(where):
+    """A spec as a sharding over the mesh in force."""
+    if not isinstance(where, PartitionSpec):
+        return where
+    mesh = get_mesh()
+    if mesh.empty:
+        raise ValueError(f"device_put to {where}: a PartitionSpec needs a mesh. Set one by "
+                         "`jax.set_mesh`, or give a NamedSharding.")
+    return NamedSharding(mesh, where)
+
+
+def _check_place(aval, where):
+    if isinstance(where, Sharding):
+        where.check_compatible_aval(aval.shape)
+        where.shard_shape(aval.shape)
+    elif where is not None and not hasattr(where, "device_kind"):
+        raise ValueError("device_put takes a device, a Sharding, a PartitionSpec, None, or a "
+                         f"pytree of these, but got {where!r}.")
+
+
+def _source(src, x):
+    """Where an argument is: as the caller says, or as it says itself."""
+    if src is None and isinstance(x, Tracer):
+        x = x.concrete_value()
+    return x.sharding if src is None and isinstance(x, Array) else src
+
+
+def _copy_semantics(donate, may_alias):
+    if donate and may_alias:
+        raise ValueError("may_alias and donate cannot be True at the same time.")
+    if donate:
+        return _DONATE
+    return _COPY if may_alias is False else _REUSE
+
+
+# ----------------------------------------------------------------------------------------------
+# What every array answers about its place
+
+
+def _as_placed(x: Array) -> PlacedArray:
+    """An array of the first chapter as one that knows where it is."""
+    x._check_alive()
+    return PlacedArray(x.aval, buffer_of(x, x.aval), x.sharding, x.committed)
+
+
+_ANSWERS: dict[str, Any] = {
+    "sharding": property(lambda x: on_one_device(x.device), doc="How the array lies on devices."),
+    "committed": property(lambda x: False, doc="Whether the array was put there on purpose."),
+    "_committed": property(lambda x: x.committed),
+    "addressable_shards": property(
+        lambda x: _as_placed(x).addressable_shards,
+        doc="The parts that devices of this process hold."),
+    "global_shards": property(lambda x: _as_placed(x).global_shards, doc="All parts."),
+    "addressable_data": lambda x, index: _as_placed(x).addressable_data(index),
+    "platform": lambda x: next(iter(x.devices())).platform,
+}  # fmt: skip
+for _name, _answer in _ANSWERS.items():
+    setattr(Array, _name, _answer)
