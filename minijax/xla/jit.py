@@ -345,7 +345,7 @@ class JitFunction:
             try:
                 started = execute(buffers)
             except TypeError:  # some contents are in NumPy, and have no buffer yet
-                started = execute([*map(buffer_of, leaves, avals)])
+                started = execute([*map(buffer_of, leaves, program.in_avals)])
             outs = started.consume_with_handlers(handlers)
         except RuntimeError as error:
             raise xla().our_error(error) from None
