@@ -33,6 +33,11 @@ def routine(name: str, dtype: np.dtype) -> str:
     return f"lapack_{LAPACK_DTYPES[dtype.name]}{name}_ffi"
 
 
+def has_lapack() -> bool:
+    """Whether programs run on a CPU (by default), so that they can call LAPACK."""
+    return xla().platforms()[0] == "cpu"
+
+
 def lapack_call(
     ctx: Body,
     target: str,

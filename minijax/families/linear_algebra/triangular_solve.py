@@ -18,7 +18,7 @@ from .common import (
     tril,
     triu,
 )
-from .lapack import LAPACK_DTYPES, lapack_call, routine
+from .lapack import LAPACK_DTYPES, has_lapack, lapack_call, routine
 
 
 def _shape(a, b, *, left_side, **params):
@@ -114,8 +114,9 @@ _lower_conj = lower_fun(conj)
 def _lower(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     if conjugate_a and not transpose_a:
         a, conjugate_a = _lower_conj(ctx, a), False
-    if a.aval.dtype.name not in LAPACK_DTYPES:
-        return _lower_natively(ctx, a, b, left_side, lower, transpose_a, unit_diagonal)
+    if a.aval.dtype.name not in LAPACK_DTYPES or not has_lapack():
+        op = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
+        return _lower_natively(ctx, a, b, left_side, lower, op, unit_diagonal)
     (out,) = lapack_call(
         ctx, routine("trsm", a.aval.dtype), [a, b], ctx.avals_out, {1: 0},
         diag="U" if unit_diagonal else "N", side="L" if left_side else "R",
@@ -123,14 +124,13 @@ def _lower(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagon
     return out
 
 
-def _lower_natively(ctx, a, b, left_side, lower, transpose_a, unit_diagonal):
-    """XLA's own operation, for the dtypes that LAPACK has not."""
-    transpose = "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
+def _lower_natively(ctx, a, b, left_side, lower, op, unit_diagonal):
+    """XLA's own operation, for dtypes and platforms that LAPACK is not for."""
     flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
     options = ", ".join(f"{name} = {str(bool(flag)).lower()}" for name, flag in flags.items())
     return ctx.op(
         f'"stablehlo.triangular_solve"({a.name}, {b.name}) <{{{options}, transpose_a = '
-        f"#stablehlo<transpose {transpose}>}}> : ({a.type}, {b.type}) -> {b.type}", b.aval)
+        f"#stablehlo<transpose {op}>}}> : ({a.type}, {b.type}) -> {b.type}", b.aval)
 
 
 defjvp2(triangular_solve_p, _jvp_a,

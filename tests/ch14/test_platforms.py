@@ -1,0 +1,293 @@
+"""Which platforms there are, how the one for GPUs is found, and eager operations on it.
+
+No test here has a GPU. What can be had without one is tested: the search, with packages that are
+made up, and evaluation operation by operation, which is forced on the CPU.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+from minijax import settings
+from minijax.array import Array, ArrayMethods
+from minijax.core import eval_trace
+from minijax.families.linear_algebra import cholesky, triangular_solve
+from minijax.parallel import cuda, op_by_op, placed
+from minijax.xla.dispatch import xla
+from tests.oracle import both
+
+# ----------------------------------------------------------------------------------------------
+# Names of platforms
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda", "tpu", "nonsense"])
+@pytest.mark.parametrize("program", [
+    lambda m, name: lambda: m.devices(name),
+    lambda m, name: lambda: m.local_devices(backend=name),
+    lambda m, name: lambda: m.device_count(name),
+    lambda m, name: lambda: m.jit(lambda x: x, backend=name)(1.0),
+], ids=["devices", "local_devices", "device_count", "jit"])
+@pytest.mark.filterwarnings("ignore:backend and device:DeprecationWarning")
+def test_a_platform_that_is_not_here_is_an_error_as_in_jax(program, name):
+    both(lambda m: program(m, name))
+
+
+def test_the_cpu_may_be_named():
+    x = np.arange(3.0, dtype=np.float32)
+    assert minijax.devices("cpu") == minijax.devices()
+    np.testing.assert_array_equal(minijax.jit(lambda x: x + 1, backend="cpu")(x), x + 1)
+
+
+PLATFORMS = [  # jax_platforms, jax_platform_name, is there a GPU -> platforms
+    (None, "", False, ["cpu"]),
+    (None, "", True, ["cuda", "cpu"]),
+    ("cpu", "", True, ["cpu"]),
+    ("gpu", "", True, ["cuda"]),
+    ("cuda", "", False, ["cuda"]),  # which is an error when it is used
+    ("cuda,cpu", "", True, ["cuda", "cpu"]),
+    ("cuda,cpu", "", False, ["cpu"]),
+    ("cpu, gpu", "", True, ["cpu", "cuda"]),
+    ("cpu,cuda", "gpu", True, ["cuda", "cpu"]),
+    (None, "cpu", True, ["cpu", "cuda"]),
+]
+
+
+@pytest.mark.parametrize("names, first, is_here, expected", PLATFORMS)
+def test_the_platforms_and_their_order(monkeypatch, names, first, is_here, expected):
+    monkeypatch.setitem(xla().accelerators, "cuda", SimpleNamespace(is_here=lambda: is_here))
+    with settings.platforms(names), settings.platform_name(first):
+        assert xla().platforms() == expected
+
+
+# ----------------------------------------------------------------------------------------------
+# Finding the plugin
+
+POISON = "raise SystemExit('code of the plugin was run')"
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A folder on the path, in which files can be made."""
+    monkeypatch.syspath_prepend(tmp_path)
+    cuda._tools.cache_clear()
+
+    def make(name, text=""):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return str(path)
+
+    yield make
+    cuda._tools.cache_clear()
+
+
+def test_no_plugin(site):
+    site("jax_plugins/xla_cuda12/__init__.py", POISON)  # without the library
+    assert cuda.plugin() is None
+
+
+def test_the_plugin_is_found_without_running_code(site):
+    site("jax_plugins/xla_cuda12/__init__.py", POISON)
+    library = site("jax_plugins/xla_cuda12/xla_cuda_plugin.so")
+    assert cuda.plugin() == (library, 12)
+    newer = site("jax_plugins/xla_cuda13/xla_cuda_plugin.so")
+    assert cuda.plugin() == (newer, 13)
+
+
+def test_nvidias_libraries_are_found_in_the_order_of_their_dependence(site):
+    cudnn = site("nvidia/cudnn/lib/libcudnn.so.9")
+    runtime = site("nvidia/cuda_runtime/lib/libcudart.so.12")
+    assert list(cuda.libraries(12)) == [runtime, cudnn]
+    runtime = site("nvidia/cu13/lib/libcudart.so.13")
+    assert list(cuda.libraries(13)) == [runtime, cudnn]
+
+
+def test_a_plugin_that_does_not_load_is_an_error_that_names_it(site):
+    library = site("jax_plugins/xla_cuda12/xla_cuda_plugin.so", "no library")
+    site("nvidia/cudnn/lib/libcudnn.so.9", "no library")  # is passed over
+    with pytest.raises(RuntimeError, match=f"Unable to initialize backend 'cuda'.*{library}"):
+        cuda.start(xla().load_plugin)
+
+
+def test_what_the_plugin_is_started_with(site):
+    library = site("jax_plugins/xla_cuda13/xla_cuda_plugin.so")
+    site("jax_cuda13_plugin/cuda_plugin_extension.py", "mark = 13")
+    calls = []
+    cuda.start(lambda *args: calls.append(args))
+    ((platform, path, extension),) = calls
+    assert (platform, path, extension.mark) == ("cuda", library, 13)
+
+
+def test_a_gpu_without_the_plugin_is_told_of(monkeypatch, caplog):
+    monkeypatch.setattr(cuda, "has_device", lambda: True)
+    cuda.is_here.cache_clear()
+    try:
+        assert not cuda.is_here()
+    finally:
+        cuda.is_here.cache_clear()
+    assert 'pip install "minijax[cuda]"' in caplog.text
+
+
+def in_fresh_process(program: str, **environment: str) -> str:
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                            env={"PATH": "", **environment})
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_a_process_that_asks_for_a_gpu(tmp_path):
+    """The error comes when XLA is needed, and tells what to do; jax is not imported."""
+    printed = in_fresh_process("""
+import sys, minijax
+print(minijax.jit)
+try:
+    minijax.devices()
+except RuntimeError as error:
+    print(error)
+print("jax" in sys.modules)
+""", JAX_PLATFORMS="cuda")
+    assert 'pip install "minijax[cuda]"' in printed and printed.endswith("False\n")
+
+
+# ----------------------------------------------------------------------------------------------
+# Programs for it
+
+
+def options():
+    return SimpleNamespace(env_option_overrides=[])
+
+
+def test_callbacks_are_those_of_the_gpu():
+    text = minijax.jit(
+        lambda x: minijax.pure_callback(np.sin, x, x)).lower(np.float32(1)).as_text()
+    prepared = cuda.prepare(text, options())
+    assert "@xla_ffi_python_gpu_callback" in prepared and "cpu_callback" not in prepared
+
+
+@pytest.mark.parametrize("function", ["qr", "eigh", "svd", "lu", "cholesky"])
+def test_lapack_is_refused(function):
+    x = np.eye(3, dtype=np.float32)
+    text = minijax.jit(getattr(minijax.lax.linalg, function)).lower(x).as_text()
+    with pytest.raises(NotImplementedError, match=r"calls lapack_\w+_ffi.*'cuda'"):
+        cuda.prepare(text, options())
+
+
+def test_the_compiler_is_told_where_its_tools_are(site):
+    site("nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc")
+    given = options()
+    assert cuda.prepare("module", given) == "module"
+    ((name, folder),) = given.env_option_overrides
+    assert name == "xla_gpu_cuda_data_dir" and folder.rstrip("/").endswith("nvidia/cuda_nvcc")
+
+
+SPD = np.array([[4, 2, 0], [2, 5, 3], [0, 3, 6]], np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("program", [
+    lambda m: lambda x: m.lax.linalg.cholesky(x),
+    lambda m: lambda x: m.lax.linalg.cholesky(-x),  # NaN
+    *[lambda m, a=transpose, b=conjugate, side=side: lambda x: m.lax.linalg.triangular_solve(
+        x, x + 1, left_side=side, lower=True, transpose_a=a, conjugate_a=b)
+      for transpose in (False, True) for conjugate in (False, True) for side in (False, True)],
+])
+def test_where_lapack_is_not_xla_does_what_it_can(monkeypatch, program, dtype):
+    for module in (cholesky, triangular_solve):
+        monkeypatch.setattr(sys.modules[module.__module__], "has_lapack", lambda: False)
+    x = SPD.astype(dtype) + (np.triu(SPD, 1) - np.tril(SPD, -1)) * (1j if dtype[0] == "c" else 0)
+    x = x.astype(dtype)
+    text = minijax.jit(program(minijax)).lower(x).as_text()
+    assert "lapack" not in text
+    both(lambda m: m.jit(program(m)), x, tol=1e-4)
+
+
+# ----------------------------------------------------------------------------------------------
+# Operation by operation
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """Eager operations are compiled, as where the default device is a GPU."""
+    for name in ("add", "sub", "mul", "truediv"):
+        for method in (f"__{name}__", f"__r{name}__"):
+            monkeypatch.setattr(ArrayMethods, method, getattr(ArrayMethods, method))
+    monkeypatch.setattr(op_by_op, "default_is_accelerator", lambda: True)
+    monkeypatch.setattr(eval_trace, "place", placed.evaluate)
+    op_by_op.drop_short_cuts()
+
+
+X = np.linspace(0.1, 1.2, 12, dtype=np.float32).reshape(3, 4)
+
+
+def _recurrence(m):
+    return lambda x: m.lax.scan(lambda c, a: (c + a, c * a), x[0], x)
+
+
+def _custom(m):
+    @m.custom_vjp
+    def f(x):
+        return x * 2
+
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (3 * ct * x,))
+    return f
+
+
+SMOKE = {
+    "operators": lambda m: lambda x: (x + x, x - 1.0, 2 * x, x / x, x**2, -x, x > 0.5, x @ x.T),
+    "indexing": lambda m: lambda x: (x[1:], x[0, 1], x[:, None], x.at[0].set(1), x.at[1].add(x[0])),
+    "reductions": lambda m: lambda x: (x.sum(), x.mean(0), m.numpy.argmax(x), m.numpy.cumsum(x)),
+    "shapes": lambda m: lambda x: (x.T, x.reshape(2, 6), m.numpy.stack([x, x]), m.numpy.tile(x, 2)),
+    "dtypes": lambda m: lambda x: (x.astype("int32"), m.numpy.bfloat16(x), m.numpy.int8(3) + 1),
+    "softmax": lambda m: lambda x: (m.nn.softmax(x), m.nn.relu(x - 0.5), m.nn.gelu(x)),
+    "random": lambda m: lambda x: m.random.normal(m.random.key(0), x.shape) + x,
+    "sort": lambda m: lambda x: (m.numpy.sort(-x), m.numpy.argsort(-x)),
+    "linear algebra": lambda m: lambda x: m.numpy.linalg.solve(x.T @ x + m.numpy.eye(4), x[0]),
+    "scan": _recurrence,
+    "while": lambda m: lambda x: m.lax.while_loop(lambda v: v.sum() < 99, lambda v: 2 * v, x),
+    "cond": lambda m: lambda x: m.lax.cond(x[0, 0] > 0, m.numpy.sin, m.numpy.cos, x),
+    "jvp": lambda m: lambda x: m.jvp(m.numpy.tanh, (x,), (x,)),
+    "grad": lambda m: m.grad(lambda x: m.numpy.sum(m.numpy.sin(x) * x)),
+    "vmap": lambda m: m.vmap(lambda x: x / m.numpy.linalg.norm(x)),
+    "hessian": lambda m: lambda x: m.hessian(lambda v: m.numpy.sum(v**3))(x[0]),
+    "custom_vjp": lambda m: m.grad(lambda x: m.numpy.sum(_custom(m)(x))),
+    "checkpoint": lambda m: m.grad(m.checkpoint(lambda x: m.numpy.sum(m.numpy.sin(x)))),
+    "jit": lambda m: lambda x: m.jit(lambda x: m.numpy.exp(x) + 1)(x) * 2,
+}
+
+
+@pytest.mark.parametrize("name", SMOKE)
+def test_smoke_programs_operation_by_operation(one_by_one, name):
+    both(lambda m: lambda x: SMOKE[name](m)(m.numpy.asarray(x)), X, tol=1e-5)
+
+
+def test_results_stay_on_the_device(one_by_one):
+    x = minijax.numpy.asarray(X)
+    for y in (x + x, x * 2.0, minijax.numpy.sin(x)[0], minijax.grad(lambda x: (x * x).sum())(x)):
+        assert type(y) is Array and y._value is None and y._buffer is not None
+
+
+def test_python_sees_values_in_custom_rules(one_by_one):
+    @minijax.custom_jvp
+    def f(x):
+        return x if x > 0 else -x  # a branch of Python's
+
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+    assert float(f(minijax.numpy.float32(-2))) == 2
+
+
+def test_a_primitive_without_lowering_is_evaluated_as_its_author_says(one_by_one):
+    p = minijax.extend.core.Primitive("by_hand")
+    p.def_impl(lambda x: np.asarray(x) + 1)
+    assert p.bind(minijax.numpy.float32(1)) == 2
+
+
+def test_without_an_accelerator_numpy_evaluates():
+    assert jax.default_backend() == minijax.default_backend() == "cpu"
+    assert eval_trace.place is None or not op_by_op.default_is_accelerator()
