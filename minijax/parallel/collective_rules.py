@@ -338,7 +338,7 @@ def _broadcast_transpose(ct, x, *, axis_name, source):
     return [prim.select_n(is_source, full_like(total, 0), total)]
 
 
-for _primitive, _transpose in {
+_TRANSPOSES: dict[Primitive, Callable] = {
     psum_p: _psum_transpose,
     psum_invariant_p: lambda ct, x, *, axes: [varying(ct, axes)],
     pvary_p: lambda ct, x, *, axes: [psum_invariant(ct, axes)],
@@ -348,7 +348,8 @@ for _primitive, _transpose in {
     all_to_all_p: _exchange_transpose,
     ppermute_p: _permute_transpose,
     pbroadcast_p: _broadcast_transpose,
-}.items():
+}
+for _primitive, _transpose in _TRANSPOSES.items():
     deflinear2(_primitive, _transpose)
     deflinear(_primitive)
 

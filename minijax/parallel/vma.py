@@ -194,4 +194,4 @@ for _primitive in (
 ):
     _primitive.joins_vma = False
 
-JaxprBuilder.vary = _vary_alike  # type: ignore[method-assign]
+JaxprBuilder.vary = _vary_alike  # type: ignore[method-assign, assignment]
