@@ -1,0 +1,166 @@
+"""Processes that compute together: how they begin, what they compute, and how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import minijax
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+
+
+def start(program: str, *arguments: object, **environment: str) -> subprocess.Popen:
+    """A process that runs a program."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)], env=ENVIRONMENT | environment,
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens at a port."""
+    try:
+        socket.create_server(("", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+# ----------------------------------------------------------------------------------------------
+# Beginning
+
+ARGUMENTS = """
+import json, os, socket, sys, time
+import minijax as jax
+
+told = []
+
+def attempt(*args, **kwargs):
+    begin = time.monotonic()
+    try:
+        jax.distributed.initialize(*args, **kwargs)
+        told.append(["no error", "", 0])
+    except Exception as error:
+        told.append([type(error).__name__, str(error), time.monotonic() - begin])
+
+port = int(sys.argv[1])
+here = f"127.0.0.1:{port}"
+attempt()
+attempt(here)
+attempt(here, 2)
+attempt(here, 2, 2)
+attempt(here, 2, -1)
+attempt(here, 2, "1")
+attempt(here, 2.0, 1)
+attempt("127.0.0.1", 2, 1)
+os.environ.update(JAX_COORDINATOR_ADDRESS=here, JAX_NUM_PROCESSES="2", JAX_PROCESS_ID="two")
+attempt()
+attempt(cluster_detection_method="deactivate")
+attempt(here, 2, 1, initialization_timeout=1)
+with socket.create_server(("127.0.0.1", port)):
+    attempt(here, 2, 0)
+assert not jax.distributed.is_initialized()
+os.environ.update(JAX_NUM_PROCESSES="1", JAX_PROCESS_ID="0")
+attempt()
+assert jax.distributed.is_initialized()
+attempt()
+told.append([jax.process_index(), jax.process_count(), jax.local_devices() == jax.devices()])
+jax.distributed.shutdown()
+jax.distributed.shutdown()
+assert not jax.distributed.is_initialized()
+socket.create_server(("127.0.0.1", port)).close()
+attempt()
+print(json.dumps(told))
+"""
+
+
+def test_arguments_the_environment_and_a_coordinator_that_is_not_there():
+    port = free_port()
+    out, err = start(ARGUMENTS, port).communicate(timeout=60)
+    told = json.loads(out) if out else err
+    expected = [
+        ("ValueError", "coordinator_address is missing"),
+        ("ValueError", "num_processes is missing"),
+        ("ValueError", "process_id is missing"),
+        ("ValueError", "process_id must be in 0..1, got 2"),
+        ("ValueError", "process_id must be in 0..1, got -1"),
+        ("TypeError", "process_id must be an int, got '1'"),
+        ("TypeError", "num_processes must be an int, got 2.0"),
+        ("ValueError", "'127.0.0.1' is no address"),
+        ("ValueError", "JAX_PROCESS_ID must be a number, got 'two'"),
+        ("ValueError", "num_processes is missing"),
+        ("RuntimeError", f"No coordinator at 127.0.0.1:{port} after 1 s"),
+        ("RuntimeError", f"The coordinator cannot listen on [::]:{port}"),
+        ("no error", ""),
+        ("RuntimeError", "should only be called once"),
+        (0, 1),
+        ("RuntimeError", "must be called before anything that computes"),
+    ]
+    assert len(told) == len(expected), told
+    for (kind, text, _), (expected_kind, words) in zip(told, expected):
+        assert kind == expected_kind, (kind, text)
+        assert words in text if isinstance(words, str) else words == text
+    assert 1 <= told[10][2] < 2
+    assert told[14][2] is True
+
+
+def test_one_process_needs_none_of_this():
+    with pytest.raises(RuntimeError, match="before anything that computes"):
+        minijax.jit(lambda x: x)(0)
+        minijax.distributed.initialize("127.0.0.1:1", 2, 1)
+    assert (minijax.process_index(), minijax.process_count(), minijax.process_indices()) == (0, 1, [0])
+    assert minijax.local_devices() == minijax.local_devices(0) == minijax.devices()
+    with pytest.raises(ValueError, match="Unknown process_index 1"):
+        minijax.local_devices(1)
+
+
+# ----------------------------------------------------------------------------------------------
+# Ending
+
+HEARTBEAT = 2
+MEMBER = """
+import os, sys, time
+import minijax as jax
+
+port, rank, victim, todo = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+jax.distributed.initialize(f"127.0.0.1:{port}", 3, rank, heartbeat_timeout_seconds=HEARTBEAT,
+                           coordinator_bind_address=f"127.0.0.1:{port}")
+assert jax.process_count() == 3
+if rank == victim:
+    exec(todo)
+time.sleep(60)
+""".replace("HEARTBEAT", str(HEARTBEAT))
+
+
+@pytest.mark.parametrize(("victim", "todo", "code"), [
+    (0, "os.kill(os.getpid(), 9)", -9),
+    (1, "os.kill(os.getpid(), 9)", -9),
+    (0, "raise ValueError('no')", 1),
+    (1, "raise ValueError('no')", 1),
+])
+def test_when_a_process_dies_the_others_end_with_an_error_in_time(victim, todo, code):
+    port = free_port()
+    processes = [start(MEMBER, port, rank, victim, todo) for rank in range(3)]
+    _, err = processes[victim].communicate(timeout=60)
+    died = time.monotonic()
+    assert processes[victim].returncode == code, err
+    assert ("ValueError: no" in err) == (code == 1)
+    for rank in {0, 1, 2} - {victim}:
+        _, err = processes[rank].communicate(timeout=60)
+        assert processes[rank].returncode != 0
+        assert "another task died" in err
+    assert time.monotonic() - died < 5 * HEARTBEAT  # 3 s where nothing else runs; the default is 100
+    assert is_free(port)
