@@ -397,7 +397,7 @@ def sdy_mesh(mesh: Mesh | AbstractMesh, device_assignment: Sequence[Any] | None 
     `device_assignment` is the order in which the program numbers its devices, if that may not be
     the mesh's own.
     """
-    axes = ", ".join(f"{_quoted(name)}={size}" for name, size in mesh.shape_tuple)
+    axes = ", ".join(f"{quoted(name)}={size}" for name, size in mesh.shape_tuple)
     own = getattr(mesh, "device_assignment", None)  # an abstract mesh has none
     if own is None or device_assignment is None or own == tuple(device_assignment):
         return f"<[{axes}]>"
@@ -415,9 +415,9 @@ def sdy_sharding(sharding: Sharding, ndim: int, mesh_name: str) -> str:
 def _sdy_axes(spec: PartitionSpec, dimension: int) -> str:
     if dimension < len(spec) and spec.partitions[dimension] is UNCONSTRAINED:
         return "{?}"
-    return "{" + ", ".join(map(_quoted, spec.axes_of(dimension))) + "}"
+    return "{" + ", ".join(map(quoted, spec.axes_of(dimension))) + "}"
 
 
-def _quoted(name: Any) -> str:
+def quoted(name: Any) -> str:
     """A string of MLIR."""
     return '"' + str(name).replace("\\", "\\\\").replace('"', "\\22") + '"'

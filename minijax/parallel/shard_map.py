@@ -1,0 +1,596 @@
+"""Chapter 14: `shard_map`, a function of shards, run on each device of a mesh.
+
+    shard_map[check_vma in_specs jaxpr mesh newly_manual_axes out_specs] *args  →  *results
+
+The specs say how arguments are cut and how results are put together. In between each device works
+on its own parts, and sees others by collectives only:
+
+    args ── cut by in_specs ──>  jaxpr on device 0  ── put together by out_specs ──> results
+                          └───>  jaxpr on device 1  ──┘
+                          └───>  …
+
+The rules of the primitive are those of `jit`, applied to the jaxpr of one device; each new argument
+and result needs a spec besides. The axes of the mesh over which the function is mapped are *manual*:
+their names are in scope. If some are left to the compiler, an inner `shard_map` may take those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .. import settings
+from ..api_util import argument_avals, arg_names, fun_sourceinfo
+from ..batching import AxisData, fancy_primitive_batchers
+from ..control_flow.common import merge, partition, split_list
+from ..core import Primitive, ShapedArray, Tracer, eval_trace, state, typeof
+from ..dtypes import float0
+from ..effects import is_ordered
+from ..errors import api_boundary
+from ..forward import Zero, primitive_jvps
+from ..jaxpr import ClosedJaxpr, custom_typechecks, jaxpr_as_fun
+from ..partial_eval import (
+    convert_constvars,
+    dce_closed,
+    dce_rules,
+    default_partial_eval,
+    partial_eval_jaxpr,
+    partial_eval_rules,
+)
+from ..primitives.shaping import expand_dims, squeeze
+from ..pytree import PyTreeDef, tree_flatten
+from ..settings import Override, trace_context
+from ..staging import DebugInfo, batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
+from ..transposition import (
+    UndefinedPrimal,
+    backward_pass,
+    is_undefined_primal,
+    nonzero_avals,
+    primitive_transposes,
+)
+from ..xla.jit import apply_primitive, jit
+from ..xla.lowering import TOKEN, Value, register_lowering, tensor_type
+from . import placed
+from .collectives import psum
+from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
+from .partition_spec import P, PartitionSpec
+from .sharding import quoted
+from .spec_checks import (
+    Infer,
+    check_in_specs,
+    check_out_specs,
+    check_scope,
+    flat_in_specs,
+    flat_out_specs,
+    infer_specs,
+)
+from .spmd import mesh_symbol
+from .vma import varying
+
+# ----------------------------------------------------------------------------------------------
+# The scope of a body: over which axes of which mesh it is mapped, and what its types speak of
+
+
+class Scope(NamedTuple):
+    """Where a body runs; these are parameters of the primitive, too."""
+
+    mesh: Mesh | AbstractMesh
+    newly_manual_axes: frozenset
+    check_vma: bool
+
+    def in_order(self, axes) -> tuple:
+        """The axes as the mesh orders them."""
+        return tuple(name for name in self.mesh.axis_names if name in axes)
+
+    def size(self, axes) -> int:
+        """How many devices there are along these axes."""
+        return math.prod(self.mesh.shape[name] for name in axes)
+
+    def shard_aval(self, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
+        """The type of a shard of an argument."""
+        shape = tuple(n // self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
+        axes = spec.all_axes() if self.check_vma else ()
+        return aval.update(shape=shape, vma=aval.vma.union(axes))
+
+    def unshard_aval(self, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
+        """The type of a result that is made of such shards."""
+        shape = tuple(n * self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
+        return aval.update(shape=shape, vma=aval.vma - self.newly_manual_axes)
+
+    def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
+        """A spec under which nothing of a value is lost, wherever it differs between devices."""
+        axes = self.in_order(aval.vma if self.check_vma else self.newly_manual_axes)
+        return P(axes) if axes else P()
+
+    def unmentioned(self, spec: PartitionSpec) -> tuple:
+        """The axes along which a value with this spec is the same."""
+        return self.in_order(self.newly_manual_axes.difference(spec.all_axes()))
+
+
+@contextlib.contextmanager
+def inside(scope: Scope) -> Iterator[None]:
+    """Where bodies are traced and transformed: the names of the axes are in scope."""
+    mesh, axes, check_vma = scope
+    manual = axes.union(mesh.manual_axes)
+    manual_mesh = mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+    outside = state.axis_sizes
+    state.axis_sizes = outside | {name: n for name, n in mesh.shape_tuple if name in manual}
+    try:
+        with settings.check_vma(check_vma), Override(abstract_mesh, manual_mesh):
+            yield
+    finally:
+        state.axis_sizes = outside
+
+
+# ----------------------------------------------------------------------------------------------
+# The function
+
+
+@api_boundary
+def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = Infer,
+              mesh: Mesh | AbstractMesh | None = None, axis_names: Any = frozenset(),
+              check_vma: bool = True) -> Callable:
+    """Map a function over shards: each device of a mesh applies it to its own parts.
+
+    Args:
+      f: a function of pytrees of shards that returns one. It may use collectives along the axes
+        of the mesh. Without it, a decorator.
+      out_specs: how the shards of the results are put together: a prefix of the pytree that `f`
+        returns, of `PartitionSpec`s. Along axes that a spec does not name all devices must have
+        the same result, of which one is taken.
+      in_specs: how arguments are cut: a prefix of the tuple of arguments. Along axes that a spec
+        does not name, all devices get the same. `None` for arguments that are no arrays, and are
+        handed on as they are. Without it, arrays are taken as they lie.
+      mesh: the devices; by default the mesh of `set_mesh`.
+      axis_names: the axes to map over, by default all; the others are left to the compiler.
+      check_vma: whether types say along which axes values differ between devices: then results
+        are checked to be the same where `out_specs` say so, and derivatives take fewer messages.
+
+    Returns:
+      a function of the whole arguments, with the whole results.
+
+    Raises:
+      ValueError: no mesh; specs that do not fit arguments, results or mesh; a result that may
+        differ between devices where its spec says that it does not.
+      TypeError: specs that are none.
+
+    >>> mesh = jax.make_mesh((1,), ("i",))
+    >>> normalize = lambda x: x / jax.lax.psum(x.sum(), "i")
+    >>> f = jax.shard_map(normalize, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"))
+    >>> f(jnp.array([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    if f is None:
+        return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
+                                 axis_names=axis_names, check_vma=check_vma)
+    return _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma)
+
+
+def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
+    if not callable(f):
+        raise TypeError(f"shard_map: the first argument must be callable, got {f} of type "
+                        f"{type(f)}.")
+    cache: dict = {}
+
+    @functools.wraps(f)
+    def bind(*args):
+        axes, scope_mesh = check_scope(mesh, axis_names, in_specs, out_specs)
+        scope = Scope(scope_mesh, axes - set(scope_mesh.manual_axes), check_vma)
+        leaves, in_tree = tree_flatten(args)
+        specs = flat_in_specs(in_specs, args)
+        arrays = _Arrays([spec is not None for spec in specs], leaves, in_tree)
+        names = functools.partial(arg_names, f, args, {})
+        avals = argument_avals(arrays.dynamic, "shard_map", names)
+        specs = tuple(spec for spec in specs if spec is not None)
+        check_in_specs(f, scope.mesh, specs, avals, names)
+        staged = _staged(f, arrays, avals, specs, out_specs, scope, cache)
+        eval_trace.place = placed.evaluate
+        outs = shard_map_p.bind(
+            *staged.consts, *arrays.dynamic, jaxpr=staged.jaxpr, out_specs=staged.out_specs,
+            in_specs=(P(),) * len(staged.consts) + specs, **scope._asdict())
+        return staged.out_tree.unflatten(outs)
+
+    compiled = jit(bind)
+    has_statics = None in tree_flatten(in_specs, lambda x: x is None)[0]
+
+    @functools.wraps(f)
+    @api_boundary
+    def wrapped(*args):
+        if in_specs is Infer:
+            specs = infer_specs(args, mesh, axis_names)
+            return _shard_map(f, mesh, specs, out_specs, axis_names, check_vma)(*args)
+        if state.trace is eval_trace and not has_statics:
+            return compiled(*args)
+        return bind(*args)
+
+    return wrapped
+
+
+class _Arrays:
+    """The arguments of a call, of which some are no arrays, but handed on as they are."""
+
+    def __init__(self, is_dynamic: list[bool], leaves: list, in_tree: PyTreeDef):
+        self.is_dynamic, self.in_tree = is_dynamic, in_tree
+        self.static, self.dynamic = partition(is_dynamic, leaves)
+
+    def call(self, f: Callable, leaves: Sequence):
+        return f(*self.in_tree.unflatten(merge(self.is_dynamic, self.static, leaves)))
+
+
+class _Staged(NamedTuple):
+    """A body as a jaxpr, whose first arguments are what the function closed over."""
+
+    jaxpr: ClosedJaxpr
+    consts: tuple
+    out_specs: tuple
+    out_tree: PyTreeDef
+
+
+def _staged(f, arrays, avals, in_specs, out_specs, scope, cache) -> _Staged:
+    """The body, traced; once for the same types, unless it depends on more than types."""
+    key = (arrays.in_tree, tuple(avals), scope, trace_context(), *state.axis_sizes.items())
+    found = cache.get(key)
+    if found is None:
+        found = _trace(f, arrays, avals, in_specs, out_specs, scope)
+        if not arrays.static and not any(isinstance(x, Tracer) for x in found.consts):
+            cache[key] = found
+    return found
+
+
+def _trace(f, arrays, avals, in_specs, out_specs, scope) -> _Staged:
+    out_tree, specs = None, ()
+
+    def flat_fun(*leaves):
+        nonlocal out_tree, specs
+        out = arrays.call(f, leaves)
+        outs, out_tree = tree_flatten(out)
+        specs = tuple(flat_out_specs(out_specs, out))
+        return [varying(x, spec.all_axes()) for x, spec in zip(outs, specs)]
+
+    names = functools.partial(arg_names, f, arrays.in_tree.unflatten(range(len(arrays.is_dynamic))))
+    shards = [scope.shard_aval(spec, aval) for spec, aval in zip(in_specs, avals)]
+    with inside(scope):
+        jaxpr = trace_to_jaxpr(flat_fun, shards, DebugInfo("shard_map", fun_sourceinfo(f)),
+                               copy_constants=False)
+    check_out_specs(f, scope, specs, jaxpr.out_avals, out_tree)
+    return _Staged(ClosedJaxpr(convert_constvars(jaxpr.jaxpr)), tuple(jaxpr.consts), specs,
+                   out_tree)
+
+
+# ----------------------------------------------------------------------------------------------
+# The primitive: types and evaluation
+
+
+class _ShardMapPrimitive(Primitive):
+    """Its result types are those of its jaxpr, put together: nothing need be remembered."""
+
+    joins_vma = False
+
+    def out_aval(self, avals, params):
+        return self.abstract_eval(*avals, **params)
+
+
+shard_map_p = _ShardMapPrimitive("shard_map", multiple_results=True)
+placed.sees_to_places.add(shard_map_p)
+
+
+@shard_map_p.def_abstract_eval
+def _result_types(*avals, jaxpr, in_specs, out_specs, **scope):
+    return [*map(Scope(**scope).unshard_aval, out_specs, jaxpr.out_avals)]
+
+
+@shard_map_p.def_impl
+def _evaluate(*args, **params):
+    return apply_primitive(shard_map_p, *args, **params)
+
+
+# ----------------------------------------------------------------------------------------------
+# Forward mode, batching, dead code
+
+
+def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **scope):
+    """Tangents are cut and put together as their primals are."""
+    nonzeros = tuple(type(t) is not Zero for t in tangents)
+    with inside(Scope(**scope)):
+        new_jaxpr, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(out_specs))
+    outs = shard_map_p.bind(
+        *primals, *partition(nonzeros, tangents)[1], jaxpr=new_jaxpr,
+        in_specs=(*in_specs, *partition(nonzeros, in_specs)[1]),
+        out_specs=(*out_specs, *partition(nonzeros_out, out_specs)[1]), **scope)
+    primals_out, rest = split_list(outs, len(out_specs))
+    zeros = [Zero.from_primal_value(x) for x in primals_out]
+    return primals_out, merge(nonzeros_out, partition(nonzeros_out, zeros)[0], rest)
+
+
+primitive_jvps[shard_map_p] = _jvp
+
+
+def _batch(axis_data, args, dims, *, jaxpr, in_specs, out_specs, **scope):
+    """Each device has all examples; or those of its place along the axis `spmd_axis_name`."""
+    names = axis_data.spmd_name
+    if names is not None:
+        names = names if isinstance(names, tuple) else (names,)
+        _check_unused(names, in_specs + out_specs)
+        axis_data = axis_data._replace(size=axis_data.size // Scope(**scope).size(names))
+    with inside(Scope(**scope)):
+        new_jaxpr, out_dims = batch_jaxpr(jaxpr, axis_data, tuple(dims), None)
+    outs = shard_map_p.bind(
+        *args, jaxpr=new_jaxpr, in_specs=tuple(map(_batched_spec, in_specs, dims, [names] * len(dims))),
+        out_specs=tuple(_batched_spec(spec, d, names) for spec, d in zip(out_specs, out_dims)),
+        **scope)
+    return outs, out_dims
+
+
+def _batched_spec(spec, d, names):
+    """The spec with an entry for the batch dimension."""
+    if d is None:
+        return spec
+    entries = [*spec.partitions, *[None] * (d - len(spec))]
+    entries.insert(d, names)
+    return P(*entries)
+
+
+def _check_unused(names, specs):
+    for spec in specs:
+        if not set(names).isdisjoint(spec.all_axes()):
+            raise ValueError(f"vmap of shard_map: the axis spmd_axis_name={names} splits the batch "
+                             f"already, it cannot be in {spec}.")
+
+
+fancy_primitive_batchers[shard_map_p] = _batch
+
+
+@jaxpr_cache
+def _dce_body(jaxpr, used_outputs):
+    return dce_closed(jaxpr, used_outputs)
+
+
+def _dce(used_outputs, eqn):
+    jaxpr, used_inputs = _dce_body(eqn.params["jaxpr"], tuple(used_outputs))
+    in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]
+    params = {"jaxpr": jaxpr, "in_specs": tuple(partition(used_inputs, in_specs)[1]),
+              "out_specs": tuple(partition(used_outputs, out_specs)[1])}
+    return used_inputs, eqn.replace(
+        invars=partition(used_inputs, eqn.invars)[1],
+        outvars=partition(used_outputs, eqn.outvars)[1], params=eqn.params | params)
+
+
+dce_rules[shard_map_p] = _dce
+
+# ----------------------------------------------------------------------------------------------
+# Partial evaluation
+#
+# What the known part computes for the unknown one, the residuals, has to leave the devices, and to
+# come back: they are results of one `shard_map` and arguments of another, whose specs lose nothing.
+# To be put side by side they need a dimension, which scalars are given.
+
+
+class _Split(NamedTuple):
+    known: ClosedJaxpr  # from the known arguments to residuals that are new, and known results
+    unknown: ClosedJaxpr  # from all residuals and unknown arguments to unknown results
+    out_unknowns: tuple[bool, ...]
+    sources: list[int]  # of each residual: among known arguments, known results, new ones
+    new_specs: list[PartitionSpec]
+
+
+@jaxpr_cache
+def _split(jaxpr: ClosedJaxpr, unknowns: tuple, scope: Scope) -> _Split:
+    known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
+        jaxpr, unknowns, (False,) * len(jaxpr.outvars))
+    n_args, n_outs = len(known.invars), len(known.outvars) - n_residuals
+    outvars, residuals = split_list(known.outvars, n_outs)
+    numbers = iter(range(n_outs, n_outs + n_residuals))
+    sources = [n_args + _first(known.outvars, next(numbers)) if i is None else i for i in forwarded]
+    new = sorted({i for i in sources if i >= n_args + n_outs})
+    sources = [n_args + n_outs + new.index(i) if i in new else i for i in sources]
+    new_avals = [known.out_avals[i - n_args] for i in new]
+
+    def known_fun(*args):
+        outs = jaxpr_as_fun(known)(*args)
+        return [*(_with_dimension(outs[i - n_args]) for i in new), *outs[:n_outs]]
+
+    def unknown_fun(*args):
+        residuals, rest = split_list(args, len(sources))
+        return jaxpr_as_fun(unknown)(*map(_as_type, residuals, unknown.in_avals), *rest)
+
+    given = [*known.in_avals, *known.out_avals[:n_outs], *map(_with_dimension_aval, new_avals)]
+    in_avals = [*(given[i] for i in sources), *unknown.in_avals[len(sources):]]
+    return _Split(trace_to_jaxpr(known_fun, known.in_avals, jaxpr.debug_info),
+                  trace_to_jaxpr(unknown_fun, in_avals, jaxpr.debug_info),
+                  out_unknowns, sources, [*map(scope.whole_spec, new_avals)])
+
+
+def _first(atoms, i) -> int:
+    """The first place of the atom that is at `i`."""
+    return next(k for k, atom in enumerate(atoms) if atom is atoms[i])
+
+
+def _with_dimension(x):
+    return x if typeof(x).shape else expand_dims(x, (0,))
+
+
+def _with_dimension_aval(aval):
+    return aval if aval.shape else aval.update(shape=(1,))
+
+
+def _as_type(x, aval):
+    return x if typeof(x).ndim == aval.ndim else squeeze(x, (0,))
+
+
+def _partial_eval(trace, primitive, args, params):
+    scope = _scope_of(params)
+    unknowns = tuple(map(trace.is_unknown, args))
+    with inside(scope):
+        split = _split(params["jaxpr"], unknowns, scope)
+    known_args, unknown_args = partition(unknowns, args)
+    known_in_specs, unknown_in_specs = partition(unknowns, params["in_specs"])
+    known_specs, unknown_specs = partition(split.out_unknowns, params["out_specs"])
+    outs: list = []
+    if split.known.outvars or split.known.effects:
+        outs = shard_map_p.bind(*known_args, **params | {
+            "jaxpr": split.known, "in_specs": tuple(known_in_specs),
+            "out_specs": (*split.new_specs, *known_specs)})
+    new, known_outs = split_list(outs, len(split.new_specs))
+    values = [*known_args, *known_outs, *new]
+    specs = [*known_in_specs, *known_specs, *split.new_specs]
+    unknown_outs: list = []
+    if any(split.out_unknowns) or split.unknown.effects:
+        unknown_outs = default_partial_eval(
+            trace, shard_map_p, [*(values[i] for i in split.sources), *unknown_args], params | {
+                "jaxpr": split.unknown, "out_specs": tuple(unknown_specs),
+                "in_specs": (*(specs[i] for i in split.sources), *unknown_in_specs)})
+    return merge(split.out_unknowns, known_outs, unknown_outs)
+
+
+def _scope_of(params) -> Scope:
+    return Scope(*(params[name] for name in Scope._fields))
+
+
+partial_eval_rules[shard_map_p] = _partial_eval
+
+# ----------------------------------------------------------------------------------------------
+# Transposition
+#
+# A result that is the same along an axis has one cotangent, which all devices along it get. Where
+# types say so, that is all. Where they do not, each device is taken to have made its part of the
+# result by itself: so the cotangent is divided among them; and the cotangents of an argument that
+# is the same along an axis are summed, as if each of them had used the argument by itself.
+
+
+def _transpose(cts, *operands, jaxpr, in_specs, out_specs, **params):
+    scope = Scope(**params)
+    linear = tuple(map(is_undefined_primal, operands))
+    nonzeros = [type(ct) is not Zero for ct in cts]
+    if not scope.check_vma:
+        cts = [_shared(ct, scope.size(scope.unmentioned(spec))) for ct, spec in zip(cts, out_specs)]
+    with inside(scope):
+        new_jaxpr, nonzeros_in = _transposed(jaxpr, linear, tuple(nonzeros), in_specs, out_specs,
+                                             nonzero_avals(cts), scope)
+    known_specs, linear_specs = partition(linear, in_specs)
+    outs = shard_map_p.bind(
+        *partition(nonzeros, cts)[1], *partition(linear, operands)[0], jaxpr=new_jaxpr,
+        in_specs=(*partition(nonzeros, out_specs)[1], *known_specs),
+        out_specs=tuple(partition(nonzeros_in, linear_specs)[1]), **params)
+    zeros = [Zero(x.aval) for x in operands if is_undefined_primal(x)]
+    cts_in = merge(nonzeros_in, partition(nonzeros_in, zeros)[0], outs)
+    return merge(linear, [None] * (len(linear) - len(cts_in)), cts_in)
+
+
+def _shared(ct, n):
+    return ct if type(ct) is Zero or n == 1 or typeof(ct).dtype == float0 else ct / n
+
+
+@jaxpr_cache
+def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
+    """The body of the transpose, of nonzero cotangents and nonlinear arguments; and for each linear
+    argument whether its cotangent is a result."""
+    nonzeros_in: list[bool] = []
+
+    def transposed(*args):
+        cts, known = split_list(args, sum(nonzeros))
+        zeros = [Zero(aval) for aval in partition(nonzeros, jaxpr.out_avals)[0]]
+        operands = merge(linear, known, map(UndefinedPrimal, partition(linear, jaxpr.in_avals)[1]))
+        cts_in = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, merge(nonzeros, zeros, cts))
+        cts_in = [_gathered(ct, spec) for ct, spec in zip(cts_in, in_specs) if ct is not None]
+        nonzeros_in[:] = [type(ct) is not Zero for ct in cts_in]
+        return partition(nonzeros_in, cts_in)[1]
+
+    def _gathered(ct, spec):
+        if type(ct) is Zero or scope.check_vma:
+            return ct
+        axes = scope.unmentioned(spec)
+        return psum(ct, axes) if axes else ct
+
+    in_avals = [scope.shard_aval(spec, aval)
+                for spec, aval in zip(out_specs, ct_avals) if aval is not None]
+    in_avals += partition(linear, jaxpr.in_avals)[0]
+    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), nonzeros_in
+
+
+primitive_transposes[shard_map_p] = _transpose
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+#
+#     %3 = sdy.manual_computation(%1, %2) in_shardings=[<@mesh, [{"x"}]>, <@mesh, [{}]>]
+#              out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%a: tensor<2xf32>, …) {
+#       %4 = func.call @f(%a, %b) : …
+#       sdy.return %4 : tensor<2xf32>
+#     } : (tensor<8xf32>, …) -> tensor<2xf32>
+#
+# The region sees nothing of what is outside, so constants and tokens of effects are passed, too.
+
+
+def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
+    scope = Scope(**params)
+    mesh = ctx.mesh or scope.mesh
+    axes = scope.in_order(scope.newly_manual_axes)
+    with inside(scope):
+        function, outs = ctx.module.function(jaxpr, "shmap_body", (mesh, (*ctx.manual_axes, *axes)))
+    ordered = is_ordered(jaxpr.effects)
+    hidden = [ctx._hoist(*ctx.module.hoisted[key]) for key in function.hoisted]
+    more = [ctx.ordered_token()] * ordered + hidden
+    if ordered:
+        outs = [*outs, TOKEN]
+    if scope.size(axes) == 1:
+        results = ctx._call(function, [*operands, *more], outs)
+    else:
+        results = _manual_computation(ctx, function, [*operands, *more], outs, scope, (
+            [*in_specs, *[P()] * len(more)], [*out_specs, *[P()] * ordered]))
+    if ordered:
+        *results, ctx.token = results
+    return results
+
+
+def _manual_computation(ctx, function, operands, outs, scope, specs):
+    in_specs, out_specs = specs
+    args = [Value(ctx.fresh(), _inner(scope, *pair)) for pair in zip(in_specs, map(_aval, operands))]
+    outside, ctx.lines = ctx.lines, []
+    inner = ctx._call(function, args, outs)
+    lines, ctx.lines = ctx.lines, outside
+    tail = f"    sdy.return {_names(inner)} : {_types(inner)}" if inner else "    sdy.return"
+    symbol, axes = mesh_symbol(ctx.module, ctx.mesh or scope.mesh), scope.in_order(scope.newly_manual_axes)
+    is_partial = len(axes) < len(scope.mesh.axis_names)
+
+    def shardings(specs, values):
+        return ", ".join(_sharding_text(symbol, spec, len(x.aval.shape), is_partial)
+                         for spec, x in zip(specs, values))
+
+    head = (f"sdy.manual_computation({_names(operands)}) "
+            f"in_shardings=[{shardings(in_specs, operands)}] "
+            f"out_shardings=[{shardings(out_specs, inner)}] "
+            f"manual_axes={{{', '.join(map(quoted, axes))}}} "
+            f"({', '.join(f'{x.name}: {x.type}' for x in args)}) {{")
+    whole = [TOKEN if aval is TOKEN else scope.unshard_aval(spec, aval)
+             for spec, aval in zip(out_specs, outs)]
+    foot = f"    }} : ({_types(operands)}) -> ({', '.join(map(tensor_type, whole))})"
+    return ctx.ops("\n".join([head, *lines, tail, foot]), whole)
+
+
+def _aval(x):
+    return x.aval
+
+
+def _inner(scope, spec, aval):
+    return aval if aval is TOKEN else scope.shard_aval(spec, aval)
+
+
+def _names(values) -> str:
+    return ", ".join(x.name for x in values)
+
+
+def _types(values) -> str:
+    return ", ".join(x.type for x in values)
+
+
+def _sharding_text(symbol, spec, ndim, is_partial) -> str:
+    """A sharding in Shardy's words. Where some axes are the compiler's, it may split further."""
+    more = ["?"] * is_partial
+    dims = [", ".join([*map(quoted, spec.axes_of(d)), *more]) for d in range(ndim)]
+    return f"<@{symbol}, [{', '.join(f'{{{dim}}}' for dim in dims)}]>"
+
+
+register_lowering(shard_map_p, _lower)

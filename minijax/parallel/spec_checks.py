@@ -1,0 +1,187 @@
+"""Chapter 14: what can be wrong with a call of `shard_map`, and how it is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..api_util import fun_name
+from ..core import ShapedArray, Tracer
+from ..pytree import (
+    broadcast_prefix,
+    generate_key_paths,
+    keystr,
+    prefix_errors,
+    tree_map,
+)
+from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
+from .partition_spec import P, PartitionSpec
+from .sharding import NamedSharding
+
+
+class _Infer:
+    """What `in_specs` is if nobody says anything."""
+
+    def __repr__(self):
+        return "jax.sharding.Infer"
+
+    def __reduce__(self):
+        return "Infer"
+
+
+Infer = _Infer()
+
+
+# ----------------------------------------------------------------------------------------------
+# The mesh and its axes
+
+
+def check_scope(mesh: Any, axis_names: Any, in_specs: Any, out_specs: Any) -> tuple:
+    """The axes to map over, and the mesh: that in force, unless one is given.
+
+    Raises:
+      ValueError, TypeError: there is none, or it is not the one in force; or axes or specs are none
+        of it.
+    """
+    mesh = _checked_mesh(mesh)
+    if not isinstance(axis_names, (set, frozenset)):
+        raise TypeError("shard_map: axis_names must be a set of names of axes of the mesh, got "
+                        f"{axis_names!r} of type {type(axis_names)}.")
+    axes = frozenset(axis_names) or frozenset(mesh.axis_names)
+    if not axes.issubset(mesh.axis_names):
+        raise ValueError(f"shard_map: axis_names={set(axes)} are not all axes of the mesh, which "
+                         f"has {mesh.axis_names}.")
+    if in_specs is None:
+        raise TypeError("shard_map: in_specs is None. Write `in_specs=P()` for arguments that all "
+                        "devices get whole.")
+    for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        if specs is not Infer:
+            _check_specs(what, specs, axes)
+    return axes, mesh
+
+
+def _checked_mesh(mesh):
+    in_force = get_abstract_mesh()
+    if mesh is None:
+        if in_force.empty:
+            raise ValueError("shard_map: there is no mesh in force. Pass `mesh=`, or put one in "
+                             "force by `jax.set_mesh`.")
+        return in_force
+    if not isinstance(mesh, (Mesh, AbstractMesh)):
+        raise TypeError(f"shard_map: the mesh must be a jax.sharding.Mesh or AbstractMesh, got "
+                        f"{mesh} of type {type(mesh)}.")
+    if mesh.empty:
+        raise ValueError(f"shard_map: the mesh is empty: {mesh}.")
+    if not in_force.empty and mesh.abstract_mesh != in_force:
+        raise ValueError(f"shard_map: the mesh is {mesh}, but another one is in force here, "
+                         f"{in_force}. (Without `mesh=`, that one is used.)")
+    return mesh
+
+
+def _check_specs(what, specs, axes):
+    entries = generate_key_paths(specs)
+    others = [f"{what}{keystr(path)} is {spec!r} of type {type(spec).__name__}"
+              for path, spec in entries if not isinstance(spec, PartitionSpec)]
+    if others:
+        raise TypeError(f"shard_map: {what} must be a pytree of PartitionSpecs, but "
+                        f"{'; '.join(others)}.")
+    unknown = [f"{what}{keystr(path)} = {spec} names {name!r}"
+               for path, spec in entries for name in spec.all_axes() if name not in axes]
+    if unknown:
+        raise ValueError(f"shard_map: {what} can only name axes that the function is mapped over, "
+                         f"{set(axes)}, but {'; '.join(unknown)}.")
+
+
+# ----------------------------------------------------------------------------------------------
+# From specs to leaves
+
+
+def flat_in_specs(specs: Any, args: tuple) -> list:
+    """A spec for each leaf of the arguments, `None` for those that are no arrays."""
+    return _flat("in_specs", specs, args)
+
+
+def flat_out_specs(specs: Any, out: Any) -> list:
+    """A spec for each leaf of the results."""
+    return _flat("out_specs", specs, out)
+
+
+def _flat(what, specs, tree):
+    is_leaf = (lambda x: x is None) if what == "in_specs" else None
+    try:
+        return broadcast_prefix(specs, tree, is_leaf=is_leaf)
+    except ValueError:
+        error, *_ = prefix_errors(specs, tree, is_leaf=is_leaf)
+        raise error(f"shard_map {what}") from None
+
+
+def infer_specs(args: tuple, mesh: Any, axis_names: Any) -> Any:
+    """Specs that say how the arguments lie on the mesh.
+
+    Raises:
+      TypeError: the axes are not of type Explicit; or an argument is traced: its type does not say
+        where it will lie.
+    """
+    mesh = _checked_mesh(mesh)
+    axes = frozenset(axis_names) or frozenset(mesh.axis_names)
+    if any(mesh.axis_types[mesh.axis_names.index(name)] is not AxisType.Explicit
+           for name in axes.intersection(mesh.axis_names)):
+        raise TypeError("shard_map: in_specs is needed: the arguments can tell it only if the "
+                        f"axes {set(axes)} of the mesh are of type Explicit.")
+    return tree_map(lambda x: _spec_of(x, axes), args)
+
+
+def _spec_of(x, axes):
+    if isinstance(x, Tracer):
+        raise TypeError("shard_map: in_specs is needed under a transformation: types do not say "
+                        "how arrays lie on devices.")
+    sharding = getattr(x, "sharding", None)
+    if not isinstance(sharding, NamedSharding):
+        return P()
+    return P(*(tuple(name for name in sharding.spec.axes_of(d) if name in axes)
+               for d in range(len(sharding.spec))))
+
+
+# ----------------------------------------------------------------------------------------------
+# Arguments and results
+
+
+def check_in_specs(f: Callable, mesh: Any, specs: Sequence, avals: Sequence[ShapedArray],
+                   names: Callable[[], Sequence[str]]) -> None:
+    """Raise a `ValueError` if an argument cannot be cut as its spec says; it is named."""
+    wrong = []
+    for i, (spec, aval) in enumerate(zip(specs, avals)):
+        if len(spec) > aval.ndim:
+            wrong.append((i, f"has {aval.ndim} dimensions, fewer than its spec {spec} has entries"))
+            continue
+        for d, n in enumerate(aval.shape):
+            parts = math.prod(mesh.shape[name] for name in spec.axes_of(d))
+            if n % parts:
+                wrong.append((i, f"cannot be cut as {spec} says: dimension {d}, of size {n}, is to "
+                                 f"be split over {spec.partitions[d]!r}, of size {parts}"))
+    if wrong:
+        lines = [f"  * {names()[i]}, of type {avals[i].str_short()}, {why}" for i, why in wrong]
+        raise ValueError(f"shard_map of {fun_name(f)}: in_specs do not fit the arguments:\n"
+                         + "\n".join(lines))
+
+
+def check_out_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[ShapedArray],
+                    out_tree: Any) -> None:
+    """Raise a `ValueError` if results cannot be put together as their specs say; the path is named."""
+    wrong = []
+    for i, (spec, aval) in enumerate(zip(specs, avals)):
+        differing = scope.in_order(aval.vma.intersection(scope.unmentioned(spec)))
+        if len(spec) > aval.ndim:
+            wrong.append((i, f"has {aval.ndim} dimensions, fewer than its spec {spec} has entries. "
+                             "(A scalar needs a dimension, `x[None]`, to be put side by side.)"))
+        elif scope.check_vma and differing:
+            wrong.append((i, f"may differ along {differing}, but its spec {spec} says that it is "
+                             "the same there. Name the axes in the spec, or make it the same, as "
+                             "by `psum`; or, if you know that it is, pass check_vma=False"))
+    if wrong:
+        paths = generate_key_paths(out_tree.unflatten(range(out_tree.num_leaves)))
+        lines = [f"  * result{keystr(paths[i][0])}, of type {avals[i].str_short()}, {why}"
+                 for i, why in wrong]
+        raise ValueError(f"shard_map of {fun_name(f)}: out_specs do not fit the results:\n"
+                         + "\n".join(lines))
