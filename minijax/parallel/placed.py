@@ -22,7 +22,6 @@ from ..custom_rules.closures import linear_call_p
 from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..custom_rules.vmap import custom_vmap_p
-from ..dtypes import ExtendedDType
 from ..remat import remat_p
 from ..xla.dispatch import buffer_of, foreign_value, stored, xla
 from ..xla.jit import apply_primitive, jit_p
@@ -37,18 +36,18 @@ class Shard:
     `index` is where in the array it is, `replica_id` counts the devices that hold the same part.
     """
 
-    __slots__ = ("device", "index", "replica_id", "_data", "_aval", "_sharding")
+    __slots__ = ("device", "index", "replica_id", "_data", "_aval", "_committed")
 
-    def __init__(self, device, index, replica_id, data, aval, sharding):
+    def __init__(self, device, index, replica_id, data, aval, committed):
         self.device, self.index, self.replica_id = device, index, replica_id
-        self._data, self._aval, self._sharding = data, aval, sharding
+        self._data, self._aval, self._committed = data, aval, committed
 
     @property
     def data(self) -> PlacedArray | None:
         """The part as an array on its device; `None` if another process has it."""
         if self._data is None:
             return None
-        return PlacedArray(self._aval, self._data, SingleDeviceSharding(self.device))
+        return PlacedArray(self._aval, self._data, on_one_device(self.device), self._committed)
 
     def __repr__(self):
         data = f", data={self.data}" if self._data is not None else ""
@@ -64,11 +63,11 @@ class PlacedArray(Array):
     shards: Any  # XLA's array on several devices, or a buffer on one
     sharding: Sharding
     committed: bool
-    placed_type: tuple  # what programs for it depend on
+    placed_type: Any  # what programs for it depend on
 
     def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True):
         self.aval, self.shards, self.sharding, self.committed = aval, shards, sharding, committed
-        self.placed_type = aval, sharding, committed
+        self.placed_type = (aval, sharding) if committed else aval
         self._host = None
         eval_trace.place = evaluate
 
@@ -82,7 +81,7 @@ class PlacedArray(Array):
 
     def _gather(self):
         """All shards, put together."""
-        if not (self.sharding.is_fully_addressable or self.is_fully_replicated):
+        if not self._is_whole:
             raise RuntimeError(
                 "Fetching value for `jax.Array` that spans non-addressable (non process local) "
                 "devices is not possible: this process has only some of its shards, "
@@ -154,6 +153,11 @@ class PlacedArray(Array):
         return devices[0] if len(devices) == 1 else self.sharding
 
     @property
+    def _is_whole(self):
+        """Whether the devices of this process have all of it between them."""
+        return self.sharding.is_fully_addressable or self.is_fully_replicated
+
+    @property
     def is_fully_addressable(self) -> bool:
         """Whether this process holds all of the array."""
         return self.sharding.is_fully_addressable
@@ -181,7 +185,7 @@ class PlacedArray(Array):
             key = tuple((part.start, part.stop) for part in index)
             counts[key] = counts.get(key, -1) + 1
             shards.append(Shard(device, index, counts[key], buffers.get(device), aval,
-                                self.sharding))
+                                self.committed))
         return shards
 
     def addressable_data(self, index: int) -> PlacedArray:
@@ -206,15 +210,16 @@ class PlacedArray(Array):
         return Array, (np.asarray(self._numpy()), self.aval)
 
     def __repr__(self):
-        if self.is_deleted() or self.sharding.is_fully_addressable or self.is_fully_replicated:
+        if self.is_deleted() or self._is_whole:
             return super().__repr__()
         kind = self.aval.str_short(short_dtypes=False)
         return f"Array(shape={self.aval.shape}, dtype={kind.partition('[')[0]})"
 
     def __str__(self):
-        if self.sharding.is_fully_addressable or isinstance(self.aval.dtype, ExtendedDType):
-            return super().__str__()
-        return repr(self)
+        return super().__str__() if self._is_whole else repr(self)
+
+    def __format__(self, spec):
+        return super().__format__(spec) if self._is_whole else repr(self)
 
 
 # ----------------------------------------------------------------------------------------------
