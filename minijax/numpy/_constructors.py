@@ -230,7 +230,7 @@ def _filled_like(name, value):
             check_arraylike(name, a)
         out = lax_full_like(a, value, user_dtype(dtype, name),
                             None if shape is None else _shape(shape))
-        return on_device(out, device)
+        return on_device(out, device, like=a)
 
     constructor.__name__ = constructor.__qualname__ = name
     constructor.__doc__ = (
@@ -264,7 +264,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     else:
         value = asarray(fill_value, dtypes.result_type(a) if dtype is None else dtype)
         out = broadcast_to(value, np.shape(a) if shape is None else shape)
-    return on_device(out, device)
+    return on_device(out, device, like=a)
 
 
 # ----------------------------------------------------------------------------------------------

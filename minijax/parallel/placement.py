@@ -136,8 +136,12 @@ def moved(x: Any, sharding: Sharding, committed: bool = True) -> PlacedArray:
     return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed)
 
 
-def _created(x, device):
-    """The result of a function that makes an array, with its argument `device`."""
+def _created(x, device, like):
+    """What a function has made, where its argument `device` wants it; by default as the array that
+    was its example, if that was put somewhere on purpose."""
+    if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
+            and (x.shape == like.shape or like.is_fully_replicated)):
+        device = like.sharding
     return at_default(x) if device is None else device_put(x, device)
 
 
@@ -177,10 +181,10 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     """
     leaves, tree = tree_flatten(x)
     avals = argument_avals(leaves, "device_put", lambda: leaf_names("x", x))
-    wheres = [*map(_concrete, _for_leaves("device_put device", device, tree))]
+    wheres = [*map(concrete_sharding, _for_leaves("device_put device", device, tree))]
     for aval, where in zip(avals, wheres):
         _check_place(aval, where)
-    srcs = map(_concrete, _for_leaves("device_put source", src, tree))
+    srcs = map(concrete_sharding, _for_leaves("device_put source", src, tree))
     donations = _for_leaves("device_put donate", donate, tree)
     aliases = _for_leaves("device_put may_alias", may_alias, tree)
     return tree.unflatten(device_put_p.bind(
@@ -198,7 +202,7 @@ def _for_leaves(name, prefix, tree):
     return flatten_axes(name, tree, prefix)
 
 
-def _concrete(where):
+def concrete_sharding(where: Any) -> Any:
     """A spec as a sharding over the mesh in force."""
     if not isinstance(where, PartitionSpec):
         return where

@@ -112,13 +112,14 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     return tree.unflatten([x if isinstance(x, ArrayMethods) else as_array(x) for x in leaves])
 
 
-def on_device(x: Array, device: Any) -> Array:
-    """What a function has made, where its argument `device` wants it; by default, where it is."""
-    return put_new(x, device)
+def on_device(x: Array, device: Any, like: Any = None) -> Array:
+    """What a function has made, perhaps after the example of an array, where its argument `device`
+    wants it."""
+    return put_new(x, device, like)
 
 
-# Chapter 14 supplies another, to which `None` means the device of the setting `default_device`.
-put_new: Callable = lambda x, device: x if device is None else device_put(x, device)
+# Chapter 14 supplies another, to which `None` means: as `like`, or on the default device.
+put_new: Callable = lambda x, device, like: x if device is None else device_put(x, device)
 
 
 def device_get(x: Any) -> Any:
