@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from .parallel.compilation_cache import event_listeners
 from .xla.dispatch import duration_listeners
 
 _lock = threading.Lock()
@@ -102,6 +103,7 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     _scalars(event, value, **kwargs)
 
 
+event_listeners.append(record_event)
 duration_listeners.append(record_event_duration_secs)
 
 

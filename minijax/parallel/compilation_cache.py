@@ -22,6 +22,7 @@ import struct
 import threading
 import time
 import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -104,7 +105,7 @@ def _processor() -> str:
 
 
 _MAGIC = b"minijax program 1"  # and the version of what follows
-_HEADER = struct.Struct("<17s32s32sd")  # magic, hashes of the file's name and the program, seconds
+_HEADER = struct.Struct("<17s32s32sd")  # magic, hashes of the file's name and of the rest, seconds
 
 
 def _sha256(data: bytes) -> bytes:
@@ -115,6 +116,7 @@ def _sha256(data: bytes) -> bytes:
 
 def pack(name: str, program: bytes, seconds: float) -> bytes:
     """The contents of a file: a header, then the program, which took so long to compile."""
+    program = zlib.compress(program, level=1)
     return _HEADER.pack(_MAGIC, _sha256(name.encode()), _sha256(program), seconds) + program
 
 
@@ -132,7 +134,7 @@ def unpack(name: str, data: bytes) -> tuple[bytes, float]:
         raise ValueError("it holds another program")
     if of_program != _sha256(program):
         raise ValueError("it is damaged")
-    return program, seconds
+    return zlib.decompress(program), seconds
 
 
 def _write(path: str, data: bytes) -> None:
@@ -224,9 +226,9 @@ def _load(client, path, data, options, devices):
 
 def _keep(path, program, seconds):
     """Write the file of a program."""
-    if len(program) < (min_entry_size.value or 0):
-        return
     data, most = pack(os.path.basename(path), program, seconds), max_size.value
+    if len(data) < (min_entry_size.value or 0):
+        return
     if most is not None and most >= 0:
         if len(data) > most:
             raise ValueError(f"it has {len(data)} bytes, and the folder may have {most} "

@@ -94,6 +94,21 @@ def _extension(version) -> Any:
         return None
 
 
+def _check_release(version):
+    """Complain if the plugin was made for another release of jaxlib: C++ has no defence then."""
+    from importlib.metadata import PackageNotFoundError  # takes time to load
+    from importlib.metadata import version as release_of
+
+    package = f"jax-cuda{version}-pjrt"
+    try:
+        plugins, jaxlibs = release_of(package), release_of("jaxlib")
+    except PackageNotFoundError:  # built by hand
+        return
+    if plugins.split(".")[:2] != jaxlibs.split(".")[:2]:
+        raise RuntimeError(f"{package} {plugins} is not for jaxlib {jaxlibs}. Install it anew, "
+                           f'by `pip install "jax-cuda{version}-plugin[with-cuda]=={jaxlibs}"`.')
+
+
 def start(load_plugin: Any) -> Any:
     """The client for GPUs.
 
@@ -108,8 +123,9 @@ def start(load_plugin: Any) -> Any:
         raise RuntimeError(
             f"Unknown backend: 'cuda' requested, but XLA's plugin for it is not here. {_INSTALL}")
     library, version = found
-    _load_libraries(version)
     try:
+        _check_release(version)
+        _load_libraries(version)
         return load_plugin("cuda", library, _extension(version))
     except RuntimeError as error:
         raise RuntimeError(f"Unable to initialize backend 'cuda': {error} ({library})") from None

@@ -125,6 +125,13 @@ def test_what_the_plugin_is_started_with(site):
     assert (platform, path, extension.mark) == ("cuda", library, 13)
 
 
+def test_a_plugin_of_another_release_is_not_used(site):
+    site("jax_plugins/xla_cuda12/xla_cuda_plugin.so")
+    site("jax_cuda12_pjrt-0.1.2.dist-info/METADATA", "Name: jax-cuda12-pjrt\nVersion: 0.1.2\n")
+    with pytest.raises(RuntimeError, match="jax-cuda12-pjrt 0.1.2 is not for jaxlib"):
+        cuda.start(lambda *args: None)
+
+
 def test_a_gpu_without_the_plugin_is_told_of(monkeypatch, caplog):
     monkeypatch.setattr(cuda, "has_device", lambda: True)
     cuda.is_here.cache_clear()
