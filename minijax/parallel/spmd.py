@@ -5,7 +5,7 @@ committed arguments and of the meshes that its jaxpr names; they must be the sam
 told how the arguments lie on them, in the language of Shardy,
 
     sdy.mesh @mesh = <["x"=4, "y"=2]>
-    func.func public @main(%arg0: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) …
+    func.func @main(%arg0: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) …
 
 and makes of the module a program for one of them (*single program, multiple data*), with messages
 between them wherever one needs what another has. How the results lie is its choice: it is asked.
@@ -25,6 +25,7 @@ import numpy as np
 
 from ..dtypes import float0
 from ..jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from ..staging import ShapeDtypeStruct
 from ..xla import dispatch
 from ..xla.dispatch import (
     Program,
@@ -34,8 +35,9 @@ from ..xla.dispatch import (
     stored,
     xla,
 )
-from ..xla.lowering import LoweredModule, lower_jaxpr
-from .mesh import Mesh
+from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
+from .mesh import AbstractMesh, Mesh, concrete_mesh
+from .partition_spec import P
 from .placed import PlacedArray, buffer_on, default_device, shards_of, xla_sharding
 from .sharding import (
     NamedSharding,
@@ -51,26 +53,31 @@ from .sharding import (
 
 
 class Places(NamedTuple):
-    """The devices of a program, and how its arguments lie on them (`None`: as XLA likes it).
+    """The devices of a program, and how its arguments and results are to lie on them (`None`: as
+    XLA likes it).
 
-    `mesh` is the one in whose words the results' shardings are told. Results are `committed` if the
-    devices were anybody's choice.
+    `mesh` is the one in whose words XLA's choices are told. Results are `committed` if the devices
+    were anybody's choice.
     """
 
     devices: tuple[Any, ...]
     shardings: tuple[Sharding | None, ...]
+    out_shardings: tuple[Sharding | None, ...]
     mesh: Mesh | None
     committed: bool
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
-        if len(self.devices) == 1:
-            return dispatch.lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
-        module = lower_jaxpr(
-            jaxpr, spec.name, (), spec.keep_unused, locations=True,
-            devices=self.devices,
-            attributes=functools.partial(_attributes, jaxpr, spec, self),
-        )  # fmt: skip
+        lowering.places, outer = self, lowering.places
+        try:
+            if len(self.devices) == 1:
+                return dispatch.lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
+            module = lower_jaxpr(
+                jaxpr, spec.name, (), spec.keep_unused, locations=True, devices=self.devices,
+                attributes=functools.partial(_attributes, jaxpr, spec, self),
+            )  # fmt: skip
+        finally:
+            lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated and spec.donated[i])
         return dataclasses.replace(module, donated=donated)
 
@@ -80,75 +87,156 @@ class Places(NamedTuple):
         return make(module, jaxpr, options, self)
 
 
+class _Lowering(threading.local):
+    """What this thread is lowering a program for."""
+
+    places: Places | None = None
+
+
+lowering = _Lowering()
+
+
 def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | None:
     """Where a program for these arguments runs; `None` if nothing is to be minded.
 
+    Arguments may be `ShapeDtypeStruct`s with a sharding.
+
     Raises:
-      ValueError: arguments, or meshes in the program, are on different devices.
+      ValueError: arguments, or shardings in the program, are on different devices.
     """
-    shardings = tuple([x.sharding if type(x) is PlacedArray and x.committed else None
-                       for x in args])
-    meshes = meshes_of(jaxpr)
-    choices = [*filter(None, shardings), *meshes]
-    if choices or spec.device is not None:
-        devices = _common_devices(jaxpr, spec, shardings, meshes)
+    read, named = _summary(jaxpr)
+    shardings = tuple([_committed_sharding(x) if i in read or spec.keep_unused else None
+                       for i, x in enumerate(args)])
+    chosen = [*filter(None, (*shardings, *named, *spec.out_shardings))]
+    chosen = [x for x in chosen if not is_abstract(x)]
+    context = concrete_mesh.value
+    if spec.device is not None:
+        devices: tuple = (spec.device,)
+    elif chosen:
+        devices = _common_devices(jaxpr, spec, shardings, [*named, *spec.out_shardings])
+    elif context is not None and not context.empty:
+        devices = context.device_assignment
     elif (device := default_device()) is not None:
         devices = (device,)
     else:
         return None
-    named = [x.mesh for x in shardings if isinstance(x, NamedSharding)]
-    return Places(devices, shardings, next(iter([*named, *meshes]), None), bool(choices))
+    meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in (*chosen, context)]
+    mesh = next((mesh for mesh in meshes if mesh is not None), None)
+    outs = tuple([_concrete(x, mesh) for x in spec.out_shardings])
+    return Places(devices, shardings, outs or (None,) * len(jaxpr.out_avals), mesh,
+                  bool(chosen) or len(devices) > 1)
 
 
 dispatch.program_places = program_places
 
 
-def _common_devices(jaxpr, spec, shardings, meshes) -> tuple:
+def _committed_sharding(x) -> Sharding | None:
+    if type(x) is PlacedArray:
+        return x.sharding if x.committed else None
+    return x.sharding if type(x) is ShapeDtypeStruct else None
+
+
+def is_abstract(x: Mesh | Sharding) -> bool:
+    """Whether it speaks of no devices."""
+    return isinstance(getattr(x, "mesh", x), AbstractMesh)
+
+
+def _concrete(sharding, mesh):
+    """A sharding whose mesh has devices: those of `mesh`, if it is an abstract one."""
+    if sharding is None or not is_abstract(sharding):
+        return sharding
+    return sharding.update(mesh=mesh)
+
+
+def _common_devices(jaxpr, spec, shardings, others) -> tuple:
     """The devices of all shardings and meshes, in the order of the first."""
-    claims = {i: x._device_assignment for i, x in enumerate(shardings) if x is not None}
-    claims |= {mesh: mesh.device_assignment for mesh in meshes}
-    if spec.device is not None:
-        return (spec.device,)
-    (first, devices), *others = claims.items()
-    for other, different in others:
-        if set(different) != set(devices):
+    claims = [(x, who) for who, x in enumerate((*shardings, *others))
+              if x is not None and not is_abstract(x)]
+    first, *rest = [(devices_of(x), who) for x, who in claims]
+    for other in rest:
+        if set(other[0]) != set(first[0]):
             raise ValueError(
                 f"Received incompatible devices for jitted computation {spec.name}. Got "
-                f"{_claim(jaxpr, first, devices)} and {_claim(jaxpr, other, different)}. "
+                f"{_claim(jaxpr, *first)} and {_claim(jaxpr, *other)}. "
                 "Bring the arguments to the same devices with `jax.device_put`."
             )
-    return devices
+    return first[0]
 
 
-def _claim(jaxpr, who, devices) -> str:
+def devices_of(place: Mesh | Sharding) -> tuple:
+    """The devices of a mesh or sharding, in order."""
+    return place.device_assignment if isinstance(place, Mesh) else place._device_assignment
+
+
+def _claim(jaxpr, devices, who) -> str:
+    """`who` numbers the arguments, and then what else there is."""
     ids = [device.id for device in devices]
     where = f"device ids {ids} on platform {devices[0].platform.upper()}"
-    if isinstance(who, Mesh):
-        return f"a mesh in the program with {where}"
+    if who >= len(jaxpr.in_avals):
+        return f"a sharding in the program with {where}"
     names = jaxpr.jaxpr.debug_info.arg_names if jaxpr.jaxpr.debug_info else ()
     name = names[who] if who < len(names) else f"number {who}"
     kind = jaxpr.in_avals[who].str_short(short_dtypes=False)
     return f"argument {name} with shape {kind} and {where}"
 
 
-_meshes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_summaries: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def meshes_of(jaxpr: ClosedJaxpr) -> tuple[Mesh, ...]:
-    """The meshes that a program names in its equations, each once."""
-    if jaxpr not in _meshes:
-        _meshes[jaxpr] = tuple(dict.fromkeys(_find_meshes(jaxpr.jaxpr)))
-    return _meshes[jaxpr]
+def _summary(jaxpr: ClosedJaxpr) -> tuple[frozenset[int], tuple[Mesh | Sharding, ...]]:
+    """The numbers of the arguments that a program reads, and the meshes and shardings that its
+    equations name, each once."""
+    if jaxpr not in _summaries:
+        inner = jaxpr.jaxpr
+        used = used_variables(inner, live_equations(inner))
+        read = frozenset(i for i, v in enumerate(inner.invars) if v in used)
+        _summaries[jaxpr] = read, tuple(dict.fromkeys(_find_shardings(inner)))
+    return _summaries[jaxpr]
 
 
-def _find_meshes(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh]:
+def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         for value in eqn.params.values():
-            mesh = value.mesh if isinstance(value, NamedSharding) else value
-            if isinstance(mesh, Mesh):
-                yield mesh
+            if isinstance(value, Sharding) or isinstance(value, Mesh) and not value.empty:
+                yield value
     for inner in subjaxprs(jaxpr):
-        yield from _find_meshes(inner)
+        yield from _find_shardings(inner)
+
+
+# ----------------------------------------------------------------------------------------------
+# How XLA's choices are told
+
+
+def _in_words(tilings, avals, asked, places) -> list[Sharding]:
+    """The shardings that XLA chose, or was `asked` for: like the first of these that has a mesh,
+    where the number of dimensions allows it."""
+    example = next(((x, aval.ndim) for x, aval in zip(asked, avals)
+                    if isinstance(x, NamedSharding)), (None, 0))
+    return [sharding or _told_like(tiling, aval.ndim, *example, places)
+            for tiling, aval, sharding in zip(tilings, avals, asked, strict=True)]
+
+
+def _told_like(tiling, ndim, example, example_ndim, places):
+    mesh = places.mesh if example is None else example.mesh
+    named = sharding_of(tiling, places._replace(mesh=mesh))
+    fits = example and ndim == example_ndim and example.is_equivalent_to(named, ndim)
+    return example if fits else named
+
+
+def sharding_of(tiling, places: Places) -> NamedSharding:
+    """How a tiling cuts arrays, in the words of the mesh; if it has none, in those of a mesh that
+    fits, with axes named `_0`, `_1` …"""
+    devices, mesh = places.devices, places.mesh
+    if tiling is None:
+        return NamedSharding(mesh, P())
+    dims, order, copied = tiling
+    there = {device: i for i, device in enumerate(mesh.device_assignment)}
+    spec = spec_of((dims, tuple([there[devices[i]] for i in order]), copied), mesh)
+    if spec is not None:
+        return NamedSharding(mesh, spec)
+    names = tuple([f"_{i}" for i in range(len(dims))])
+    fitting = Mesh(np.array([devices[i] for i in order]).reshape(dims), names)
+    return NamedSharding(fitting, P(*names[:len(dims) - copied]))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -156,13 +244,13 @@ def _find_meshes(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh]:
 
 
 class _SingleDeviceProgram(Program):
-    __slots__ = ("device", "sharding", "committed")
+    __slots__ = ("device", "out_shardings", "in_shardings", "committed")
 
     def __init__(self, module, jaxpr, options, places):
         self.device, self.committed = places.devices[0], places.committed
-        self.sharding = SingleDeviceSharding(self.device)
         program = dispatch.compile_module(module, jaxpr, options, self.device)
         super().__init__(program.executable, module, jaxpr.in_avals, jaxpr.out_avals)
+        self.in_shardings, self.out_shardings = _single_device_shardings(module, jaxpr, places)
         self.constants = [xla().copy_to_device(x, self.device) for x in self.constants]
 
     def __call__(self, args):
@@ -171,16 +259,31 @@ class _SingleDeviceProgram(Program):
         outs = (run_with_effects(self.executable, self.effects, buffers) if self.effects
                 else self.executable(buffers))
         self.forget_donated(args)
-        return [*map(self._array, outs, self.out_avals)]
-
-    def _array(self, buffer, aval):
-        if aval.dtype == float0:
-            return array_of(buffer, aval)
-        return PlacedArray(aval, buffer, self.sharding, self.committed)
+        return [array_of(x, aval) if aval.dtype == float0
+                else PlacedArray(aval, x, sharding, self.committed)
+                for x, aval, sharding in zip(outs, self.out_avals, self.out_shardings)]
 
     @property
     def is_simple(self) -> bool:
         return False
+
+
+def _single_device_shardings(module, jaxpr, places):
+    in_avals = [jaxpr.in_avals[i] for i in module.kept]
+    asked = [places.shardings[i] for i in module.kept]
+    if places.mesh is None:
+        here = SingleDeviceSharding(places.devices[0])
+        return [here] * len(in_avals), [x or here for x in places.out_shardings]
+    return _all_in_words(in_avals, asked, jaxpr.out_avals, places)
+
+
+def _all_in_words(in_avals, asked, out_avals, places, in_tilings=None, out_tilings=None):
+    """The shardings of arguments and results. The results are told like the arguments."""
+    ins = _in_words(in_tilings or [None] * len(in_avals), in_avals, asked, places)
+    outs = _in_words([*(in_tilings or [None] * len(in_avals)),
+                      *(out_tilings or [None] * len(out_avals))[:len(out_avals)]], [*in_avals, *out_avals],
+                     [*ins, *places.out_shardings], places)
+    return ins, outs[len(ins):]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -192,21 +295,18 @@ class _PartitionedProgram(Program):
 
     def __init__(self, module, jaxpr, options, places):
         loaded = xla().partitioned(module.text, places.devices, options, module.callbacks)
-        ins, outs = xla().tilings(loaded)
-        all_ins = [*(jaxpr.in_avals[i] for i in module.kept), *(aval for _, aval in module.hoisted)]
-        self.in_shardings = [
-            places.shardings[i] or sharding
-            for i, sharding in zip(module.kept, _shardings(ins, all_ins, places))]
-        self.out_shardings = _shardings(outs, jaxpr.out_avals, places)
+        in_avals = [jaxpr.in_avals[i] for i in module.kept] + [aval for _, aval in module.hoisted]
+        asked = [places.shardings[i] for i in module.kept] + [None] * len(module.hoisted)
+        ins, self.out_shardings = _all_in_words(
+            in_avals, asked, jaxpr.out_avals, places, *xla().tilings(loaded))
         handlers = [xla().result_handler(stored(aval), xla_sharding(sharding, aval.ndim))
                     for sharding, aval in zip(self.out_shardings, jaxpr.out_avals)]
         self.executable = xla().Executable(loaded, handlers)
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
-        self.kept, self.effects = module.kept, module.effects
-        self.donated = module.donated
-        hidden = _shardings(ins, all_ins, places)[len(module.kept):]
-        self.constants = [shards_of(x, aval, sharding)
-                          for (x, aval), sharding in zip(module.hoisted, hidden)]
+        self.kept, self.effects, self.donated = module.kept, module.effects, module.donated
+        self.in_shardings = ins[:len(self.kept)]
+        self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
+                          in zip(module.hoisted, ins[len(self.kept):])]
 
     def __call__(self, args):
         buffers = [shards_of(args[i], self.in_avals[i], sharding)
@@ -233,53 +333,9 @@ def _attributes(jaxpr, spec, places, module, i) -> list[str]:
     return attributes
 
 
-def mesh_symbol(module, mesh: Mesh, devices=None) -> str:
+def mesh_symbol(module, mesh: Mesh | AbstractMesh, devices=None) -> str:
     """The name by which a module knows a mesh, which is declared at its head."""
     return module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(mesh, devices)}")
-
-
-class TiledSharding(Sharding):
-    """A sharding that XLA chose, which no spec of the mesh describes."""
-
-    memory_kind = None
-
-    def __init__(self, devices, tiling):
-        self._devices, self._xla_tiling = devices, tiling
-
-    @property
-    def _device_assignment(self):
-        return self._devices
-
-    @property
-    def is_fully_replicated(self):
-        return False
-
-    def tiles(self, ndim):
-        """How many parts each dimension is cut into; for each device, which parts it has."""
-        dims, order, copied = self._xla_tiling
-        numbers = np.empty((len(dims), len(order)), int)
-        numbers[:, list(order)] = np.indices(dims).reshape(len(dims), -1)
-        return dims[:ndim], tuple(map(tuple, numbers[:ndim].T.tolist()))
-
-    def __eq__(self, other):
-        return (type(other) is TiledSharding
-                and (self._devices, self._xla_tiling) == (other._devices, other._xla_tiling))
-
-    def __hash__(self):
-        return hash((self._devices, self._xla_tiling))
-
-
-def _shardings(tilings, avals, places) -> list[Sharding]:
-    """The shardings that XLA chose, as specs of the mesh where there are such."""
-    tilings = tilings or [None] * len(avals)
-    return [_sharding(tiling, places) for tiling in tilings]
-
-
-def _sharding(tiling, places):
-    in_order = places.mesh is not None and places.mesh.device_assignment == places.devices
-    spec = spec_of(tiling, places.mesh) if in_order else None
-    return TiledSharding(places.devices, tiling) if spec is None else NamedSharding(
-        places.mesh, spec)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -258,6 +258,7 @@ class Spec(NamedTuple):
     keep_unused: bool
     options: tuple[tuple[str, Any], ...] = ()
     device: Any = None
+    out_shardings: tuple = ()  # chapter 14: how the results are to lie on devices
 
 
 def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:

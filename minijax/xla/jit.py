@@ -435,7 +435,7 @@ class JitFunction:
             rebase_donate_argnums(donate, static), options.donate_argnames, in_tree
         )
 
-    def _spec(self, call, in_tree) -> Spec:
+    def _spec(self, call, in_tree, trace) -> Spec:
         options = self._options
         return Spec(fun_name(self._fun), self._donated(call, in_tree), options.keep_unused,
                     options.compiler_options, options.device)  # fmt: skip
@@ -446,7 +446,7 @@ class JitFunction:
 
     def _program(self, call, in_tree, trace, leaves) -> Program:
         args = self._placed(call, in_tree, leaves)
-        return program_of(trace.jaxpr, self._spec(call, in_tree), args)
+        return program_of(trace.jaxpr, self._spec(call, in_tree, trace), args)
 
     def _remember(self, call, trace, program, result):
         """Enter a program for the quick way."""
@@ -478,7 +478,7 @@ class JitFunction:
         """
         call = self._take_apart(args, kwargs)
         leaves, in_tree, trace = self._traced(call)
-        spec, args = self._spec(call, in_tree), self._placed(call, in_tree, leaves)
+        spec, args = self._spec(call, in_tree, trace), self._placed(call, in_tree, leaves)
         places = places_of(trace.jaxpr, spec, args)
         return Traced(CallInfo(self._fun, spec, trace.jaxpr, in_tree, trace.out_tree, places))
 

@@ -1,0 +1,235 @@
+"""Chapter 14: how an array in the middle of a program is to lie.
+
+XLA finds a place for every intermediate result by itself, starting from the arguments. A constraint
+says it better: where it stands, the array lies so, and XLA sends what must be sent.
+
+    h = jax.lax.with_sharding_constraint(x @ w1, NamedSharding(mesh, P("data", "model")))
+
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {"model"}]> : tensor<8x32xf32>
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from ..batching import fancy_primitive_batchers
+from ..core import Primitive, ShapedArray, eval_trace, typeof
+from ..errors import api_boundary
+from ..forward import deflinear
+from ..pytree import PyTreeDef, tree_flatten
+from ..pytree.functions import flatten_axes
+from ..staging import abstractify
+from ..transposition import deflinear2
+from ..xla.jit import UNSPECIFIED, apply_primitive
+from ..xla.lowering import register_lowering, tensor_type
+from . import mesh as meshes
+from .mesh import AbstractMesh, Mesh
+from .partition_spec import UNCONSTRAINED, P, PartitionSpec
+from .placed import PlacedArray, evaluate
+from .sharding import NamedSharding, Sharding, sdy_sharding
+from .spmd import mesh_symbol
+
+# ----------------------------------------------------------------------------------------------
+# What users write for a sharding
+
+
+def context_mesh() -> Mesh | AbstractMesh:
+    """The mesh in whose words a lone `PartitionSpec` speaks; an empty one if there is none."""
+    if not meshes.get_abstract_mesh().empty:
+        return meshes.get_abstract_mesh()
+    return meshes.entered_mesh.value or meshes.no_mesh
+
+
+def check_entries(entries: Any, argument: str, unconstrained: bool = False) -> None:
+    """Check the leaves of a pytree of shardings, specs and `None`s.
+
+    Raises:
+      TypeError: a leaf is something else.
+      ValueError: it has an empty mesh, or leaves a dimension to XLA, unless `unconstrained`.
+    """
+    for entry in tree_flatten(entries, is_leaf=lambda x: x is None)[0]:
+        if entry is None or entry is UNSPECIFIED:
+            continue
+        if not isinstance(entry, (Sharding, PartitionSpec)):
+            raise TypeError(f"{argument}: expected shardings, PartitionSpecs or None, got "
+                            f"{entry!r}.")
+        if isinstance(entry, NamedSharding) and entry.mesh.empty:
+            raise ValueError(f"{argument}: {entry} has an empty mesh, on which nothing can lie.")
+        spec = getattr(entry, "spec", entry)
+        if isinstance(spec, PartitionSpec) and UNCONSTRAINED in spec.partitions:
+            if not unconstrained:
+                raise ValueError(f"{argument}: {entry} leaves a dimension to the compiler, which "
+                                 "only with_sharding_constraint can do.")
+
+
+def as_sharding(entry: Any, mesh: Mesh | AbstractMesh, argument: str) -> Sharding | None:
+    """A user's entry as a sharding: a spec is one of `mesh`. `None` stays so.
+
+    Raises:
+      RuntimeError: a spec, and the mesh is empty.
+    """
+    if not isinstance(entry, PartitionSpec):
+        return None if entry is UNSPECIFIED else entry
+    if mesh.empty:
+        raise RuntimeError(f"{argument}: the PartitionSpec {entry} needs a mesh around. Write "
+                           "`with jax.set_mesh(mesh):`, or give NamedSharding(mesh, spec).")
+    return NamedSharding(mesh, entry)
+
+
+def flat_shardings(argument: str, tree: PyTreeDef, entries: Any, mesh: Mesh | AbstractMesh,
+                   tupled_args: bool = False) -> list[Sharding | None]:
+    """A sharding for each leaf of `tree`, of a prefix of it.
+
+    Raises:
+      ValueError: it is none.
+    """
+    flat = flatten_axes(argument, tree, entries, tupled_args=tupled_args)
+    return [as_sharding(entry, mesh, argument) for entry in flat]
+
+
+def check_fits(sharding: Sharding, aval: ShapedArray, what: str) -> None:
+    """Raise ValueError unless an array of this type has the dimensions that the sharding splits."""
+    try:
+        sharding.check_compatible_aval(aval.shape)
+    except ValueError as error:
+        raise ValueError(f"{what} cannot lie like {sharding}: {error}") from None
+
+
+# ----------------------------------------------------------------------------------------------
+# The primitive
+
+
+sharding_constraint_p = Primitive("sharding_constraint")
+
+
+def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> Any:
+    """`x`, which from here on lies so."""
+    eval_trace.place = evaluate
+    return sharding_constraint_p.bind(x, **constraint_params(sharding, mesh))
+
+
+def constraint_params(sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> dict:
+    """The parameters of the primitive, in the words of JAX."""
+    return {"sharding": sharding, "layout": None, "context_mesh": mesh,
+            "unconstrained_dims": unconstrained_dims(sharding)}
+
+
+def unconstrained_dims(sharding: Sharding) -> frozenset[int]:
+    """The dimensions that a sharding leaves to the compiler."""
+    entries = sharding.spec.partitions if isinstance(sharding, NamedSharding) else ()
+    return frozenset(i for i, entry in enumerate(entries) if entry is UNCONSTRAINED)
+
+
+@api_boundary
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Say how arrays lie on the devices of a mesh, from here on.
+
+    Under `jit`, XLA partitions the program so that they do. Otherwise the arrays are moved. The
+    cotangents come to lie the same way.
+
+    Args:
+      x: a pytree of arrays.
+      shardings: a prefix of it of `NamedSharding`s, or of `PartitionSpec`s if there is a mesh
+        around (`with jax.set_mesh(mesh):`). `P.UNCONSTRAINED` leaves a dimension to the compiler.
+
+    Returns:
+      the arrays.
+
+    Raises:
+      ValueError: an array has too few dimensions, or they cannot be cut so; no sharding is given;
+        outside of `jit`, the array is committed to other devices.
+      TypeError: a sharding is something else.
+      RuntimeError: a spec without a mesh.
+
+    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> sharding = jax.NamedSharding(mesh, jax.P("x"))
+    >>> jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, sharding))(jnp.arange(4))
+    Array([0, 2, 4, 6], dtype=int32)
+    """
+    leaves, tree = tree_flatten(x)
+    check_entries(shardings, "with_sharding_constraint", unconstrained=True)
+    mesh = context_mesh()
+    flat = flat_shardings("with_sharding_constraint: shardings", tree, shardings, mesh)
+    return tree.unflatten([_constrain_leaf(leaf, sharding, mesh)
+                           for leaf, sharding in zip(leaves, flat, strict=True)])
+
+
+def _constrain_leaf(x, sharding, mesh):
+    if sharding is None and not mesh.empty:
+        sharding = NamedSharding(mesh, P())
+    if sharding is None:
+        raise ValueError("with_sharding_constraint: a sharding is None. Say P() for an array that "
+                         "all devices hold.")
+    check_fits(sharding, abstractify(x), "with_sharding_constraint: an array")
+    return constrain(x, sharding, mesh)
+
+
+sharding_constraint_p.def_abstract_eval(lambda aval, **params: aval)
+
+
+@sharding_constraint_p.def_impl
+def _evaluate(x, *, sharding, context_mesh, **params):
+    if isinstance(getattr(sharding, "mesh", None), AbstractMesh) and not meshes.concrete_mesh.value:
+        sharding = _on_mesh_of(x, sharding)
+    if not unconstrained_dims(sharding):
+        sharding.shard_shape(typeof(x).shape)  # must be possible in equal parts
+    return apply_primitive(sharding_constraint_p, x, sharding=sharding, context_mesh=context_mesh,
+                           **params)
+
+
+def _on_mesh_of(x, sharding):
+    """The sharding on the devices where `x` lies already: its own mesh is an abstract one."""
+    if type(x) is not PlacedArray or not isinstance(x.sharding, NamedSharding):
+        kind = ValueError if not hasattr(x, "sharding") else TypeError
+        raise kind(f"with_sharding_constraint: {sharding} has an abstract mesh, so the array must "
+                   "already lie on the devices of a mesh.")
+    if x.sharding.mesh.shape_tuple != sharding.mesh.shape_tuple:
+        raise ValueError(f"with_sharding_constraint: the array lies on {x.sharding.mesh}, not on a "
+                         f"mesh like {sharding.mesh}.")
+    return sharding.update(mesh=x.sharding.mesh)
+
+
+deflinear(sharding_constraint_p)
+deflinear2(sharding_constraint_p,
+           lambda ct, _, **params: [sharding_constraint_p.bind(ct, **params)])
+
+
+def _batch(axis_data, args, dims, *, sharding, context_mesh, **params):
+    """The batch dimension is left to the compiler, or split over `spmd_axis_name`."""
+    (x,), (d,) = args, dims
+    if d is not None:
+        sharding = _with_batch_dimension(sharding, d, typeof(x).ndim, axis_data.spmd_name)
+    return sharding_constraint_p.bind(x, **constraint_params(sharding, context_mesh)), d
+
+
+def _with_batch_dimension(sharding, d, ndim, spmd_name):
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    names = () if spmd_name is None else spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
+    if set(names) & set(sharding.spec.all_axes()):
+        raise ValueError(f"vmap: spmd_axis_name {spmd_name!r} splits the batch dimension already, "
+                         f"and with_sharding_constraint another one: {sharding.spec}.")
+    entries = [*sharding.spec.partitions]
+    entries += [None] * (ndim - 1 - len(entries))
+    entries.insert(d, names or UNCONSTRAINED)
+    return sharding.update(spec=P(*entries))
+
+
+fancy_primitive_batchers[sharding_constraint_p] = _batch
+
+
+def _lower(ctx, x, *, sharding, **params):
+    devices = ctx.module.devices
+    if sharding.num_devices != max(1, len(devices)):
+        raise ValueError(f"The program runs on {max(1, len(devices))} devices, but a constraint "
+                         f"in it speaks of {sharding.num_devices}: {sharding}.")
+    if not devices:
+        return x
+    symbol = mesh_symbol(ctx.module, sharding.mesh if ctx.mesh is None else ctx.mesh, devices)
+    text = sdy_sharding(sharding, x.aval.ndim, symbol).removeprefix("#sdy.sharding")
+    return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {tensor_type(x.aval)}", x.aval)
+
+
+register_lowering(sharding_constraint_p, _lower)

@@ -1,0 +1,188 @@
+"""Chapter 14: `jit` with `in_shardings` and `out_shardings`.
+
+Outside of other transformations, arguments that lie nowhere in particular are placed, and committed
+ones must lie as is said. XLA is told how the results are to lie. Under another transformation,
+arguments and results get a constraint each (`constraints.py`):
+
+    jit(f, in_shardings=s, out_shardings=t)    ≈    constrain t ∘ jit(f) ∘ constrain s
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..core import Tracer, eval_trace, typeof
+from ..jaxpr import ClosedJaxpr, JaxprEqn, Var
+from ..pytree import PyTreeDef, tree_flatten
+from ..staging import ShapeDtypeStruct, abstractify
+from ..xla import jit as chapter6
+from ..xla.jit import UNSPECIFIED, JitFunction, Options, Tracing
+from . import mesh as meshes
+from .constraints import (
+    check_entries,
+    check_fits,
+    constrain,
+    constraint_params,
+    flat_shardings,
+    sharding_constraint_p,
+)
+from .mesh import AbstractMesh, Mesh
+from .placed import PlacedArray, evaluate
+from .sharding import Sharding
+
+
+class Shardings(NamedTuple):
+    """What a user said, in a hashable form: part of the caches' keys."""
+
+    ins: tuple | None  # leaves and structure of a prefix of the arguments; `None`: nothing was said
+    outs: tuple | None
+    context: Callable[[], Mesh | AbstractMesh]  # gives the mesh of lone specs
+
+
+def _hashable(entries: Any, argument: str) -> tuple | None:
+    check_entries(entries, argument)
+    if entries is None or entries is UNSPECIFIED:
+        return None
+    leaves, tree = tree_flatten(entries, is_leaf=lambda x: x is None)
+    return tuple(leaves), tree
+
+
+def set_mesh_around() -> Mesh | AbstractMesh:
+    """The mesh of `set_mesh`; an empty one if there is none."""
+    return meshes.concrete_mesh.value or meshes.no_mesh
+
+
+class ShardedJitFunction(JitFunction):
+    """What `jit` returns if it is told how arguments or results are to lie."""
+
+    __slots__ = ()
+
+    def _traced(self, call):
+        if call.kwargs and self._options.shardings.ins is not None:
+            raise ValueError("jit with in_shardings takes positional arguments only, got the "
+                             f"keywords {[*call.kwargs]}.")
+        return super()._traced(call)
+
+    def _trace(self, call, in_tree, in_avals) -> Tracing:
+        """The function, with constraints on its results."""
+        tracing = super()._trace(call, in_tree, in_avals)
+        outs = self._out_shardings(tracing.out_tree)
+        for sharding, aval in zip(outs, tracing.jaxpr.out_avals, strict=True):
+            if sharding is not None:
+                _check(sharding, aval, "a result")
+        return tracing._replace(jaxpr=_constrained(tracing.jaxpr, outs))
+
+    def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
+        """For each leaf of the arguments how it is to lie."""
+        said = self._options.shardings.ins
+        if said is None:
+            return [None] * in_tree.num_leaves
+        args_tree, _ = in_tree.children()
+        return self._flat("in_shardings", args_tree, said, tupled_args=True)
+
+    def _out_shardings(self, out_tree: PyTreeDef) -> list[Sharding | None]:
+        """For each leaf of the result how it is to lie."""
+        said = self._options.shardings.outs
+        if said is None:
+            return [None] * out_tree.num_leaves
+        return self._flat("out_shardings", out_tree, said)
+
+    def _flat(self, argument, tree, said, tupled_args=False):
+        leaves, prefix = said
+        return flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves),
+                              self._options.shardings.context(), tupled_args)
+
+    def _bind(self, call, in_tree, trace, leaves):
+        shardings = self._in_shardings(in_tree)
+        placed = [x if sharding is None else _constrain(x, sharding)
+                  for x, sharding in zip(leaves, shardings, strict=True)]
+        return super()._bind(call, in_tree, trace, placed)
+
+    def _spec(self, call, in_tree, trace):
+        spec = super()._spec(call, in_tree, trace)
+        return spec._replace(out_shardings=tuple(self._out_shardings(trace.out_tree)))
+
+    def _placed(self, call, in_tree, leaves):
+        return [x if sharding is None else _as_if_placed(x, sharding)
+                for x, sharding in zip(leaves, self._in_shardings(in_tree), strict=True)]
+
+
+def _check(sharding, aval, what):
+    check_fits(sharding, aval, f"jit: {what} of shape {aval.shape}")
+    sharding.shard_shape(aval.shape)
+
+
+def _constrain(x, sharding):
+    """The constraint on an argument; a concrete one must lie so already, or nowhere in particular.
+    """
+    _check(sharding, typeof(x), "an argument")
+    if not isinstance(x, Tracer):
+        _check_place(x, sharding)
+    return constrain(x, sharding)
+
+
+def _as_if_placed(x, sharding):
+    """The type of an argument, as it will lie."""
+    aval = abstractify(x)
+    _check(sharding, aval, "an argument")
+    _check_place(x, sharding)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+
+
+def _check_place(x, sharding):
+    """Raise ValueError if `x` is committed to something else."""
+    given = getattr(x, "sharding", None) if type(x) in (PlacedArray, ShapeDtypeStruct) else None
+    if given is None or type(x) is PlacedArray and not x.committed:
+        return
+    if not given.is_equivalent_to(sharding, len(x.shape)):
+        raise ValueError(f"An argument of jit lies like {given}, on purpose, and in_shardings wants "
+                         f"{sharding}. Move it with jax.device_put, or leave in_shardings out.")
+
+
+def _constrained(jaxpr: ClosedJaxpr, shardings: Sequence[Sharding | None]) -> ClosedJaxpr:
+    """A jaxpr whose results lie as is said."""
+    inner = jaxpr.jaxpr
+    eqns, outvars = list(inner.eqns), list(inner.outvars)
+    for i, sharding in enumerate(shardings):
+        if sharding is not None:
+            out = Var(outvars[i].aval)
+            eqns.append(JaxprEqn(sharding_constraint_p, [outvars[i]], [out],
+                                 constraint_params(sharding)))
+            outvars[i] = out
+    return ClosedJaxpr(inner.replace(eqns=eqns, outvars=outvars), jaxpr.consts)
+
+
+def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_shardings: Any,
+                       context: Callable = set_mesh_around) -> JitFunction:
+    """`jit` of a function, told how its arguments and results are to lie.
+
+    Args:
+      fun: the function.
+      options: what else `jit` was told.
+      in_shardings: a prefix of the tuple of arguments, of shardings, specs, and `None` where it does
+        not matter.
+      out_shardings: a prefix of the result, likewise.
+      context: gives the mesh of lone specs.
+
+    Raises:
+      ValueError: a device is given, too; a spec leaves a dimension to the compiler.
+      TypeError: a sharding is something else.
+
+    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> sharding = jax.NamedSharding(mesh, jax.P("x"))
+    >>> jax.jit(lambda: jnp.zeros(4), out_shardings=sharding)().sharding.spec
+    P('x',)
+    """
+    if options.device is not None:
+        raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
+    in_shardings = tuple(in_shardings) if isinstance(in_shardings, list) else in_shardings
+    shardings = Shardings(_hashable(in_shardings, "in_shardings"),
+                          _hashable(out_shardings, "out_shardings"), context)
+    if shardings.ins is None and shardings.outs is None:
+        return JitFunction(fun, options)
+    eval_trace.place = evaluate
+    return ShardedJitFunction(fun, options._replace(shardings=shardings))
+
+
+chapter6.jit_with_shardings = jit_with_shardings
