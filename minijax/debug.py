@@ -30,9 +30,11 @@ from .callbacks import (
 )
 from .debugger import breakpoint
 from .errors import api_boundary, user_frame
+from .parallel.inspect_sharding import inspect_array_sharding, visualize_array_sharding
 from .parallel.visualize import visualize_sharding
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print",
+__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
+           "inspect_array_sharding", "log", "print", "visualize_array_sharding",
            "visualize_sharding"]
 
 

@@ -279,9 +279,10 @@ def _single_device_shardings(module, jaxpr, places):
 
 def _all_in_words(in_avals, asked, out_avals, places, in_tilings=None, out_tilings=None):
     """The shardings of arguments and results. The results are told like the arguments."""
-    ins = _in_words(in_tilings or [None] * len(in_avals), in_avals, asked, places)
-    outs = _in_words([*(in_tilings or [None] * len(in_avals)),
-                      *(out_tilings or [None] * len(out_avals))[:len(out_avals)]], [*in_avals, *out_avals],
+    in_tilings = in_tilings or [None] * len(in_avals)
+    out_tilings = (out_tilings or [None] * len(out_avals))[:len(out_avals)]  # XLA tells of () too
+    ins = _in_words(in_tilings, in_avals, asked, places)
+    outs = _in_words([*in_tilings, *out_tilings], [*in_avals, *out_avals],
                      [*ins, *places.out_shardings], places)
     return ins, outs[len(ins):]
 

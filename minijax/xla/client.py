@@ -403,13 +403,13 @@ def _parse(text):
     """A StableHLO module as MLIR's object, in a context of its own: threads do not share it."""
     from jaxlib.mlir import ir  # the bindings take time to load
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, stablehlo
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
     registry, context = ir.DialectRegistry(), ir.Context()
     _jax_mlir_ext.register_dialects(registry)
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo):
+    for dialect in (stablehlo, chlo, sdy):
         dialect.register_dialect(context)
     return ir.Module.parse(text, context)
 
@@ -513,6 +513,15 @@ def partitioned(text: str, devices: tuple[Device, ...], flags: dict[str, object]
     build.allow_spmd_sharding_propagation_to_parameters = [True]
     build.allow_spmd_sharding_propagation_to_output = [True]
     return load(text, options, devices, callbacks)
+
+
+def sharding_listener(function: Callable[[Tiling], None]) -> tuple[Callable, bytes]:
+    """What XLA's partitioner calls with the tiling of a value, for `function`, as long as it lives;
+    and its name for `@InspectSharding`."""
+    def listener(sharding):
+        function(_tiling(sharding))
+
+    return listener, xla_client.encode_inspect_sharding_callback(listener)
 
 
 def put_shards(aval: ShapedArray, sharding: XlaSharding, shards: list) -> Buffer:

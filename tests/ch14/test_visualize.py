@@ -7,6 +7,7 @@ import io
 import sys
 
 import jax
+import numpy as np
 import pytest
 
 import minijax as mj
@@ -75,3 +76,92 @@ def test_colors_may_be_given_as_text(monkeypatch):
     picture = printed(mj.debug.visualize_sharding, (8, 8), named(mj, ("x",)),
                       color_map=lambda place: "#102030")
     assert "38;2;255;255;255;48;2;16;32;48" in picture  # white on that color
+
+
+# ------------------------------------------------------------------------------------------------
+# Inside of programs
+
+
+def inspected(library, transform, *specs):
+    """What `inspect_array_sharding` says in a program of arrays that lie so, as text."""
+    seen = []
+
+    def look(sharding):
+        seen.append((repr(sharding), len(sharding.device_set)))
+
+    def program(*xs):
+        y = library.numpy.sin(sum(xs))
+        library.debug.inspect_array_sharding({"y": y}, callback=look)
+        return (y * 2).sum()
+
+    types = (library.sharding.AxisType.Auto,) * 2
+    mesh = library.make_mesh((4, 2), ("x", "y"), types)
+    xs = [library.device_put(np.ones((8, 8), np.float32),
+                             library.NamedSharding(mesh, library.P(*spec))) for spec in specs]
+    transform(library, program)(*xs)
+    return seen
+
+
+@pytest.mark.parametrize("specs", [[("x",)], [(None, "y")], [(("y", "x"),)], [()],
+                                   [("x",), ("x", "y")]], ids=str)
+@pytest.mark.parametrize("transform", [
+    lambda library, f: f,
+    lambda library, f: library.jit(f),
+    lambda library, f: library.grad(f),
+    lambda library, f: library.jit(library.grad(f)),
+    lambda library, f: library.jit(library.vmap(f)),
+    lambda library, f: library.jit(
+        lambda *xs: library.lax.cond(xs[0][0, 0] > 0, f, lambda *xs: 0.0, *xs)),
+    lambda library, f: lambda *xs: library.jit(f).lower(*xs).compile(),
+], ids=["eager", "jit", "grad", "jit grad", "jit vmap", "cond", "lower"])
+def test_inspecting_what_a_program_does(transform, specs):
+    both(lambda library: lambda: inspected(library, transform, *specs))
+
+
+def test_what_is_computed_again_is_inspected_again():
+    """In JAX it is inspected once; a callback is called again in both."""
+    def remat(library, f):
+        return library.grad(library.checkpoint(f))
+
+    assert inspected(mj, remat, ("x",)) == 2 * inspected(jax, remat, ("x",))
+
+
+def test_a_program_without_results():
+    seen = []
+    x = mj.device_put(np.ones((8, 8), np.float32), named(mj, (None, "x")))
+    mj.jit(lambda x: mj.debug.inspect_array_sharding(x * 2, callback=seen.append))(x)
+    assert [sharding.spec for sharding in seen] == [mj.P(None, "x")]
+
+
+@pytest.mark.parametrize("device", [0, 3])
+def test_inspecting_a_program_on_one_device(device):
+    seen = []
+    f = mj.jit(lambda x: (mj.debug.inspect_array_sharding(x, callback=seen.append), x + 1)[1])
+    x = mj.device_put(np.ones(3, np.float32), mj.devices()[device])
+    f(x)
+    f(x)
+    assert seen == [mj.sharding.SingleDeviceSharding(mj.devices()[device])]  # once, not twice
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+@pytest.mark.parametrize("jit", [False, True])
+def test_visualize_array_sharding(spec, jit):
+    def program(library):
+        def run():
+            def show(x):
+                library.debug.visualize_array_sharding(x, scale=0.5)
+                return x
+
+            types = (library.sharding.AxisType.Auto,) * 2
+            sharding = library.NamedSharding(
+                library.make_mesh((4, 2), ("x", "y"), types), library.P(*spec))
+            x = library.device_put(np.ones((8, 8), np.float32), sharding)
+            return printed(library.jit(show) if jit else show, x)
+        return run
+
+    both(program)
+
+
+@pytest.mark.parametrize("value", [1.0, np.ones(3, np.float32)], ids=["number", "NumPy"])
+def test_inspecting_what_is_no_array(value):
+    both(lambda library: lambda: library.debug.inspect_array_sharding(value, callback=print))
