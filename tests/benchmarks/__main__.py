@@ -27,7 +27,18 @@ START = {
         0.45,
         None,
     ),
+    "cached start: a transformer step": (
+        "from tests.benchmarks.starts import lowered; program = lowered('LIBRARY'); "
+        "start = clock(); program.compile()",
+        1.0,
+        1.3,
+    ),
 }
+# Here the two that are compared are ours: without the file (the column of JAX), and with it.
+CACHED = (
+    "from tests.benchmarks.starts import lowered; program = lowered('SUBJECT', cached=LIBRARY); "
+    "start = clock(); program.compile()"
+)
 FIGURES = ("flops", "bytes accessed", "temporary bytes")
 FOLDER = ROOT / "build" / "bench"
 
@@ -51,6 +62,11 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         if chosen(name, options.rows):
             result = ratio_of_start(statement, libraries, options.clock, rounds)
             yield row(name, result, goal, mark)
+    name = "cached start: reading against compiling"
+    if chosen(name, options.rows):
+        statement = CACHED.replace("SUBJECT", options.subject)
+        yield row(name, ratio_of_start(statement, ("False", "True"), options.clock, rounds),
+                  0.05, 0.10)  # fmt: skip
     oracle, subject = (Process(library, options.clock) for library in libraries)
     for name, work in WORKLOADS.items():
         if chosen(name, options.rows):
