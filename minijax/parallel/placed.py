@@ -63,11 +63,11 @@ class PlacedArray(Array):
     shards: Any  # XLA's array on several devices, or a buffer on one
     sharding: Sharding
     committed: bool
-    placed_type: Any  # what programs for it depend on
+    placed_type: Any  # what programs for it depend on; `None` if that is its type alone
 
     def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True):
         self.aval, self.shards, self.sharding, self.committed = aval, shards, sharding, committed
-        self.placed_type = (aval, sharding) if committed else aval
+        self.placed_type = (aval, sharding) if committed else None
         self._host = None
         eval_trace.place = evaluate
 
@@ -107,7 +107,7 @@ class PlacedArray(Array):
         if self.sharding.num_devices == 1:
             return self.shards
         buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
-        return buffers.get(device) or next(iter(buffers.values()))
+        return buffers[device] if device in buffers else next(iter(buffers.values()))
 
     def _shard_contents(self) -> list[np.ndarray]:
         aval = self._stored_shard_aval()

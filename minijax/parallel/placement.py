@@ -15,8 +15,8 @@ import numpy as np
 from ..api_util import argument_avals, leaf_names
 from ..array import Array, as_array
 from ..batching import primitive_batchers
-from ..core import Primitive, Tracer, typeof
-from ..errors import api_boundary
+from ..core import Primitive, Tracer, check_escaped, typeof
+from ..errors import ConcretizationTypeError, api_boundary
 from ..forward import Zero, deflinear
 from ..pytree import flatten_axes, tree_flatten
 from ..transposition import is_undefined_primal, primitive_transposes
@@ -106,10 +106,11 @@ def _put(x, where, copy):
     """Move one array."""
     if where is None:
         return _stay(x, copy)
-    sharding = where if isinstance(where, Sharding) else on_one_device(where)
-    if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == sharding:
+    if not isinstance(where, Sharding):
+        return moved(x, on_one_device(where))
+    if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == where:
         return x
-    return moved(x, sharding, committed=True)
+    return moved(x, where)
 
 
 def _stay(x, copy):
@@ -250,7 +251,6 @@ def _as_placed(x: Array) -> PlacedArray:
 _ANSWERS: dict[str, Any] = {
     "sharding": property(lambda x: on_one_device(x.device), doc="How the array lies on devices."),
     "committed": property(lambda x: False, doc="Whether the array was put there on purpose."),
-    "_committed": property(lambda x: x.committed),
     "addressable_shards": property(
         lambda x: _as_placed(x).addressable_shards,
         doc="The parts that devices of this process hold."),
@@ -260,3 +260,21 @@ _ANSWERS: dict[str, Any] = {
 }  # fmt: skip
 for _name, _answer in _ANSWERS.items():
     setattr(Array, _name, _answer)
+Array._committed = property(lambda x: x.committed)  # type: ignore[attr-defined]
+
+
+def _no_answer(name):
+    """What a traced value answers: that nobody knows."""
+    def ask(x):
+        check_escaped(x)
+        raise ConcretizationTypeError(x, f"Where a traced value lies, or `{name}` of it, is known "
+                                         "to arrays only, when the program runs.")
+
+    return ask
+
+
+for _name in ("committed", "addressable_shards", "global_shards", "is_fully_addressable",
+              "is_fully_replicated"):
+    setattr(Tracer, _name, property(_no_answer(_name)))
+for _name in ("devices", "addressable_data", "delete", "is_deleted", "on_device_size_in_bytes"):
+    setattr(Tracer, _name, _no_answer(_name))

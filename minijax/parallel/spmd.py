@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core import eval_trace
 from ..dtypes import float0
 from ..jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from ..staging import ShapeDtypeStruct
@@ -38,7 +39,7 @@ from ..xla.dispatch import (
 from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
 from .mesh import AbstractMesh, Mesh, concrete_mesh
 from .partition_spec import P
-from .placed import PlacedArray, buffer_on, default_device, shards_of, xla_sharding
+from .placed import PlacedArray, evaluate, buffer_on, default_device, shards_of, xla_sharding
 from .sharding import (
     NamedSharding,
     Sharding,
@@ -104,15 +105,16 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     Raises:
       ValueError: arguments, or shardings in the program, are on different devices.
     """
+    if spec.device is not None:
+        nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None
+        return Places((spec.device,), *nowhere, committed=True)
     read, named = _summary(jaxpr)
     shardings = tuple([_committed_sharding(x) if i in read or spec.keep_unused else None
                        for i, x in enumerate(args)])
     chosen = [*filter(None, (*shardings, *named, *spec.out_shardings))]
     chosen = [x for x in chosen if not is_abstract(x)]
     context = concrete_mesh.value
-    if spec.device is not None:
-        devices: tuple = (spec.device,)
-    elif chosen:
+    if chosen:
         devices = _common_devices(jaxpr, spec, shardings, [*named, *spec.out_shardings])
     elif context is not None and not context.empty:
         devices = context.device_assignment
@@ -128,6 +130,15 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
 
 
 dispatch.program_places = program_places
+
+
+def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
+    """Programs run on the devices of a mesh as soon as one is set."""
+    if begins and mesh is not None and not mesh.empty:
+        eval_trace.place = evaluate
+
+
+concrete_mesh.watchers.append(_watch_mesh)
 
 
 def _committed_sharding(x) -> Sharding | None:
@@ -196,7 +207,8 @@ def _summary(jaxpr: ClosedJaxpr) -> tuple[frozenset[int], tuple[Mesh | Sharding,
 
 def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        for value in eqn.params.values():
+        moved_to = eqn.params.get("devices", ()) if eqn.primitive.name == "device_put" else ()
+        for value in (*eqn.params.values(), *moved_to):
             if isinstance(value, Sharding) or isinstance(value, Mesh) and not value.empty:
                 yield value
     for inner in subjaxprs(jaxpr):
@@ -208,19 +220,29 @@ def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
 
 
 def _in_words(tilings, avals, asked, places) -> list[Sharding]:
-    """The shardings that XLA chose, or was `asked` for: like the first of these that has a mesh,
-    where the number of dimensions allows it."""
-    example = next(((x, aval.ndim) for x, aval in zip(asked, avals)
-                    if isinstance(x, NamedSharding)), (None, 0))
-    return [sharding or _told_like(tiling, aval.ndim, *example, places)
-            for tiling, aval, sharding in zip(tilings, avals, asked, strict=True)]
+    """The shardings that XLA was `asked` for, or else chose."""
+    tilings = tilings[:len(avals)] or [None] * len(avals)  # of `()`, XLA tells something, too
+    return [sharding or sharding_of(tiling, places)
+            for tiling, sharding in zip(tilings, asked, strict=True)]
 
 
-def _told_like(tiling, ndim, example, example_ndim, places):
-    mesh = places.mesh if example is None else example.mesh
-    named = sharding_of(tiling, places._replace(mesh=mesh))
-    fits = example and ndim == example_ndim and example.is_equivalent_to(named, ndim)
-    return example if fits else named
+def _like_argument(outs, out_avals, ins, in_avals, places) -> list[Sharding]:
+    """The shardings of results: where the first argument is cut the same way, in its very words,
+    which may say `None` for the last dimensions."""
+    example, ndim = next(((x, aval.ndim) for x, aval in zip(ins, in_avals)
+                          if isinstance(x, NamedSharding) and x.mesh is places.mesh), (None, 0))
+    if example is None:
+        return outs
+    return [example if aval.ndim == ndim and sharding.is_equivalent_to(example, ndim) else sharding
+            for sharding, aval in zip(outs, out_avals)]
+
+
+def _all_in_words(in_avals, asked, out_avals, places, in_tilings=(), out_tilings=()):
+    """The shardings of arguments and of results."""
+    ins = _in_words(in_tilings, in_avals, asked, places)
+    outs = _like_argument(_in_words(out_tilings, out_avals, [None] * len(out_avals), places),
+                          out_avals, ins, in_avals, places)
+    return ins, [said or found for said, found in zip(places.out_shardings, outs, strict=True)]
 
 
 def sharding_of(tiling, places: Places) -> NamedSharding:
@@ -275,16 +297,6 @@ def _single_device_shardings(module, jaxpr, places):
         here = SingleDeviceSharding(places.devices[0])
         return [here] * len(in_avals), [x or here for x in places.out_shardings]
     return _all_in_words(in_avals, asked, jaxpr.out_avals, places)
-
-
-def _all_in_words(in_avals, asked, out_avals, places, in_tilings=None, out_tilings=None):
-    """The shardings of arguments and results. The results are told like the arguments."""
-    in_tilings = in_tilings or [None] * len(in_avals)
-    out_tilings = (out_tilings or [None] * len(out_avals))[:len(out_avals)]  # XLA tells of () too
-    ins = _in_words(in_tilings, in_avals, asked, places)
-    outs = _in_words([*in_tilings, *out_tilings], [*in_avals, *out_avals],
-                     [*ins, *places.out_shardings], places)
-    return ins, outs[len(ins):]
 
 
 # ----------------------------------------------------------------------------------------------

@@ -1,0 +1,199 @@
+"""Chapter 14: arrays put together of their parts.
+
+In a program of several processes no one has all of an array. Each brings what its own devices are to
+hold, and all call the same function with the same global shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..array import Array
+from ..core import ShapedArray, Tracer, typeof
+from ..errors import UnexpectedTracerError, api_boundary
+from ..pytree import tree_flatten
+from ..pytree.functions import broadcast_prefix
+from ..xla.devices import process_count
+from .placed import PlacedArray, buffer_on, place_shards
+from .placement import concrete_sharding, device_put
+from .sharding import Sharding
+
+Shape = tuple[int, ...]
+
+
+@api_boundary
+def make_array_from_callback(shape: Sequence[int], sharding: Sharding,
+                             data_callback: Callable[[Any], Any], dtype: Any = None) -> Array:
+    """An array whose parts a function delivers, one for each device of this process.
+
+    Args:
+      shape: of the whole array.
+      sharding: how it lies.
+      data_callback: called with an index into the whole array (a tuple of slices), returns the
+        part there. If all devices hold the whole array, it is called once.
+      dtype: the element type; by default that of the first part.
+
+    Raises:
+      TypeError: `sharding` is none.
+      ValueError: a part has not the shape that its device needs, or another dtype.
+
+    >>> sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    >>> jax.make_array_from_callback((2, 3), sharding, np.arange(6).reshape(2, 3).__getitem__)
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    """
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"sharding should be an instance of `jax.sharding`. Got {sharding} of "
+                        f"type {type(sharding)}")
+    shape = tuple(shape)
+    if sharding.is_fully_replicated:
+        whole = data_callback((slice(None),) * len(shape))
+        parts = [whole] * len(sharding._addressable_device_assignment)
+    else:
+        parts = [*map(data_callback, sharding.addressable_devices_indices_map(shape).values())]
+    if any(isinstance(part, Tracer) for part in parts):
+        raise UnexpectedTracerError("make_array_from_callback: data_callback returned a traced "
+                                    "value; it must return the data itself.")
+    return _assemble("make_array_from_callback", shape, sharding, parts, dtype)
+
+
+@api_boundary
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding,
+                                         arrays: Sequence[Array], *, dtype: Any = None) -> Array:
+    """An array of its parts, which are on their devices already.
+
+    Args:
+      shape: of the whole array.
+      sharding: how it lies.
+      arrays: an array on each device of `sharding` that this process has, in any order.
+      dtype: the element type; by default that of the first part.
+
+    Raises:
+      TypeError: `arrays` is no list or tuple.
+      ValueError: the arrays are not on the sharding's devices, or have not the shape needed.
+
+    >>> x = jnp.arange(3)
+    >>> y = jax.make_array_from_single_device_arrays((3,), x.sharding, [x])
+    >>> y.committed
+    True
+    """
+    name = "make_array_from_single_device_arrays"
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(f"{name}: `arrays` must be a list or tuple, but is a {type(arrays)}.")
+    if any(isinstance(x, Tracer) for x in arrays):
+        raise ValueError(f"{name}: `arrays` must be concrete arrays, but some are traced values.")
+    by_device = {x.device: x for x in arrays}
+    devices = sharding._addressable_device_assignment
+    if set(by_device) != set(devices) or len(arrays) != len(devices):
+        raise ValueError(f"{name}: one array is needed on each of {list(devices)}, but the arrays "
+                         f"are on {[x.device for x in arrays]}.")
+    return _assemble(name, tuple(shape), sharding, [by_device[d] for d in devices], dtype)
+
+
+def _assemble(caller, shape, sharding, parts, dtype) -> PlacedArray:
+    """The array of its parts, in the order of the sharding's devices."""
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, caller)
+    elif not parts:
+        raise ValueError(f"{caller}: this process has no part of the array, so it has to be told "
+                         "the dtype.")
+    part_shape = sharding.shard_shape(shape)
+    avals = [*map(typeof, parts)]
+    wanted = ShapedArray(part_shape, avals[0].dtype if dtype is None else dtype)
+    for device, aval in zip(sharding._addressable_device_assignment, avals):
+        if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
+            raise ValueError(f"{caller}: the part on {device} must be {wanted.str_short(False)} "
+                             f"of {shape}, but is {aval.str_short(False)}.")
+    devices = sharding._addressable_device_assignment
+    buffers = [buffer_on(x, wanted, device) for x, device in zip(parts, devices)]
+    return place_shards(buffers, ShapedArray(shape, wanted.dtype), sharding)
+
+
+@api_boundary
+def make_array_from_process_local_data(sharding: Any, local_data: Any,
+                                       global_shape: Any = None) -> Any:
+    """An array of what each process has of it, as its share of a batch.
+
+                       process 0         process 1
+        local_data     [0 1 2 3]         [4 5 6 7]
+        devices        d0: 0 1, d1: 2 3  d2: 4 5, d3: 6 7      the array: [0 1 2 3 4 5 6 7]
+
+    Args:
+      sharding: how the array lies; a pytree of shardings with the first levels of `local_data`.
+      local_data: a NumPy array (or a pytree) with the parts of this process, in order. In
+        dimensions in which it is as large as the whole array, it is all of it.
+      global_shape: the shape of the whole array; by default every process brings other parts.
+
+    Raises:
+      ValueError: the shape of `local_data` does not fit, or that of the array cannot be told.
+
+    >>> sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    >>> jax.make_array_from_process_local_data(sharding, np.arange(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    leaves, tree = tree_flatten(local_data)
+    shapes = broadcast_prefix(
+        global_shape, local_data, is_leaf=lambda x: x is None or isinstance(x, tuple))
+    if process_count() == 1:
+        for x, shape in zip(leaves, shapes):
+            if shape is not None and tuple(shape) != np.shape(x):
+                raise ValueError(f"global_shape is {shape}, but the only process has data of "
+                                 f"shape {np.shape(x)}.")
+        return device_put(local_data, sharding)
+    shardings = map(concrete_sharding, broadcast_prefix(sharding, local_data))
+    return tree.unflatten([*map(_from_local, leaves, shardings, shapes)])
+
+
+def _from_local(data, sharding, shape):
+    shape = _whole_shape(sharding, data.shape) if shape is None else tuple(shape)
+    starts = _local_starts(sharding, shape)
+    sizes = sharding.shard_shape(shape)
+    for dimension, (have, whole) in enumerate(zip(data.shape, shape, strict=True)):
+        need = len(starts[dimension]) * sizes[dimension]
+        if have not in (whole, need):
+            raise ValueError(f"dimension {dimension} of the data has size {have}; it should be "
+                             f"{need}, for the devices of this process, or {whole}, for all.")
+
+    def part(index):
+        local = [wanted if have == whole else _local_slice(begins, wanted.start or 0, size)
+                 for wanted, have, whole, begins, size
+                 in zip(index, data.shape, shape, starts, sizes)]
+        return data[tuple(local)]
+
+    return make_array_from_callback(shape, sharding, part)
+
+
+def _local_starts(sharding, shape) -> list[list[int]]:
+    """Where in each dimension the parts of this process begin."""
+    indices = sharding.addressable_devices_indices_map(shape).values()
+    return [sorted({index[i].start or 0 for index in indices}) for i in range(len(shape))]
+
+
+def _local_slice(begins, start, size):
+    """The place in this process's data of the part that begins at `start` in the whole array."""
+    number = begins.index(start)
+    return slice(number * size, (number + 1) * size)
+
+
+def _whole_shape(sharding, local_shape) -> Shape:
+    """The shape of an array, if each process brings its parts of it."""
+    _, tiles = sharding.tiles(len(local_shape))
+    return tuple([size * _groups(sharding, [tile[i] for tile in tiles], i)
+                  for i, size in enumerate(local_shape)])
+
+
+def _groups(sharding, numbers, dimension) -> int:
+    """How many groups of processes have different parts in one dimension; `numbers` says which
+    part each device has."""
+    parts: dict[int, set] = {}
+    for device, number in zip(sharding._device_assignment, numbers):
+        parts.setdefault(device.process_index, set()).add(number)
+    groups = {frozenset(group) for group in parts.values()}
+    if sum(map(len, groups)) != len(set(numbers)) or len({*map(len, groups)}) > 1:
+        raise ValueError(f"the parts of the processes overlap in dimension {dimension} of "
+                         f"{sharding}: say `global_shape`.")
+    return len(groups)
