@@ -38,6 +38,7 @@ from ..remat import optimization_barrier_p, remat_p
 from ..staging import JaxprBuilder
 from ..xla.jit import jit_p
 from ..xla.lowering import register_lowering
+from .mesh import abstract_mesh
 
 
 class Collective(Primitive):
@@ -120,7 +121,9 @@ def varies(x, axes: tuple, name: str) -> bool:
     Raises:
       ValueError: along some of them it does, along others not.
     """
-    states = {axis in typeof(x).vma for axis in axes}
+    mesh = abstract_mesh.value
+    of_mesh = () if mesh is None else mesh.manual_axes  # and not of a `vmap`
+    states = {axis in typeof(x).vma for axis in axes if axis in of_mesh}
     if len(states) > 1:
         raise ValueError(f"{name} over {axes}: {typeof(x).str_short()} varies along some of these "
                          "axes only.")
@@ -177,7 +180,8 @@ def _as_varying(x, axes):
 # Staging
 
 
-def _vary_alike(builder: JaxprBuilder, primitive: Primitive, invars: list[Atom]) -> list[Atom]:
+def _vary_alike(builder: JaxprBuilder, primitive: Primitive, invars: list[Atom],
+                params: dict) -> list[Atom]:
     """Operands that vary over fewer axes than the others do are made to vary over all of them."""
     if not primitive.joins_vma:
         return invars
