@@ -37,6 +37,7 @@ from .effects import (
 )
 from .errors import JaxRuntimeError, api_boundary
 from .forward import primitive_jvps
+from .parallel.placed import sees_to_places
 from .primitives import shaping, slicing
 from .pytree import PyTreeDef, tree_flatten, tree_leaves
 from .transposition import primitive_transposes
@@ -372,6 +373,7 @@ def define_debug_rules(primitive: Primitive, callback_of: Callable) -> None:
         return lower_callback(ctx, callback, operands, [], {effect})
 
     primitive.def_impl(evaluate)
+    sees_to_places.add(primitive)
     primitive.def_effectful_abstract_eval(
         lambda *avals, **params: ([], {callback_of(**params)[1]}))
     primitive_jvps[primitive] = lambda primals, tangents, **params: (

@@ -29,7 +29,7 @@ import numpy as np
 
 from ..core import Primitive, ShapedArray, missing_rule
 from ..dtypes import ExtendedDType, float0, storage_dtype
-from ..effects import is_ordered, lowerable_effects
+from ..effects import is_ordered, lowerable_effects, ordered_effects
 from ..jaxpr import ClosedJaxpr, Jaxpr, Literal
 from ..staging import trace_to_jaxpr
 
@@ -309,12 +309,25 @@ class Body:
         outs = ", ".join(map(tensor_type, avals))
         index = self.module.add_callback(function, ordered)
         options = (f"api_version = 4 : i32, backend_config = {{index = {index} : ui64}}, "
-                   f"has_side_effect = {str(has_side_effect).lower()}")
+                   f"has_side_effect = {str(has_side_effect).lower()}{self._caller(avals)}")
         results = self.ops(f"stablehlo.custom_call @xla_ffi_python_cpu_callback({names}) "
                            f"{{{options}}} : ({kinds}) -> ({outs})", avals)
         if ordered:
             self.token, *results = results
         return results
+
+    def _caller(self, avals) -> str:
+        """Of several devices the first calls Python; within a `shard_map`, each for itself."""
+        if not self.module.devices:
+            return ""
+        if self.mesh and set(self.manual_axes) != set(self.mesh.axis_names):
+            raise NotImplementedError("Python cannot be called within a `shard_map` over some axes "
+                                      f"of the mesh, {self.manual_axes} of {self.mesh}.")
+        who = "" if self.mesh else ", device_ids=[0]"
+        symbol = self.module.declare("caller", f"sdy.mesh @ = <[]{who}>")
+        ranks = [len(aval.shape) * bool(self.mesh) for aval in avals] or [0]
+        each = ", ".join(f"<@{symbol}, [{', '.join(['{}'] * rank)}]>" for rank in ranks)
+        return f", sdy.sharding = #sdy.sharding_per_value<[{each}]>"
 
     def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
         """The finished function. `arguments` are spelt `%name: type`."""
@@ -491,6 +504,8 @@ def lower_jaxpr(
     """
     if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
         raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")
+    if devices and (ordered := ordered_effects.filter_in(jaxpr.effects)):
+        raise ValueError(f"Several devices cannot have effects in order: {ordered}")
     module = Module(f"jit_{name}", locations, devices)
     body = Body(module, "main", name)
     invars, outvars = jaxpr.jaxpr.invars, jaxpr.jaxpr.outvars

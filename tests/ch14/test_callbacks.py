@@ -1,0 +1,106 @@
+"""Python called by programs on several devices."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import minijax
+from tests.oracle import both
+
+X = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def placed(library, spec=("x",)):
+    auto = (library.sharding.AxisType.Auto,) * 2
+    mesh = library.make_mesh((4, 2), ("x", "y"), auto)
+    return mesh, library.device_put(X, library.NamedSharding(mesh, library.P(*spec)))
+
+
+def calls(library, program, transform):
+    """The values that the program's callback was called with, in any order, and the result."""
+    seen = []
+    mesh, x = placed(library)
+
+    def look(*values):
+        seen.append([np.asarray(value).tolist() for value in values])
+
+    out = transform(library, mesh, functools.partial(program, library, look))(x)
+    library.effects_barrier()
+    return sorted(seen), np.asarray(out)
+
+
+def watched(library, look, x):
+    y = x * 2
+    library.debug.callback(look, y, y[0])
+    return y + 1
+
+
+def watched_rows(library, look, x):
+    return library.vmap(functools.partial(watched, library, look))(x)
+
+
+def scanned(library, look, x):
+    def step(carry, row):
+        library.debug.callback(look, row)
+        return carry, row + 1
+    return library.lax.scan(step, 0.0, x)[1]
+
+
+def pure(library, look, x):
+    y = x * 2
+    return library.pure_callback(np.cos, library.ShapeDtypeStruct(y.shape, y.dtype), y)
+
+
+def two_results(library, look, x):
+    kinds = (library.ShapeDtypeStruct(x.shape, x.dtype), library.ShapeDtypeStruct((), x.dtype))
+    y, z = library.pure_callback(lambda x: (np.sin(x), np.float32(3)), kinds, x)
+    return y + z
+
+
+def constant(library, look, x):
+    library.debug.callback(look, 3)
+    return x
+
+
+PROGRAMS = [watched, watched_rows, scanned, pure, two_results, constant]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_in_a_partitioned_program_the_first_device_calls(program):
+    both(lambda library: lambda: calls(library, program, lambda lib, mesh, f: lib.jit(f)))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_in_a_shard_map_each_device_calls(program):
+    def per_shard(library, mesh, f):
+        P = library.P
+        return library.jit(library.shard_map(
+            f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False))
+
+    both(lambda library: lambda: calls(library, program, per_shard))
+
+
+@pytest.mark.parametrize("program", [watched, watched_rows, scanned, constant])
+def test_eager_callbacks_see_the_whole_array(program):
+    both(lambda library: lambda: calls(library, program, lambda lib, mesh, f: f))
+
+
+def test_ordered_effects_are_for_one_device():
+    def program(library):
+        def f(x):
+            library.debug.print("{}", x.sum(), ordered=True)
+            return x
+        return lambda: library.jit(f)(placed(library)[1])
+
+    both(program)
+
+
+def test_in_a_shard_map_over_some_axes_there_are_no_callbacks():
+    mesh, x = placed(minijax)
+    f = minijax.shard_map(lambda x: (minijax.debug.print("{}", x), x)[1], mesh=mesh,
+                          in_specs=minijax.P("x"), out_specs=minijax.P("x"), axis_names={"x"})
+    with pytest.raises(NotImplementedError, match="over some axes of the mesh"):
+        minijax.jit(f)(x)
