@@ -10,8 +10,6 @@ says it better: where it stands, the array lies so, and XLA sends what must be s
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
 from typing import Any
 
 from ..batching import fancy_primitive_batchers
@@ -27,9 +25,9 @@ from ..xla.lowering import register_lowering, tensor_type
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
-from .placed import PlacedArray, evaluate
+from .placed import PlacedArray, evaluate, sees_to_places
 from .sharding import NamedSharding, Sharding, sdy_sharding
-from .spmd import mesh_symbol
+from .spmd import is_abstract, mesh_symbol
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -58,10 +56,11 @@ def check_entries(entries: Any, argument: str, unconstrained: bool = False) -> N
         if isinstance(entry, NamedSharding) and entry.mesh.empty:
             raise ValueError(f"{argument}: {entry} has an empty mesh, on which nothing can lie.")
         spec = getattr(entry, "spec", entry)
-        if isinstance(spec, PartitionSpec) and UNCONSTRAINED in spec.partitions:
-            if not unconstrained:
-                raise ValueError(f"{argument}: {entry} leaves a dimension to the compiler, which "
-                                 "only with_sharding_constraint can do.")
+        if unconstrained or not isinstance(spec, PartitionSpec):
+            continue
+        if UNCONSTRAINED in spec.partitions:
+            raise ValueError(f"{argument}: {entry} leaves a dimension to the compiler, which "
+                             "only with_sharding_constraint can do.")
 
 
 def as_sharding(entry: Any, mesh: Mesh | AbstractMesh, argument: str) -> Sharding | None:
@@ -102,6 +101,7 @@ def check_fits(sharding: Sharding, aval: ShapedArray, what: str) -> None:
 
 
 sharding_constraint_p = Primitive("sharding_constraint")
+sees_to_places.add(sharding_constraint_p)
 
 
 def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> Any:
@@ -171,7 +171,7 @@ sharding_constraint_p.def_abstract_eval(lambda aval, **params: aval)
 
 @sharding_constraint_p.def_impl
 def _evaluate(x, *, sharding, context_mesh, **params):
-    if isinstance(getattr(sharding, "mesh", None), AbstractMesh) and not meshes.concrete_mesh.value:
+    if is_abstract(sharding) and not meshes.concrete_mesh.value:
         sharding = _on_mesh_of(x, sharding)
     if not unconstrained_dims(sharding):
         sharding.shard_shape(typeof(x).shape)  # must be possible in equal parts
@@ -222,6 +222,8 @@ fancy_primitive_batchers[sharding_constraint_p] = _batch
 
 def _lower(ctx, x, *, sharding, **params):
     devices = ctx.module.devices
+    if not devices and is_abstract(sharding):
+        return x
     if sharding.num_devices != max(1, len(devices)):
         raise ValueError(f"The program runs on {max(1, len(devices))} devices, but a constraint "
                          f"in it speaks of {sharding.num_devices}: {sharding}.")

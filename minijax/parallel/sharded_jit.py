@@ -17,7 +17,9 @@ from ..jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..pytree import PyTreeDef, tree_flatten
 from ..staging import ShapeDtypeStruct, abstractify
 from ..xla import jit as chapter6
+from ..xla.dispatch import xla
 from ..xla.jit import UNSPECIFIED, JitFunction, Options, Tracing
+from ..xla.stages import Compiled
 from . import mesh as meshes
 from .constraints import (
     check_entries,
@@ -29,7 +31,7 @@ from .constraints import (
 )
 from .mesh import AbstractMesh, Mesh
 from .placed import PlacedArray, evaluate
-from .sharding import Sharding
+from .sharding import Sharding, SingleDeviceSharding
 
 
 class Shardings(NamedTuple):
@@ -136,8 +138,8 @@ def _check_place(x, sharding):
     if given is None or type(x) is PlacedArray and not x.committed:
         return
     if not given.is_equivalent_to(sharding, len(x.shape)):
-        raise ValueError(f"An argument of jit lies like {given}, on purpose, and in_shardings wants "
-                         f"{sharding}. Move it with jax.device_put, or leave in_shardings out.")
+        raise ValueError(f"An argument of jit lies like {given}, on purpose, and in_shardings "
+                         f"wants {sharding}. Move it with jax.device_put, or say nothing of it.")
 
 
 def _constrained(jaxpr: ClosedJaxpr, shardings: Sequence[Sharding | None]) -> ClosedJaxpr:
@@ -160,8 +162,8 @@ def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_s
     Args:
       fun: the function.
       options: what else `jit` was told.
-      in_shardings: a prefix of the tuple of arguments, of shardings, specs, and `None` where it does
-        not matter.
+      in_shardings: a prefix of the tuple of arguments, of shardings, specs, and `None` where it
+        does not matter.
       out_shardings: a prefix of the result, likewise.
       context: gives the mesh of lone specs.
 
@@ -186,3 +188,42 @@ def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_s
 
 
 chapter6.jit_with_shardings = jit_with_shardings
+
+
+# ----------------------------------------------------------------------------------------------
+# Stages
+
+
+def _input_shardings(compiled: Compiled) -> Any:
+    """How the arguments lie: a pair (args, kwargs), with `None` for those that are not needed."""
+    program = compiled._program
+    shardings = dict(zip(program.kept, _shardings(program, "in_shardings", program.kept)))
+    return compiled.in_tree.unflatten([shardings.get(i) for i in range(len(program.in_avals))])
+
+
+def _output_shardings(compiled: Compiled) -> Any:
+    """How the results lie: a pytree like the result."""
+    program = compiled._program
+    return compiled.out_tree.unflatten(_shardings(program, "out_shardings", program.out_avals))
+
+
+def _shardings(program, which, like):
+    here = SingleDeviceSharding(xla().default_device())
+    return getattr(program, which, [here] * len(like))
+
+
+def _check_places(compiled: Compiled, args: Sequence) -> None:
+    """Raise ValueError if an argument is committed to another place than it was compiled for."""
+    program = compiled._program
+    for i, sharding in zip(program.kept, _shardings(program, "in_shardings", program.kept)):
+        x = args[i]
+        if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
+                sharding, x.ndim):
+            raise ValueError(f"Compiled for an argument number {i} that lies like {sharding}, and "
+                             f"called with one that lies like {x.sharding}. Move it with "
+                             "jax.device_put.")
+
+
+Compiled.input_shardings = property(_input_shardings)
+Compiled.output_shardings = property(_output_shardings)
+Compiled._check_places = _check_places

@@ -39,7 +39,7 @@ from ..xla.dispatch import (
 from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
 from .mesh import AbstractMesh, Mesh, concrete_mesh
 from .partition_spec import P
-from .placed import PlacedArray, evaluate, buffer_on, default_device, shards_of, xla_sharding
+from .placed import PlacedArray, buffer_on, default_device, evaluate, shards_of, xla_sharding
 from .sharding import (
     NamedSharding,
     Sharding,

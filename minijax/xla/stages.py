@@ -209,6 +209,7 @@ class Compiled(Stage):
         """
         leaves, in_tree = tree_flatten((args, kwargs))
         self._check(args, kwargs, leaves, in_tree)
+        self._check_places(leaves)
         return self.out_tree.unflatten(self._program(leaves))
 
     def _check(self, args, kwargs, leaves, in_tree):
@@ -233,6 +234,9 @@ class Compiled(Stage):
         ]
         if wrong:
             raise TypeError(self._mismatch(args, kwargs, avals, wrong))
+
+    def _check_places(self, leaves):
+        """Chapter 14 supplies it: is each argument where the program wants it?"""
 
     def _mismatch(self, args, kwargs, avals, wrong):
         names = arg_names(self._info.fun, args, kwargs)
