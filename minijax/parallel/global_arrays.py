@@ -1,7 +1,7 @@
 """Chapter 14: arrays put together of their parts.
 
-In a program of several processes no one has all of an array. Each brings what its own devices are to
-hold, and all call the same function with the same global shape.
+In a program of several processes no one has all of an array. Each brings what its own devices are
+to hold, and all call the same function with the same global shape.
 """
 
 from __future__ import annotations

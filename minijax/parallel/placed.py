@@ -47,7 +47,7 @@ class Shard:
         """The part as an array on its device; `None` if another process has it."""
         if self._data is None:
             return None
-        return PlacedArray(self._aval, self._data, on_one_device(self.device), self._committed)
+        return place_shards([self._data], self._aval, on_one_device(self.device), self._committed)
 
     def __repr__(self):
         data = f", data={self.data}" if self._data is not None else ""
@@ -104,8 +104,6 @@ class PlacedArray(Array):
 
     def _buffer_near(self, device):
         """The buffer of this process that is on a device, if there is one; else another."""
-        if self.sharding.num_devices == 1:
-            return self.shards
         buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
         return buffers[device] if device in buffers else next(iter(buffers.values()))
 
@@ -302,8 +300,10 @@ def buffer_on(x: Any, aval: ShapedArray, device):
     """A buffer on a device with the contents of `x`."""
     if type(x) is PlacedArray:
         x._check_alive()
+        if x.sharding.num_devices == 1:
+            return xla().copy_to_device(x.shards, device)
         if x.is_fully_replicated:
-            return xla().copy_to_device(x._buffer_near(device), device)
+            return place_shards([x._buffer_near(device)], aval, on_one_device(device)).shards
     elif type(x) is Array and (x._buffer is not None or device is xla().default_device()):
         return xla().copy_to_device(buffer_of(x, aval), device)
     if isinstance(x, Array):

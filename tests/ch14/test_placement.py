@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-import minijax
 from tests.ch14.placement_programs import same
 
 PUTS = """
