@@ -241,15 +241,20 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
 
 
 def _to_numpy(buffer):
-    if JAXLIB_VERSION >= (0, 11):
-        return buffer._to_np_array_did_copy()[0]  # np.asarray would import jax
-    if buffer.platform() != "cpu":
-        return buffer._single_device_array_to_np_array_did_copy()[0]
+    if JAXLIB_VERSION >= (0, 11) or buffer.platform() != "cpu":
+        return _fetch(buffer)  # for one because np.asarray would import jax
     dtype = buffer.aval.dtype
     if dtype.isbuiltin == 1:
         return np.asarray(buffer)
     buffer.block_until_ready()  # NumPy's buffer protocol has no letter for bfloat16 and its kin
     return _view_foreign(buffer, buffer.aval)
+
+
+def _fetch(buffer):
+    """A buffer's contents by jaxlib's own way, which knows accelerators too."""
+    if JAXLIB_VERSION >= (0, 11):
+        return buffer._to_np_array_did_copy()[0]
+    return buffer._single_device_array_to_np_array_did_copy()[0]  # imports jax, if there is one
 
 
 def wait(*pending: Any) -> None:
@@ -549,6 +554,8 @@ def shard_to_numpy(shard: Buffer, aval: ShapedArray) -> np.ndarray:
     """A read-only view of one of `shards`, which has the type `aval`."""
     try:
         shard.block_until_ready()
+        if shard.platform() != "cpu":
+            return _fetch(shard)
         return np.asarray(shard) if aval.dtype.isbuiltin == 1 else _view_foreign(shard, aval)
     except XlaRuntimeError as error:
         raise our_error(error) from None
