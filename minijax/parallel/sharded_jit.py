@@ -61,9 +61,10 @@ class ShardedJitFunction(JitFunction):
     __slots__ = ()
 
     def _traced(self, call):
-        if call.kwargs and self._options.shardings.ins is not None:
-            raise ValueError("jit with in_shardings takes positional arguments only, got the "
-                             f"keywords {[*call.kwargs]}.")
+        names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
+        if names and self._options.shardings.ins is not None:
+            raise ValueError("jit with in_shardings takes positional arguments only, but "
+                             f"{', '.join(names)} came by keyword.")
         return super()._traced(call)
 
     def _trace(self, call, in_tree, in_avals) -> Tracing:

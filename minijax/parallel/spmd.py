@@ -21,8 +21,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..core import eval_trace
 from ..dtypes import float0
 from ..jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
@@ -38,7 +36,6 @@ from ..xla.dispatch import (
 )
 from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
 from .mesh import AbstractMesh, Mesh, concrete_mesh
-from .partition_spec import P
 from .placed import PlacedArray, buffer_on, default_device, evaluate, shards_of, xla_sharding
 from .sharding import (
     NamedSharding,
@@ -160,12 +157,12 @@ def _concrete(sharding, mesh):
 
 
 def _common_devices(jaxpr, spec, shardings, others) -> tuple:
-    """The devices of all shardings and meshes, in the order of the first."""
+    """The devices of all shardings and meshes, which have the same order for all."""
     claims = [(x, who) for who, x in enumerate((*shardings, *others))
               if x is not None and not is_abstract(x)]
     first, *rest = [(devices_of(x), who) for x, who in claims]
     for other in rest:
-        if set(other[0]) != set(first[0]):
+        if other[0] != first[0]:
             raise ValueError(
                 f"Received incompatible devices for jitted computation {spec.name}. Got "
                 f"{_claim(jaxpr, *first)} and {_claim(jaxpr, *other)}. "
@@ -246,19 +243,27 @@ def _all_in_words(in_avals, asked, out_avals, places, in_tilings=(), out_tilings
 
 
 def sharding_of(tiling, places: Places) -> NamedSharding:
-    """How a tiling cuts arrays, in the words of the mesh; if it has none, in those of a mesh that
-    fits, with axes named `_0`, `_1` …"""
-    devices, mesh = places.devices, places.mesh
-    if tiling is None:
-        return NamedSharding(mesh, P())
-    dims, order, copied = tiling
-    there = {device: i for i, device in enumerate(mesh.device_assignment)}
-    spec = spec_of((dims, tuple([there[devices[i]] for i in order]), copied), mesh)
-    if spec is not None:
-        return NamedSharding(mesh, spec)
-    names = tuple([f"_{i}" for i in range(len(dims))])
-    fitting = Mesh(np.array([devices[i] for i in order]).reshape(dims), names)
-    return NamedSharding(fitting, P(*names[:len(dims) - copied]))
+    """How a tiling cuts arrays, in the words of the mesh; if it has none, in those of a mesh whose
+    axes are parts of its own."""
+    mesh = places.mesh
+    spec = spec_of(tiling, mesh)
+    if spec is None:
+        mesh = _refined(mesh)
+        spec = spec_of(tiling, mesh)
+    return NamedSharding(mesh, spec)
+
+
+def _refined(mesh):
+    """The same devices in the same order, with axes of prime sizes, named `_0`, `_1` …"""
+    sizes = [factor for size in mesh.axis_sizes for factor in _factors(size)]
+    return Mesh(mesh.devices.reshape(sizes), tuple([f"_{i}" for i in range(len(sizes))]))
+
+
+def _factors(n):
+    for factor in range(2, n + 1):
+        while n % factor == 0:
+            yield factor
+            n //= factor
 
 
 # ----------------------------------------------------------------------------------------------
@@ -325,13 +330,20 @@ class _PartitionedProgram(Program):
         buffers = [shards_of(args[i], self.in_avals[i], sharding)
                    for i, sharding in zip(self.kept, self.in_shardings)]
         outs = _run(self.executable, self.effects, buffers + self.constants)
-        self.forget_donated(args)
+        if self.donated:
+            self._forget_donated(args, buffers)
         return [array_of(x, aval) if aval.dtype == float0 else PlacedArray(aval, x, sharding)
                 for x, aval, sharding in zip(outs, self.out_avals, self.out_shardings)]
 
     @property
     def is_simple(self) -> bool:
         return False
+
+    def _forget_donated(self, args, buffers):
+        """What lay elsewhere was copied, and is still there."""
+        for i, buffer in zip(self.kept, buffers):
+            if i in self.donated and type(args[i]) is PlacedArray and args[i].shards is buffer:
+                args[i].delete()
 
 
 def _attributes(jaxpr, spec, places, module, i) -> list[str]:
