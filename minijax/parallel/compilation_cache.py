@@ -80,7 +80,7 @@ def file_name(client: Any, text: str, options: Any, devices: Sequence) -> str:
         text = _LOCATION.sub("", text)
     digest = hashlib.sha256()
     platform = devices[0].client
-    for part in (_MAGIC, client.JAXLIB_VERSION, platform.platform, platform.platform_version,
+    for part in (_MAGIC.decode(), client.JAXLIB_VERSION, platform.platform, platform.platform_version,
                  [device.device_kind for device in devices], _processor(), text):
         digest.update(f"{part}\0".encode())
     digest.update(options.SerializeAsString())  # with the flags of XLA_FLAGS
