@@ -38,6 +38,7 @@ from .effects import (
 from .errors import JaxRuntimeError, api_boundary
 from .forward import primitive_jvps
 from .parallel.placed import sees_to_places
+from .parallel.spmd import on_all_devices
 from .primitives import shaping, slicing
 from .pytree import PyTreeDef, tree_flatten, tree_leaves
 from .transposition import primitive_transposes
@@ -162,7 +163,8 @@ def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[
             outs = callback(*map(Array, values, in_avals))
             return tuple(_checked_results(outs, avals))
 
-    return ctx.callback(on_host, operands, avals, bool(effects), is_ordered(effects))
+    outs = ctx.callback(on_host, operands, avals, bool(effects), is_ordered(effects))
+    return on_all_devices(ctx, outs)
 
 
 def _result_avals(shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:

@@ -21,13 +21,13 @@ from ..pytree.functions import flatten_axes
 from ..staging import abstractify
 from ..transposition import deflinear2
 from ..xla.jit import UNSPECIFIED, apply_primitive
-from ..xla.lowering import register_lowering, tensor_type
+from ..xla.lowering import register_lowering
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import PlacedArray, evaluate, sees_to_places
-from .sharding import NamedSharding, Sharding, sdy_sharding
-from .spmd import is_abstract, mesh_symbol
+from .sharding import NamedSharding, Sharding
+from .spmd import constraint, is_abstract
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -229,9 +229,7 @@ def _lower(ctx, x, *, sharding, **params):
                          f"in it speaks of {sharding.num_devices}: {sharding}.")
     if not devices:
         return x
-    symbol = mesh_symbol(ctx.module, sharding.mesh if ctx.mesh is None else ctx.mesh, devices)
-    text = sdy_sharding(sharding, x.aval.ndim, symbol).removeprefix("#sdy.sharding")
-    return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {tensor_type(x.aval)}", x.aval)
+    return constraint(ctx, x, sharding, sharding.mesh if ctx.mesh is None else ctx.mesh)
 
 
 register_lowering(sharding_constraint_p, _lower)

@@ -36,6 +36,7 @@ from ..xla.dispatch import (
 )
 from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
 from .mesh import AbstractMesh, Mesh, concrete_mesh
+from .partition_spec import P
 from .placed import PlacedArray, buffer_on, default_device, evaluate, shards_of, xla_sharding
 from .sharding import (
     NamedSharding,
@@ -361,6 +362,21 @@ def _attributes(jaxpr, spec, places, module, i) -> list[str]:
 def mesh_symbol(module, mesh: Mesh | AbstractMesh, devices=None) -> str:
     """The name by which a module knows a mesh, which is declared at its head."""
     return module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(mesh, devices)}")
+
+
+def constraint(ctx, x, sharding: Sharding, mesh: Mesh | AbstractMesh):
+    """A line that says how a value lies, in the words of a mesh."""
+    symbol = mesh_symbol(ctx.module, mesh, ctx.module.devices)
+    text = sdy_sharding(sharding, x.aval.ndim, symbol).removeprefix("#sdy.sharding")
+    return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {x.type}", x.aval)
+
+
+def on_all_devices(ctx, values: Sequence) -> Sequence:
+    """Values that one of several devices has, which all may need."""
+    if not ctx.module.devices or ctx.mesh:
+        return values
+    mesh = lowering.places.mesh
+    return [constraint(ctx, x, NamedSharding(mesh, P()), mesh) for x in values]
 
 
 # ----------------------------------------------------------------------------------------------
