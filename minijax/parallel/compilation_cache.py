@@ -78,11 +78,11 @@ def file_name(client: Any, text: str, options: Any, devices: Sequence) -> str:
     name = _MODULE.search(text)
     if not locations_in_key.value:
         text = _LOCATION.sub("", text)
-    digest = hashlib.sha256()
     platform = devices[0].client
-    for part in (_MAGIC.decode(), client.JAXLIB_VERSION, platform.platform, platform.platform_version,
-                 [device.device_kind for device in devices], _processor(), text):
-        digest.update(f"{part}\0".encode())
+    kinds = [device.device_kind for device in devices]
+    parts = (_MAGIC.decode(), client.JAXLIB_VERSION, platform.platform, platform.platform_version,
+             kinds, _processor(), text)
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode())
     digest.update(options.SerializeAsString())  # with the flags of XLA_FLAGS
     return f"{name[1] if name else 'module'}-{digest.hexdigest()}-cache"
 
