@@ -98,9 +98,15 @@ from . import distributed, sharding
 from .parallel import compilation_cache as _compilation_cache, cuda as _cuda
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
+from .parallel.shard_map import shard_map, smap
 from .parallel.placement import device_put
 from .settings import default_device
 from .parallel.sharding import NamedSharding
+from .parallel.global_arrays import (
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
 
 # chapter 15
 from .callbacks import pure_callback

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, settings
 from .core import Primitive, ShapedArray, Trace, Tracer, missing_rule, new_trace, state, typeof
 from .primitives import dot, reductions, shaping, slicing
 from .primitives import elementwise as lax
@@ -55,7 +55,12 @@ def zeros(aval: ShapedArray):
     """An array of zeros of this type; of dtype `float0` it is NumPy's, as JAX's are."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    return shaping.full(aval.shape, lax.constant(0, aval.dtype, aval.weak_type))
+    x = shaping.full(aval.shape, lax.constant(0, aval.dtype, aval.weak_type))
+    return vary_like(x, aval) if aval.vma else x
+
+
+# Chapter 14: a tangent differs between devices where its primal does; `aval` is the primal's type.
+vary_like: Callable = lambda tangent, aval: tangent
 
 
 def add_tangents(x, y):
@@ -118,6 +123,8 @@ class JVPTrace(Trace):
         """A tracer, unless the tangent is zero: then the primal alone will do."""
         if type(tangent) is Zero or typeof(tangent).dtype == dtypes.float0:
             return primal
+        if settings.check_vma.value:
+            tangent = vary_like(tangent, typeof(primal))
         return self.tracer_type(self, primal, tangent)
 
     def process_primitive(self, primitive, args, params):

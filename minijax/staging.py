@@ -92,7 +92,7 @@ class JaxprBuilder:
     def add_eqn(self, primitive, invars: list[Atom], params: dict, location=None) -> Any:
         """Append an equation; returns its new variable, or a list of them."""
         if settings.check_vma.value:
-            invars = self.vary(primitive, invars)
+            invars = self.vary(primitive, invars, params)
         out_aval = primitive.out_aval(tuple([v.aval for v in invars]), params)
         out: Any = [*map(Var, out_aval)] if primitive.multiple_results else Var(out_aval)
         outvars = out if primitive.multiple_results else [out]
@@ -100,7 +100,7 @@ class JaxprBuilder:
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, info))
         return out
 
-    def vary(self, primitive, invars: list[Atom]) -> list[Atom]:
+    def vary(self, primitive, invars: list[Atom], params: dict) -> list[Atom]:
         """Within `shard_map`, operands that differ by device as they must. Chapter 14 replaces it."""
         return invars
 

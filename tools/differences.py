@@ -21,6 +21,7 @@ GUARDS = "guards and records of JAX's own machinery, which we do not have"
 SHAPES = "shapes with unknown sizes, which only `jax.export` needs"
 HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add two of them"
 OLD_NAMES = "old names, which JAX itself advises against"
+GOING_ON = "jobs that go on when a process fails, or is told to leave: here all end"
 INTERNAL = "internals of JAX that its modules happen to show"
 
 # What is compared. "" is the package itself.
@@ -36,6 +37,7 @@ experimental.checkify experimental.jet experimental.ode interpreters interpreter
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
 extend.source_info_util sharding experimental.mesh_utils
+experimental.multihost_utils
 """.split()
 PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "lax", "nn", "numpy",
             "scipy", "scipy.stats"]
@@ -43,12 +45,10 @@ PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "
 # reason -> module -> names
 MISSING: dict[str, dict[str, str]] = {
     DEVICES: {
-        "": """Shard auto_pcast default_device live_arrays
-            make_array_from_callback make_array_from_process_local_data
-            make_array_from_single_device_arrays memory pmap
-            remove_size_one_mesh_axis_from_type reshard shard_map smap""",
+        "": """Shard auto_pcast live_arrays
+            memory pmap
+            remove_size_one_mesh_axis_from_type reshard""",
         "lax": "device_put_p sharding_constraint_p with_sharding_constraint",
-        "debug": "inspect_array_sharding visualize_array_sharding",
         "sharding": "ManualAxisType auto_axes explicit_axes reshard",
         "extend.core.primitives": "device_put_p sharding_constraint_p",
     },
@@ -90,8 +90,14 @@ MISSING: dict[str, dict[str, str]] = {
                 "custom_derivatives": "remat_opt_p",
                 "interpreters.batching": "register_vmappable unregister_vmappable",
                 "extend.random": "rbg_prng_impl unsafe_rbg_prng_impl"},
+    GOING_ON: {"experimental.multihost_utils":
+               "ProcessFailureError live_devices reached_preemption_sync_point"},
     INTERNAL: {
         "": "ad ds",
+        "experimental.multihost_utils": """global_array_to_host_local_array_impl
+            global_array_to_host_local_array_p gtl_abstract_eval
+            host_local_array_to_global_array_impl host_local_array_to_global_array_p
+            ltg_abstract_eval ltg_batcher""",
         "lax": "stage_p",
         "interpreters.ad": "jvp linearize",
         "interpreters.partial_eval": """custom_partial_eval_rules dce_jaxpr_call_rule
@@ -107,7 +113,7 @@ MISSING: dict[str, dict[str, str]] = {
 MISSING_MODULES: dict[str, dict[str, str]] = {
     DEVICES: {
         "experimental": """array_serialization colocated_python compute_on custom_partitioning
-            layout multihost_utils pjit shard_alike shard_map topologies transfer""",
+            layout pjit shard_alike topologies transfer""",
         "extend": "ifrt_programs sharding",
     },
     OUT_OF_SCOPE: {
@@ -118,7 +124,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
     },
     XLA_OBJECTS: {"": "lib", "interpreters": "pxla", "extend": "lowering mlir xla"},
     MUTABLE: {"": "ref", "experimental": "hijax"},
-    GUARDS: {"experimental": "compilation_cache control_deps key_reuse"},
+    GUARDS: {"experimental": "control_deps key_reuse"},
     ACCELERATORS: {"experimental": "random rnn"},
 }
 

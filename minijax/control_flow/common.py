@@ -225,7 +225,7 @@ def forwarded(jaxpr: ClosedJaxpr) -> list[int | None]:
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are equal up to weak types."""
-    return a is b or (a.shape == b.shape and a.dtype == b.dtype)
+    return a is b or (a.shape, a.dtype, a.vma) == (b.shape, b.dtype, b.vma)
 
 
 def show_avals(avals: Iterable[ShapedArray]) -> str:
@@ -304,7 +304,10 @@ def _tree_differences(name, in_tree, out_tree):
 def type_difference(a: ShapedArray, b: ShapedArray) -> str:
     """In words, what tells two types apart."""
     differing = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
-    return f"the {' and the '.join(differing)} do not match"
+    differing += ["axes along which they vary"] * (a.vma != b.vma)
+    more = tuple(sorted(b.vma - a.vma))
+    hint = f" (`jax.lax.pcast(…, {more}, to='varying')` makes the first vary as well)" * bool(more)
+    return f"the {' and the '.join(differing)} do not match{hint}"
 
 
 def leaf_paths(tree: PyTreeDef) -> list[tuple]:

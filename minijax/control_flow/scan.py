@@ -246,11 +246,11 @@ def _result_types(*avals, jaxpr, length, num_carry, **params):
 
 
 def _with_leading(length, aval: ShapedArray) -> ShapedArray:
-    return ShapedArray((length, *aval.shape), aval.dtype, aval.weak_type)
+    return aval.update(shape=(length, *aval.shape))
 
 
 def _without_leading(aval: ShapedArray) -> ShapedArray:
-    return ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
+    return aval.update(shape=aval.shape[1:])
 
 
 def _typecheck(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):

@@ -10,22 +10,25 @@ on its own parts, and sees others by collectives only:
                           └───>  …
 
 The rules of the primitive are those of `jit`, applied to the jaxpr of one device; each new argument
-and result needs a spec besides. The axes of the mesh over which the function is mapped are *manual*:
-their names are in scope. If some are left to the compiler, an inner `shard_map` may take those.
+and result needs a spec besides. The axes of the mesh over which the function is mapped are
+*manual*: their names are in scope. If some are left to the compiler, an inner `shard_map` may take
+those.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .. import settings
-from ..api_util import argument_avals, arg_names, fun_sourceinfo
-from ..batching import AxisData, fancy_primitive_batchers
-from ..control_flow.common import merge, partition, split_list
+from ..api_util import arg_names, argument_avals, fun_sourceinfo
+from ..batching import fancy_primitive_batchers
+from ..control_flow.common import merge, partition, same_type, split_list
 from ..core import Primitive, ShapedArray, Tracer, eval_trace, state, typeof
 from ..dtypes import float0
 from ..effects import is_ordered
@@ -41,7 +44,7 @@ from ..partial_eval import (
     partial_eval_rules,
 )
 from ..primitives.shaping import expand_dims, squeeze
-from ..pytree import PyTreeDef, tree_flatten
+from ..pytree import PyTreeDef, tree_flatten, tree_map
 from ..settings import Override, trace_context
 from ..staging import DebugInfo, batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
 from ..transposition import (
@@ -52,8 +55,8 @@ from ..transposition import (
     primitive_transposes,
 )
 from ..xla.jit import apply_primitive, jit
-from ..xla.lowering import TOKEN, Value, register_lowering, tensor_type
-from . import placed
+from ..xla.lowering import TOKEN, Body, Value, register_lowering, tensor_type
+from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
@@ -169,6 +172,47 @@ def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = I
     return _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 
+@api_boundary
+def smap(f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any,
+         axis_name: Any) -> Callable:
+    """`shard_map` over one axis of the mesh in force, with `vmap`'s words for what is cut where.
+
+    Args:
+      f: a function of pytrees of shards. Without it, a decorator.
+      in_axes: an int, `None` (not cut), or a tuple of them, or of pytrees, for each argument.
+      out_axes: the same for the result.
+      axis_name: the axis.
+
+    Raises:
+      TypeError: several axes; entries that are no ints.
+      ValueError: as `shard_map`.
+
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+    ...     jax.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="i")(jnp.arange(3)).tolist()
+    [0, 2, 4]
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, (list, tuple)):
+        raise TypeError(f"smap: axis_name is the name of one axis, got {axis_name}.")
+    if in_axes is not Infer and not (in_axes is None or isinstance(in_axes, (int, tuple))):
+        raise TypeError(f"smap: in_axes must be an int, None or a tuple, got {in_axes!r}.")
+    in_specs = Infer if in_axes is Infer else axes_to_specs("smap in_axes", in_axes, axis_name)
+    out_specs = axes_to_specs("smap out_axes", out_axes, axis_name)
+    return _shard_map(f, None, in_specs, out_specs, {axis_name}, True)
+
+
+def axes_to_specs(what: str, axes: Any, axis_name: Any) -> Any:
+    """A pytree of ints and `None`s as specs that split these dimensions over one axis."""
+
+    def spec(axis):
+        if axis is not None and not isinstance(axis, int):
+            raise TypeError(f"{what} must be an int, None, or a container of them, got {axes!r}.")
+        return P() if axis is None else P(*[None] * axis, axis_name)
+
+    return tree_map(spec, axes, is_leaf=lambda x: x is None)
+
+
 def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
     if not callable(f):
         raise TypeError(f"shard_map: the first argument must be callable, got {f} of type "
@@ -250,7 +294,6 @@ def _trace(f, arrays, avals, in_specs, out_specs, scope) -> _Staged:
         specs = tuple(flat_out_specs(out_specs, out))
         return [varying(x, spec.all_axes()) for x, spec in zip(outs, specs)]
 
-    names = functools.partial(arg_names, f, arrays.in_tree.unflatten(range(len(arrays.is_dynamic))))
     shards = [scope.shard_aval(spec, aval) for spec, aval in zip(in_specs, avals)]
     with inside(scope):
         jaxpr = trace_to_jaxpr(flat_fun, shards, DebugInfo("shard_map", fun_sourceinfo(f)),
@@ -280,6 +323,19 @@ placed.sees_to_places.add(shard_map_p)
 @shard_map_p.def_abstract_eval
 def _result_types(*avals, jaxpr, in_specs, out_specs, **scope):
     return [*map(Scope(**scope).unshard_aval, out_specs, jaxpr.out_avals)]
+
+
+def _typecheck(*avals, jaxpr, in_specs, **params):
+    """Shards of the operands are what the jaxpr takes."""
+    scope = _scope_of(params)
+    for spec, aval, wanted in zip(in_specs, avals, jaxpr.in_avals, strict=True):
+        if not same_type(scope.shard_aval(spec, aval), wanted):
+            raise TypeError(f"shard_map: {aval.str_short()}, cut by {spec}, is no "
+                            f"{wanted.str_short()}")
+    return _result_types(*avals, jaxpr=jaxpr, in_specs=in_specs, **params)
+
+
+custom_typechecks["shard_map"] = _typecheck
 
 
 @shard_map_p.def_impl
@@ -318,7 +374,8 @@ def _batch(axis_data, args, dims, *, jaxpr, in_specs, out_specs, **scope):
     with inside(Scope(**scope)):
         new_jaxpr, out_dims = batch_jaxpr(jaxpr, axis_data, tuple(dims), None)
     outs = shard_map_p.bind(
-        *args, jaxpr=new_jaxpr, in_specs=tuple(map(_batched_spec, in_specs, dims, [names] * len(dims))),
+        *args, jaxpr=new_jaxpr,
+        in_specs=tuple(_batched_spec(spec, d, names) for spec, d in zip(in_specs, dims)),
         out_specs=tuple(_batched_spec(spec, d, names) for spec, d in zip(out_specs, out_dims)),
         **scope)
     return outs, out_dims
@@ -517,80 +574,83 @@ primitive_transposes[shard_map_p] = _transpose
 #
 #     %3 = sdy.manual_computation(%1, %2) in_shardings=[<@mesh, [{"x"}]>, <@mesh, [{}]>]
 #              out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%a: tensor<2xf32>, …) {
-#       %4 = func.call @f(%a, %b) : …
-#       sdy.return %4 : tensor<2xf32>
+#       …
+#       sdy.return %b : tensor<2xf32>
 #     } : (tensor<8xf32>, …) -> tensor<2xf32>
 #
-# The region sees nothing of what is outside, so constants and tokens of effects are passed, too.
+# The region sees nothing of what is outside: large constants are passed, as are tokens of effects.
 
 
 def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
     scope = Scope(**params)
-    mesh = ctx.mesh or scope.mesh
     axes = scope.in_order(scope.newly_manual_axes)
-    with inside(scope):
-        function, outs = ctx.module.function(jaxpr, "shmap_body", (mesh, (*ctx.manual_axes, *axes)))
-    ordered = is_ordered(jaxpr.effects)
-    hidden = [ctx._hoist(*ctx.module.hoisted[key]) for key in function.hoisted]
-    more = [ctx.ordered_token()] * ordered + hidden
-    if ordered:
-        outs = [*outs, TOKEN]
+    manual = ctx.mesh or scope.mesh, (*ctx.manual_axes, *axes)
     if scope.size(axes) == 1:
-        results = ctx._call(function, [*operands, *more], outs)
-    else:
-        results = _manual_computation(ctx, function, [*operands, *more], outs, scope, (
-            [*in_specs, *[P()] * len(more)], [*out_specs, *[P()] * ordered]))
-    if ordered:
-        *results, ctx.token = results
-    return results
+        return _in_place(ctx, jaxpr, operands, scope, manual)
+    body = Body(ctx.module, "", "", manual)
+    body.scope = f"{ctx.scope}/shard_map"
+    args = [Value(f"%arg{i}", aval) for i, aval in enumerate(jaxpr.in_avals)]
+    if is_ordered(jaxpr.effects):
+        body.token = Value("%token", TOKEN)
+        args, operands = [*args, body.token], [*operands, ctx.ordered_token()]
+    with inside(scope):
+        outs = body.inline(jaxpr, args)
+    if is_ordered(jaxpr.effects):
+        *results, ctx.token = _manual_computation(
+            ctx, body, args, operands, [*outs, body.token], scope, in_specs, (*out_specs, P()))
+        return results
+    return _manual_computation(ctx, body, args, operands, outs, scope, in_specs, out_specs)
 
 
-def _manual_computation(ctx, function, operands, outs, scope, specs):
-    in_specs, out_specs = specs
-    args = [Value(ctx.fresh(), _inner(scope, *pair)) for pair in zip(in_specs, map(_aval, operands))]
-    outside, ctx.lines = ctx.lines, []
-    inner = ctx._call(function, args, outs)
-    lines, ctx.lines = ctx.lines, outside
-    tail = f"    sdy.return {_names(inner)} : {_types(inner)}" if inner else "    sdy.return"
-    symbol, axes = mesh_symbol(ctx.module, ctx.mesh or scope.mesh), scope.in_order(scope.newly_manual_axes)
-    is_partial = len(axes) < len(scope.mesh.axis_names)
-
-    def shardings(specs, values):
-        return ", ".join(_sharding_text(symbol, spec, len(x.aval.shape), is_partial)
-                         for spec, x in zip(specs, values))
-
-    head = (f"sdy.manual_computation({_names(operands)}) "
-            f"in_shardings=[{shardings(in_specs, operands)}] "
-            f"out_shardings=[{shardings(out_specs, inner)}] "
-            f"manual_axes={{{', '.join(map(quoted, axes))}}} "
-            f"({', '.join(f'{x.name}: {x.type}' for x in args)}) {{")
-    whole = [TOKEN if aval is TOKEN else scope.unshard_aval(spec, aval)
-             for spec, aval in zip(out_specs, outs)]
-    foot = f"    }} : ({_types(operands)}) -> ({', '.join(map(tensor_type, whole))})"
-    return ctx.ops("\n".join([head, *lines, tail, foot]), whole)
+def _in_place(ctx, jaxpr, operands, scope, manual):
+    """There is one shard of everything, the whole."""
+    outside = ctx.mesh, ctx.manual_axes
+    ctx.mesh, ctx.manual_axes = manual
+    with inside(scope):
+        outs = ctx.inline(jaxpr, operands)
+    ctx.mesh, ctx.manual_axes = outside
+    return outs
 
 
-def _aval(x):
-    return x.aval
+def _manual_computation(ctx, body, args, operands, outs, scope, in_specs, out_specs):
+    """Append the operation whose region is `body`, a function from `args` to `outs`."""
+    names = ", ".join(x.name for x in outs)  # may write a constant: before those are listed
+    tail = f"    sdy.return {names} : {_types(outs)}" if outs else "    sdy.return"
+    constants = [f"    {name} = {text}" for text, name in body.constants.items()]
+    args = [*args, *body.hoisted.values()]
+    operands = [*operands, *(ctx._hoist(*ctx.module.hoisted[key]) for key in body.hoisted)]
+    symbol = mesh_symbol(ctx.module, body.mesh)
+    whole = [x.aval if x.aval is TOKEN else scope.unshard_aval(spec, x.aval)
+             for spec, x in zip(out_specs, outs)]
+    head = f"({', '.join(f'{x.name}: {x.type}' for x in args)}) {{"
+    region = _renamed("\n".join([head, *constants, *body.lines, tail]), ctx)
+    axes = ", ".join(map(quoted, scope.in_order(scope.newly_manual_axes)))
+    return ctx.ops(
+        f"sdy.manual_computation({', '.join(x.name for x in operands)}) "
+        f"in_shardings=[{_shardings(symbol, scope, in_specs, operands)}] "
+        f"out_shardings=[{_shardings(symbol, scope, out_specs, outs)}] "
+        f"manual_axes={{{axes}}} {region}\n"
+        f"    }} : ({_types(operands)}) -> ({', '.join(map(tensor_type, whole))})", whole)
 
 
-def _inner(scope, spec, aval):
-    return aval if aval is TOKEN else scope.shard_aval(spec, aval)
-
-
-def _names(values) -> str:
-    return ", ".join(x.name for x in values)
+def _renamed(text: str, ctx: Body) -> str:
+    """The text with names that the function around does not have."""
+    return re.sub(r"%(?=\w)", f"%shard{ctx.fresh()[1:]}_", text)
 
 
 def _types(values) -> str:
     return ", ".join(x.type for x in values)
 
 
-def _sharding_text(symbol, spec, ndim, is_partial) -> str:
-    """A sharding in Shardy's words. Where some axes are the compiler's, it may split further."""
-    more = ["?"] * is_partial
-    dims = [", ".join([*map(quoted, spec.axes_of(d)), *more]) for d in range(ndim)]
-    return f"<@{symbol}, [{', '.join(f'{{{dim}}}' for dim in dims)}]>"
+def _shardings(symbol, scope, specs, values) -> str:
+    """Specs in Shardy's words. Where some axes are the compiler's, it may split further by those.
+    What is not mentioned is whole: tokens and constants."""
+    more = ["?"] * (len(scope.newly_manual_axes) < len(scope.mesh.axis_names))
+    texts = []
+    for spec, x in itertools.zip_longest(specs, values, fillvalue=P()):
+        dims = [", ".join([*map(quoted, spec.axes_of(d)), *more]) for d in range(len(x.aval.shape))]
+        texts.append(f"<@{symbol}, [{', '.join(f'{{{dim}}}' for dim in dims)}]>")
+    return ", ".join(texts)
 
 
 register_lowering(shard_map_p, _lower)

@@ -52,9 +52,6 @@ def check_scope(mesh: Any, axis_names: Any, in_specs: Any, out_specs: Any) -> tu
     if not axes.issubset(mesh.axis_names):
         raise ValueError(f"shard_map: axis_names={set(axes)} are not all axes of the mesh, which "
                          f"has {mesh.axis_names}.")
-    if in_specs is None:
-        raise TypeError("shard_map: in_specs is None. Write `in_specs=P()` for arguments that all "
-                        "devices get whole.")
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
         if specs is not Infer:
             _check_specs(what, specs, axes)
@@ -168,7 +165,7 @@ def check_in_specs(f: Callable, mesh: Any, specs: Sequence, avals: Sequence[Shap
 
 def check_out_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[ShapedArray],
                     out_tree: Any) -> None:
-    """Raise a `ValueError` if results cannot be put together as their specs say; the path is named."""
+    """Raise a `ValueError` if results cannot be put together as specs say; the path is named."""
     wrong = []
     for i, (spec, aval) in enumerate(zip(specs, avals)):
         differing = scope.in_order(aval.vma.intersection(scope.unmentioned(spec)))
