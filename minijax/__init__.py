@@ -96,6 +96,7 @@ from .random.settings import default_prng_impl, enable_custom_prng, threefry_par
 # chapter 14
 from . import distributed, sharding
 from .parallel import compilation_cache as _compilation_cache, cuda as _cuda
+from .parallel.explicit import reshard
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
 from .parallel.shard_map import shard_map, smap

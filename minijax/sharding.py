@@ -1,6 +1,7 @@
 """`jax.sharding`: meshes of devices, and how arrays are split over them (chapter 14)."""
 
 # chapter 14
+from minijax.parallel.explicit import auto_axes, explicit_axes, reshard
 from minijax.parallel.mesh import (
     AbstractDevice,
     AbstractMesh,

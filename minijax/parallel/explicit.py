@@ -1,0 +1,185 @@
+"""Chapter 14: functions for axes of type `Explicit`, over which the user says how arrays lie.
+
+In JAX such a sharding is a part of an array's type. Here it is not: what is said is a constraint,
+and what is not said is left to XLA, as over axes of type `Auto`. So these functions do less: they
+check what JAX checks, put the right mesh in force, and constrain.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import api_boundary
+from ..pytree import tree_flatten
+from ..pytree.functions import flatten_axes
+from ..staging import abstractify
+from .constraints import check_fits, constrain
+from .mesh import (
+    AbstractMesh,
+    AxisType,
+    get_abstract_mesh,
+    no_abstract_mesh,
+    use_abstract_mesh,
+)
+from .partition_spec import UNCONSTRAINED, PartitionSpec
+from .sharding import NamedSharding
+
+
+@api_boundary
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Have arrays lie as it is said, over axes of type `Explicit`.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: a prefix of it of `NamedSharding`s, or of `PartitionSpec`s if there is a mesh
+        in force (`with jax.set_mesh(mesh):`).
+
+    Returns:
+      the arrays.
+
+    Raises:
+      ValueError: a spec names an axis of another type, there is no mesh, or an array cannot be cut
+        so.
+      TypeError: a sharding is something else.
+
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    ...     jax.sharding.reshard(jnp.arange(3), jax.P("x"))
+    Array([0, 1, 2], dtype=int32)
+    """
+    leaves, tree = tree_flatten(xs)
+    flat = flatten_axes("reshard: out_shardings", tree, out_shardings, tupled_args=True)
+    return tree.unflatten([_reshard_leaf(x, sharding) for x, sharding in zip(leaves, flat)])
+
+
+def _reshard_leaf(x, sharding):
+    mesh, ndim = get_abstract_mesh(), len(abstractify(x).shape)
+    if isinstance(sharding, PartitionSpec):
+        sharding = NamedSharding(_nonempty(mesh, "reshard"), sharding)
+    if sharding is None or isinstance(sharding, NamedSharding) and sharding.mesh.empty:
+        raise ValueError(f"reshard: expected a sharding with a mesh, got {sharding}.")
+    if not isinstance(sharding, NamedSharding):
+        raise TypeError(f"reshard: expected NamedShardings or PartitionSpecs, got {sharding!r}.")
+    _check_explicit(sharding)
+    check_fits(sharding, abstractify(x), "reshard: an array")
+    entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
+    spec = sharding.spec.update([*entries, *[None] * (ndim - len(entries))])
+    return constrain(x, sharding.update(spec=spec), mesh)
+
+
+def _check_explicit(sharding):
+    others = set(sharding.spec.all_axes()).difference(sharding.mesh.explicit_axes)
+    if others:
+        raise ValueError(f"reshard: {sharding.spec} names {', '.join(sorted(map(str, others)))}, "
+                         f"but it can name axes of type Explicit only, and the mesh is "
+                         f"{sharding.mesh}. Over axes of type Auto, use with_sharding_constraint.")
+
+
+def _nonempty(mesh: AbstractMesh, caller: str) -> AbstractMesh:
+    if mesh.empty:
+        raise ValueError(f"{caller}: there is no mesh in force. Write `with jax.set_mesh(mesh):`, "
+                         "or give a NamedSharding.")
+    return mesh
+
+
+@api_boundary
+def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
+    """A function within which axes are of type `Auto`: XLA decides there how arrays lie.
+
+    Args:
+      f: the function; without it, a decorator is returned.
+      axes: the axes of the mesh in force; by default all.
+      out_sharding: a prefix of the result of shardings or specs; if it is not given, calls take it
+        as a keyword.
+
+    Raises:
+      TypeError: a call without `out_sharding`.
+
+    >>> double = jax.sharding.auto_axes(lambda x: x * 2, out_sharding=jax.P("x"))
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    ...     double(jnp.arange(3))
+    Array([0, 2, 4], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+
+    @functools.wraps(f)
+    def in_auto_mode(*args, **kwargs):
+        sharding = _argument(out_sharding, kwargs, "out_sharding")
+        mesh = _mesh_of(sharding)
+        names = _names(axes, mesh)
+        if set(names) <= set(mesh.auto_axes):  # also if there is no mesh
+            return f(*args, **kwargs)
+        with use_abstract_mesh(_with_types(mesh, names, AxisType.Auto)):
+            out = f(*args, **kwargs)
+        return reshard(out, sharding)
+
+    return in_auto_mode
+
+
+@api_boundary
+def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None
+                  ) -> Any:
+    """A function within which axes are of type `Explicit`.
+
+    Args:
+      f: the function; without it, a decorator is returned.
+      axes: the axes of the mesh in force; by default all.
+      in_sharding: a prefix of the arguments of shardings or specs; if it is not given, calls take
+        it as a keyword.
+
+    Raises:
+      TypeError: a call without `in_sharding`.
+      ValueError: there is no mesh in force.
+
+    >>> double = jax.sharding.explicit_axes(lambda x: x * 2, in_sharding=jax.P("x"))
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    ...     double(jnp.arange(3))
+    Array([0, 2, 4], dtype=int32)
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+
+    @functools.wraps(f)
+    def in_explicit_mode(*args, **kwargs):
+        sharding = _argument(in_sharding, kwargs, "in_sharding")
+        mesh = _nonempty(get_abstract_mesh(), "explicit_axes")
+        with use_abstract_mesh(_with_types(mesh, _names(axes, mesh), AxisType.Explicit)):
+            return f(*reshard(args, sharding), **kwargs)
+
+    return in_explicit_mode
+
+
+def _argument(value, kwargs, name):
+    """What was given when the function was made, or else at the call."""
+    if value is not None:
+        return value
+    if name not in kwargs:
+        raise TypeError(f"Missing required keyword argument: {name!r}")
+    return kwargs.pop(name)
+
+
+def _mesh_of(shardings) -> AbstractMesh:
+    """The mesh in force, which is that of the shardings; without one, theirs."""
+    meshes = {leaf.mesh.abstract_mesh for leaf in tree_flatten(shardings)[0]
+              if isinstance(leaf, NamedSharding)} | {get_abstract_mesh()} - {no_abstract_mesh}
+    if len(meshes) > 1:
+        raise ValueError(f"auto_axes: shardings of several meshes, {meshes}; there can be one.")
+    return meshes.pop() if meshes else no_abstract_mesh
+
+
+def _names(axes, mesh):
+    if axes is None:
+        return mesh.axis_names
+    return axes if isinstance(axes, tuple) else (axes,)
+
+
+def _with_types(mesh, names, axis_type):
+    """The mesh, where these axes have another type."""
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for name in names:
+        if types[name] is AxisType.Manual:
+            raise NotImplementedError(f"The axis {name!r} is of type Manual, within a shard_map: "
+                                      f"there is no way back to {axis_type}.")
+    return mesh.update_axis_types(dict.fromkeys(names, axis_type))
