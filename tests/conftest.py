@@ -19,19 +19,24 @@ import minijax  # noqa: F401
 del os.environ["JAX_NUM_CPU_DEVICES"]  # processes that a test starts are ordinary ones
 
 
+# XLA's flags for cheap code rather than fast code.
+QUICK_COMPILATION = (
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
+    if version("jaxlib").startswith("0.10.") else ""  # XLA's internal affair: names change
+)
+
+
 def _compile_quickly() -> None:
-    """Ask XLA for cheap code rather than fast code.
+    """Ask XLA for cheap code in this process.
 
     Both libraries compile thousands of tiny programs here and run each once: this halves the
     suite's time. XLA reads the flags with its first compilation; afterwards they are taken
     back, so that a test which starts a process of its own starts an ordinary one.
     """
-    if "XLA_FLAGS" in os.environ or not version("jaxlib").startswith("0.10."):
-        return  # the flags' names are XLA's internal affair and differ between versions
-    os.environ["XLA_FLAGS"] = (
-        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
-        "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
-    )
+    if "XLA_FLAGS" in os.environ:
+        return
+    os.environ["XLA_FLAGS"] = QUICK_COMPILATION
     jax.jit(lambda x: x + 1)(0)
     del os.environ["XLA_FLAGS"]
 

@@ -96,9 +96,8 @@ MISSING: dict[str, dict[str, str]] = {
     INTERNAL: {
         "": "ad ds",
         "experimental.multihost_utils": """global_array_to_host_local_array_impl
-            global_array_to_host_local_array_p gtl_abstract_eval
-            host_local_array_to_global_array_impl host_local_array_to_global_array_p
-            ltg_abstract_eval ltg_batcher""",
+            gtl_abstract_eval host_local_array_to_global_array_impl ltg_abstract_eval
+            ltg_batcher""",
         "lax": "stage_p",
         "interpreters.ad": "jvp linearize",
         "interpreters.partial_eval": """custom_partial_eval_rules dce_jaxpr_call_rule

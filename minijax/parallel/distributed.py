@@ -84,13 +84,13 @@ def initialize(
     ValueError: process_id must be in 0..1, got 2.
     """
     global _client, _service
-    _check_in_time()
     if slice_index is not None:
         warnings.warn("slice_index is called partition_index now.", DeprecationWarning,
                       stacklevel=user_stacklevel())
     address, count, me = _which_process(
         coordinator_address, num_processes, process_id, cluster_detection_method != "deactivate")
     host, port = _host_and_port(address)
+    _check_in_time()
     times = {"heartbeat_timeout": heartbeat_timeout_seconds,
              "shutdown_timeout": shutdown_timeout_seconds}
     if me == 0:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
 import minijax
+from tests.ch14 import several_processes
+from tests.conftest import QUICK_COMPILATION
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": QUICK_COMPILATION}
 
 
 def start(program: str, *arguments: object, **environment: str) -> subprocess.Popen:
@@ -125,6 +132,53 @@ def test_one_process_needs_none_of_this():
     assert minijax.local_devices() == minijax.local_devices(0) == minijax.devices()
     with pytest.raises(ValueError, match="Unknown process_index 1"):
         minijax.local_devices(1)
+
+
+# ----------------------------------------------------------------------------------------------
+# What they compute
+
+# how many processes, how many devices in each: the programs that they run
+LAUNCHES = {(2, 4): "arrays collectives losses spread thousand utilities".split(), (4, 1): ["losses"]}
+
+
+@pytest.fixture(scope="module", params=LAUNCHES, ids=str)
+def launched(request, tmp_path_factory):
+    """How many processes there were, and what the programs gave in each."""
+    count, devices = request.param
+    folder = tmp_path_factory.mktemp("results")
+    command = ["launch", "-n", count, "--devices-per-process", devices, several_processes.__file__, folder]
+    run = subprocess.run(
+        [sys.executable, "-m", "minijax", *map(str, command), *LAUNCHES[request.param]],
+        env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(count)]
+
+
+@contextmanager
+def named(library):
+    """`import minijax` means this library."""
+    ours = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "minijax"}
+    theirs = {"minijax": library, "minijax.numpy": library.numpy, "minijax.sharding": library.sharding}
+    sys.modules.update(theirs)
+    try:
+        yield
+    finally:
+        sys.modules.update(ours)
+
+
+def test_several_processes_compute_what_one_does_and_jax(launched):
+    for name, several in launched[0].items():
+        for other in launched[1:]:
+            for x, y in zip(several, other[name], strict=True):
+                np.testing.assert_array_equal(x, y)
+        if name not in ("spread", "utilities"):  # these look at what only several processes see
+            with named(jax):
+                expected = several_processes.leaves(getattr(several_processes, name)(jax))
+            one = several_processes.leaves(getattr(several_processes, name)(minijax))
+            for x, y, z in zip(several, one, expected, strict=True):
+                assert x.dtype == y.dtype == z.dtype
+                np.testing.assert_allclose(x, z, rtol=2e-5, atol=2e-5)
+                np.testing.assert_allclose(y, z, rtol=2e-5, atol=2e-5)
 
 
 # ----------------------------------------------------------------------------------------------
