@@ -395,3 +395,145 @@ def test_batch_normalisation_and_its_second_derivative():
         return jx.jit(lambda w: (loss(w), jx.grad(loss)(w), jx.hessian(loss)(w)))
 
     both(program, np.float32(0.7), tol=2e-4)
+
+
+# --- on the devices of a mesh -----------------------------------------------------------------
+
+
+def on_devices(jx, f, **options):
+    """`f` of the blocks of an array, on a mesh of 4 × 2 devices."""
+    mesh = jx.make_mesh((4, 2), ("x", "y"), axis_types=(jx.sharding.AxisType.Auto,) * 2)
+    spec = jx.P("x", "y")
+    return jx.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, **options)
+
+
+BLOCKS = np.arange(64, dtype="f").reshape(8, 8)
+
+
+def test_groups_and_several_axes_on_devices():
+    def program(jx):
+        lax = jx.lax
+
+        def f(x):
+            return (
+                lax.psum(x, "x", axis_index_groups=[[0, 3], [1, 2]]),
+                lax.psum(x, "x", axis_index_groups=[[0], [2, 3, 1]]),
+                lax.pmax(x, "x", axis_index_groups=[[0, 3], [1, 2]]),
+                lax.all_gather(x, "x", axis_index_groups=[[0, 2], [3, 1]], tiled=True),
+                lax.psum_scatter(x, "x", axis_index_groups=[[0, 2], [3, 1]], tiled=True),
+                lax.pswapaxes(x, "x", 0, axis_index_groups=[[0, 3], [1, 2]]),
+                lax.psum(x, ("y", "x", 0))[None],
+                lax.all_gather(x, ("y", "x"), axis=1, tiled=True),
+                lax.all_to_all(x, "x", 1, 0, tiled=True),
+                lax.all_to_all(lax.all_gather(x, "y", tiled=True), ("y", "x"), 1, 0, tiled=True)
+                if x.shape[1] % 8 == 0 else x,
+                lax.ppermute(x, ("y", "x"), [(0, 7), (7, 1)]),
+                lax.ppermute(x, "x", []),
+                lax.axis_index(("y", "x")) + x,
+            )
+
+        return jx.jit(on_devices(jx, f, check_vma=False))
+
+    both(program, BLOCKS)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool", "complex64", "bfloat16"])
+def test_dtypes_on_devices(dtype):
+    def program(jx):
+        lax = jx.lax
+
+        def f(x):
+            x = x > 20 if dtype == "bool" else x.astype(dtype)
+            extrema = () if dtype == "complex64" else (lax.pmax(x, "x"), lax.pmin(x, ("x", "y")))
+            return (lax.psum(x, "x"), lax.all_gather(x, "y", tiled=True),
+                    lax.ppermute(x, "y", [(0, 1)]), *extrema)
+
+        return jx.jit(on_devices(jx, f, check_vma=False))
+
+    both(program, BLOCKS)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_broadcasting_on_devices_of_any_kind(dtype):
+    """In JAX on GPUs only."""
+    x = BLOCKS.astype(dtype)
+    out = on_devices(subject, lambda x: subject.lax.pbroadcast(x, ("x", "y"), 3))(x)
+    assert np.array_equal(out, np.tile(x[2:4, 4:], (4, 2)))
+
+
+def test_places_where_only_some_axes_are_manual():
+    def program(jx):
+        mesh = jx.make_mesh((4, 2), ("x", "y"), axis_types=(jx.sharding.AxisType.Auto,) * 2)
+        return jx.jit(jx.shard_map(
+            lambda x: x + 100 * jx.lax.axis_index("y") + jx.lax.pmax(x, "y"), mesh=mesh,
+            in_specs=jx.P(None, "y"), out_specs=jx.P(None, "y"), axis_names={"y"}))
+
+    both(program, BLOCKS)
+
+
+def test_what_is_wrong_with_a_permutation_is_found_when_it_is_compiled():
+    for perm in ([(0, 1), (0, 2)], [(0, 1), (2, 1)]):
+        def program(jx, perm=perm):
+            return jx.jit(on_devices(jx, lambda x: jx.lax.ppermute(x, "x", perm)))
+
+        assert type(both(program, BLOCKS).error) is ValueError
+
+
+# --- types that say what varies ---------------------------------------------------------------
+
+VARYING = {
+    "psum": lambda jx, x: jx.lax.psum(x, "x") + x,
+    "psum of both": lambda jx, x: jx.lax.psum(x, ("y", "x")),
+    "psum of what is the same": lambda jx, x: jx.lax.psum(jx.numpy.ones(2), "x") + x,
+    "pmean": lambda jx, x: jx.lax.pmean(x, "x") + x,
+    "pmax": lambda jx, x: jx.lax.pmax(x, "x") * x,
+    "pmax in groups": lambda jx, x: jx.lax.pmax(x, "x", axis_index_groups=[[0, 1], [2, 3]]),
+    "all_gather": lambda jx, x: jx.lax.all_gather(x, "x", tiled=True),
+    "all_gather, invariant": lambda jx, x: jx.lax.all_gather(x, "x", to="invarying")[0] * x,
+    "psum_scatter": lambda jx, x: jx.lax.psum_scatter(x, "y"),
+    "all_to_all": lambda jx, x: jx.lax.all_to_all(x, "y", 0, 1, tiled=True),
+    "ppermute": lambda jx, x: jx.lax.ppermute(x, "x", [(0, 1)]),
+    "pbroadcast": lambda jx, x: jx.lax.pbroadcast(x, "x", 0),
+    "axis_index": lambda jx, x: jx.lax.axis_index(("x", "y")) + x,
+    "pcast": lambda jx, x: jx.lax.pcast(jx.numpy.ones(2), "x", to="varying") + x,
+    "gradient of what is shared":
+        lambda jx, x: jx.grad(lambda w: jx.lax.psum((w * x).sum(), ("x", "y")))(jx.numpy.ones(2)),
+    "gradient of what varies":
+        lambda jx, x: jx.grad(lambda x: jx.lax.psum((x * x).sum(), ("x", "y")))(x),
+    "gradient of a gathering": lambda jx, x: jx.grad(
+        lambda x: jx.lax.all_gather(x, ("x", "y"), to="invarying").sum())(x),
+    "in jit": lambda jx, x: jx.jit(lambda a, b: a * b)(jx.numpy.ones(2), x),
+    "product with what is the same": lambda jx, x: x @ jx.numpy.ones((2, 2)),
+    "varies already": lambda jx, x: jx.lax.pcast(x, "x", to="varying"),
+    "groups": lambda jx, x: jx.lax.psum(x, "x", axis_index_groups=[[0, 1], [2, 3]]),
+    "some axes": lambda jx, x: jx.lax.psum(jx.lax.pmax(x, "y"), ("x", "y")),
+}
+
+
+@pytest.mark.parametrize("name", VARYING)
+def test_types_say_along_which_axes_values_vary(name):
+    """The bodies of `shard_map` have the same text as in JAX."""
+    def body(jx):
+        def f(x):
+            return VARYING[name](jx, x)
+
+        mesh = jx.make_mesh((4, 2), ("x", "y"), axis_types=(jx.sharding.AxisType.Auto,) * 2)
+        g = jx.shard_map(lambda x: (f(x), None)[1], mesh=mesh, in_specs=jx.P("x", "y"),
+                         out_specs=jx.P("x", "y"))
+        return lambda x: jx.make_jaxpr(g)(x).eqns[-1].params["jaxpr"]
+
+    both(body, BLOCKS[:, :4])
+
+
+def test_sums_along_an_axis_of_vmap_within_a_shard_map():
+    """JAX has an error of its inner parts here, unless `check_vma=False`."""
+    def f(x):
+        lax = subject.lax
+        sums = lax.psum(x, "i") + lax.psum(x * x, ("i", "y")) + lax.pmax(x, ("x", "i"))
+        return sums + lax.all_gather(x, ("i", "x")).sum(0)
+
+    def loss(x, check_vma):
+        g = on_devices(subject, subject.vmap(f, axis_name="i"), check_vma=check_vma)
+        return subject.numpy.sum(g(x) * BLOCKS)
+
+    assert np.allclose(loss(BLOCKS, True), loss(BLOCKS, False))
