@@ -74,9 +74,9 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
       ValueError: `rich` is not installed; another number of dimensions.
 
     >>> jax.debug.visualize_array_sharding(jnp.ones(2))
-    ┌───────┐
-    │ CPU 0 │
-    └───────┘
+    ┌──────────┐
+    │  CPU 0   │
+    └──────────┘
     """
     inspect_array_sharding(
         arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **kwargs))
