@@ -593,7 +593,7 @@ def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
     if is_ordered(jaxpr.effects):
         body.token = Value("%token", TOKEN)
         args, operands = [*args, body.token], [*operands, ctx.ordered_token()]
-    with inside(scope):
+    with inside(scope._replace(check_vma=False)):  # the types are checked
         outs = body.inline(jaxpr, args)
     if is_ordered(jaxpr.effects):
         *results, ctx.token = _manual_computation(
@@ -606,7 +606,7 @@ def _in_place(ctx, jaxpr, operands, scope, manual):
     """There is one shard of everything, the whole."""
     outside = ctx.mesh, ctx.manual_axes
     ctx.mesh, ctx.manual_axes = manual
-    with inside(scope):
+    with inside(scope._replace(check_vma=False)):
         outs = ctx.inline(jaxpr, operands)
     ctx.mesh, ctx.manual_axes = outside
     return outs
