@@ -22,21 +22,14 @@ from typing import Any
 
 from .. import settings
 from ..batching import axis_size, fancy_primitive_batchers
-from ..control_flow.cond import cond_p
-from ..control_flow.scan import scan_p
-from ..control_flow.while_loop import while_p
 from ..core import Primitive, state, typeof
 from ..custom_rules.calls import call_p, closed_call_p
-from ..custom_rules.closures import linear_call_p
-from ..custom_rules.jvp import custom_jvp_call_p
-from ..custom_rules.vjp import custom_lin_p, custom_vjp_call_p
-from ..custom_rules.vmap import custom_vmap_p
+from ..custom_rules.vjp import custom_lin_p
 from ..forward import deflinear
 from ..jaxpr import Atom
 from ..pytree import tree_map
-from ..remat import optimization_barrier_p, remat_p
+from ..remat import optimization_barrier_p
 from ..staging import JaxprBuilder
-from ..xla.jit import jit_p
 from ..xla.lowering import register_lowering
 from .mesh import abstract_mesh
 
@@ -191,11 +184,8 @@ def _vary_alike(builder: JaxprBuilder, primitive: Primitive, invars: list[Atom],
             for v in invars]
 
 
-# Here operands do not meet: each goes where it is used, in a jaxpr that says how it varies.
-for _primitive in (
-    jit_p, cond_p, while_p, scan_p, remat_p, optimization_barrier_p, closed_call_p, call_p,
-    custom_jvp_call_p, custom_vjp_call_p, custom_vmap_p, custom_lin_p, linear_call_p,
-):
+# Here operands do not meet. (`vma_calls.py` has more, that hold jaxprs.)
+for _primitive in (optimization_barrier_p, closed_call_p, call_p, custom_lin_p):
     _primitive.joins_vma = False
 
 JaxprBuilder.vary = _vary_alike  # type: ignore[method-assign, assignment]
