@@ -160,7 +160,6 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         """Ask for the contents in NumPy soon: on the host they are there as soon as computed."""
         self._check_alive()
 
-    @property
     def on_device_size_in_bytes(self) -> int:
         """How many bytes the contents take."""
         return self.nbytes

@@ -36,18 +36,20 @@ class Shard:
     `index` is where in the array it is, `replica_id` counts the devices that hold the same part.
     """
 
-    __slots__ = ("device", "index", "replica_id", "_data", "_aval", "_committed")
+    __slots__ = ("device", "index", "replica_id", "_data", "_aval", "_sharding", "_committed")
 
-    def __init__(self, device, index, replica_id, data, aval, committed):
+    def __init__(self, device, index, replica_id, data, aval, sharding, committed):
         self.device, self.index, self.replica_id = device, index, replica_id
-        self._data, self._aval, self._committed = data, aval, committed
+        self._data, self._aval = data, aval
+        self._sharding = sharding if sharding.num_devices == 1 else on_one_device(device)
+        self._committed = committed
 
     @property
     def data(self) -> PlacedArray | None:
         """The part as an array on its device; `None` if another process has it."""
         if self._data is None:
             return None
-        return place_shards([self._data], self._aval, on_one_device(self.device), self._committed)
+        return place_shards([self._data], self._aval, self._sharding, self._committed)
 
     def __repr__(self):
         data = f", data={self.data}" if self._data is not None else ""
@@ -183,14 +185,15 @@ class PlacedArray(Array):
             key = tuple((part.start, part.stop) for part in index)
             counts[key] = counts.get(key, -1) + 1
             shards.append(Shard(device, index, counts[key], buffers.get(device), aval,
-                                self.committed))
+                                self.sharding, self.committed))
         return shards
 
     def addressable_data(self, index: int) -> PlacedArray:
         """The part that the `index`th device of this process holds, as an array."""
-        return self.addressable_shards[index].data  # type: ignore[return-value]
+        device = self.sharding._addressable_device_assignment[index]
+        buffer = self._shard_buffers()[index]
+        return place_shards([buffer], self._shard_aval(), on_one_device(device), self.committed)
 
-    @property
     def on_device_size_in_bytes(self) -> int:
         """How many bytes the contents take on all devices together."""
         shard = self._stored_shard_aval()
@@ -199,7 +202,15 @@ class PlacedArray(Array):
     def __iter__(self):
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d array")
+        if not self.is_fully_replicated:  # by way of NumPy
+            return super().__iter__()
         return (self[i] for i in range(self.aval.shape[0]))
+
+    def __dlpack__(self, **kwargs):
+        if self.sharding.num_devices > 1:
+            raise BufferError("__dlpack__ only supported for unsharded arrays: this one lies on "
+                              f"{self.sharding.num_devices} devices.")
+        return super().__dlpack__(**kwargs)
 
     def __deepcopy__(self, memo):
         return self

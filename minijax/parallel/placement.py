@@ -21,7 +21,7 @@ from ..forward import Zero, deflinear
 from ..pytree import flatten_axes, tree_flatten
 from ..transposition import is_undefined_primal, primitive_transposes
 from ..xla import devices as chapter6
-from ..xla.dispatch import buffer_of
+from ..xla.dispatch import buffer_of, xla
 from ..xla.lowering import register_lowering
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .mesh import get_mesh
@@ -249,7 +249,7 @@ def _as_placed(x: Array) -> PlacedArray:
 
 
 _ANSWERS: dict[str, Any] = {
-    "sharding": property(lambda x: on_one_device(x.device), doc="How the array lies on devices."),
+    "sharding": property(lambda x: on_one_device(xla().default_device()), doc="How the array lies on devices."),
     "committed": property(lambda x: False, doc="Whether the array was put there on purpose."),
     "addressable_shards": property(
         lambda x: _as_placed(x).addressable_shards,

@@ -86,4 +86,4 @@ def test_places():
             make(2, device="the moon")
     with pytest.raises(NotImplementedError):
         jnp.ones(2).to_device(device, stream=1)
-    assert minijax.jit(lambda x: x + 1)(jnp.ones(3)).on_device_size_in_bytes == 12
+    assert minijax.jit(lambda x: x + 1)(jnp.ones(3)).on_device_size_in_bytes() == 12
