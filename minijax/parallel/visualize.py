@@ -46,7 +46,8 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, *, use_color: b
     table = rich.table.Table(show_header=False, show_lines=not colors, padding=0, pad_edge=False,
                              highlight=not colors, box=None if colors else rich.box.SQUARE)
     for row in rows:
-        table.add_row(*[_box(rich, label, width, height, colors and next(colors)) for label in row])
+        table.add_row(*[_box(rich, label, width, height, next(colors) if colors else None)
+                        for label in row])
     console.print(table, end="\n\n")
 
 
