@@ -67,18 +67,26 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         statement = CACHED.replace("SUBJECT", options.subject)
         yield row(name, ratio_of_start(statement, ("False", "True"), options.clock, rounds),
                   0.05, 0.10)  # fmt: skip
-    oracle, subject = (Process(library, options.clock) for library in libraries)
-    for name, work in WORKLOADS.items():
-        if chosen(name, options.rows):
-            result = ratio_of(oracle, subject, name, work.units, 1.0 if options.quick else 3.0)
-            yield row(name, result, work.goal, work.mark)
+    budget = 1.0 if options.quick else 3.0
+    for devices in sorted({work.devices for work in WORKLOADS.values()}, reverse=True):
+        oracle, subject = (Process(library, options.clock, devices) for library in libraries)
+        for name, work in WORKLOADS.items():
+            if chosen(name, options.rows) and work.devices == devices:
+                result = ratio_of(oracle, subject, name, work.units, budget)
+                yield row(name, result, work.goal, work.mark)
+        if devices > 1:
+            close(oracle, subject)
     for name in COMPILED:
         figures = {f"{name}: {f}": f for f in FIGURES if chosen(f"{name}: {f}", options.rows)}
         if figures:
             theirs, ours = oracle.ask(compiled=name), subject.ask(compiled=name)
             for label, figure in figures.items():
                 yield compiled_row(label, theirs[figure], ours[figure])
-    for process in (oracle, subject):
+    close(oracle, subject)
+
+
+def close(*processes: Process) -> None:
+    for process in processes:
         process.close()
 
 

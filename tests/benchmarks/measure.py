@@ -33,11 +33,11 @@ class Result:
 class Process:
     """A worker, asked one question at a time."""
 
-    def __init__(self, library: str, clock: str):
+    def __init__(self, library: str, clock: str, devices: int = 1):
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.benchmarks.worker", library, clock],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-            env=environment(),
+            env=environment() | {"JAX_NUM_CPU_DEVICES": str(devices)},
         )  # fmt: skip
         self.library = library
 

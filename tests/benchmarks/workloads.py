@@ -24,18 +24,20 @@ class Workload:
     goal: float | None = None
     mark: float | None = None
     units: int = 1
+    devices: int = 1  # that the process has, on its CPU
 
 
 WORKLOADS: dict[str, Workload] = {}
 
 
 def workload(
-    name: str, goal: float | None = None, mark: float | None = None, units: int = 1
-) -> Callable:
+    name: str, goal: float | None = None, mark: float | None = None, units: int = 1,
+    devices: int = 1,
+) -> Callable:  # fmt: skip
     """Register the decorated function as the `build` of a row."""
 
     def register(build: Callable[[Any], Callable[[], Any]]) -> Callable:
-        WORKLOADS[name] = Workload(name, build, goal, mark, units)
+        WORKLOADS[name] = Workload(name, build, goal, mark, units, devices)
         return build
 
     return register
@@ -271,6 +273,54 @@ def jitted_mlp(jx):
     step, args = mlp_step(jx)
     step = jx.jit(step)
     return lambda: step(*args)
+
+
+# --- several devices ---
+# A piece is some steps and waits for them: too many that are not awaited can get stuck, in JAX.
+
+AT_ONCE = 4
+
+
+def _mesh(jx: Any) -> Any:
+    """All devices there are, in one axis."""
+    return jx.sharding.Mesh(np.array(jx.devices()), ("data",))
+
+
+def data_parallel_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
+    """The step of the MLP, and arguments of which each device has a part of the batch."""
+    step, (params, *batch) = mlp_step(jx)
+    split = jx.sharding.NamedSharding(_mesh(jx), jx.sharding.PartitionSpec("data"))
+    copied = jx.sharding.NamedSharding(_mesh(jx), jx.sharding.PartitionSpec())
+    return step, (jx.device_put(params, copied), *jx.device_put(batch, split))
+
+
+@workload("8-device data-parallel step (jit)", goal=1.0, mark=1.1, units=AT_ONCE, devices=8)
+def jitted_data_parallel(jx):
+    step, (params, *batch) = data_parallel_step(jx)
+    step = jx.jit(step)
+
+    def train():
+        new = params
+        for _ in range(AT_ONCE):
+            loss, new = step(new, *batch)
+        return loss.block_until_ready()
+
+    return train
+
+
+@workload("shard_map dispatch", goal=1.0, mark=1.3, units=AT_ONCE, devices=8)
+def dispatch_shard_map(jx):
+    spec = jx.sharding.PartitionSpec("data")
+    x = jx.device_put(np.ones(64, np.float32), jx.sharding.NamedSharding(_mesh(jx), spec))
+    step = jx.jit(jx.shard_map(lambda x: x + 1.0, mesh=_mesh(jx), in_specs=spec, out_specs=spec))
+
+    def steps():
+        y = x
+        for _ in range(AT_ONCE):
+            y = step(y)
+        return y.block_until_ready()
+
+    return steps
 
 
 def transformer_step(jx: Any) -> tuple[Callable[..., Any], tuple]:
