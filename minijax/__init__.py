@@ -99,8 +99,10 @@ from .parallel import compilation_cache as _compilation_cache, cuda as _cuda
 from .parallel.explicit import reshard
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
+from .parallel.pmap import pmap
 from .parallel.shard_map import shard_map, smap
-from .parallel.placement import device_put
+from .parallel.placed import Shard
+from .parallel.placement import device_put, live_arrays
 from .settings import default_device
 from .parallel.sharding import NamedSharding
 from .parallel.global_arrays import (

@@ -46,11 +46,10 @@ PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "
 # reason -> module -> names
 MISSING: dict[str, dict[str, str]] = {
     DEVICES: {
-        "": """Shard auto_pcast live_arrays
-            memory pmap
+        "": """auto_pcast
+            memory
             remove_size_one_mesh_axis_from_type""",
-        "lax": "device_put_p sharding_constraint_p with_sharding_constraint",
-        "extend.core.primitives": "device_put_p sharding_constraint_p",
+        "extend.core.primitives": "sharding_constraint_p",
     },
     TYPED: {"sharding": "ManualAxisType"},
     ACCELERATORS: {

@@ -114,6 +114,7 @@ from minijax.families.dot_algorithms import (
 
 # chapter 14
 from minijax.parallel.constraints import sharding_constraint_p, with_sharding_constraint
+from minijax.parallel.placement import device_put_p
 from minijax.parallel.vma import pcast
 from minijax.parallel.collectives import (
     all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, pbroadcast, pmax,

@@ -8,6 +8,7 @@ in one place; but that place must be the one named (`spmd.py`).
 from __future__ import annotations
 
 import enum
+import gc
 from typing import Any
 
 import numpy as np
@@ -249,7 +250,8 @@ def _as_placed(x: Array) -> PlacedArray:
 
 
 _ANSWERS: dict[str, Any] = {
-    "sharding": property(lambda x: on_one_device(xla().default_device()), doc="How the array lies on devices."),
+    "sharding": property(
+        lambda x: on_one_device(xla().default_device()), doc="How the array lies on devices."),
     "committed": property(lambda x: False, doc="Whether the array was put there on purpose."),
     "addressable_shards": property(
         lambda x: _as_placed(x).addressable_shards,
@@ -278,3 +280,15 @@ for _name in ("committed", "addressable_shards", "global_shards", "is_fully_addr
     setattr(Tracer, _name, property(_no_answer(_name)))
 for _name in ("devices", "addressable_data", "delete", "is_deleted", "on_device_size_in_bytes"):
     setattr(Tracer, _name, _no_answer(_name))
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """All arrays whose contents are in memory, on a platform (by default the first).
+
+    >>> x = jnp.ones(3)
+    >>> any(y is x for y in jax.live_arrays())
+    True
+    """
+    wanted = xla().backend(platform).platform
+    found = [x for x in gc.get_objects() if type(x) in (Array, PlacedArray)]
+    return [x for x in found if not x.is_deleted() and x.platform() == wanted]
