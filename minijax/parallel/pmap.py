@@ -1,0 +1,159 @@
+"""Chapter 14: `pmap`, the first way in JAX to use many devices, said in terms of the newer ones.
+
+    pmap(f)  =  jit(shard_map(f, mesh of as many devices as there are examples))
+
+where each device's shard has size 1 along the mapped dimension: it is taken out before `f`, and put
+back behind it. `vmap` maps over examples on one device, `pmap` puts each on a device of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ..api_util import (
+    arg_names,
+    check_callable,
+    ensure_index_tuple,
+    rebase_donate_argnums,
+)
+from ..core import typeof
+from ..errors import api_boundary
+from ..primitives.shaping import expand_dims, squeeze
+from ..pytree import broadcast_prefix, flatten_axes, prefix_errors, tree_flatten, tree_leaves
+from ..xla.devices import devices as all_devices
+from ..xla.devices import process_count
+from ..xla.jit import jit
+from .mesh import Mesh
+from .shard_map import axes_to_specs, shard_map
+from .sharding import IndivisibleError
+
+
+@api_boundary
+def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, out_axes: Any = 0,
+         static_broadcasted_argnums: Any = (), devices: Sequence | None = None,
+         backend: str | None = None, axis_size: int | None = None,
+         donate_argnums: Any = ()) -> Callable:
+    """Run a function on many devices at once, each with its own example. (Newer: `shard_map`.)
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      axis_name: a name for the axis, for collectives between the devices.
+      in_axes: which dimension of each argument counts the examples; `None`: all devices get the
+        argument whole. As for `vmap`; but the axes count from the front.
+      out_axes: where that dimension is to be in the results. `None`: the first device's result.
+      static_broadcasted_argnums: positions of arguments that are part of the program.
+      devices: the devices to use; by default the first there are.
+      backend: a platform, to use its devices.
+      axis_size: how many examples there are, if that is to be checked.
+      donate_argnums: positions of arguments whose memory may be used for the results.
+
+    Returns:
+      a function like `fun` whose arguments and results have a dimension more. Its method `lower`
+      shows the program.
+
+    Raises:
+      ValueError: no argument is mapped; there are more examples than devices; their numbers
+        disagree; a static argument that is missing or cannot be hashed.
+      TypeError: axes that are no ints.
+
+    >>> jax.pmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(jnp.array([2.0])).tolist()
+    [1.0]
+    """
+    check_callable(fun)
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if any(type(axis) is not int for axis in tree_leaves(axes)):
+            raise TypeError(f"pmap: {what} must be an int, None, or a container of them, got "
+                            f"{axes!r}.")
+    if devices is not None and not len(devices):
+        raise ValueError("pmap: `devices` is empty. Leave it out to use the first devices.")
+    static = ensure_index_tuple(static_broadcasted_argnums)
+    rebase_donate_argnums(ensure_index_tuple(donate_argnums), static)  # checks
+    name = "_internal_pmap_axis_name" if axis_name is None else axis_name
+
+    def _fun(*args, **kwargs):
+        if static and max(static) >= len(args):
+            raise ValueError(f"pmap: the arguments number {static} are static, and must be passed "
+                             f"by position, but there are only {len(args)}.")
+        call = _Call(fun, args, kwargs, in_axes, static)
+        mesh = Mesh(_devices(devices, backend, call.size(axis_size)), (name,))
+        call.check(len(mesh.devices))
+        mapped = shard_map(
+            functools.partial(call.on_one_device, out_axes), mesh=mesh, check_vma=False,
+            in_specs=axes_to_specs("pmap: in_axes", tuple(call.axes), name),
+            out_specs=axes_to_specs("pmap: out_axes", out_axes, name))
+        return mapped(*call.leaves)
+
+    jitted = jit(_fun, static_argnums=static, donate_argnums=donate_argnums)
+
+    @functools.wraps(fun)
+    def wrapped(*args, **kwargs):
+        return jitted(*args, **kwargs)
+
+    wrapped.lower = jitted.lower  # type: ignore[attr-defined]
+    return wrapped
+
+
+class _Call:
+    """The arguments of a call: leaves, each with the dimension that is mapped, or `None`."""
+
+    def __init__(self, fun, args, kwargs, in_axes, static):
+        self.fun, self.static, self.num_args = fun, {i: args[i] for i in static}, len(args)
+        self.args, self.kwargs = args, kwargs
+        dynamic = tuple(x for i, x in enumerate(args) if i not in static)
+        if static and isinstance(in_axes, tuple):
+            in_axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
+        self.leaves, self.tree = tree_flatten((dynamic, kwargs))
+        self.axes = flatten_axes("pmap in_axes", self.tree, (in_axes, 0), kws=True)
+
+    def size(self, wanted: int | None) -> int:
+        """The number of examples: what the first argument that is mapped says."""
+        for x, axis in zip(self.leaves, self.axes):
+            shape = typeof(x).shape
+            if axis is None or not shape:
+                continue
+            if axis >= len(shape):
+                raise IndexError(f"pmap: an argument of shape {shape} has no dimension {axis}.")
+            if wanted not in (None, shape[axis]):
+                raise ValueError(f"pmap: axis_size={wanted}, but there are {shape[axis]} examples, "
+                                 f"along dimension {axis} of an argument of shape {shape}.")
+            return shape[axis]
+        raise ValueError("pmap: there must be an argument that is mapped, an array with a "
+                         "dimension that counts the examples.")
+
+    def check(self, n: int) -> None:
+        """Raise unless all arguments have `n` examples, one for each device."""
+        for i, (x, axis) in enumerate(zip(self.leaves, self.axes)):
+            shape = typeof(x).shape
+            if axis is not None and shape[axis:axis + 1] != (n,):
+                name = arg_names(self.fun, self.args, self.kwargs, tuple(self.static))[i]
+                raise IndivisibleError(
+                    f"pmap: the argument {name}, of shape {shape}, is to be mapped along dimension "
+                    f"{axis} over {n} devices, one example each. (`vmap` in it takes several; on a "
+                    "CPU, jax.config.update('jax_num_cpu_devices', n) makes n devices of it.)")
+
+    def on_one_device(self, out_axes, *leaves):
+        """The function of one example, between shards."""
+        leaves = [x if axis is None else squeeze(x, (axis,)) for x, axis in zip(leaves, self.axes)]
+        dynamic, kwargs = self.tree.unflatten(leaves)
+        rest = iter(dynamic)
+        out = self.fun(*(self.static[i] if i in self.static else next(rest)
+                         for i in range(self.num_args)), **kwargs)
+        outs, tree = tree_flatten(out)
+        is_none = lambda x: x is None
+        try:
+            axes = broadcast_prefix(out_axes, out, is_leaf=is_none)
+        except ValueError:
+            error, *_ = prefix_errors(out_axes, out, is_leaf=is_none)
+            raise error("pmap out_axes") from None
+        return tree.unflatten([x if axis is None else expand_dims(x, (axis,))
+                               for x, axis in zip(outs, axes)])
+
+
+def _devices(given, backend, n) -> list:
+    """The devices for so many examples, if there are enough."""
+    if process_count() > 1:
+        raise NotImplementedError("pmap in several processes: use shard_map, on a mesh of all "
+                                  "devices.")
+    return list(all_devices(backend) if given is None else given)[:n]
