@@ -102,7 +102,7 @@ from .parallel.partition_spec import P
 from .parallel.pmap import pmap
 from .parallel.shard_map import shard_map, smap
 from .parallel.placed import Shard
-from .parallel.placement import device_put, live_arrays
+from .parallel.placement import device_put, live_arrays  # noqa: F811  (instead of chapter 6's)
 from .settings import default_device
 from .parallel.sharding import NamedSharding
 from .parallel.global_arrays import (
