@@ -47,13 +47,12 @@ PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "
 MISSING: dict[str, dict[str, str]] = {
     DEVICES: {
         "": """auto_pcast
-            memory
             remove_size_one_mesh_axis_from_type""",
         "extend.core.primitives": "sharding_constraint_p",
     },
     TYPED: {"sharding": "ManualAxisType"},
     ACCELERATORS: {
-        "": "allow_f16_reductions",
+        "": "allow_f16_reductions memory",
         "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
         "extend.core.primitives": "ragged_all_to_all_p",
         "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 
+from ..families import advanced_indexing
 from ..operators import add, install_binary_operators, multiply, subtract, true_divide
 from ..xla.dispatch import xla
 from . import cuda
@@ -25,6 +26,8 @@ def default_is_accelerator() -> bool:
 
 
 def drop_short_cuts() -> None:
-    """Let the operators of arrays bind primitives, and not ask NumPy behind everybody's back."""
+    """Let the operators of arrays, and `x.at[...].set`, bind primitives, and not ask NumPy behind
+    everybody's back."""
+    advanced_indexing.set_at_hand = lambda x, index, y: None
     install_binary_operators(
         {"add": add, "sub": subtract, "mul": multiply, "truediv": true_divide})
