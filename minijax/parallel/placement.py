@@ -246,7 +246,8 @@ def _copy_semantics(donate, may_alias):
 def _as_placed(x: Array) -> PlacedArray:
     """An array of the first chapter as one that knows where it is."""
     x._check_alive()
-    return PlacedArray(x.aval, buffer_of(x, x.aval), x.sharding, x.committed)
+    sharding = on_one_device(xla().default_device())
+    return PlacedArray(x.aval, buffer_of(x, x.aval), sharding, committed=False)
 
 
 _ANSWERS: dict[str, Any] = {

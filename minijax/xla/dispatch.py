@@ -63,7 +63,7 @@ Array._await_buffer = staticmethod(lambda buffer: xla().wait(buffer))
 def buffer_of(x: Any, aval: ShapedArray):
     """An XLA buffer with the contents of an argument of this type; an `Array` keeps its own."""
     if type(x) is not Array:
-        return xla().put(foreign_value(x, aval), aval)
+        return xla().put(foreign_value(x, aval), stored(aval))
     if x._buffer is None:
         x._check_alive()
         value = np.asarray(x._value)

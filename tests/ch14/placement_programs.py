@@ -24,12 +24,16 @@ def surroundings(jx: ModuleType) -> dict[str, Any]:
         return sharding.NamedSharding(m, P(*axes))
 
     x = jx.numpy.arange(8.0)
+    def under(device, program):
+        with jx.default_device(device):
+            return program()
+
     return {
-        "jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "copy": copy, "pickle": pickle, "d": d,
+        "under": under, "jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "copy": copy, "pickle": pickle, "d": d,
         "m": m, "m1": m1, "P": P, "NS": sharding.NamedSharding, "Mesh": sharding.Mesh,
         "named": named, "s": named("x"), "r": named(), "SDS": sharding.SingleDeviceSharding,
         "x": x, "x2": x.reshape(8, 1) + jx.numpy.arange(4.0), "put": jx.device_put,
-        "default": jx.default_device, "key": jx.random.key(3), "AxisType": AxisType,
+        "key": jx.random.key(3), "AxisType": AxisType,
     }  # fmt: skip
 
 

@@ -172,3 +172,154 @@ def test_put(text):
 @pytest.mark.parametrize("text", UNDER_TRANSFORMATIONS)
 def test_put_under_transformations(text):
     same(text)
+
+
+MADE_ON_THE_DEFAULT_DEVICE = """
+jnp.array([1.0, 2.0])
+jnp.asarray(1.0)
+jnp.array([x, x])
+jnp.array(x)
+jnp.asarray(x)
+jnp.ones(2)
+jnp.full(2, 1.0)
+jnp.arange(3)
+jnp.arange(1.0, 2.0, 0.3)
+jnp.linspace(0, 1, 3)
+jnp.eye(2)
+jnp.zeros_like(x)
+jnp.zeros_like(put(x, d[5]))
+jnp.meshgrid(jnp.arange(2), jnp.arange(3))
+lax.iota(jnp.int32, 3)
+x + x
+x + 1
+-x
+x @ x
+x.at[0].set(1.0)
+x[1:3]
+x[2]
+x + put(x, d[5])
+x + put(x, s)
+jnp.add(np.ones(2), 1.0)
+jax.jit(lambda x: x * 2)(x)
+jax.jit(lambda x: x * 2)(put(x, d[5]))
+jax.jit(lambda: jnp.ones(2))()
+jax.jit(lambda x: x * 2)(put(x, s))
+jax.grad(lambda x: (x ** 2).sum())(x)
+jax.vmap(lambda x: x ** 2)(x)
+lax.scan(lambda c, x: (c + x, c), 0.0, x)
+jax.random.key(0)
+jax.random.normal(jax.random.key(0), (2,))
+jax.random.normal(key, (2,))
+put(np.ones(2))
+put(x)
+put(x, d[5])
+put(1.0)
+jax.jit(lambda x: x + 1, device=d[4])(x)
+jnp.sin(1.0)
+jnp.sort(x)
+jnp.linalg.inv(jnp.eye(2))
+jnp.fft.fft(x)
+under(None, lambda: jnp.ones(2))
+under(d[0], lambda: jnp.ones(2))
+under("cpu", lambda: jnp.ones(2))
+under(d[6], lambda: jnp.ones(2))
+under(3, lambda: jnp.ones(2))
+under("cpu:1", lambda: jnp.ones(2))
+under(d, lambda: jnp.ones(2))
+jax.config.jax_default_device
+str(jax.make_jaxpr(lambda x: x + 1)(x))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", MADE_ON_THE_DEFAULT_DEVICE)
+def test_default_device(text):
+    same(f"under(d[3], lambda: {text})")
+
+
+AFTERWARDS = """
+a + 1
+a + x[:2]
+a + put(x, d[5])[:2]
+a.copy()
+jax.jit(lambda a: a * 2)(a)
+put(a)
+put(a, d[0])
+a
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", AFTERWARDS)
+def test_uncommitted_on_another_device(text):
+    same(f"(lambda a: {text})(under(d[3], lambda: jnp.ones(2)))")
+
+
+# "Controlling data and computation placement on devices", of JAX's FAQ.
+FAQ = """
+jnp.ones(3).devices() == {d[0]}
+str(put(1, d[2]))
+put(1, d[2])
+put(1, d[2]) + 1
+put(1, d[2]) + jnp.ones(3)
+put(1, d[2]) + put(1, d[3])
+jnp.dot(put(jnp.ones(3), d[2]), put(jnp.ones(3), d[3]))
+jax.jit(lambda a, b: a + b)(put(1, d[2]), put(1, d[3]))
+jax.jit(lambda a, b: a + b)(put(1, d[2]), put(x, s))
+jax.jit(lambda a, b: a + b)(put(x, d[0]), put(x, s))
+jax.jit(lambda a, b: a + b)(put(x, s), put(x, NS(Mesh(np.array(d[:4]), ("x",)), P("x"))))
+jax.jit(lambda a, b: a + b)(put(x, s), put(x, NS(Mesh(np.array(d), ("i",)), P("i"))))
+jax.jit(lambda a: a + put(x, d[3]))(put(x, d[3]))
+jax.jit(lambda a: a + put(x, d[3]))(x)
+under(d[1], lambda: jnp.ones(3) + put(jnp.ones(3), d[2]))
+jax.jit(lambda a: a + 1, device=d[3])(x)
+jax.jit(lambda a: a + 1, device=d[0])(x)
+jax.jit(lambda a: a + 1, backend="cpu")(x)
+jax.jit(lambda a: a + 1, device=d[3])(put(x, d[2]))
+jax.jit(lambda a: a + 1, device=d[3])(put(x, s))
+jax.jit(lambda a: (a, jnp.ones(2)), device=d[3])(x)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", FAQ)
+def test_faq(text):
+    same(text)
+
+
+ASSEMBLED = """
+jax.make_array_from_callback((8,), s, lambda i: np.arange(8)[i])
+jax.make_array_from_callback((8,), r, lambda i: np.arange(8.0)[i])
+jax.make_array_from_callback((8, 4), named("y", "x"), lambda i: np.ones((8, 4), np.int8)[i])
+jax.make_array_from_callback((8,), SDS(d[2]), lambda i: np.arange(8)[i])
+jax.make_array_from_callback((8,), s, lambda i: x[i])
+jax.make_array_from_callback((8,), s, lambda i: np.arange(8)[i], dtype=jnp.float32)
+jax.make_array_from_callback((8,), s, lambda i: np.arange(3))
+jax.make_array_from_callback((6,), s, lambda i: np.arange(6)[i])
+jax.make_array_from_callback((), r, lambda i: 3)
+jax.make_array_from_callback((8,), d[0], lambda i: np.arange(8)[i])
+jax.make_array_from_callback((8,), s, 3)
+jax.make_array_from_single_device_arrays((8,), NS(m1, P("x")), [put(x, d[2])])
+jax.make_array_from_single_device_arrays((8,), r, [put(x, e) for e in d])
+jax.make_array_from_single_device_arrays((16,), s, [put(x[:4], e) for e in d])
+jax.make_array_from_single_device_arrays((16,), s, [put(x[:4], e) for e in d[::-1]])
+jax.make_array_from_single_device_arrays((16,), s, tuple(put(x[:4], e) for e in d))
+jax.make_array_from_single_device_arrays((8,), s, [put(x, e) for e in d])
+jax.make_array_from_single_device_arrays((16,), s, [put(x[:4], e) for e in d[:4]])
+jax.make_array_from_single_device_arrays((16,), s, [put(x[:4], d[0]) for e in d])
+jax.make_array_from_single_device_arrays((16,), s, x)
+jax.make_array_from_single_device_arrays((), SDS(d[1]), [put(1.0, d[1])])
+jax.make_array_from_single_device_arrays((8,), s, [])
+jax.make_array_from_process_local_data(s, np.arange(8))
+jax.make_array_from_process_local_data(r, np.arange(8), (8,))
+jax.make_array_from_process_local_data(r, np.arange(8), (16,))
+jax.make_array_from_process_local_data(s, {"a": np.arange(8), "b": np.ones((8, 2))})
+jax.make_array_from_process_local_data([s, r], [np.arange(8), np.arange(3)])
+jax.make_array_from_process_local_data(s, np.arange(6))
+any(y is x for y in jax.live_arrays())
+(lambda y: any(z is y for z in jax.live_arrays("cpu")))(put(x, s))
+(lambda y: (y.delete(), any(z is y for z in jax.live_arrays())))(put(x, s))
+jax.live_arrays("gpu")
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", ASSEMBLED)
+def test_put_together(text):
+    same(text)
