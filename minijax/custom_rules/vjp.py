@@ -269,7 +269,8 @@ def _checked_ct(path, aval, ct):
     got = typeof(ct)
     same = got.shape == wanted.shape and got.dtype == wanted.dtype
     # As JAX, let pass what has the shape: the dtype is often lost in a rule for low precision.
-    if same or got.shape == wanted.shape and type(ct) is not SymbolicZero:
+    loosely = got.shape == wanted.shape and type(ct) is not SymbolicZero
+    if (same or loosely) and got.vma <= wanted.vma:
         return from_rule(ct)
     raise ValueError(
         "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
