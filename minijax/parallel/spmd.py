@@ -299,7 +299,8 @@ class _SingleDeviceProgram(Program):
 def _single_device_shardings(module, jaxpr, places):
     in_avals = [jaxpr.in_avals[i] for i in module.kept]
     asked = [places.shardings[i] for i in module.kept]
-    if places.mesh is None:
+    first = next(filter(None, asked), None)
+    if places.mesh is None or isinstance(first, SingleDeviceSharding):
         here = SingleDeviceSharding(places.devices[0])
         return [here] * len(in_avals), [x or here for x in places.out_shardings]
     return _all_in_words(in_avals, asked, jaxpr.out_avals, places)
