@@ -16,14 +16,16 @@ from . import dtypes
 from .array import Array
 from .core import Primitive, eval_trace
 from .jaxpr import eval_jaxpr
+from .parallel.placed import contents_here, sees_to_places
 from .settings import debug_infs, debug_nans
 from .xla.jit import jit_p
 
 
 def _unwanted(outs: Sequence) -> str | None:
     """ "nan" or "inf", if the results have some, and the setting for it is on."""
-    floats = [x._numpy() for x in outs
-              if type(x) is Array and dtypes.issubdtype(x.aval.dtype, np.inexact)]
+    floats = [contents for x in outs
+              if isinstance(x, Array) and dtypes.issubdtype(x.aval.dtype, np.inexact)
+              for contents in contents_here(x)]
     if debug_nans.value and any(np.isnan(x).any() for x in floats):
         return "nan"
     if debug_infs.value and any(np.isinf(x).any() for x in floats):
@@ -45,7 +47,9 @@ def check_values(primitive: Primitive, args: Sequence, params: dict, out) -> Non
 
 def _find_inside(kind: str, args, *, name, jaxpr, **params) -> None:
     """Evaluate a jitted function one equation at a time: one of them will raise."""
-    if not any(type(x) is Array and x.is_deleted() for x in args):  # donated
+    if len(jaxpr.eqns) == 1 and (only := jaxpr.eqns[0].primitive) not in sees_to_places:
+        raise FloatingPointError(f"invalid value ({kind}) encountered in {only.name}")
+    if not any(isinstance(x, Array) and x.is_deleted() for x in args):  # donated
         eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
     raise FloatingPointError(
         f"invalid value ({kind}) encountered in jit({name}). The function was evaluated again, one "

@@ -6,6 +6,7 @@ made up, and evaluation operation by operation, which is forced on the CPU.
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ import minijax
 from minijax import settings
 from minijax.array import Array, ArrayMethods
 from minijax.core import eval_trace
+from minijax.families import advanced_indexing
 from minijax.families.linear_algebra import cholesky, triangular_solve
 from minijax.parallel import cuda, op_by_op, placed
 from minijax.xla.dispatch import xla
@@ -225,6 +227,7 @@ def one_by_one(monkeypatch):
     for name in ("add", "sub", "mul", "truediv"):
         for method in (f"__{name}__", f"__r{name}__"):
             monkeypatch.setattr(ArrayMethods, method, getattr(ArrayMethods, method))
+    monkeypatch.setattr(advanced_indexing, "set_at_hand", advanced_indexing.set_at_hand)
     monkeypatch.setattr(op_by_op, "default_is_accelerator", lambda: True)
     monkeypatch.setattr(eval_trace, "place", placed.evaluate)
     op_by_op.drop_short_cuts()
@@ -289,10 +292,63 @@ def test_python_sees_values_in_custom_rules(one_by_one):
     assert float(f(minijax.numpy.float32(-2))) == 2
 
 
-def test_a_primitive_without_lowering_is_evaluated_as_its_author_says(one_by_one):
-    p = minijax.extend.core.Primitive("by_hand")
-    p.def_impl(lambda x: np.asarray(x) + 1)
-    assert p.bind(minijax.numpy.float32(1)) == 2
+@pytest.mark.parametrize("lowered", [False, True])
+@pytest.mark.parametrize("rule", [lambda x: np.asarray(x) + 1, np.sqrt], ids=["function", "ufunc"])
+def test_a_primitive_of_the_users_is_evaluated_as_they_say(one_by_one, lowered, rule):
+    def program(m):
+        p = m.extend.core.Primitive("by_hand")
+        p.def_impl(rule)
+        p.def_abstract_eval(lambda x: x)
+        if lowered:
+            m.interpreters.mlir.register_lowering(p, lambda ctx, x: [x])
+        return lambda: np.asarray(p.bind(m.numpy.float32(4)))
+
+    both(program)
+
+
+def test_a_primitive_without_evaluation_rule(one_by_one):
+    def program(m):
+        p = m.extend.core.Primitive("no_rule")
+        return lambda: p.bind(m.numpy.float32(4))
+
+    both(program)
+
+
+CHECKS = {
+    "checkify": lambda m: lambda x: checkify(m).check((x < 0).all(), "large"),
+    "debug_nans": lambda m: lambda x: m.debug_nans(True)(m.numpy.log)(-x),
+    "debug_nans of a loop": lambda m: lambda x: m.debug_nans(True)(
+        lambda x: m.lax.scan(lambda c, a: (m.numpy.log(c), a), -x, None, length=2))(x),
+}
+
+
+def checkify(m):
+    return importlib.import_module(f"{m.__name__}.experimental.checkify")
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_checks_operation_by_operation(one_by_one, name):
+    both(lambda m: lambda x: CHECKS[name](m)(m.numpy.asarray(x)), X)
+
+
+def test_a_reduction_whose_function_has_arrays(one_by_one):
+    c = minijax.numpy.zeros(3)
+    total = minijax.lax.reduce(X, np.float32(0), lambda a, b: a + b + c.sum(), (0,))
+    np.testing.assert_allclose(total, X.sum(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("settings_are_on", [False, True])
+@pytest.mark.parametrize("where", ["one device", "all devices"])
+def test_nans_are_found_wherever_arrays_lie(where, settings_are_on):
+    def program(m):
+        devices = m.devices()
+        mesh = m.sharding.Mesh(np.array(devices), ("i",))
+        sharding = m.NamedSharding(mesh, m.P("i"))
+        x = m.device_put(np.arange(-1, len(devices) - 1, dtype=np.float32),
+                         devices[1] if where == "one device" else sharding)
+        return lambda: m.debug_nans(settings_are_on)(m.numpy.log)(x)
+
+    both(program, tol=1e-6)
 
 
 def test_without_an_accelerator_numpy_evaluates():

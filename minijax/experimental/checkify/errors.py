@@ -21,6 +21,7 @@ from ...effects import (
 )
 from ...errors import format_location, user_location
 from ...forward import primitive_jvps
+from ...parallel.placed import sees_to_places
 from ...printing import pp_rules
 from ...pytree import register_pytree_node, tree_flatten, tree_leaves
 from ...transposition import primitive_transposes
@@ -239,6 +240,7 @@ def with_check(error: Error, failed, category: ErrorCategory, make: Callable,
 
 
 check_p = Primitive("check", multiple_results=True)  # no results
+sees_to_places.add(check_p)
 
 
 def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
