@@ -61,6 +61,7 @@ from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
 from .sharding import quoted
+from .shown import given, show_values
 from .spec_checks import (
     Infer,
     check_in_specs,
@@ -226,12 +227,13 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         leaves, in_tree = tree_flatten(args)
         specs = flat_in_specs(in_specs, args)
         arrays = _Arrays([spec is not None for spec in specs], leaves, in_tree)
+        values, given.args = given.args, None
+        eval_trace.place = placed.evaluate
         names = functools.partial(arg_names, f, args, {})
         avals = argument_avals(arrays.dynamic, "shard_map", names)
         specs = tuple(spec for spec in specs if spec is not None)
         check_in_specs(f, scope.mesh, specs, avals, names)
-        staged = _staged(f, arrays, avals, specs, out_specs, scope, cache)
-        eval_trace.place = placed.evaluate
+        staged = _staged(f, arrays, avals, specs, out_specs, scope, cache, values)
         outs = shard_map_p.bind(
             *staged.consts, *arrays.dynamic, jaxpr=staged.jaxpr, out_specs=staged.out_specs,
             in_specs=(P(),) * len(staged.consts) + specs, **scope._asdict())
@@ -246,9 +248,13 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         if in_specs is Infer:
             specs = infer_specs(args, mesh, axis_names)
             return _shard_map(f, mesh, specs, out_specs, axis_names, check_vma)(*args)
-        if state.trace is eval_trace and not has_statics:
+        if state.trace is not eval_trace or has_statics:
+            return bind(*args)
+        given.args = args
+        try:
             return compiled(*args)
-        return bind(*args)
+        finally:
+            given.args = None
 
     return wrapped
 
@@ -273,22 +279,31 @@ class _Staged(NamedTuple):
     out_tree: PyTreeDef
 
 
-def _staged(f, arrays, avals, in_specs, out_specs, scope, cache) -> _Staged:
+def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, values) -> _Staged:
     """The body, traced; once for the same types, unless it depends on more than types."""
     key = (arrays.in_tree, tuple(avals), scope, trace_context(), *state.axis_sizes.items())
     found = cache.get(key)
     if found is None:
-        found = _trace(f, arrays, avals, in_specs, out_specs, scope)
+        found = _trace(f, arrays, avals, in_specs, out_specs, scope, values)
         if not arrays.static and not any(isinstance(x, Tracer) for x in found.consts):
             cache[key] = found
     return found
 
 
-def _trace(f, arrays, avals, in_specs, out_specs, scope) -> _Staged:
+def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
+    """`values` are the arguments, if they are at hand; then a `print` in the body can show some."""
     out_tree, specs = None, ()
+    axes = scope.in_order(scope.newly_manual_axes)
+
+    def evaluate(jaxpr):
+        (out,) = shard_map_p.bind(*tree_flatten(values)[0], jaxpr=jaxpr, in_specs=in_specs,
+                                  out_specs=(P(axes),), **scope._asdict())
+        return out
 
     def flat_fun(*leaves):
         nonlocal out_tree, specs
+        if values is not None:
+            show_values(state.trace, scope.mesh, axes, evaluate)
         out = arrays.call(f, leaves)
         outs, out_tree = tree_flatten(out)
         specs = tuple(flat_out_specs(out_specs, out))

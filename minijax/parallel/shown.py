@@ -1,0 +1,75 @@
+"""Chapter 14: what a `print` in the body of a `shard_map` shows: the values on all devices.
+
+A body is traced, and then compiled as a whole. But if the arguments are at hand while it is traced,
+because no other transformation is around, then what has been written down so far can be computed,
+up to the value that somebody wants to see.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..core import eval_trace, set_current_trace
+from ..dtypes import ExtendedDType
+from ..jaxpr import jaxpr_as_fun
+from ..primitives.shaping import expand_dims
+from ..staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
+from .mesh import Mesh
+from .vma import varying
+
+
+class _Given(threading.local):
+    """The arguments of the `shard_map` that is being called now."""
+
+    args: Sequence | None = None
+
+
+given = _Given()
+
+# The traces of bodies whose arguments are at hand: from (a traced program of one result, its spec)
+# to the result.
+_evaluators: weakref.WeakKeyDictionary[DynamicJaxprTrace, tuple] = weakref.WeakKeyDictionary()
+
+
+def show_values(trace: DynamicJaxprTrace, mesh, axes: tuple, evaluate: Callable) -> None:
+    """Let tracers of the body's trace be shown as values.
+
+    Args:
+      mesh: the mesh; if it has other axes, no values are shown.
+      axes: the axes mapped over.
+      evaluate: computes the result of a jaxpr of the body's arguments, split over all axes.
+    """
+    if isinstance(mesh, Mesh) and len(axes) == len(mesh.axis_names):
+        _evaluators[trace] = mesh, axes, evaluate
+
+
+def _shown(tracer: DynamicJaxprTracer) -> str:
+    mesh, axes, evaluate = _evaluators[tracer._trace]
+    so_far = tracer._trace.builder.build([tracer.atom])
+
+    def value(*shards):
+        (x,) = jaxpr_as_fun(so_far)(*shards)
+        return [expand_dims(varying(x, axes), (0,))]
+
+    jaxpr = trace_to_jaxpr(value, so_far.in_avals)
+    with set_current_trace(eval_trace):
+        blocks = np.asarray(evaluate(jaxpr))
+    names = f"({', '.join(map(str, axes))},)"
+    return "\n".join(f"On {device} at mesh coordinates {names} = {place}:\n{block}\n"
+                     for (place, device), block in zip(np.ndenumerate(mesh.devices), blocks))
+
+
+_plain = DynamicJaxprTracer.__repr__
+
+
+def _repr(tracer):
+    if tracer._trace in _evaluators and not isinstance(tracer.aval.dtype, ExtendedDType):
+        return _shown(tracer)
+    return _plain(tracer)
+
+
+DynamicJaxprTracer.__repr__ = _repr  # type: ignore[method-assign]
