@@ -5,7 +5,6 @@ All of these are collective: every process has to call them, in the same order.
 
 from __future__ import annotations
 
-import operator
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +13,7 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..array import Array
-from ..parallel.global_arrays import (
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
+from ..parallel.global_arrays import make_array_from_process_local_data, part_of_this_process
 from ..parallel.mesh import Mesh
 from ..parallel.partition_spec import PartitionSpec as P
 from ..parallel.sharding import NamedSharding
@@ -164,12 +160,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     def convert(x, spec):
         if not _is_spread(x):
             return x
-        whole = NamedSharding(global_mesh, spec)
-        part = NamedSharding(global_mesh.local_mesh, spec)
-        shards = jit(_identity, out_shardings=whole)(x).addressable_shards
-        counts, _ = part.tiles(x.ndim)  # how many shards there are here in each dimension
-        shape = [*map(operator.mul, whole.shard_shape(x.shape), counts)]
-        return make_array_from_single_device_arrays(shape, part, [s.data for s in shards])
+        sharding = NamedSharding(global_mesh, spec)
+        return part_of_this_process(jit(_identity, out_shardings=sharding)(x))
 
     return _map_with_specs(convert, global_inputs, pspecs)
 

@@ -6,6 +6,7 @@ to hold, and all call the same function with the same global shape.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..pytree.functions import broadcast_prefix
 from ..xla.devices import process_count
 from .placed import PlacedArray, buffer_on, place_shards
 from .placement import concrete_sharding, device_put
-from .sharding import Sharding
+from .sharding import NamedSharding, Sharding
 
 Shape = tuple[int, ...]
 
@@ -197,3 +198,13 @@ def _groups(sharding, numbers, dimension) -> int:
         raise ValueError(f"the parts of the processes overlap in dimension {dimension} of "
                          f"{sharding}: say `global_shape`.")
     return len(groups)
+
+
+def part_of_this_process(x: PlacedArray) -> Array:
+    """What this process has of an array, as an array on its own devices. Its devices form a block
+    of the array's mesh."""
+    whole = x.sharding
+    part = NamedSharding(whole.mesh.local_mesh, whole.spec)  # type: ignore[attr-defined]
+    counts, _ = part.tiles(x.ndim)  # how many shards there are here in each dimension
+    shape = [*map(operator.mul, whole.shard_shape(x.shape), counts)]
+    return make_array_from_single_device_arrays(shape, part, [s.data for s in x.addressable_shards])

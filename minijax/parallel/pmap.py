@@ -18,16 +18,25 @@ from ..api_util import (
     ensure_index_tuple,
     rebase_donate_argnums,
 )
-from ..core import typeof
+from ..core import eval_trace, state, typeof
 from ..errors import api_boundary
 from ..primitives.shaping import expand_dims, squeeze
-from ..pytree import broadcast_prefix, flatten_axes, prefix_errors, tree_flatten, tree_leaves
+from ..pytree import (
+    broadcast_prefix,
+    flatten_axes,
+    prefix_errors,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+)
 from ..xla.devices import devices as all_devices
-from ..xla.devices import process_count
+from ..xla.devices import local_devices, process_count
 from ..xla.jit import jit
+from .global_arrays import make_array_from_process_local_data, part_of_this_process
 from .mesh import Mesh
+from .placed import PlacedArray
 from .shard_map import axes_to_specs, shard_map
-from .sharding import IndivisibleError
+from .sharding import IndivisibleError, NamedSharding
 
 
 @api_boundary
@@ -48,6 +57,9 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
       backend: a platform, to use its devices.
       axis_size: how many examples there are, if that is to be checked.
       donate_argnums: positions of arguments whose memory may be used for the results.
+
+    In several processes, each calls the result with the examples for its own devices, and gets
+    theirs back. But traced, for a derivative or in a `jit`, it uses one process's devices alone.
 
     Returns:
       a function like `fun` whose arguments and results have a dimension more. Its method `lower`
@@ -89,6 +101,9 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
 
     @functools.wraps(fun)
     def wrapped(*args, **kwargs):
+        if process_count(backend) > 1 and devices is None and state.trace is eval_trace:
+            call = _Call(fun, args, kwargs, in_axes, static)
+            return call.in_all_processes(jitted, Mesh(all_devices(backend), (name,)))
         return jitted(*args, **kwargs)
 
     wrapped.lower = jitted.lower  # type: ignore[attr-defined]
@@ -133,13 +148,27 @@ class _Call:
                     f"{axis} over {n} devices, one example each. (`vmap` in it takes several; on a "
                     "CPU, jax.config.update('jax_num_cpu_devices', n) makes n devices of it.)")
 
+    def with_leaves(self, leaves) -> tuple[list, dict]:
+        """Arguments like these, with other leaves."""
+        dynamic, kwargs = self.tree.unflatten(leaves)
+        rest = iter(dynamic)
+        return [self.static[i] if i in self.static else next(rest)
+                for i in range(self.num_args)], kwargs
+
+    def in_all_processes(self, jitted, mesh):
+        """Call, in each of several processes with its own examples, what takes all of them."""
+        specs = axes_to_specs("pmap: in_axes", tuple(self.axes), *mesh.axis_names)
+        args, kwargs = self.with_leaves([
+            make_array_from_process_local_data(NamedSharding(mesh, spec), x)
+            if axis is not None or type(x) is PlacedArray else x
+            for x, axis, spec in zip(self.leaves, self.axes, specs)])
+        return tree_map(part_of_this_process, jitted(*args, **kwargs))
+
     def on_one_device(self, out_axes, *leaves):
         """The function of one example, between shards."""
         leaves = [x if axis is None else squeeze(x, (axis,)) for x, axis in zip(leaves, self.axes)]
-        dynamic, kwargs = self.tree.unflatten(leaves)
-        rest = iter(dynamic)
-        out = self.fun(*(self.static[i] if i in self.static else next(rest)
-                         for i in range(self.num_args)), **kwargs)
+        args, kwargs = self.with_leaves(leaves)
+        out = self.fun(*args, **kwargs)
         outs, tree = tree_flatten(out)
         is_none = lambda x: x is None
         try:
@@ -152,8 +181,8 @@ class _Call:
 
 
 def _devices(given, backend, n) -> list:
-    """The devices for so many examples, if there are enough."""
-    if process_count() > 1:
-        raise NotImplementedError("pmap in several processes: use shard_map, on a mesh of all "
-                                  "devices.")
-    return list(all_devices(backend) if given is None else given)[:n]
+    """The devices for so many examples, if there are enough: those of this process, or of all."""
+    if given is None:
+        mine = local_devices(backend=backend)
+        given = mine if n <= len(mine) else all_devices(backend)
+    return list(given)[:n]

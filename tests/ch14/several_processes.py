@@ -128,7 +128,7 @@ def spread(jax) -> list:
 
 
 def utilities(jax) -> list:
-    """`multihost_utils`, `pmap` on the devices of this process."""
+    """`multihost_utils`: what processes say to each other."""
     from minijax.experimental import multihost_utils as utils
 
     n, me, here = jax.process_count(), jax.process_index(), over_two_axes(jax)
@@ -163,6 +163,26 @@ def utilities(jax) -> list:
     np.testing.assert_array_equal(back, part)
     expected = np.concatenate([part - 100 * me + 100 * i for i in range(n)])
     np.testing.assert_array_equal(utils.process_allgather(whole, tiled=True), expected)
+    return []
+
+
+def pmaps(jax) -> list:
+    """`pmap`: each process has examples for its own devices, and gets theirs back."""
+    lax, me, n = jax.lax, jax.process_index(), jax.local_device_count()
+    x = np.arange(n, dtype=np.float32) + n * me
+    every = np.arange(jax.device_count(), dtype=np.float32)
+    mine = jax.pmap(lambda x: x * 2)(x)
+    assert mine.is_fully_addressable
+    np.testing.assert_array_equal(mine, 2 * x)
+    np.testing.assert_array_equal(jax.pmap(lambda x, y: x + y, in_axes=(0, None))(mine, 1), 2 * x + 1)
+    np.testing.assert_array_equal(
+        jax.pmap(lambda x: x / lax.psum(x, "i") + lax.axis_index("i"), "i")(x), x / every.sum() + x)
+    np.testing.assert_array_equal(
+        jax.pmap(lambda x: lax.all_gather(x, "i"), "i", out_axes=1)(x), np.stack([every] * n, 1))
+    np.testing.assert_array_equal(
+        jax.pmap(lambda x: lax.psum(x, "i"), "i", devices=jax.local_devices())(x), [x.sum()] * n)
+    product = lambda x: jax.pmap(lambda x: x * lax.psum(x, "i"), "i")(x).sum()
+    np.testing.assert_array_equal(jax.grad(product)(x), [2 * x.sum()] * n)  # devices of this process
     return []
 
 

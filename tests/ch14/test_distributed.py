@@ -138,7 +138,7 @@ def test_one_process_needs_none_of_this():
 # What they compute
 
 # how many processes, how many devices in each: the programs that they run
-LAUNCHES = {(2, 4): "arrays collectives losses spread thousand utilities".split(), (4, 1): ["losses"]}
+LAUNCHES = {(2, 4): "arrays collectives losses pmaps spread thousand utilities".split(), (4, 1): ["losses"]}
 
 
 @pytest.fixture(scope="module", params=LAUNCHES, ids=str)
@@ -171,7 +171,7 @@ def test_several_processes_compute_what_one_does_and_jax(launched):
         for other in launched[1:]:
             for x, y in zip(several, other[name], strict=True):
                 np.testing.assert_array_equal(x, y)
-        if name in ("spread", "utilities"):  # they look at what only several processes see
+        if name in ("pmaps", "spread", "utilities"):  # they look at what only several processes see
             continue
         program = getattr(several_processes, name)
         one = several_processes.leaves(program(minijax))
