@@ -191,25 +191,29 @@ MEMBER = """
 import os, sys, time
 import minijax as jax
 
-port, rank, victim, todo = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+port, rank, victim, todo, busy = [eval(word) for word in sys.argv[1:]]
 jax.distributed.initialize(f"127.0.0.1:{port}", 3, rank, heartbeat_timeout_seconds=HEARTBEAT,
                            coordinator_bind_address=f"127.0.0.1:{port}")
-assert jax.process_count() == 3
+mesh = jax.make_mesh((3,), "x")
+step = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, "x"), mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P()))
+x = jax.device_put(jax.numpy.arange(3.0), jax.NamedSharding(mesh, jax.P("x")))
+assert step(x)[0] == 3
 if rank == victim:
     exec(todo)
+while busy:
+    step(x).block_until_ready()
 time.sleep(60)
 """.replace("HEARTBEAT", str(HEARTBEAT))
+KILL = "os.kill(os.getpid(), 9)"
 
 
-@pytest.mark.parametrize(("victim", "todo", "code"), [
-    (0, "os.kill(os.getpid(), 9)", -9),
-    (1, "os.kill(os.getpid(), 9)", -9),
-    (0, "raise ValueError('no')", 1),
-    (1, "raise ValueError('no')", 1),
+@pytest.mark.parametrize(("victim", "todo", "code", "busy"), [
+    (0, KILL, -9, False), (1, KILL, -9, False), (2, KILL, -9, True), (0, "raise ValueError('no')", 1, True),
+    (1, "raise ValueError('no')", 1, False),
 ])
-def test_when_a_process_dies_the_others_end_with_an_error_in_time(victim, todo, code):
+def test_when_a_process_dies_the_others_end_with_an_error_in_time(victim, todo, code, busy):
     port = free_port()
-    processes = [start(MEMBER, port, rank, victim, todo) for rank in range(3)]
+    processes = [start(MEMBER, port, rank, victim, repr(todo), busy) for rank in range(3)]
     _, err = processes[victim].communicate(timeout=60)
     died = time.monotonic()
     assert processes[victim].returncode == code, err
@@ -217,6 +221,16 @@ def test_when_a_process_dies_the_others_end_with_an_error_in_time(victim, todo, 
     for rank in {0, 1, 2} - {victim}:
         _, err = processes[rank].communicate(timeout=60)
         assert processes[rank].returncode != 0
-        assert "another task died" in err
+        assert "another task died" in err or busy and "JaxRuntimeError: UNKNOWN: Gloo all-reduce failed" in err
     assert time.monotonic() - died < 5 * HEARTBEAT  # 3 s where nothing else runs; the default is 100
+    assert is_free(port)
+
+
+def test_a_process_that_never_comes_is_named():
+    port = free_port()
+    alone = start("import minijax as jax, sys; jax.distributed.initialize("
+                  "f'127.0.0.1:{sys.argv[1]}', 2, 0, initialization_timeout=1)", port)
+    _, err = alone.communicate(timeout=60)
+    assert alone.returncode != 0
+    assert "Some timed out task names:\n1" in err
     assert is_free(port)
