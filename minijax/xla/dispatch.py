@@ -25,7 +25,7 @@ from ..array import Array
 from ..core import ShapedArray, Tracer, check_escaped, eval_trace
 from ..dtypes import float0, storage_dtype
 from ..effects import is_ordered
-from ..errors import user_stacklevel
+from ..errors import UnexpectedTracerError, user_stacklevel
 from ..jaxpr import ClosedJaxpr
 from ..pytree import register_listeners, registry
 from ..pytree.structure import BUILTIN_NODE_TYPES
@@ -81,7 +81,7 @@ def foreign_value(x: Any, aval: ShapedArray) -> np.ndarray:
     """An argument that is not an `Array`, in NumPy.
 
     Raises:
-      UnexpectedTracerError: it is a tracer whose trace is over.
+      UnexpectedTracerError: it is a tracer, of a trace that does not concern the program.
     """
     if aval.dtype.kind == "V" and aval.dtype == float0:  # has no contents; XLA gets zeros
         return np.zeros(aval.shape, np.bool_)
@@ -89,7 +89,7 @@ def foreign_value(x: Any, aval: ShapedArray) -> np.ndarray:
         return np.asarray(x, aval.dtype)
     if isinstance(x, Tracer):
         check_escaped(x)
-        raise TypeError(f"a traced value came to a program that is to be run: {x}")
+        raise UnexpectedTracerError(f"a traced value came to a program that is to be run: {x}")
     if isinstance(x, Array):  # of chapter 14, as a constant of the program
         return np.asarray(x._numpy())
     return np.asarray(x.__jax_array__(), aval.dtype)
