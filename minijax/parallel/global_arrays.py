@@ -207,4 +207,5 @@ def part_of_this_process(x: PlacedArray) -> Array:
     part = NamedSharding(whole.mesh.local_mesh, whole.spec)  # type: ignore[attr-defined]
     counts, _ = part.tiles(x.ndim)  # how many shards there are here in each dimension
     shape = [*map(operator.mul, whole.shard_shape(x.shape), counts)]
-    return make_array_from_single_device_arrays(shape, part, [s.data for s in x.addressable_shards])
+    shards: Any = [shard.data for shard in x.addressable_shards]
+    return make_array_from_single_device_arrays(shape, part, shards)
