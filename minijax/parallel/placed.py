@@ -136,13 +136,12 @@ class PlacedArray(Array):
 
     def is_deleted(self) -> bool:
         """Whether the contents were given away (donated to a jitted function, or deleted)."""
-        return self.shards is None or self.shards.is_deleted()
+        return self.shards.is_deleted()
 
     def delete(self) -> None:
         """Free the contents now."""
-        if self.shards is not None:
-            self.shards.delete()
-        self.shards = self._host = None
+        self.shards.delete()
+        self._host = None
 
     def devices(self) -> set:
         """The devices that hold the array."""

@@ -171,6 +171,7 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device: Any, memory_kind: str | None = None) -> None:
         self._device = device
         self.memory_kind = _memory_kind(memory_kind, (device,))
+        self._hash = hash((device, self.memory_kind))
 
     @property
     def _device_assignment(self) -> tuple[Any, ...]:
@@ -187,11 +188,12 @@ class SingleDeviceSharding(Sharding):
         return SingleDeviceSharding(self._device, kind)
 
     def __eq__(self, other: object) -> bool:
-        return (isinstance(other, SingleDeviceSharding) and self._device == other._device
-                and self.memory_kind == other.memory_kind)
+        return self is other or (
+            isinstance(other, SingleDeviceSharding) and self._device == other._device
+            and self.memory_kind == other.memory_kind)
 
     def __hash__(self) -> int:
-        return hash((self._device, self.memory_kind))
+        return self._hash
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}{_memory_text(self)})"

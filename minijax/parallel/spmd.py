@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..array import Array
 from ..core import eval_trace
 from ..dtypes import float0
 from ..jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
@@ -37,7 +38,14 @@ from ..xla.dispatch import (
 from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
 from .mesh import AbstractMesh, Mesh, concrete_mesh
 from .partition_spec import P
-from .placed import PlacedArray, buffer_on, default_device, evaluate, shards_of, xla_sharding
+from .placed import (
+    PlacedArray,
+    default_device,
+    evaluate,
+    on_one_device,
+    shards_of,
+    xla_sharding,
+)
 from .sharding import (
     NamedSharding,
     Sharding,
@@ -83,7 +91,9 @@ class Places(NamedTuple):
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
         make = _SingleDeviceProgram if len(self.devices) == 1 else _PartitionedProgram
-        return make(module, jaxpr, options, self)
+        types = f"for argument types {jaxpr.in_avals}"
+        with dispatch.logged(f"Finished XLA compilation {types}", "backend_compile"):
+            return make(module, jaxpr, options, self)
 
 
 class _Lowering(threading.local):
@@ -268,84 +278,102 @@ def _factors(n):
 
 
 # ----------------------------------------------------------------------------------------------
-# Programs on one device, which is not the first, or has arguments committed to it
+# Programs that mind places
 
 
-class _SingleDeviceProgram(Program):
-    __slots__ = ("device", "out_shardings", "in_shardings", "committed")
+class _PlacedProgram(Program):
+    """A program whose arguments and results lie in certain ways."""
 
-    def __init__(self, module, jaxpr, options, places):
-        self.device, self.committed = places.devices[0], places.committed
-        program = dispatch.compile_module(module, jaxpr, options, self.device)
-        super().__init__(program.executable, module, jaxpr.in_avals, jaxpr.out_avals)
-        self.in_shardings, self.out_shardings = _single_device_shardings(module, jaxpr, places)
-        self.constants = [xla().copy_to_device(x, self.device) for x in self.constants]
+    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs", "talks")
 
-    def __call__(self, args):
-        buffers = [buffer_on(args[i], self.in_avals[i], self.device) for i in self.kept]
-        buffers += self.constants
-        outs = (run_with_effects(self.executable, self.effects, buffers) if self.effects
-                else self.executable(buffers))
-        self.forget_donated(args)
-        return [array_of(x, aval) if aval.dtype == float0
-                else PlacedArray(aval, x, sharding, self.committed)
-                for x, aval, sharding in zip(outs, self.out_avals, self.out_shardings)]
-
-    @property
-    def is_simple(self) -> bool:
-        return False
-
-
-def _single_device_shardings(module, jaxpr, places):
-    in_avals = [jaxpr.in_avals[i] for i in module.kept]
-    asked = [places.shardings[i] for i in module.kept]
-    first = next(filter(None, asked), None)
-    if places.mesh is None or isinstance(first, SingleDeviceSharding):
-        here = SingleDeviceSharding(places.devices[0])
-        return [here] * len(in_avals), [x or here for x in places.out_shardings]
-    return _all_in_words(in_avals, asked, jaxpr.out_avals, places)
-
-
-# ----------------------------------------------------------------------------------------------
-# Programs on several devices
-
-
-class _PartitionedProgram(Program):
-    __slots__ = ("in_shardings", "out_shardings")
-
-    def __init__(self, module, jaxpr, options, places):
-        loaded = xla().partitioned(module.text, places.devices, options, module.callbacks)
-        in_avals = [jaxpr.in_avals[i] for i in module.kept] + [aval for _, aval in module.hoisted]
-        asked = [places.shardings[i] for i in module.kept] + [None] * len(module.hoisted)
-        ins, self.out_shardings = _all_in_words(
-            in_avals, asked, jaxpr.out_avals, places, *xla().tilings(loaded))
+    def _set(self, loaded, module, jaxpr, ins, outs, committed):
+        """Set the attributes; `ins` are the shardings of the arguments and the constants."""
         handlers = [xla().result_handler(stored(aval), xla_sharding(sharding, aval.ndim))
-                    for sharding, aval in zip(self.out_shardings, jaxpr.out_avals)]
+                    for sharding, aval in zip(outs, jaxpr.out_avals)]
         self.executable = xla().Executable(loaded, handlers)
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
         self.kept, self.effects, self.donated = module.kept, module.effects, module.donated
-        self.in_shardings = ins[:len(self.kept)]
+        self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
+        self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]
+        self.outputs = [(aval, None if aval.dtype == float0 else x)
+                        for aval, x in zip(jaxpr.out_avals, outs)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
+        self.committed, self.talks = committed, _has_messages(self.executable)
 
     def __call__(self, args):
-        buffers = [shards_of(args[i], self.in_avals[i], sharding)
-                   for i, sharding in zip(self.kept, self.in_shardings)]
-        outs = _run(self.executable, self.effects, buffers + self.constants)
+        buffers = [x.shards if type(x := args[i]) is PlacedArray and x.sharding is sharding
+                   else shards_of(x, aval, sharding) for i, aval, sharding in self.inputs]
+        try:
+            outs = self._start(buffers + self.constants if self.constants else buffers)
+        except RuntimeError:
+            for i in self.kept:
+                if isinstance(args[i], Array):
+                    args[i]._check_alive()
+            raise
         if self.donated:
             self._forget_donated(args, buffers)
-        return [array_of(x, aval) if aval.dtype == float0 else PlacedArray(aval, x, sharding)
-                for x, aval, sharding in zip(outs, self.out_avals, self.out_shardings)]
+        committed = self.committed
+        return [PlacedArray(aval, x, sharding, committed) if sharding else array_of(x, aval)
+                for x, (aval, sharding) in zip(outs, self.outputs)]
 
-    @property
-    def is_simple(self) -> bool:
-        return False
+    def _start(self, buffers):
+        if self.effects:
+            return run_with_effects(self.executable, self.effects, buffers)
+        return run_with_messages(self.executable, buffers) if self.talks else self.executable(
+            buffers)
 
     def _forget_donated(self, args, buffers):
         """What lay elsewhere was copied, and is still there."""
         for i, buffer in zip(self.kept, buffers):
-            if i in self.donated and type(args[i]) is PlacedArray and args[i].shards is buffer:
+            if i in self.donated and isinstance(args[i], Array) and buffer is _buffer(args[i]):
                 args[i].delete()
+
+    @property
+    def is_simple(self) -> bool:
+        return False
+
+
+def _buffer(x: Array):
+    return x.shards if type(x) is PlacedArray else x._buffer
+
+
+class _SingleDeviceProgram(_PlacedProgram):
+    """A program on a device which is not the first, or to which arguments are committed."""
+
+    __slots__ = ()
+
+    def __init__(self, module, jaxpr, options, places):
+        device = places.devices[0]
+        program = xla().compile(
+            module.text, [*map(stored, jaxpr.out_avals)], device, options, module.callbacks)
+        in_avals, asked = _known(module, jaxpr, places)
+        first = next(filter(None, asked), None)
+        if places.mesh is None or isinstance(first, SingleDeviceSharding):
+            here = on_one_device(device)
+            ins, outs = [here] * len(in_avals), [x or here for x in places.out_shardings]
+        else:
+            ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places)
+        self._set(program.loaded, module, jaxpr, ins, outs, places.committed)
+
+
+class _PartitionedProgram(_PlacedProgram):
+    """A program on several devices."""
+
+    __slots__ = ()
+
+    def __init__(self, module, jaxpr, options, places):
+        loaded = xla().partitioned(module.text, places.devices, options, module.callbacks)
+        in_avals, asked = _known(module, jaxpr, places)
+        ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla().tilings(loaded))
+        self._set(loaded, module, jaxpr, ins, outs, committed=True)
+
+
+def _known(module, jaxpr, places):
+    """The types of a module's arguments and constants, and how they were asked to lie."""
+    in_avals = [jaxpr.in_avals[i] for i in module.kept] + [aval for _, aval in module.hoisted]
+    asked = [places.shardings[i] for i in module.kept] + [None] * len(module.hoisted)
+    return in_avals, asked
 
 
 def _attributes(jaxpr, spec, places, module, i) -> list[str]:
@@ -388,11 +416,17 @@ def on_all_devices(ctx, values: Sequence) -> Sequence:
 MOST_IN_FLIGHT = 16
 _in_flight: deque = deque()
 _flight_lock = threading.Lock()
+_MESSAGES = ("all-reduce", "all-gather", "all-to-all", "collective", "reduce-scatter")
 
 
-def _run(executable, effects, buffers):
-    if effects:
-        return run_with_effects(executable, effects, buffers)
+def _has_messages(executable) -> bool:
+    """Whether the devices exchange messages while they run a program."""
+    text = executable.hlo_text()
+    return any(word in text for word in _MESSAGES)
+
+
+def run_with_messages(executable, buffers: list) -> list:
+    """Run a program whose devices exchange messages."""
     with _flight_lock:  # programs start in the same order on all devices
         if len(_in_flight) >= MOST_IN_FLIGHT:
             xla().wait(_in_flight.popleft())
