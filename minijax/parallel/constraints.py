@@ -173,10 +173,14 @@ sharding_constraint_p.def_abstract_eval(lambda aval, **params: aval)
 def _evaluate(x, *, sharding, context_mesh, **params):
     if is_abstract(sharding) and not meshes.concrete_mesh.value:
         sharding = _on_mesh_of(x, sharding)
-    if not unconstrained_dims(sharding):
+    complete = not unconstrained_dims(sharding)
+    if complete:
         sharding.shard_shape(typeof(x).shape)  # must be possible in equal parts
-    return apply_primitive(sharding_constraint_p, x, sharding=sharding, context_mesh=context_mesh,
-                           **params)
+    out = apply_primitive(sharding_constraint_p, x, sharding=sharding, context_mesh=context_mesh,
+                          **params)
+    if not complete or type(out) is not PlacedArray or is_abstract(sharding):
+        return out
+    return PlacedArray(out.aval, out.shards, sharding)  # in the user's words
 
 
 def _on_mesh_of(x, sharding):

@@ -1,0 +1,167 @@
+"""`with_sharding_constraint`: values, places, derivatives, batches, jaxprs and errors, as in JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minijax
+from tests.ch14.placement_programs import same
+from tests.oracle import both, oracle
+
+SPECS = ["'x'", "'y', 'x'", "None, 'y'", "('x', 'y'), None", "", "P.UNCONSTRAINED, 'y'"]
+TRANSFORMATIONS = """
+f
+jax.jit(f)
+jax.jit(lambda a: f(jnp.sin(a)) + 1)
+jax.grad(lambda a: (f(a) ** 2).sum())
+jax.jit(jax.grad(lambda a: (f(a) ** 2).sum()))
+jax.jit(jax.grad(lambda a: jax.checkpoint(lambda a: jnp.sin(f(jnp.sin(a))))(a).sum()))
+lambda a: jax.jvp(f, (a,), (a,))
+lambda a: jax.linearize(f, a)[1](a)
+lambda a: jax.jit(jax.vmap(f))(jnp.stack([a, a]))
+lambda a: jax.jit(jax.vmap(f, in_axes=1, out_axes=2))(jnp.stack([a, a], 1))
+lambda a: jax.vmap(f)(jnp.stack([a, a]))
+jax.jit(lambda a: lax.scan(lambda c, _: (f(c) * 2, c.sum()), a, None, 3))
+jax.jit(lambda a: lax.cond(a.sum() > 0, f, lambda a: a, a))
+jax.jit(jax.jit(f))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("transformed", TRANSFORMATIONS)
+def test_transformations(transformed, spec):
+    f = f"(lambda f: {transformed})(lambda a: lax.with_sharding_constraint(a * 2, named({spec})))"
+    same(f"{f}(put(x2, s))")
+
+
+PROGRAMS = """
+lax.with_sharding_constraint(x, s)
+lax.with_sharding_constraint(np.arange(8), s)
+lax.with_sharding_constraint(1.0, r)
+lax.with_sharding_constraint(key, r)
+lax.with_sharding_constraint(jax.random.split(key, 8), s)
+jax.jit(lambda k: lax.with_sharding_constraint(jax.random.split(k, 8), s))(key)
+lax.with_sharding_constraint({"a": x, "b": [x, x2]}, s)
+lax.with_sharding_constraint({"a": x, "b": [x, x2]}, {"a": s, "b": r})
+lax.with_sharding_constraint({"a": x, "b": [x, x2]}, {"a": s, "b": [r, named("y", "x")]})
+lax.with_sharding_constraint((), s)
+lax.with_sharding_constraint(x, SDS(d[0]))
+lax.with_sharding_constraint(x, NS(m1, P("x")))
+jax.jit(lambda a: lax.with_sharding_constraint(a, SDS(d[2])))(x)
+jax.jit(lambda a: lax.with_sharding_constraint(a, NS(m1, P("x"))))(x)
+jax.jit(lambda a: lax.with_sharding_constraint(a, s).sum())(jnp.ones(6))
+lax.with_sharding_constraint(put(x, s), NS(m.abstract_mesh, P("y")))
+jax.jit(lambda a: lax.with_sharding_constraint(a, NS(m.abstract_mesh, P("y"))))(put(x, s))
+jax.jit(lambda a: lax.with_sharding_constraint(a, NS(m.abstract_mesh, P("y"))))(x)
+jax.vmap(lambda a: lax.with_sharding_constraint(a, s), spmd_axis_name="y")(jnp.ones((2, 8)))
+jax.jit(jax.vmap(lambda a: lax.with_sharding_constraint(a, s), spmd_axis_name="y", in_axes=1))(jnp.ones((8, 2)))
+""".strip().splitlines()
+
+ERRORS = """
+lax.with_sharding_constraint(x, None)
+lax.with_sharding_constraint(x, 3)
+lax.with_sharding_constraint(x, P("x"))
+jax.jit(lambda a: lax.with_sharding_constraint(a, P("x")))(x)
+lax.with_sharding_constraint(x, named("x", "y"))
+jax.jit(lambda a: lax.with_sharding_constraint(a, named("x", "y")))(x)
+lax.with_sharding_constraint(1.0, s)
+lax.with_sharding_constraint(jnp.ones(6), s)
+lax.with_sharding_constraint((x, x), (s,))
+lax.with_sharding_constraint((x, x), {"a": s})
+lax.with_sharding_constraint(put(x, d[3]), s)
+jax.jit(lambda a: lax.with_sharding_constraint(a, s))(put(x, d[3]))
+jax.jit(lambda a: lax.with_sharding_constraint(a, SDS(d[2])))(put(x, s))
+jax.jit(lambda a: lax.with_sharding_constraint(a, NS(Mesh(np.array(d[::-1]), ("i",)), P("i"))))(put(x, s))
+lax.with_sharding_constraint(x, NS(m.abstract_mesh, P("x")))
+lax.with_sharding_constraint(put(x, d[3]), NS(m.abstract_mesh, P("x")))
+lax.with_sharding_constraint(np.ones(8), NS(m.abstract_mesh, P("x")))
+lax.with_sharding_constraint("text", s)
+jax.vmap(lambda a: lax.with_sharding_constraint(a, s), spmd_axis_name="x")(jnp.ones((2, 8)))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("program", PROGRAMS + ERRORS)
+def test_programs(program):
+    same(program)
+
+
+@pytest.mark.parametrize("program", [
+    "lax.with_sharding_constraint(np.arange(8), P('x'))",
+    "lax.with_sharding_constraint(np.ones((8, 4)), P('y', 'x'))",
+    "lax.with_sharding_constraint(put(x, s), P('y'))",
+    "lax.with_sharding_constraint(np.arange(8), None)",
+    "jax.jit(lambda a: lax.with_sharding_constraint(a, P('x')) * 2)(x)",
+    "jax.jit(lambda a: lax.with_sharding_constraint(a, P(None, 'y')).sum(0))(put(x2, s))",
+    "jax.jit(lambda a: a * 2)(x)",
+    "jax.jit(lambda a: a * 2)(put(x, s))",
+    "jax.vmap(lambda a: lax.with_sharding_constraint(a, P('y')))(put(x2, s))",
+])  # fmt: skip
+def test_a_mesh_around(program):
+    same(f"(lambda mesh: [mesh.__enter__(), {program}, mesh.__exit__(None, None, None)][1])"
+         "(jax.set_mesh(m))")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("program", [
+    "lax.with_sharding_constraint(x, P('x'))",
+    "jax.jit(lambda a: lax.with_sharding_constraint(a, P('x')) * 2)(x)",
+])  # fmt: skip
+def test_a_mesh_entered(program):
+    same(f"[m.__enter__(), {program}, m.__exit__(None, None, None)][1]")
+
+
+# Both libraries write the same equations.
+JAXPRS = {
+    "plain": lambda jx, c: jx.make_jaxpr(c)(np.ones((8, 4))),
+    "batched": lambda jx, c: jx.make_jaxpr(jx.vmap(c))(np.ones((3, 8, 4))),
+    "batched at the end": lambda jx, c: jx.make_jaxpr(jx.vmap(c, in_axes=2))(np.ones((8, 4, 3))),
+    "tangents": lambda jx, c: jx.make_jaxpr(lambda a: jx.jvp(c, (a,), (a,)))(np.ones((8, 4))),
+}
+
+
+@pytest.mark.parametrize("spec", [("x",), ("x", "y"), (("x", "y"),), (None, "y")])
+@pytest.mark.parametrize("name", JAXPRS)
+def test_jaxprs(name, spec):
+    def program(jx):
+        mesh = jx.sharding.Mesh(np.array(jx.devices()).reshape(4, 2), ("x", "y"))
+        sharding = jx.NamedSharding(mesh, jx.P(*spec))
+        return lambda: str(JAXPRS[name](jx, lambda a: jx.lax.with_sharding_constraint(a, sharding)))
+
+    both(program)
+
+
+def test_jaxpr_of_a_spec():
+    def program(jx):
+        mesh = jx.make_mesh((4, 2), ("x", "y"), (jx.sharding.AxisType.Auto,) * 2)
+        with jx.set_mesh(mesh):
+            text = str(jx.make_jaxpr(lambda a: jx.lax.with_sharding_constraint(a, jx.P("y")))(
+                np.ones(8)))
+        return lambda: text
+
+    both(program)
+
+
+def test_text():
+    """The constraint as Shardy reads it is the same line in both libraries."""
+    def lines(jx):
+        mesh = jx.sharding.Mesh(np.array(jx.devices()).reshape(4, 2), ("x", "y"))
+        sharding = jx.NamedSharding(mesh, jx.P("y", jx.P.UNCONSTRAINED))
+        text = jx.jit(lambda a: jx.lax.with_sharding_constraint(a, sharding)).lower(
+            np.ones((8, 3), np.float32)).as_text()
+        return [line.split(" = ", 1)[1] for line in text.splitlines() if "sdy.sharding_con" in line]
+
+    assert lines(minijax) == lines(oracle) == [
+        'sdy.sharding_constraint %arg0 <@mesh, [{"y"}, {?}]> : tensor<8x3xf32>']
+
+
+def test_parameters_are_named_like_those_of_jax():
+    def names(jx):
+        mesh = jx.sharding.Mesh(np.array(jx.devices()), ("x",))
+        jaxpr = jx.make_jaxpr(lambda a: jx.lax.with_sharding_constraint(
+            a, jx.NamedSharding(mesh, jx.P("x"))))(np.ones(8))
+        (eqn,) = jaxpr.jaxpr.eqns
+        assert eqn.primitive is jx.lax.sharding_constraint_p
+        return sorted(eqn.params)
+
+    assert names(minijax) == names(oracle)
