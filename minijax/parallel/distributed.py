@@ -30,7 +30,7 @@ from typing import Any
 
 from ..errors import user_stacklevel
 from ..settings import choice_state
-from ..xla.dispatch import xla
+from ..xla.dispatch import effects_barrier, xla
 
 collectives = choice_state(
     "jax_cpu_collectives_implementation", ("gloo", None), "gloo",
@@ -93,17 +93,19 @@ def initialize(
     _check_in_time()
     times = {"heartbeat_timeout": heartbeat_timeout_seconds,
              "shutdown_timeout": shutdown_timeout_seconds}
+    service = None
     if me == 0:
         bind = (coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
                 or f"[::]:{port}")
         _check_free(bind)
-        _service = xla().start_service(
+        service = xla().start_service(
             bind, count, cluster_register_timeout=initialization_timeout, **times)
     own_host = _reach(host, port, initialization_timeout)
     # The service, which knows who is missing, shall be the first to lose patience.
-    _client = xla().connect(
+    client = xla().connect(
         address, count, me, own_host if collectives.value == "gloo" else None,
         init_timeout=initialization_timeout + 10, **times)
+    _client, _service = client, service
     atexit.register(_leave)
 
 
@@ -129,11 +131,14 @@ def shutdown() -> None:
 def _leave():
     """Shut down at the end of the process, if no error ends it: others may wait for this process in
     the middle of their work, and learn of its end by its silence."""
-    if not hasattr(sys, "last_value"):
-        shutdown()
+    if hasattr(sys, "last_value"):
+        for end in (_client, _service):  # their destructors, too, would wait: they shall not run
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(end))
         return
-    for end in (_client, _service):  # their destructors, too, would wait: they shall not run
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(end))
+    try:
+        effects_barrier()  # what is still to be printed may need what others compute
+    finally:
+        shutdown()
 
 
 # ----------------------------------------------------------------------------------------------
