@@ -154,6 +154,8 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.vmap(lambda x: jnp.sum(x, axis='i'), axis_name='i')(jnp.ones(2))"],
     "an unbound name is a NameError here, in whatever collective": [
         "jax.lax.ppermute(1.0, 'i', [(0, 0)])"],
+    "what goes between CPUs in several processes goes through Gloo here, never through MPI": [
+        "jax.config.update('jax_cpu_collectives_implementation', 'mpi')"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 
