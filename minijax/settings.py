@@ -209,6 +209,11 @@ def number_state(name: str, default: int | float, help: str) -> State:
                    from_env=type(default))
 
 
+def string_state(name: str, default: str | None, help: str) -> State:
+    """Makes a setting that is any string, or `None`."""
+    return _define(name, default, _parse_optional_str, help)
+
+
 def choice_state(name: str, choices: tuple[str | None, ...], default: str | None,
                  help: str) -> State:
     """Makes a setting with a few possible values."""

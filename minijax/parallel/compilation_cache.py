@@ -19,7 +19,6 @@ import functools
 import os
 import re
 import struct
-import threading
 import time
 import warnings
 import zlib
@@ -28,7 +27,7 @@ from typing import Any
 
 from .. import settings
 from ..errors import user_stacklevel
-from ..settings import bool_state, number_state
+from ..settings import bool_state, number_state, string_state
 from ..xla.dispatch import duration_listeners, when_loaded
 
 enable = bool_state(
@@ -49,6 +48,11 @@ max_size = number_state(
 locations_in_key = bool_state(
     "jax_compilation_cache_include_metadata_in_key",
     "Whether a program is another one if only its names of equations are others.")
+
+xla_caches = string_state(
+    "jax_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir",
+    "Which of XLA's own files for GPUs are kept in the folder too: `xla_gpu_kernel_cache_file`, "
+    "`xla_gpu_per_fusion_autotune_cache_dir`, or `all`.")
 
 event_listeners: list[Callable] = []  # `(event)`: chapter 15 listens
 
@@ -84,7 +88,7 @@ def file_name(client: Any, text: str, options: Any, devices: Sequence) -> str:
              kinds, _processor(), text)
     digest = hashlib.sha256("\0".join(map(str, parts)).encode())
     digest.update(options.SerializeAsString())  # with the flags of XLA_FLAGS
-    return f"{name[1] if name else 'module'}-{digest.hexdigest()}-cache"
+    return f"{name[1][:100] if name else 'module'}-{digest.hexdigest()}-cache"
 
 
 @functools.cache
@@ -141,7 +145,7 @@ def _write(path: str, data: bytes) -> None:
     """Write a file such that others see all of it or nothing."""
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
-    unfinished = os.path.join(folder, f".{name}-{os.getpid()}-{threading.get_ident()}")
+    unfinished = os.path.join(folder, f".{name}-{os.urandom(8).hex()}")
     try:
         with open(unfinished, "xb") as file:
             file.write(data)
@@ -262,6 +266,19 @@ def _join(client):
 
 
 when_loaded.append(_join)
+
+def flags_for_gpus() -> dict[str, Any]:
+    """XLA flags by which its compiler for GPUs keeps what it has found out, in the same folder."""
+    folder, kept = settings.compilation_cache_dir.value, xla_caches.value or ""
+    if not (folder and enable.value):
+        return {}
+    names = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
+    flags: dict[str, Any] = {
+        name: os.path.join(folder, name) for name in names if kept == "all" or name in kept}
+    if names[0] in flags:
+        flags["xla_gpu_enable_llvm_module_compilation_parallelism"] = True  # it depends on that
+    return flags
+
 
 # ----------------------------------------------------------------------------------------------
 # JAX's functions

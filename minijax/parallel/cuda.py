@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..xla.dispatch import when_loaded
+from .compilation_cache import flags_for_gpus
 
 _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # the last one on Windows
 _INSTALL = 'Install it by `pip install "minijax[cuda]"`, or choose JAX_PLATFORMS=cpu.'
@@ -139,14 +140,15 @@ _ON_CPU_ONLY = re.compile(r"@(lapack_\w+)")
 
 
 def prepare(text: str, options: Any) -> str:
-    """A module as it is on a GPU; tells the compiler where its tools are.
+    """A module as it is on a GPU; tells the compiler where its tools are, and its own files.
 
     Raises:
       NotImplementedError: it calls LAPACK.
     """
+    flags = flags_for_gpus()
     if folder := _tools():
-        options.env_option_overrides = [
-            *options.env_option_overrides, ("xla_gpu_cuda_data_dir", folder)]
+        flags["xla_gpu_cuda_data_dir"] = folder
+    options.env_option_overrides = [*flags.items(), *options.env_option_overrides]
     if call := _ON_CPU_ONLY.search(text):
         raise NotImplementedError(
             f"this program calls {call[1]}, which computes on CPUs only: there is no such "

@@ -19,7 +19,8 @@ VALUES = {
     "jax_default_matmul_precision": "highest", "jax_traceback_filtering": "off",
     "jax_platforms": "cpu", "jax_compilation_cache_dir": "/nowhere", "jax_num_cpu_devices": 3,
     "jax_default_prng_impl": "rbg", "jax_threefry_partitionable": False,
-    "jax_cpu_collectives_implementation": None, "jax_default_device": None}
+    "jax_cpu_collectives_implementation": None, "jax_default_device": None,
+    "jax_persistent_cache_enable_xla_caches": "all"}
 
 
 def error_of(fun, *args):

@@ -421,6 +421,35 @@ def test_a_program_that_is_larger_than_the_folder_may_be(folder):
     assert not folder.exists() or not files(folder)
 
 
+@pytest.mark.parametrize("kept, names", [
+    (None, []), ("none", []),
+    ("xla_gpu_per_fusion_autotune_cache_dir", ["xla_gpu_per_fusion_autotune_cache_dir"]),
+    ("all", ["xla_gpu_enable_llvm_module_compilation_parallelism", "xla_gpu_kernel_cache_file",
+             "xla_gpu_per_fusion_autotune_cache_dir"]),
+])
+def test_what_xla_keeps_by_itself_for_gpus(folder, kept, names):
+    with cache.xla_caches(kept):
+        flags = cache.flags_for_gpus()
+        assert sorted(flags) == names
+        assert all(value == str(folder / name) for name, value in flags.items() if "llvm" not in name)
+        given = xla()._compile_options(minijax.devices()[:1], flags)  # XLA knows these names
+        minijax.jit(lambda x: x + 1).lower(X).compile(flags)
+        assert dict(given.env_option_overrides) == flags
+    with settings.compilation_cache_dir(None):
+        assert cache.flags_for_gpus() == {}
+
+
+def test_a_long_name(folder):
+    def function(x):
+        return x + 1
+
+    function.__name__ = "f" * 300
+    for _ in range(2):
+        np.testing.assert_array_equal(minijax.jit(lambda x: minijax.jit(function)(x))(X), X + 1)
+        minijax.jit(function)(X)
+    assert len(files(folder)) == 2
+
+
 def test_files_of_others_are_left_alone(folder):
     folder.mkdir()
     (folder / "notes.txt").write_text("x" * 10_000)
