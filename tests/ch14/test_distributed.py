@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -181,6 +182,17 @@ def test_several_processes_compute_what_one_does_and_jax(launched):
             assert x.dtype == y.dtype == z.dtype
             np.testing.assert_allclose(x, z, rtol=2e-5, atol=2e-5)
             np.testing.assert_allclose(y, z, rtol=2e-5, atol=2e-5)
+
+
+def test_a_program_of_the_book_prints_in_two_processes_what_it_prints_in_one():
+    program = ROOT / "chapters/toy_models/data_parallel.py"
+    printed = [
+        subprocess.run([sys.executable, *words, program], env=ENVIRONMENT, cwd=ROOT, capture_output=True,
+                       text=True, timeout=100).stdout.replace("[0] ", "")
+        for words in ([], ["-m", "minijax", "launch", "-n", "2"])]
+    losses = [re.findall(r"^step \d+: loss (\S+)$", text, re.MULTILINE) for text in printed]
+    assert len(losses[0]) == 3
+    np.testing.assert_allclose(*np.array(losses, np.float32), rtol=1e-4)
 
 
 # ----------------------------------------------------------------------------------------------
