@@ -8,6 +8,7 @@ in one place; but that place must be the one named (`spmd.py`).
 from __future__ import annotations
 
 import enum
+import functools
 import gc
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..pytree import flatten_axes, tree_flatten
 from ..transposition import is_undefined_primal, primitive_transposes
 from ..xla import devices as chapter6
 from ..xla.dispatch import buffer_of, xla
+from ..xla.jit import jit
 from ..xla.lowering import register_lowering
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .mesh import get_mesh
@@ -107,11 +109,21 @@ def _put(x, where, copy):
     """Move one array."""
     if where is None:
         return _stay(x, copy)
+    in_parts = type(x) is PlacedArray and not (x.is_fully_addressable or x.is_fully_replicated)
     if not isinstance(where, Sharding):
+        if in_parts:
+            raise ValueError(f"device_put to {where}: other processes hold parts of the array. "
+                             "Give all devices copies of it first, by the sharding P().")
         return moved(x, on_one_device(where))
     if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == where:
         return x
-    return moved(x, where)
+    return _mover(where)(x) if in_parts else moved(x, where)
+
+
+@functools.lru_cache
+def _mover(where):
+    """A program that moves an array of which other processes hold parts: they all run it."""
+    return jit(lambda x: x, out_shardings=where)
 
 
 def _stay(x, copy):

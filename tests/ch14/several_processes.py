@@ -56,7 +56,7 @@ def arrays(jax) -> list:
     step = jax.jit(lambda x, w: (x @ w, jnp.mean(x), x[2:5].sort()))
     grad = jax.jit(jax.grad(lambda w, x: jnp.sum(jnp.tanh(x @ w))))
     return here.fetch([
-        x, x + 1, jnp.sin(x) @ x.T, x.sum(axis=0), x[1], jnp.where(x > 0, x, -x), *made,
+        x, jax.device_put(x, here.sharding("y")), x + 1, jnp.sin(x) @ x.T, x.sum(axis=0), x[1], jnp.where(x > 0, x, -x), *made,
         step(x, a), step(x, here.put(a, None, "y")), grad(here.put(a), x), grad(x, x),
         jax.vmap(lambda row: row * row.sum())(x), jax.lax.scan(lambda c, row: (c + row, c), x[0], x),
         jax.lax.with_sharding_constraint(x * 2, here.sharding("y")),
