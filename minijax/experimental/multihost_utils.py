@@ -16,6 +16,7 @@ from ..array import Array
 from ..parallel.global_arrays import make_array_from_process_local_data, part_of_this_process
 from ..parallel.mesh import Mesh
 from ..parallel.partition_spec import PartitionSpec as P
+from ..parallel.placement import device_put
 from ..parallel.sharding import NamedSharding
 from ..pytree import flatten_axes, tree_flatten, tree_map
 from ..xla.devices import devices, process_count, process_index
@@ -158,6 +159,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     Array([0, 1, 2, 3], dtype=int32)
     """
     def convert(x, spec):
+        if not isinstance(x, Array):
+            return device_put(x, NamedSharding(global_mesh.local_mesh, spec))
         if not _is_spread(x):
             return x
         sharding = NamedSharding(global_mesh, spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
@@ -182,6 +183,48 @@ def test_several_processes_compute_what_one_does_and_jax(launched):
             assert x.dtype == y.dtype == z.dtype
             np.testing.assert_allclose(x, z, rtol=2e-5, atol=2e-5)
             np.testing.assert_allclose(y, z, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("call", [
+    "process_allgather(np.arange(3))",
+    "process_allgather(np.arange(3), tiled=True)",
+    "process_allgather({'a': jnp.arange(3), 'b': (1, 2.0)})",
+    "process_allgather(3.5, tiled=True)",
+    "process_allgather(jax.device_put(np.arange(8), sharding), tiled=True)",
+    "process_allgather(jax.device_put(np.arange(8), sharding))",
+    "broadcast_one_to_all({'a': 1, 'b': jnp.ones(2)})",
+    "broadcast_one_to_all(3, is_source=False)",
+    "assert_equal({'a': np.arange(3)})",
+    "assert_equal(np.array([np.nan]))",
+    "assert_equal(jax.device_put(np.arange(8), sharding))",
+    "sync_global_devices('here')",
+    "host_local_array_to_global_array(np.arange(8), mesh, x)",
+    "host_local_array_to_global_array({'a': np.arange(8), 'b': np.ones((8, 2))}, mesh, x)",
+    "host_local_array_to_global_array({'a': np.arange(8), 'b': np.ones((8, 2))}, mesh, {'a': x, 'b': jax.P()})",
+    "host_local_array_to_global_array(np.arange(8), mesh, None)",
+    "host_local_array_to_global_array(np.arange(7), mesh, x)",
+    "host_local_array_to_global_array((np.arange(8),), mesh, (x, x))",
+    "host_local_array_to_global_array(jax.random.key(0), mesh, jax.P())",
+    "global_array_to_host_local_array(jax.device_put(np.arange(8), sharding), mesh, x)",
+    "global_array_to_host_local_array(np.arange(8), mesh, x)",
+    "global_array_to_host_local_array(jnp.arange(8), mesh, None)",
+])
+def test_utilities_in_one_process_are_jaxs(call):
+    def outcome(library):
+        utils = importlib.import_module(f"{library.__name__}.experimental.multihost_utils")
+        mesh, x = library.make_mesh((8,), ("x",)), library.P("x")
+        names = {"jax": library, "jnp": library.numpy, "np": np, "mesh": mesh, "x": x,
+                 "sharding": library.NamedSharding(mesh, x)} | vars(utils)
+        try:
+            return library.tree.map(seen, eval(call, names))
+        except (ValueError, AssertionError) as error:
+            return type(error).__name__
+
+    def seen(x):
+        spec = None if isinstance(x, np.ndarray) else str(x.sharding.spec) if hasattr(x.sharding, "spec") else ""
+        return x.shape, str(x.dtype), spec, "" if "key" in str(x.dtype) else np.asarray(x).tolist()
+
+    assert outcome(minijax) == outcome(jax)
 
 
 def test_a_program_of_the_book_prints_in_two_processes_what_it_prints_in_one():
