@@ -102,6 +102,9 @@ class ShapedArray:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
+    def __str__(self):
+        return self.str_short(short_dtypes=False)
+
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"

@@ -58,6 +58,7 @@ from ..xla.jit import apply_primitive, jit
 from ..xla.lowering import TOKEN, Body, Value, register_lowering, tensor_type
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
+from .inferred_specs import infer_specs
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
 from .sharding import quoted
@@ -69,7 +70,6 @@ from .spec_checks import (
     check_scope,
     flat_in_specs,
     flat_out_specs,
-    infer_specs,
 )
 from .spmd import mesh_symbol
 from .vma import varying
@@ -247,7 +247,10 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
     def wrapped(*args):
         if in_specs is Infer:
             specs = infer_specs(args, mesh, axis_names)
-            return _shard_map(f, mesh, specs, out_specs, axis_names, check_vma)(*args)
+            leaves, tree = tree_flatten(specs)
+            if (tree, *leaves) not in cache:
+                cache[tree, *leaves] = _shard_map(f, mesh, specs, out_specs, axis_names, check_vma)
+            return cache[tree, *leaves](*args)
         if state.trace is not eval_trace or has_statics:
             return bind(*args)
         given.args = args
@@ -282,12 +285,14 @@ class _Staged(NamedTuple):
 def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, values) -> _Staged:
     """The body, traced; once for the same types, unless it depends on more than types."""
     key = (arrays.in_tree, tuple(avals), scope, trace_context(), *state.axis_sizes.items())
-    found = cache.get(key)
-    if found is None:
+    if state.trace.staging:  # it is traced once for the program that is being written
+        return _trace(f, arrays, avals, in_specs, out_specs, scope, values)
+    if key not in cache:
         found = _trace(f, arrays, avals, in_specs, out_specs, scope, values)
-        if not arrays.static and not any(isinstance(x, Tracer) for x in found.consts):
-            cache[key] = found
-    return found
+        if arrays.static or any(isinstance(x, Tracer) for x in found.consts):
+            return found
+        cache[key] = found
+    return cache[key]
 
 
 def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
@@ -303,7 +308,7 @@ def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
     def flat_fun(*leaves):
         nonlocal out_tree, specs
         if values is not None:
-            show_values(state.trace, scope.mesh, axes, evaluate)
+            show_values(state.trace, axes, evaluate)
         out = arrays.call(f, leaves)
         outs, out_tree = tree_flatten(out)
         specs = tuple(flat_out_specs(out_specs, out))

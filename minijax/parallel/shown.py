@@ -18,7 +18,6 @@ from ..dtypes import ExtendedDType
 from ..jaxpr import jaxpr_as_fun
 from ..primitives.shaping import expand_dims
 from ..staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
-from .mesh import Mesh
 from .vma import varying
 
 
@@ -35,20 +34,17 @@ given = _Given()
 _evaluators: weakref.WeakKeyDictionary[DynamicJaxprTrace, tuple] = weakref.WeakKeyDictionary()
 
 
-def show_values(trace: DynamicJaxprTrace, mesh, axes: tuple, evaluate: Callable) -> None:
+def show_values(trace: DynamicJaxprTrace, axes: tuple, evaluate: Callable) -> None:
     """Let tracers of the body's trace be shown as values.
 
-    Args:
-      mesh: the mesh; if it has other axes, no values are shown.
-      axes: the axes mapped over.
-      evaluate: computes the result of a jaxpr of the body's arguments, split over all axes.
+    `evaluate` computes the result of a jaxpr of the body's arguments, split over all the `axes`
+    that are mapped over.
     """
-    if isinstance(mesh, Mesh) and len(axes) == len(mesh.axis_names):
-        _evaluators[trace] = mesh, axes, evaluate
+    _evaluators[trace] = axes, evaluate
 
 
 def _shown(tracer: DynamicJaxprTracer) -> str:
-    mesh, axes, evaluate = _evaluators[tracer._trace]
+    axes, evaluate = _evaluators[tracer._trace]
     so_far = tracer._trace.builder.build([tracer.atom])
 
     def value(*shards):
@@ -57,10 +53,11 @@ def _shown(tracer: DynamicJaxprTracer) -> str:
 
     jaxpr = trace_to_jaxpr(value, so_far.in_avals)
     with set_current_trace(eval_trace):
-        blocks = np.asarray(evaluate(jaxpr))
+        whole = evaluate(jaxpr)
+    devices, blocks = whole.sharding.mesh.devices, np.asarray(whole)
     names = f"({', '.join(map(str, axes))},)"
     return "\n".join(f"On {device} at mesh coordinates {names} = {place}:\n{block}\n"
-                     for (place, device), block in zip(np.ndenumerate(mesh.devices), blocks))
+                     for (place, device), block in zip(np.ndenumerate(devices), blocks))
 
 
 _plain = DynamicJaxprTracer.__repr__

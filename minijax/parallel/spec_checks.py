@@ -7,17 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..api_util import fun_name
-from ..core import ShapedArray, Tracer
+from ..core import ShapedArray
 from ..pytree import (
     broadcast_prefix,
     generate_key_paths,
     keystr,
     prefix_errors,
-    tree_map,
 )
-from .mesh import AbstractMesh, AxisType, Mesh, get_abstract_mesh
-from .partition_spec import P, PartitionSpec
-from .sharding import NamedSharding
+from .mesh import AbstractMesh, Mesh, get_abstract_mesh
+from .partition_spec import PartitionSpec
 
 
 class _Infer:
@@ -44,7 +42,7 @@ def check_scope(mesh: Any, axis_names: Any, in_specs: Any, out_specs: Any) -> tu
       ValueError, TypeError: there is none, or it is not the one in force; or axes or specs are none
         of it.
     """
-    mesh = _checked_mesh(mesh)
+    mesh = checked_mesh(mesh)
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError("shard_map: axis_names must be a set of names of axes of the mesh, got "
                         f"{axis_names!r} of type {type(axis_names)}.")
@@ -58,7 +56,7 @@ def check_scope(mesh: Any, axis_names: Any, in_specs: Any, out_specs: Any) -> tu
     return axes, mesh
 
 
-def _checked_mesh(mesh):
+def checked_mesh(mesh):
     in_force = get_abstract_mesh()
     if mesh is None:
         if in_force.empty:
@@ -111,33 +109,6 @@ def _flat(what, specs, tree):
     except ValueError:
         error, *_ = prefix_errors(specs, tree, is_leaf=is_leaf)
         raise error(f"shard_map {what}") from None
-
-
-def infer_specs(args: tuple, mesh: Any, axis_names: Any) -> Any:
-    """Specs that say how the arguments lie on the mesh.
-
-    Raises:
-      TypeError: the axes are not of type Explicit; or an argument is traced: its type does not say
-        where it will lie.
-    """
-    mesh = _checked_mesh(mesh)
-    axes = frozenset(axis_names) or frozenset(mesh.axis_names)
-    if any(mesh.axis_types[mesh.axis_names.index(name)] is not AxisType.Explicit
-           for name in axes.intersection(mesh.axis_names)):
-        raise TypeError("shard_map: in_specs is needed: the arguments can tell it only if the "
-                        f"axes {set(axes)} of the mesh are of type Explicit.")
-    return tree_map(lambda x: _spec_of(x, axes), args)
-
-
-def _spec_of(x, axes):
-    if isinstance(x, Tracer):
-        raise TypeError("shard_map: in_specs is needed under a transformation: types do not say "
-                        "how arrays lie on devices.")
-    sharding = getattr(x, "sharding", None)
-    if not isinstance(sharding, NamedSharding):
-        return P()
-    return P(*(tuple(name for name in sharding.spec.axes_of(d) if name in axes)
-               for d in range(len(sharding.spec))))
 
 
 # ----------------------------------------------------------------------------------------------

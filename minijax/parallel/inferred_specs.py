@@ -1,0 +1,91 @@
+"""Chapter 14: `shard_map` without `in_specs`: arguments are cut as they lie already.
+
+An array says how it lies, its type does not. So under `jit` this asks for the array that an
+argument of the traced function stands for; and what was traced serves only arrays that lie so.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ..core import Tracer
+from ..forward import JVPTracer
+from ..pytree import tree_leaves, tree_map
+from ..staging import DynamicJaxprTracer
+from ..xla.jit import JitFunction
+from .mesh import AxisType
+from .partition_spec import P
+from .sharding import NamedSharding
+from .spec_checks import checked_mesh
+
+
+class _AtHand(threading.local):
+    """The arguments of the jitted functions that are being traced, the innermost last; and whether
+    anybody asked for how one lies."""
+
+    def __init__(self):
+        self.calls: list[list] = []
+        self.asked = False
+
+
+_at_hand = _AtHand()
+
+
+def infer_specs(args: tuple, mesh: Any, axis_names: Any) -> Any:
+    """Specs that say how the arguments lie on the mesh.
+
+    Raises:
+      TypeError: the axes are not of type Explicit; or it is not known how an argument lies.
+    """
+    mesh = checked_mesh(mesh)
+    axes = frozenset(axis_names) or frozenset(mesh.axis_names)
+    types = dict(zip(mesh.axis_names, mesh.axis_types))
+    if any(types.get(name) is not AxisType.Explicit for name in axes):
+        raise TypeError("shard_map: in_specs is needed. Without it, arguments are cut as they lie, "
+                        f"but only if the axes of the mesh are of type Explicit, got {mesh}.")
+    return tree_map(lambda x: _spec_of(x, axes), args)
+
+
+def _spec_of(x, axes):
+    sharding = getattr(_array_behind(x, len(_at_hand.calls)), "sharding", None)
+    if not isinstance(sharding, NamedSharding):
+        return P()
+    return P(*(tuple(name for name in sharding.spec.axes_of(d) if name in axes)
+               for d in range(len(sharding.spec))))
+
+
+def _array_behind(x, depth):
+    """The array for which a tracer stands: an argument of a jitted function, maybe differentiated.
+
+    `depth` of the functions that are being traced can have `x` as an argument.
+    """
+    if isinstance(x, JVPTracer):
+        return _array_behind(x.primal, depth)
+    if not isinstance(x, Tracer):
+        return x
+    if isinstance(x, DynamicJaxprTracer) and depth:
+        leaves, invars = _at_hand.calls[depth - 1], x._trace.builder.invars
+        if x.atom in invars and len(invars) == len(leaves):
+            _at_hand.asked = True
+            return _array_behind(leaves[invars.index(x.atom)], depth - 1)
+    raise TypeError(f"shard_map: in_specs is needed: it is not known how {x} lies on devices, as "
+                    "it is no argument of the function that is jitted. (Its type does not say it.)")
+
+
+_traced = JitFunction._traced
+
+
+def _traced_with_arguments(self, call):
+    outside, _at_hand.asked = _at_hand.asked, False
+    _at_hand.calls.append(tree_leaves((call.args, call.kwargs)))
+    try:
+        return _traced(self, call)
+    finally:
+        _at_hand.calls.pop()
+        if _at_hand.asked:  # then types are not all that the trace depends on
+            self._caches.traces.clear()
+        _at_hand.asked |= outside
+
+
+JitFunction._traced = _traced_with_arguments  # type: ignore[method-assign]
