@@ -118,7 +118,8 @@ def load_plugin(platform: str, library: str, extension: Any = None) -> xla_clien
     if not xla_client.pjrt_plugin_initialized(platform):
         xla_client.initialize_pjrt_plugin(platform)
     options = xla_client.generate_pjrt_gpu_plugin_options()
-    return xla_client.make_c_api_client(platform, options, None)
+    options |= {name: peers[name] for name in ("node_id", "num_nodes") if name in peers}
+    return xla_client.make_c_api_client(platform, options, peers.get("distributed_client"))
 
 
 def _register_calls(platform, plugin, extension):
@@ -132,7 +133,7 @@ def _register_calls(platform, plugin, extension):
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
 
 
-# The other processes: what a CPU client has to know of them, once chapter 14 has joined them.
+# The other processes: what a client has to know of them, once chapter 14 has joined them.
 peers: dict[str, Any] = {}
 
 

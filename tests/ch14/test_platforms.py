@@ -134,6 +134,43 @@ def test_a_plugin_of_another_release_is_not_used(site):
         cuda.start(lambda *args: None)
 
 
+class Recorder:
+    """Stands for a module of jaxlib: notes what is called, with the arguments."""
+
+    def __init__(self, **results):
+        self.results, self.calls = results, []
+
+    def __getattr__(self, name):
+        def call(*args, **kwargs):
+            self.calls.append((name, *args, kwargs) if kwargs else (name, *args))
+            return self.results.get(name)
+
+        return call
+
+
+def test_how_the_plugin_is_loaded(monkeypatch):
+    jaxlib = Recorder(load_pjrt_plugin_dynamically="plugin", make_c_api_client="client",
+                      generate_pjrt_gpu_plugin_options={"memory_fraction": 0.5})
+    extension = Recorder(ffi_types={"a type": 1}, ffi_handlers={"a call": 2})
+    monkeypatch.setattr(xla(), "xla_client", jaxlib)
+    monkeypatch.setattr(xla(), "peers", {"node_id": 1, "num_nodes": 2, "collectives": "gloo",
+                                         "distributed_client": "peers"})
+    assert xla().load_plugin("cuda", "the/library.so", extension) == "client"
+    wanted = [
+        ("load_pjrt_plugin_dynamically", "cuda", "the/library.so"),
+        ("register_custom_type", "a type", 1, {"platform": "CUDA"}),
+        ("register_custom_call_target", "a call", 2, {"platform": "CUDA", "api_version": 1}),
+        ("initialize_pjrt_plugin", "cuda"),
+        ("make_c_api_client", "cuda", {"memory_fraction": 0.5, "node_id": 1, "num_nodes": 2},
+         "peers"),
+    ]
+    assert [call for call in jaxlib.calls if call in wanted] == wanted
+    handlers = {name: handler for name, platform, handler in
+                (call for call in jaxlib.calls if call[0].endswith("_handler"))}
+    handlers["register_custom_call_handler"]("f", "target")
+    assert extension.calls[-1] == ("register_custom_call_target", "plugin", "f", "target")
+
+
 def test_a_gpu_without_the_plugin_is_told_of(monkeypatch, caplog):
     monkeypatch.setattr(cuda, "has_device", lambda: True)
     cuda.is_here.cache_clear()
