@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..api_util import argument_avals, leaf_names
 from ..array import Array, as_array
 from ..batching import primitive_batchers
@@ -23,7 +24,7 @@ from ..forward import Zero, deflinear
 from ..pytree import flatten_axes, tree_flatten
 from ..transposition import is_undefined_primal, primitive_transposes
 from ..xla import devices as chapter6
-from ..xla.dispatch import buffer_of, xla
+from ..xla.dispatch import buffer_of, when_loaded, xla
 from ..xla.jit import jit
 from ..xla.lowering import register_lowering
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
@@ -249,6 +250,21 @@ def _copy_semantics(donate, may_alias):
     if donate:
         return _DONATE
     return _COPY if may_alias is False else _REUSE
+
+
+# ----------------------------------------------------------------------------------------------
+# How many devices there are is settled when they are first used
+
+
+def _refuse_other_number(client, count):
+    if client.is_started() and count != settings.num_cpu_devices.value:
+        raise RuntimeError(
+            "jax_num_cpu_devices must be set before anything is computed, or asked of devices: "
+            f"there are {len(client.devices('cpu'))} now. Set it right after the import.")
+
+
+when_loaded.append(lambda client: settings.num_cpu_devices.guards.append(
+    functools.partial(_refuse_other_number, client)))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tests.ch14.placement_programs import same
@@ -323,3 +327,32 @@ jax.live_arrays("gpu")
 @pytest.mark.parametrize("text", ASSEMBLED)
 def test_put_together(text):
     same(text)
+
+
+NUMBERS = [
+    ("", {}, 1),
+    ("", {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}, 8),
+    ("jax.config.update('jax_num_cpu_devices', 3)", {}, 3),
+    ("", {"JAX_NUM_CPU_DEVICES": "4"}, 4),
+    ("jax.config.update('jax_num_cpu_devices', 3)",
+     {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}, 3),
+    ("jax.numpy.ones(3) + 1; jax.config.update('jax_num_cpu_devices', 2)", {}, 2),
+]
+
+
+@pytest.mark.parametrize(("before", "env", "count"), NUMBERS)
+def test_number_of_devices(before, env, count):
+    program = f"import minijax as jax; {before}\nprint(len(jax.devices()))\n" + (
+        "jax.config.update('jax_num_cpu_devices', jax.config.jax_num_cpu_devices)\n"
+        "try: jax.config.update('jax_num_cpu_devices', 9)\n"
+        "except RuntimeError as error: print('refused' if 'before' in str(error) else error)\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env={**os.environ, "JAX_PLATFORMS": "cpu", **env}, timeout=100)
+    assert (done.stdout.split(), done.stderr) == ([str(count), "refused"], "")
+
+
+def test_default_device_from_the_environment():
+    program = "import minijax as jax; print(jax.config.jax_default_device, jax.numpy.ones(1))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env={**os.environ, "JAX_DEFAULT_DEVICE": "cpu"}, timeout=100)
+    assert (done.stdout, done.stderr) == ("cpu [1.]\n", "")
