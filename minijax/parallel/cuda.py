@@ -3,6 +3,9 @@
 XLA's part for GPUs is a plugin: a shared library in a package of its own, which
 `pip install "minijax[cuda]"` installs together with NVIDIA's libraries. Here it is found, in the
 namespace package `jax_plugins`, without running code of the packages in there: that imports JAX.
+
+Factorizations of matrices are computed by LAPACK, which is for CPUs. On a GPU there are only those
+that XLA has itself: Cholesky's, and triangular solves.
 """
 
 from __future__ import annotations
