@@ -70,7 +70,8 @@ def initialize(
       shutdown_timeout_seconds: for how many seconds, at the end, to wait for the others.
       coordinator_bind_address: where the first process listens, if that is called otherwise there;
         else `JAX_COORDINATOR_BIND_ADDRESS` or, by default, the port on all its addresses.
-      local_device_ids, slice_index, partition_index: for GPUs and TPUs; CPUs do without.
+      local_device_ids, slice_index, partition_index: which accelerators this process uses, and
+        how they are wired; not minded here (CUDA_VISIBLE_DEVICES does the former).
 
     Raises:
       ValueError: an argument is missing or out of range.
