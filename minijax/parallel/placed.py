@@ -16,6 +16,8 @@ import numpy as np
 
 from .. import settings
 from ..array import Array
+from ..control_flow.scan import scan_p
+from ..control_flow.while_loop import while_p
 from ..core import Primitive, ShapedArray, eval_trace
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.closures import linear_call_p
@@ -245,13 +247,16 @@ sees_to_places: set[Primitive] = {
     jit_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_p, linear_call_p, call_p,
     closed_call_p, remat_p, reduce_p, reduce_window_p,
 }  # fmt: skip
+# Loops, compiled anyway: there may be a mesh in their bodies.
+_may_name_a_mesh = {scan_p, while_p}
 _OURS = __name__.partition(".")[0]
 
 
-def _takes_place(primitive):
+@functools.lru_cache(4096)
+def _takes_place(primitive, impl):
     """Whether to compile a primitive is a way to evaluate it, and nobody knows a better one: whose
     evaluation rule is a user's, it is done as that says."""
-    author = getattr(vars(primitive).get("impl"), "__module__", None) or ""
+    author = getattr(impl, "__module__", None) or ""
     return (primitive not in sees_to_places and primitive in lowering_rules
             and author.partition(".")[0] == _OURS)
 
@@ -263,8 +268,14 @@ def evaluate(primitive: Primitive, args: Sequence, params: dict):
     It becomes `eval_trace.place` as soon as there is an array with a place, there may be a GPU, or
     another default device.
     """
-    if (default_device() is not None or op_by_op.default_is_accelerator()
-            or any(type(x) is PlacedArray for x in args)) and _takes_place(primitive):
+    for x in args:
+        if type(x) is PlacedArray:
+            break
+    else:
+        if (default_device() is None and not op_by_op.default_is_accelerator()
+                and primitive not in _may_name_a_mesh):
+            return primitive.impl(*args, **params)
+    if _takes_place(primitive, vars(primitive).get("impl")):
         return apply_primitive(primitive, *args, **params)
     return primitive.impl(*args, **params)
 
