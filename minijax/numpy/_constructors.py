@@ -219,7 +219,7 @@ def full(shape, fill_value, dtype=None, *, device=None):
         out = lax_full(_shape(shape), fill_value, dtype)
     else:
         out = broadcast_to(asarray(fill_value, dtype), _shape(shape))
-    return on_device(out, device)
+    return on_device(out if device is None else out.astype(out.dtype), device)
 
 
 def _filled_like(name, value):

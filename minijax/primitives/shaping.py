@@ -509,8 +509,8 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
 
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
     """`full` with the shape and the dtype of `x`, unless given."""
-    aval = ShapedArray(x.shape, x.dtype) if not hasattr(x, "aval") and hasattr(x, "shape") \
-        else typeof(x)
+    aval = typeof(x) if hasattr(x, "aval") or not hasattr(x, "shape") \
+        else ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype, True))
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype)
     shape = aval.shape if shape is None else shape
