@@ -25,7 +25,7 @@ from ..partial_eval import convert_constvars, dce_closed
 from ..primitives import elementwise as lax
 from ..pytree import PyTreeDef, equality_errors_pytreedef, keystr, tree_leaves_with_path
 from ..staging import DebugInfo, jaxpr_cache, trace_to_jaxpr
-from ..xla.dispatch import Program, compile_module, lower
+from ..xla.dispatch import Spec, program_of
 from ..xla.lowering import TOKEN, Body, Value, tensor_type
 
 # ----------------------------------------------------------------------------------------------
@@ -336,17 +336,16 @@ def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: 
     """
     others = tuple((key, value) for key, value in params.items() if key != param)
     avals = tuple(map(typeof, args))
-    return _one_equation_program(params[param], primitive, param, others, avals)(args)
+    jaxpr = _of_one_equation(params[param], primitive, param, others, avals)
+    return program_of(jaxpr, Spec(primitive.name, (False,) * len(avals), False), args)(args)
 
 
 @jaxpr_cache
-def _one_equation_program(jaxpr, primitive, param, others, avals) -> Program:
+def _of_one_equation(jaxpr, primitive, param, others, avals) -> ClosedJaxpr:
     params = {param: jaxpr, **dict(others)}
     invars, outvars = [*map(Var, avals)], [*map(Var, primitive.abstract_eval(*avals, **params))]
     eqn = JaxprEqn(primitive, list(invars), outvars, params)
-    closed = ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
-    module = lower(closed, primitive.name, (False,) * len(avals), False)
-    return compile_module(module, closed)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from .constraints import (
 )
 from .mesh import AbstractMesh, Mesh
 from .placed import PlacedArray, evaluate
-from .sharding import Sharding, SingleDeviceSharding
+from .sharding import Sharding, SingleDeviceSharding, tile_assignment
 
 
 class Shardings(NamedTuple):
@@ -138,7 +138,8 @@ def _check_place(x, sharding):
     given = getattr(x, "sharding", None) if type(x) in (PlacedArray, ShapeDtypeStruct) else None
     if given is None or type(x) is PlacedArray and not x.committed:
         return
-    if not given.is_equivalent_to(sharding, len(x.shape)):
+    ndim = len(x.shape)
+    if tile_assignment(given, ndim) != tile_assignment(sharding, ndim):  # devices do not matter
         raise ValueError(f"An argument of jit lies like {given}, on purpose, and in_shardings "
                          f"wants {sharding}. Move it with jax.device_put, or say nothing of it.")
 

@@ -119,22 +119,21 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     read, named = _summary(jaxpr)
     shardings = tuple([_committed_sharding(x) if i in read or spec.keep_unused else None
                        for i, x in enumerate(args)])
-    chosen = [*filter(None, (*shardings, *named, *spec.out_shardings))]
-    chosen = [x for x in chosen if not is_abstract(x)]
-    context = concrete_mesh.value
+    others = [*named, *spec.out_shardings]
+    if concrete_mesh.value is not None and not concrete_mesh.value.empty:
+        others.append(concrete_mesh.value)
+    chosen = [x for x in (*shardings, *others) if x is not None and not is_abstract(x)]
     if chosen:
-        devices = _common_devices(jaxpr, spec, shardings, [*named, *spec.out_shardings])
-    elif context is not None and not context.empty:
-        devices = context.device_assignment
+        devices = _common_devices(jaxpr, spec, shardings, others)
     elif (device := default_device()) is not None:
         devices = (device,)
     else:
         return None
-    meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in (*chosen, context)]
+    meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in chosen]
     mesh = next((mesh for mesh in meshes if mesh is not None), None)
     outs = tuple([_concrete(x, mesh) for x in spec.out_shardings])
     return Places(devices, shardings, outs or (None,) * len(jaxpr.out_avals), mesh,
-                  bool(chosen) or len(devices) > 1)
+                  bool(chosen))
 
 
 dispatch.program_places = program_places

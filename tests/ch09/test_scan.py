@@ -541,12 +541,11 @@ def test_residuals_are_those_of_jax(name):
 
 
 def test_a_gradient_outside_jit_is_compiled_once(monkeypatch):
-    from minijax.control_flow import common
+    from minijax.xla import dispatch
 
-    compiled = []
-    monkeypatch.setattr(common, "compile_module",
+    compiled, compile_module = [], dispatch.compile_module
+    monkeypatch.setattr(dispatch, "compile_module",
                         lambda *args: compiled.append(args) or compile_module(*args))
-    compile_module = __import__("minijax.xla.dispatch", fromlist=["_"]).compile_module
 
     def body(c, x):
         return jnp.sin(c) * x, c

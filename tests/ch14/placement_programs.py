@@ -29,12 +29,19 @@ def surroundings(jx: ModuleType) -> dict[str, Any]:
             return program()
 
     return {
-        "under": under, "jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "copy": copy, "pickle": pickle, "d": d,
+        "under": under, "within": within, "copy": copy, "pickle": pickle, "d": d,
+        "jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np,
         "m": m, "m1": m1, "P": P, "NS": sharding.NamedSharding, "Mesh": sharding.Mesh,
         "named": named, "s": named("x"), "r": named(), "SDS": sharding.SingleDeviceSharding,
         "x": x, "x2": x.reshape(8, 1) + jx.numpy.arange(4.0), "put": jx.device_put,
         "key": jx.random.key(3), "AxisType": AxisType,
     }  # fmt: skip
+
+
+def within(context: Any, program: Any) -> Any:
+    """What a program returns in a context."""
+    with context:
+        return program()
 
 
 def told(jx: ModuleType, value: Any) -> Any:

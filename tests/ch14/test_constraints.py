@@ -98,8 +98,7 @@ def test_programs(program):
     "jax.vmap(lambda a: lax.with_sharding_constraint(a, P('y')))(put(x2, s))",
 ])  # fmt: skip
 def test_a_mesh_around(program):
-    same(f"(lambda mesh: [mesh.__enter__(), {program}, mesh.__exit__(None, None, None)][1])"
-         "(jax.set_mesh(m))")
+    same(f"within(jax.set_mesh(m), lambda: {program})")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -108,7 +107,7 @@ def test_a_mesh_around(program):
     "jax.jit(lambda a: lax.with_sharding_constraint(a, P('x')) * 2)(x)",
 ])  # fmt: skip
 def test_a_mesh_entered(program):
-    same(f"[m.__enter__(), {program}, m.__exit__(None, None, None)][1]")
+    same(f"within(m, lambda: {program})")
 
 
 # Both libraries write the same equations.
