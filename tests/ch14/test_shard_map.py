@@ -41,7 +41,7 @@ TRANSFORMS = {
     "grad": lambda jx, f: jx.grad(loss2(jx, f), (0, 1))(X, B),
     "jit of grad": lambda jx, f: jx.jit(jx.grad(loss2(jx, f), (0, 1)))(X, B),
     "vjp": lambda jx, f: jx.vjp(f, X, B)[1](f(X, B)),
-    "linearize": lambda jx, f: jx.linearize(f, X, B)[1](X, B),
+    "linearize": lambda jx, f: jx.linearize(f, *map(jx.numpy.asarray, (X, B)))[1](X, B),
     "vmap": lambda jx, f: jx.vmap(f, (None, 0))(X, np.stack([B, -B])),
     "vmap of the split one": lambda jx, f: jx.vmap(f, (1, None), 1)(np.stack([X, -X], 1), B),
     "vmap of grad": lambda jx, f: jx.vmap(jx.grad(loss2(jx, f), 1), (None, 0))(
