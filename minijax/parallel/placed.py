@@ -18,7 +18,7 @@ from .. import settings
 from ..array import Array
 from ..control_flow.scan import scan_p
 from ..control_flow.while_loop import while_p
-from ..core import Primitive, ShapedArray, eval_trace
+from ..core import Primitive, ShapedArray, eval_trace, typeof
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.closures import linear_call_p
 from ..custom_rules.jvp import custom_jvp_call_p
@@ -31,7 +31,8 @@ from ..xla.dispatch import buffer_of, foreign_value, stored, xla
 from ..xla.jit import apply_primitive, jit_p
 from ..xla.lowering import lowering_rules
 from . import cuda, op_by_op
-from .sharding import Sharding, SingleDeviceSharding, tile_assignment
+from .partition_spec import P
+from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 
 
 class Shard:
@@ -97,6 +98,8 @@ class PlacedArray(Array):
         if self.is_fully_replicated:
             return self._shard_contents()[0]
         whole = np.empty(aval.shape, aval.dtype)
+        if not whole.size:
+            return whole  # XLA does not split nothing
         indices = self.sharding.addressable_devices_indices_map(aval.shape).values()
         for index, part in zip(indices, self._shard_contents()):
             whole[index] = part
@@ -270,6 +273,7 @@ def evaluate(primitive: Primitive, args: Sequence, params: dict):
     """
     for x in args:
         if type(x) is PlacedArray:
+            args = [_scalar_near(y, x.sharding) for y in args]
             break
     else:
         if (default_device() is None and not op_by_op.default_is_accelerator()
@@ -278,6 +282,22 @@ def evaluate(primitive: Primitive, args: Sequence, params: dict):
     if _takes_place(primitive, vars(primitive).get("impl")):
         return apply_primitive(primitive, *args, **params)
     return primitive.impl(*args, **params)
+
+
+def _scalar_near(x, sharding):
+    """A scalar of NumPy as an array on the same devices; the same ones are often met again."""
+    if not isinstance(x, np.generic):
+        return x
+    aval = typeof(x)
+    return _copies(aval, x.astype(aval.dtype).tobytes(), sharding)
+
+
+@functools.lru_cache(1024)
+def _copies(aval, data, sharding):
+    named = isinstance(sharding, NamedSharding)
+    everywhere = NamedSharding(sharding.mesh, P()) if named else sharding
+    value = np.frombuffer(data, aval.dtype).reshape(())
+    return place_value(value, aval, everywhere, committed=False)
 
 
 if cuda.has_device():
