@@ -50,13 +50,7 @@ from .xla.devices import (
     default_backend,
     device_count,
     device_get,
-    device_put,
     devices,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-    process_indices,
 )
 from .xla.jit import clear_caches, disable_jit, jit
 from . import stages
@@ -102,7 +96,14 @@ from .parallel.partition_spec import P
 from .parallel.pmap import pmap
 from .parallel.shard_map import shard_map, smap
 from .parallel.placed import Shard
-from .parallel.placement import device_put, live_arrays  # noqa: F811  (instead of chapter 6's)
+from .parallel.placement import device_put, live_arrays
+from .parallel.processes import (
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+    process_indices,
+)
 from .settings import default_device
 from .parallel.sharding import NamedSharding
 from .parallel.global_arrays import (

@@ -101,7 +101,7 @@ class JaxprBuilder:
         return out
 
     def vary(self, primitive, invars: list[Atom], params: dict) -> list[Atom]:
-        """Within `shard_map`, operands that differ by device as they must. Chapter 14 replaces it."""
+        """In a `shard_map`, operands that differ by device as they must: chapter 14 replaces it."""
         return invars
 
     def build(self, outvars: Sequence[Atom], debug_info=None, copy=True) -> ClosedJaxpr:

@@ -17,9 +17,10 @@ from ..parallel.global_arrays import make_array_from_process_local_data, part_of
 from ..parallel.mesh import Mesh
 from ..parallel.partition_spec import PartitionSpec as P
 from ..parallel.placement import device_put
+from ..parallel.processes import process_count, process_index
 from ..parallel.sharding import NamedSharding
 from ..pytree import flatten_axes, tree_flatten, tree_map
-from ..xla.devices import devices, process_count, process_index
+from ..xla.devices import devices
 from ..xla.jit import jit
 
 # ----------------------------------------------------------------------------------------------

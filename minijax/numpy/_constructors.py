@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from ..primitives.shaping import (
 )
 from ..primitives.shaping import full as lax_full
 from ..primitives.shaping import full_like as lax_full_like
-from ..xla.devices import on_device
 from ._arguments import (
     canonical_shape,
     check_arraylike,
@@ -37,6 +36,16 @@ from ._arguments import (
     static_index,
     user_dtype,
 )
+
+
+def on_device(x: Array, device: Any, like: Any = None) -> Array:
+    """What a function has made, perhaps after the example of an array, where its argument `device`
+    wants it."""
+    return put_new(x, device, like)
+
+
+# Chapter 14 supplies another, to which `None` means: as `like`, or on the default device.
+put_new: Callable = lambda x, device, like: x
 
 # ----------------------------------------------------------------------------------------------
 # array and asarray

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..operators import astype, install_binary_operators, install_methods
-from ..xla.devices import on_device
 from . import (
     _editing,
     _indexing,
@@ -21,7 +20,7 @@ from . import (
     _ufuncs,
     _views,
 )
-from ._constructors import copy
+from ._constructors import copy, on_device
 
 
 def _round_method(self, ndigits: int | None = None):

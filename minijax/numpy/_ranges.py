@@ -16,9 +16,8 @@ from ..primitives.shaping import (
     reshape,
     transpose,
 )
-from ..xla.devices import on_device
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
-from ._constructors import empty
+from ._constructors import empty, on_device
 from ._staged import staged
 from ._ufuncs import log10, power, sign
 

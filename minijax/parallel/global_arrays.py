@@ -18,9 +18,9 @@ from ..core import ShapedArray, Tracer, typeof
 from ..errors import UnexpectedTracerError, api_boundary
 from ..pytree import tree_flatten
 from ..pytree.functions import broadcast_prefix
-from ..xla.devices import process_count
 from .placed import PlacedArray, buffer_on, place_shards
 from .placement import concrete_sharding, device_put
+from .processes import process_count
 from .sharding import NamedSharding, Sharding
 
 Shape = tuple[int, ...]

@@ -30,11 +30,11 @@ from ..pytree import (
     tree_map,
 )
 from ..xla.devices import devices as all_devices
-from ..xla.devices import local_devices, process_count
 from ..xla.jit import jit
 from .global_arrays import make_array_from_process_local_data, part_of_this_process
 from .mesh import Mesh
 from .placed import PlacedArray
+from .processes import local_devices, process_count
 from .shard_map import axes_to_specs, shard_map
 from .sharding import IndivisibleError, NamedSharding
 

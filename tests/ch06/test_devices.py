@@ -1,4 +1,4 @@
-"""Where arrays are, and getting values to and from a device."""
+"""Where arrays are, and getting their values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from minijax.array import as_array
 X = np.arange(3, dtype=np.float32)
 
 
-def test_one_cpu_device_as_in_jax():
-    for name in ("default_backend", "device_count", "local_device_count", "process_index",
-                 "process_count"):
+def test_devices_as_in_jax():
+    for name in ("default_backend", "device_count"):
         assert getattr(minijax, name)() == getattr(jax, name)(), name
-    assert str(minijax.devices()) == str(jax.devices()) == str(minijax.local_devices())
+    assert str(minijax.devices()) == str(jax.devices())
 
 
 def test_unknown_platform():
@@ -30,26 +29,10 @@ def test_device_of_an_array(x):
     assert x.devices() == {minijax.devices()[0]}
 
 
-def test_put_copies_and_get_reads_only():
-    source = X.copy()
-    put = minijax.device_put({"a": source, "b": 1.0})
-    source[:] = -1
-    np.testing.assert_array_equal(put["a"], X)
-    assert type(put["b"]) is type(put["a"])
-    got = minijax.device_get(put)
-    assert type(got["a"]) is np.ndarray
+def test_get_makes_numpy_arrays():
+    got = minijax.device_get({"a": as_array(X), "b": None})
+    assert type(got["a"]) is np.ndarray and got["b"] is None
     np.testing.assert_array_equal(got["a"], X)
-
-
-def test_put_under_transformations():
-    assert minijax.jit(lambda x: minijax.device_put(x) * 2)(3.0).item() == 6
-    _, tangent = minijax.jvp(lambda x: minijax.device_put(x) ** 2, (3.0,), (1.0,))
-    assert tangent.item() == 6
-
-
-def test_put_of_no_array():
-    with pytest.raises(TypeError):
-        minijax.device_put("a")
 
 
 def test_block_until_ready_takes_any_tree():
