@@ -111,7 +111,7 @@ MISSING: dict[str, dict[str, str]] = {
 MISSING_MODULES: dict[str, dict[str, str]] = {
     DEVICES: {
         "experimental": """array_serialization colocated_python compute_on custom_partitioning
-            layout pjit shard_alike topologies transfer""",
+            layout shard_alike topologies transfer""",
         "extend": "ifrt_programs sharding",
     },
     OUT_OF_SCOPE: {

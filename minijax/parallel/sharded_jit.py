@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core import Tracer, eval_trace, typeof
+from ..errors import api_boundary
 from ..jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..pytree import PyTreeDef, tree_flatten
 from ..staging import ShapeDtypeStruct, abstractify
 from ..xla import jit as chapter6
 from ..xla.dispatch import xla
-from ..xla.jit import UNSPECIFIED, JitFunction, Options, Tracing
+from ..xla.jit import UNSPECIFIED, JitFunction, Options, Tracing, jit
 from ..xla.stages import Compiled
 from . import mesh as meshes
 from .constraints import (
@@ -29,7 +30,8 @@ from .constraints import (
     flat_shardings,
     sharding_constraint_p,
 )
-from .mesh import AbstractMesh, Mesh
+from .mesh import Mesh
+from .partition_spec import P
 from .placed import PlacedArray, evaluate
 from .sharding import Sharding, SingleDeviceSharding, tile_assignment
 
@@ -39,20 +41,20 @@ class Shardings(NamedTuple):
 
     ins: tuple | None  # leaves and structure of a prefix of the arguments; `None`: nothing was said
     outs: tuple | None
-    context: Callable[[], Mesh | AbstractMesh]  # gives the mesh of lone specs
+    entered: bool  # whether the mesh of lone specs is that of `with mesh:`, as for `pjit`
+
+    def mesh(self) -> Mesh:
+        """The mesh of lone specs; an empty one if there is none."""
+        around = meshes.entered_mesh if self.entered else meshes.concrete_mesh
+        return around.value or meshes.no_mesh
 
 
-def _hashable(entries: Any, argument: str) -> tuple | None:
+def _hashable(entries: Any, argument: str, entered: bool) -> tuple | None:
     check_entries(entries, argument)
-    if entries is None or entries is UNSPECIFIED:
+    if entries is UNSPECIFIED or entries is None and not entered:
         return None
     leaves, tree = tree_flatten(entries, is_leaf=lambda x: x is None)
     return tuple(leaves), tree
-
-
-def set_mesh_around() -> Mesh | AbstractMesh:
-    """The mesh of `set_mesh`; an empty one if there is none."""
-    return meshes.concrete_mesh.value or meshes.no_mesh
 
 
 class ShardedJitFunction(JitFunction):
@@ -92,9 +94,11 @@ class ShardedJitFunction(JitFunction):
         return self._flat("out_shardings", out_tree, said)
 
     def _flat(self, argument, tree, said, tupled_args=False):
-        leaves, prefix = said
-        return flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves),
-                              self._options.shardings.context(), tupled_args)
+        (leaves, prefix), mesh = said, self._options.shardings.mesh()
+        if self._options.shardings.entered and not mesh.empty:
+            leaves = [P() if entry is None else entry for entry in leaves]
+        return flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
+                              tupled_args)
 
     def _bind(self, call, in_tree, trace, leaves):
         shardings = self._in_shardings(in_tree)
@@ -158,7 +162,7 @@ def _constrained(jaxpr: ClosedJaxpr, shardings: Sequence[Sharding | None]) -> Cl
 
 
 def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_shardings: Any,
-                       context: Callable = set_mesh_around) -> JitFunction:
+                       entered: bool = False) -> JitFunction:
     """`jit` of a function, told how its arguments and results are to lie.
 
     Args:
@@ -167,7 +171,7 @@ def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_s
       in_shardings: a prefix of the tuple of arguments, of shardings, specs, and `None` where it
         does not matter.
       out_shardings: a prefix of the result, likewise.
-      context: gives the mesh of lone specs.
+      entered: whether the mesh of lone specs is that of `with mesh:`, not that of `set_mesh`.
 
     Raises:
       ValueError: a device is given, too; a spec leaves a dimension to the compiler.
@@ -178,18 +182,48 @@ def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_s
     >>> jax.jit(lambda: jnp.zeros(4), out_shardings=sharding)().sharding.spec
     P('x',)
     """
-    if options.device is not None:
-        raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
     in_shardings = tuple(in_shardings) if isinstance(in_shardings, list) else in_shardings
-    shardings = Shardings(_hashable(in_shardings, "in_shardings"),
-                          _hashable(out_shardings, "out_shardings"), context)
+    shardings = Shardings(_hashable(in_shardings, "in_shardings", entered),
+                          _hashable(out_shardings, "out_shardings", entered), entered)
     if shardings.ins is None and shardings.outs is None:
         return JitFunction(fun, options)
+    if options.device is not None:
+        raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
     eval_trace.place = evaluate
     return ShardedJitFunction(fun, options._replace(shardings=shardings))
 
 
 chapter6.jit_with_shardings = jit_with_shardings
+
+
+@api_boundary
+def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED,
+         static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
+         donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+         backend: str | None = None, inline: bool = False,
+         compiler_options: dict[str, Any] | None = None) -> JitFunction:  # fmt: skip
+    """`jit` by its old name, which JAX advises against; lone specs are of the mesh of `with mesh:`.
+
+    Args:
+      fun, in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums,
+      donate_argnames, keep_unused, device, backend, inline, compiler_options: as for `jax.jit`,
+        except that in `in_shardings` and `out_shardings`, if there is a mesh, `None` is `P()`.
+
+    Returns:
+      the compiled function.
+
+    Raises:
+      what `jax.jit` raises.
+
+    >>> from minijax.experimental.pjit import pjit
+    >>> pjit(lambda x: x + 1)(2)
+    Array(3, dtype=int32, weak_type=True)
+    """
+    jitted = jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
+                 donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+                 keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+                 compiler_options=compiler_options)  # fmt: skip
+    return jit_with_shardings(fun, jitted._options, in_shardings, out_shardings, entered=True)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -226,6 +260,7 @@ def _check_places(compiled: Compiled, args: Sequence) -> None:
                              "jax.device_put.")
 
 
-Compiled.input_shardings = property(_input_shardings)
-Compiled.output_shardings = property(_output_shardings)
-Compiled._check_places = _check_places
+for _name, _answer in {"input_shardings": property(_input_shardings),
+                       "output_shardings": property(_output_shardings),
+                       "_check_places": _check_places}.items():  # fmt: skip
+    setattr(Compiled, _name, _answer)

@@ -256,10 +256,12 @@ def sharding_of(tiling, places: Places) -> NamedSharding:
     """How a tiling cuts arrays, in the words of the mesh; if it has none, in those of a mesh whose
     axes are parts of its own."""
     mesh = places.mesh
+    assert mesh is not None, "a partitioned program has a mesh"
     spec = spec_of(tiling, mesh)
     if spec is None:
         mesh = _refined(mesh)
         spec = spec_of(tiling, mesh)
+    assert spec is not None, tiling
     return NamedSharding(mesh, spec)
 
 
@@ -399,11 +401,12 @@ def constraint(ctx, x, sharding: Sharding, mesh: Mesh | AbstractMesh):
     return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {x.type}", x.aval)
 
 
-def on_all_devices(ctx, values: Sequence) -> Sequence:
+def on_all_devices(ctx, values: list) -> list:
     """Values that one of several devices has, which all may need."""
     if not ctx.module.devices or ctx.mesh:
         return values
-    mesh = lowering.places.mesh
+    mesh = lowering.places.mesh  # type: ignore[union-attr]
+    assert mesh is not None
     return [constraint(ctx, x, NamedSharding(mesh, P()), mesh) for x in values]
 
 

@@ -478,8 +478,8 @@ class JitFunction:
         """
         call = self._take_apart(args, kwargs)
         leaves, in_tree, trace = self._traced(call)
-        spec, args = self._spec(call, in_tree, trace), self._placed(call, in_tree, leaves)
-        places = places_of(trace.jaxpr, spec, args)
+        spec = self._spec(call, in_tree, trace)
+        places = places_of(trace.jaxpr, spec, self._placed(call, in_tree, leaves))
         return Traced(CallInfo(self._fun, spec, trace.jaxpr, in_tree, trace.out_tree, places))
 
     @api_boundary

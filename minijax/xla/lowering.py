@@ -520,8 +520,9 @@ def lower_jaxpr(
     offered = [i for i in kept if donated and donated[i]]
     aliases = match_donations(offered, invars, [v.aval for v in outvars])
     notes = {i: [f"tf.aliasing_output = {alias} : i32"] for i, alias in aliases.items()}
-    for i in kept if attributes else ():
-        notes.setdefault(i, []).extend(attributes(module, i))
+    if attributes:
+        for i in kept:
+            notes.setdefault(i, []).extend(attributes(module, i))
     heads = [_argument_head(x, notes.get(i)) for i, x in arguments.items()]
     module.functions.append(body.text(heads, results, "public"))
     hoisted = tuple(module.hoisted[key] for key in body.hoisted)

@@ -135,6 +135,21 @@ def test_specs_with_a_mesh_around(program):
     same(f"within(jax.set_mesh(m), lambda: {program})")
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("program", [
+    "pjit(lambda a: a * 2)(x)",
+    "pjit(lambda a: a * 2, in_shardings=s, out_shardings=r)(x)",
+    "pjit(lambda a: a * 2, in_shardings=P('x'))(x)",
+    "within(m, lambda: pjit(lambda a: a * 2, in_shardings=P('x'), out_shardings=P('y'))(x))",
+    "within(m, lambda: pjit(lambda a: a * 2, in_shardings=None, out_shardings=P('y'))(x))",
+    "within(m, lambda: pjit(lambda a: a * 2, None, None)(x))",
+    "within(m, lambda: pjit(lambda a, b: a * b, (P('x'), None), None)(x, 2.0))",
+])  # fmt: skip
+def test_pjit(program):
+    same(f"(lambda pjit: {program})(__import__('importlib').import_module("
+         "jax.__name__ + '.experimental.pjit').pjit)")
+
+
 DONATIONS = """
 (lambda f, a: (f(a), a.is_deleted()))(jax.jit(lambda a: a + 1, donate_argnums=0), put(x2, s))
 (lambda f, a: (f(a), a.is_deleted(), a + 1))(jax.jit(lambda a: a + 1, donate_argnums=0), put(x2, s))
