@@ -148,6 +148,8 @@ def at_default(x: Array) -> Array:
 def moved(x: Any, sharding: Sharding, committed: bool = True) -> PlacedArray:
     """The contents of an array, lying so."""
     aval = typeof(x)
+    if type(x) is Array and x._value is not None:
+        x = Array(x._value, aval)  # without the buffer, which may be donated one day
     return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed)
 
 
