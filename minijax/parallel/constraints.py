@@ -162,8 +162,22 @@ def _constrain_leaf(x, sharding, mesh):
     if sharding is None:
         raise ValueError("with_sharding_constraint: a sharding is None. Say P() for an array that "
                          "all devices hold.")
+    _check_axes(sharding)
     check_fits(sharding, abstractify(x), "with_sharding_constraint: an array")
     return constrain(x, sharding, mesh)
+
+
+def _check_axes(sharding):
+    """Within `shard_map`, there is a choice over the axes only that are left to the compiler."""
+    around = meshes.get_abstract_mesh()
+    if not around.manual_axes or not isinstance(sharding, NamedSharding):
+        return
+    if sharding.mesh.abstract_mesh != around:
+        raise ValueError(f"with_sharding_constraint: {sharding} is of another mesh than that of "
+                         f"the shard_map around, {around}. Give the PartitionSpec alone.")
+    if taken := set(sharding.spec.all_axes()) & set(around.manual_axes):
+        raise ValueError(f"with_sharding_constraint: {sharding.spec} names {sorted(taken)}, over "
+                         "which the shard_map around has split the array already.")
 
 
 sharding_constraint_p.def_abstract_eval(lambda aval, **params: aval)

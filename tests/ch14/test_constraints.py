@@ -110,6 +110,25 @@ def test_a_mesh_entered(program):
     same(f"within(m, lambda: {program})")
 
 
+WITHIN_SHARD_MAP = """
+lax.with_sharding_constraint(a, P(None, "y"))
+lax.with_sharding_constraint(a, P("y"))
+lax.with_sharding_constraint(a, P())
+jax.jit(lambda b: lax.with_sharding_constraint(b, P(None, "y")))(a)
+lax.with_sharding_constraint(a, P("x"))
+lax.with_sharding_constraint(a, named(None, "y"))
+lax.with_sharding_constraint(a, named())
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("names", ['axis_names={"x"}', ""])
+@pytest.mark.parametrize("body", WITHIN_SHARD_MAP)
+def test_within_shard_map(body, names):
+    """Over the axes that it leaves to the compiler, arrays can be constrained."""
+    f = f"jax.shard_map(lambda a: {body}, mesh=m, in_specs=P('x'), out_specs=P('x'), {names})"
+    same(f"jax.jit({f})(put(x2, s))")
+
+
 # Both libraries write the same equations.
 JAXPRS = {
     "plain": lambda jx, c: jx.make_jaxpr(c)(np.ones((8, 4))),
