@@ -95,7 +95,7 @@ from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
 from .parallel.pmap import pmap
 from .parallel.shard_map import shard_map, smap
-from .parallel.placed import Shard
+from .parallel.placed import Shard, default_device_state as default_device
 from .parallel.placement import device_put, live_arrays
 from .parallel.processes import (
     local_device_count,
@@ -104,7 +104,6 @@ from .parallel.processes import (
     process_index,
     process_indices,
 )
-from .settings import default_device
 from .parallel.sharding import NamedSharding
 from .parallel.global_arrays import (
     make_array_from_callback,

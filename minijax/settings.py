@@ -146,13 +146,6 @@ def _parse_promotion(value: Any) -> str:
     return _parse_choice(("standard", "strict"), value)
 
 
-def _parse_int(value: Any) -> int:
-    if not isinstance(value, int):
-        raise ValueError(f"new int config value must be of type int, "
-                         f"got {value} of type {type(value)}.")
-    return value
-
-
 def _parse_number(kinds: tuple[type, ...], value: Any) -> Any:
     if value is not None and not isinstance(value, kinds):
         raise ValueError(f"new config value must be None or of type {kinds[-1].__name__}, "
@@ -167,21 +160,14 @@ def _parse_optional_str(value: Any) -> str | None:
     return value
 
 
-def _parse_default_device(value: Any) -> Any:
-    if value in (None, "cpu", "gpu", "tpu", "cuda") or hasattr(value, "device_kind"):
-        return value
-    raise ValueError("jax.default_device must be a device, as `jax.devices()[0]`, or the name of a "
-                     f"platform, as 'cpu', or None; got: {value!r}")
-
-
 # ----------------------------------------------------------------------------------------------
 # Making settings
 
 _states: dict[str, State] = {}
 
 
-def _define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
-            from_env: Callable[[str], Any] = str, context_default: Any = _UNSET) -> State:
+def define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
+           from_env: Callable[[str], Any] = str, context_default: Any = _UNSET) -> State:
     """Makes the setting ``name``; its environment variable is the name in capitals."""
     word = os.environ.get(name.upper())
     try:
@@ -198,26 +184,26 @@ def _define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
 
 def bool_state(name: str, help: str, default: bool = False) -> State:
     """Makes a setting that is true or false."""
-    return _define(name, default, bool, help, context_default=True,
+    return define(name, default, bool, help, context_default=True,
                    from_env=lambda word: _truth_of_word(word, name))
 
 
 def number_state(name: str, default: int | float, help: str) -> State:
     """Makes a setting that is a number of the default's type, or `None`."""
     kinds = (int, float) if isinstance(default, float) else (int,)
-    return _define(name, default, functools.partial(_parse_number, kinds), help,
+    return define(name, default, functools.partial(_parse_number, kinds), help,
                    from_env=type(default))
 
 
 def string_state(name: str, default: str | None, help: str) -> State:
     """Makes a setting that is any string, or `None`."""
-    return _define(name, default, _parse_optional_str, help)
+    return define(name, default, _parse_optional_str, help)
 
 
 def choice_state(name: str, choices: tuple[str | None, ...], default: str | None,
                  help: str) -> State:
     """Makes a setting with a few possible values."""
-    return _define(name, default, functools.partial(_parse_choice, choices), help)
+    return define(name, default, functools.partial(_parse_choice, choices), help)
 
 
 enable_x64 = bool_state(
@@ -250,7 +236,7 @@ log_compiles = bool_state(
 numpy_rank_promotion = choice_state(
     "jax_numpy_rank_promotion", ("allow", "warn", "raise"), "allow",
     "What happens when broadcasting joins arrays of different rank.")
-numpy_dtype_promotion = _define(
+numpy_dtype_promotion = define(
     "jax_numpy_dtype_promotion", "standard", _parse_promotion,
     "'standard' promotes along JAX's lattice; 'strict' refuses to mix strong dtypes.")
 default_matmul_precision = choice_state(
@@ -265,22 +251,15 @@ traceback_filtering = choice_state(
     "jax_traceback_filtering",
     ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
     "How minijax's own frames are kept out of tracebacks; 'off' shows them.")
-platforms = _define(
-    "jax_platforms", None, _parse_optional_str,
+platforms = string_state(
+    "jax_platforms", None,
     "Comma-separated platforms to start, the first being the default; None means all.")
-platform_name = _define(
-    "jax_platform_name", "", _parse_optional_str,
+platform_name = string_state(
+    "jax_platform_name", "",
     "The platform that programs run on by default; else the first of jax_platforms.")
-default_device = _define(
-    "jax_default_device", None, _parse_default_device,
-    "The device, or the platform, for what nobody put anywhere; None means the first device.")
-compilation_cache_dir = _define(
-    "jax_compilation_cache_dir", None, _parse_optional_str,
-    "The folder where compiled programs are kept between runs; None means nowhere.")
-num_cpu_devices = _define(
-    "jax_num_cpu_devices", -1, _parse_int,
-    "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.",
-    from_env=int)
+num_cpu_devices = number_state(
+    "jax_num_cpu_devices", -1,
+    "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
 
 checking_leaks = functools.partial(check_tracer_leaks, True)
 

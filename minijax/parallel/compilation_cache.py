@@ -25,11 +25,13 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import settings
 from ..errors import user_stacklevel
-from ..settings import bool_state, number_state, string_state
+from ..settings import bool_state, config, number_state, string_state
 from ..xla.dispatch import duration_listeners, when_loaded
 
+directory = string_state(
+    "jax_compilation_cache_dir", None,
+    "The folder where compiled programs are kept between runs; None means nowhere.")
 enable = bool_state(
     "jax_enable_compilation_cache", "Whether the folder of compiled programs is used.",
     default=True)
@@ -185,7 +187,7 @@ def load_or_compile(client: Any, compile: Callable, text: str, options: Any,
       client: the adapter to jaxlib.
       compile: compiles the module `text` with these `options` for these `devices`.
     """
-    folder = settings.compilation_cache_dir.value
+    folder = directory.value
     if not (folder and enable.value and max_size.value != 0):
         return compile()
     _tell("compile_requests_use_cache")
@@ -269,7 +271,7 @@ when_loaded.append(_join)
 
 def flags_for_gpus() -> dict[str, Any]:
     """XLA flags by which its compiler for GPUs keeps what it has found out, in the same folder."""
-    folder, kept = settings.compilation_cache_dir.value, xla_caches.value or ""
+    folder, kept = directory.value, xla_caches.value or ""
     if not (folder and enable.value):
         return {}
     names = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
@@ -294,7 +296,7 @@ def set_cache_dir(path: str) -> None:
     >>> from minijax.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.set_cache_dir(None)
     """
-    settings.config.update("jax_compilation_cache_dir", path)
+    config.update("jax_compilation_cache_dir", path)
 
 
 def reset_cache() -> None:

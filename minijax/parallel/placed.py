@@ -304,9 +304,21 @@ if cuda.has_device():
     eval_trace.place = evaluate
 
 
+def _parse_default_device(value: Any) -> Any:
+    if value in (None, "cpu", "gpu", "tpu", "cuda") or hasattr(value, "device_kind"):
+        return value
+    raise ValueError("jax.default_device must be a device, as `jax.devices()[0]`, or the name of a "
+                     f"platform, as 'cpu', or None; got: {value!r}")
+
+
+default_device_state = settings.define(
+    "jax_default_device", None, _parse_default_device,
+    "The device, or the platform, for what nobody put anywhere; None means the first device.")
+
+
 def default_device():
     """The device of the setting `jax_default_device`; `None` if that is the first one anyway."""
-    choice = settings.default_device.value
+    choice = default_device_state.value
     if choice is None:
         return None
     device = xla().backend(choice).local_devices()[0] if isinstance(choice, str) else choice
@@ -319,9 +331,9 @@ def _watch_default_device(choice: Any, begins: bool) -> None:
         op_by_op.drop_short_cuts()
 
 
-settings.default_device.watchers.append(_watch_default_device)
-_watch_default_device(settings.default_device.value, True)
-settings.traced_settings.append(settings.default_device)
+default_device_state.watchers.append(_watch_default_device)
+_watch_default_device(default_device_state.value, True)
+settings.traced_settings.append(default_device_state)
 
 # ----------------------------------------------------------------------------------------------
 # Between arrays and buffers

@@ -18,7 +18,7 @@ from jax.experimental.compilation_cache import compilation_cache as jax_cache
 
 import minijax
 import minijax.numpy as jnp
-from minijax import lax, settings
+from minijax import lax
 from minijax.experimental.compilation_cache import compilation_cache as facade
 from minijax.parallel import compilation_cache as cache
 from minijax.xla.dispatch import xla
@@ -32,7 +32,7 @@ def folder(tmp_path):
     """A new folder that is in use, for all programs."""
     cache.reset_cache()
     path = tmp_path / "programs"
-    with settings.compilation_cache_dir(str(path)), cache.min_compile_time(0.0):
+    with cache.directory(str(path)), cache.min_compile_time(0.0):
         yield path
     cache.reset_cache()
 
@@ -289,7 +289,7 @@ def test_a_folder_that_cannot_be_used_is_told_of_once(tmp_path, below):
     cache.reset_cache()
     (tmp_path / "file").write_text("no folder")
     place = tmp_path / "file" / below
-    with settings.compilation_cache_dir(str(place)), cache.min_compile_time(0.0):
+    with cache.directory(str(place)), cache.min_compile_time(0.0):
         with pytest.warns(UserWarning, match="file") as caught:
             for k in range(3):
                 np.testing.assert_allclose(minijax.jit(lambda x: x + k)(X), X + k)
@@ -381,7 +381,7 @@ def test_programs_that_call_python_are_not_kept(folder):
 @pytest.mark.parametrize("setting", [
     lambda: cache.enable(False), lambda: cache.min_compile_time(100.0),
     lambda: cache.min_entry_size(1 << 30), lambda: cache.max_size(0),
-    lambda: settings.compilation_cache_dir(None),
+    lambda: cache.directory(None),
 ], ids=["disabled", "quickly compiled", "small", "no room", "no folder"])
 def test_what_is_not_kept(folder, setting):
     with setting(), events() as told:
@@ -390,7 +390,7 @@ def test_what_is_not_kept(folder, setting):
 
 
 def test_by_default_only_what_took_a_second_is_kept(tmp_path):
-    with settings.compilation_cache_dir(str(tmp_path)):
+    with cache.directory(str(tmp_path)):
         compiled()(X)
     assert not files(tmp_path)
 
@@ -435,7 +435,7 @@ def test_what_xla_keeps_by_itself_for_gpus(folder, kept, names):
         given = xla()._compile_options(minijax.devices()[:1], flags)  # XLA knows these names
         minijax.jit(lambda x: x + 1).lower(X).compile(flags)
         assert dict(given.env_option_overrides) == flags
-    with settings.compilation_cache_dir(None):
+    with cache.directory(None):
         assert cache.flags_for_gpus() == {}
 
 
