@@ -48,7 +48,6 @@ MISSING: dict[str, dict[str, str]] = {
     DEVICES: {
         "": """auto_pcast
             remove_size_one_mesh_axis_from_type""",
-        "extend.core.primitives": "sharding_constraint_p",
     },
     TYPED: {"sharding": "ManualAxisType"},
     ACCELERATORS: {
@@ -128,7 +127,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
 
 # Parameters that functions of JAX have and ours have not: reason -> names.
 MISSING_PARAMETERS: dict[str, str] = {
-    DEVICES: "out_sharding in_shardings out_shardings",
+    TYPED: "out_sharding",
     OLD_NAMES: "host_id concrete",
     INTERNAL: "_dot_general sum_match",
 }
@@ -156,6 +155,15 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.lax.ppermute(1.0, 'i', [(0, 0)])"],
     "what goes between CPUs in several processes goes through Gloo here, never through MPI": [
         "jax.config.update('jax_cpu_collectives_implementation', 'mpi')"],
+    "JAX has what Python returned on one of several devices; here all of them have it": [
+        "jax.jit(lambda x: jax.pure_callback(lambda v: v, jnp.ones(8), x))(jax.device_put("
+        "np.ones(8, 'f'), jax.NamedSharding(jax.make_mesh((8,), ('x',)), jax.P('x')))) + 1"],
+    "what jit is told of results is an equation of the jaxpr here, not a parameter": [
+        "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
+        "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],
+    "a mesh in force has its say in where compiled programs run; single operations stay": [
+        "(lambda mesh: [str(jnp.arange(8).sharding), mesh.__exit__(None, None, None)])("
+        "jax.set_mesh(jax.make_mesh((8,), ('x',))))"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

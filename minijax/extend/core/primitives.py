@@ -50,6 +50,7 @@ _collect(_random)
 from ...parallel.collectives import (
     all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
 )
+from ...parallel.constraints import sharding_constraint_p
 from ...parallel.placement import device_put_p
 
 # chapter 15
