@@ -43,7 +43,7 @@ from .primitives import shaping, slicing
 from .pytree import PyTreeDef, tree_flatten, tree_leaves
 from .transposition import primitive_transposes
 from .xla.dispatch import effects_barrier  # noqa: F401  (programs wait with it for callbacks)
-from .xla.lowering import register_lowering
+from .xla.lowering import TOKEN, register_lowering, tensor_type
 
 # ----------------------------------------------------------------------------------------------
 # Effects
@@ -163,8 +163,42 @@ def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[
             outs = callback(*map(Array, values, in_avals))
             return tuple(_checked_results(outs, avals))
 
-    outs = ctx.callback(on_host, operands, avals, bool(effects), is_ordered(effects))
+    outs = call_python(ctx, on_host, operands, avals, bool(effects), is_ordered(effects))
     return on_all_devices(ctx, outs)
+
+
+def call_python(ctx, function: Callable, operands: Sequence, avals: Sequence[ShapedArray],
+                has_side_effect: bool, ordered: bool) -> list:
+    """Append a call of a function from NumPy arrays to a tuple of them. An ordered one takes and
+    gives a token, which is nothing in Python."""
+    call = (lambda token, *xs: (token, *function(*xs))) if ordered else function
+    if ordered:
+        operands, avals = [ctx.ordered_token(), *operands], [TOKEN, *avals]
+    names, kinds = (", ".join(texts) for texts in zip(*[(x.name, x.type) for x in operands])
+                    ) if operands else ("", "")
+    outs = ", ".join(map(tensor_type, avals))
+    backend_config = f"{{index = {ctx.module.add_callback(call)} : ui64}}"
+    options = (f"api_version = 4 : i32, backend_config = {backend_config}, "
+               f"has_side_effect = {str(has_side_effect).lower()}{_caller(ctx, avals)}")
+    results = ctx.ops(f"stablehlo.custom_call @xla_ffi_python_cpu_callback({names}) "
+                      f"{{{options}}} : ({kinds}) -> ({outs})", avals)
+    if ordered:
+        ctx.token, *results = results
+    return results
+
+
+def _caller(ctx, avals) -> str:
+    """Of several devices the first calls Python; within a `shard_map`, each for itself."""
+    if not ctx.module.devices:
+        return ""
+    if ctx.mesh and set(ctx.manual_axes) != set(ctx.mesh.axis_names):
+        raise NotImplementedError("Python cannot be called within a `shard_map` over some axes "
+                                  f"of the mesh, {ctx.manual_axes} of {ctx.mesh}.")
+    who = "" if ctx.mesh else ", device_ids=[0]"
+    symbol = ctx.module.declare("caller", f"sdy.mesh @ = <[]{who}>")
+    ranks = [len(aval.shape) * bool(ctx.mesh) for aval in avals] or [0]
+    each = ", ".join(f"<@{symbol}, [{', '.join(['{}'] * rank)}]>" for rank in ranks)
+    return f", sdy.sharding = #sdy.sharding_per_value<[{each}]>"
 
 
 def _result_avals(shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:

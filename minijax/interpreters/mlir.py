@@ -49,6 +49,10 @@ def aval_to_ir_type(ctx, aval=None) -> str:
     return _tensor_type(ctx if aval is None else aval)
 
 
+# chapter 15
+from ..callbacks import call_python as _call_python
+
+
 def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *,
                          has_side_effect, returns_token=True, partitioned=False, sharding=None):
     """Have the program call a Python function, in a lowering rule.
@@ -65,5 +69,6 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
     Returns:
       the results, the next token (or `None`), and the function.
     """
-    results = ctx.callback(callback, operands, result_avals, has_side_effect, token is not None)
+    results = _call_python(
+        ctx, callback, operands, result_avals, has_side_effect, token is not None)
     return results, ctx.token if token is not None else None, callback

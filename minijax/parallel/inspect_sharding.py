@@ -112,7 +112,7 @@ def _lower(ctx, x, *, callback):
         return []
     listener, address = xla().sharding_listener(
         lambda tiling: callback(sharding_of(tiling, places)))
-    ctx.module.add_callback(listener, ordered=False)  # lives as long as the program
+    ctx.module.add_callback(listener)  # lives as long as the program
     key = "".join(f"\\{byte:02X}" for byte in address)
     ctx.op(f'stablehlo.custom_call @InspectSharding({x.name}) {{api_version = 1 : i32, '
            f'backend_config = "{key}", has_side_effect = true}} : ({x.type}) -> {x.type}', x.aval)

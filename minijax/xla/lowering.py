@@ -299,36 +299,6 @@ class Body:
             self.token = self.op("stablehlo.create_token : !stablehlo.token", TOKEN)
         return self.token
 
-    def callback(self, function: Callable, operands: Sequence[Value], avals: Sequence[ShapedArray],
-                 has_side_effect: bool, ordered: bool) -> list[Value]:
-        """Append a call of a Python function, from NumPy arrays to a tuple of them."""
-        if ordered:
-            operands, avals = [self.ordered_token(), *operands], [TOKEN, *avals]
-        names, kinds = (", ".join(texts) for texts in zip(*[(x.name, x.type) for x in operands])
-                        ) if operands else ("", "")
-        outs = ", ".join(map(tensor_type, avals))
-        index = self.module.add_callback(function, ordered)
-        options = (f"api_version = 4 : i32, backend_config = {{index = {index} : ui64}}, "
-                   f"has_side_effect = {str(has_side_effect).lower()}{self._caller(avals)}")
-        results = self.ops(f"stablehlo.custom_call @xla_ffi_python_cpu_callback({names}) "
-                           f"{{{options}}} : ({kinds}) -> ({outs})", avals)
-        if ordered:
-            self.token, *results = results
-        return results
-
-    def _caller(self, avals) -> str:
-        """Of several devices the first calls Python; within a `shard_map`, each for itself."""
-        if not self.module.devices:
-            return ""
-        if self.mesh and set(self.manual_axes) != set(self.mesh.axis_names):
-            raise NotImplementedError("Python cannot be called within a `shard_map` over some axes "
-                                      f"of the mesh, {self.manual_axes} of {self.mesh}.")
-        who = "" if self.mesh else ", device_ids=[0]"
-        symbol = self.module.declare("caller", f"sdy.mesh @ = <[]{who}>")
-        ranks = [len(aval.shape) * bool(self.mesh) for aval in avals] or [0]
-        each = ", ".join(f"<@{symbol}, [{', '.join(['{}'] * rank)}]>" for rank in ranks)
-        return f", sdy.sharding = #sdy.sharding_per_value<[{each}]>"
-
     def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
         """The finished function. `arguments` are spelt `%name: type`."""
         names = ", ".join(x.name for x in results)  # may write a constant: before those are listed
@@ -363,10 +333,9 @@ class Module:
         self._names.add(free)
         return free
 
-    def add_callback(self, function: Callable, ordered: bool) -> int:
-        """The number of a Python function to be called; an ordered call takes and gives a token,
-        which is nothing in Python."""
-        self.callbacks.append((lambda token, *xs: (token, *function(*xs))) if ordered else function)
+    def add_callback(self, function: Callable) -> int:
+        """The number of a Python function that the program calls (chapter 15)."""
+        self.callbacks.append(function)
         return len(self.callbacks) - 1
 
     def function(
