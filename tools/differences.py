@@ -164,6 +164,8 @@ OTHERWISE: dict[str, list[str]] = {
     "a mesh in force has its say in where compiled programs run; single operations stay": [
         "(lambda mesh: [str(jnp.arange(8).sharding), mesh.__exit__(None, None, None)])("
         "jax.set_mesh(jax.make_mesh((8,), ('x',))))"],
+    "what other libraries made is committed in JAX; here nobody has put it anywhere on purpose": [
+        "jnp.from_dlpack(np.ones(2, 'float32')).committed"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from tests.ch14.placement_programs import same
+import minijax
+from minijax.xla import dispatch
+from tests.ch14.placement_programs import same, surroundings, told
+from tests.oracle import both
 
 PUTS = """
 put(x)
@@ -356,3 +361,45 @@ def test_default_device_from_the_environment():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           env={**os.environ, "JAX_DEFAULT_DEVICE": "cpu"}, timeout=100)
     assert (done.stdout, done.stderr) == ("cpu [1.]\n", "")
+
+
+WITHOUT_JIT = """
+put(x, d[3]) + 1
+put(x, s) @ x
+jax.jit(lambda x: x * 2)(put(x, s))
+jax.grad(lambda x: jnp.sin(x).sum())(put(x, d[3]))
+jnp.sort(put(x, d[3]))
+lax.scan(lambda c, x: (c + x, c), 0.0, put(x, d[3]))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", WITHOUT_JIT)
+def test_without_jit(text):
+    def program(jx):
+        def run():
+            with jx.disable_jit():
+                return told(jx, eval(text, surroundings(jx)))
+
+        return run
+
+    both(program)
+
+
+def test_caches_are_cleared():
+    x = minijax.device_put(1.0, minijax.devices()[3])
+    x + x, minijax.jit(lambda x: x * 2)(x)
+    minijax.clear_caches()
+    gc.collect()
+    left = [once.value for kept in dispatch._programs.values() for once in kept.values()]
+    assert not [p for p in left if getattr(p, "in_shardings", None)]
+    assert (x + x).devices() == {minijax.devices()[3]}
+
+
+def test_donated_memory_is_not_shared_with_what_stays():
+    for place in (minijax.devices()[0], minijax.devices()[3]):
+        x = minijax.numpy.arange(1024.0)
+        y = minijax.device_put(x, place)
+        minijax.jit(lambda y: y - 5, donate_argnums=0)(y).block_until_ready()
+        assert y.is_deleted()
+        np.testing.assert_array_equal(x + 0, np.arange(1024.0))
+        np.testing.assert_array_equal(minijax.jit(lambda x: x + 0)(x), np.arange(1024.0))
