@@ -229,14 +229,11 @@ class ResolvedArgs(NamedTuple):
     static_argnames: tuple[str, ...]
 
 
-def resolve_argnums(
-    fun: Callable,
-    signature: Signature | None,
-    donate_argnums: int | Sequence[int] | None,
-    donate_argnames: str | Iterable[str] | None,
-    static_argnums: int | Sequence[int] | None,
-    static_argnames: str | Iterable[str] | None,
-) -> ResolvedArgs:
+def resolve_argnums(fun: Callable, signature: Signature | None,
+                    donate_argnums: int | Sequence[int] | None,
+                    donate_argnames: str | Iterable[str] | None,
+                    static_argnums: int | Sequence[int] | None,
+                    static_argnames: str | Iterable[str] | None) -> ResolvedArgs:
     """Complete numbers from names and names from numbers, and check both against the signature.
 
     Raises ValueError for a number or name that the function does not take, and for a name that
@@ -387,13 +384,9 @@ def fun_sourceinfo(fun: Callable) -> str:
 _STATIC = object()  # stands for a static argument, whose leaves have no names
 
 
-def arg_names(
-    fun: Callable,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    static_argnums: Sequence[int] = (),
-    static_argnames: Sequence[str] = (),
-) -> tuple[str, ...]:
+def arg_names(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
+              static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = ()) -> tuple[str, ...]:
     """A name like `x['w'][0]` for each leaf of (args, kwargs), static arguments left out.
 
     Never fails for want of a fitting signature: the names are `args[0]`, `kwargs['k']` then.

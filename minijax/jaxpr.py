@@ -163,14 +163,8 @@ class JaxprEqn:
     __slots__ = ("primitive", "invars", "outvars", "params", "source_info")
     ctx = EqnContext()
 
-    def __init__(
-        self,
-        primitive: Primitive,
-        invars: list[Atom],
-        outvars: list[Var],
-        params: dict[str, Any],
-        source_info: SourceInfo | None = None,
-    ):
+    def __init__(self, primitive: Primitive, invars: list[Atom], outvars: list[Var],
+                 params: dict[str, Any], source_info: SourceInfo | None = None):
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
         self.params, self.source_info = params, source_info
 
@@ -182,16 +176,10 @@ class JaxprEqn:
         own = no_effects if rule is None else rule(*[v.aval for v in self.invars], **self.params)
         return own.union(*inside)
 
-    def replace(
-        self,
-        invars: list[Atom] | None = None,
-        outvars: list[Var] | None = None,
-        primitive: Primitive | None = None,
-        params: dict[str, Any] | None = None,
-        effects: frozenset | None = None,
-        source_info: SourceInfo | None = None,
-        ctx: EqnContext | None = None,
-    ) -> JaxprEqn:
+    def replace(self, invars: list[Atom] | None = None, outvars: list[Var] | None = None,
+                primitive: Primitive | None = None, params: dict[str, Any] | None = None,
+                effects: frozenset | None = None, source_info: SourceInfo | None = None,
+                ctx: EqnContext | None = None) -> JaxprEqn:
         """The same equation with what is given, and is not `None`, replaced."""
         return JaxprEqn(
             self.primitive if primitive is None else primitive,
@@ -205,15 +193,9 @@ class JaxprEqn:
         return printing.print_eqn(self)
 
 
-def new_jaxpr_eqn(
-    invars: list[Atom],
-    outvars: list[Var],
-    primitive: Primitive,
-    params: dict[str, Any],
-    effects: frozenset = no_effects,
-    source_info: SourceInfo | None = None,
-    ctx: EqnContext | None = None,
-) -> JaxprEqn:
+def new_jaxpr_eqn(invars: list[Atom], outvars: list[Var], primitive: Primitive,
+                  params: dict[str, Any], effects: frozenset = no_effects,
+                  source_info: SourceInfo | None = None, ctx: EqnContext | None = None) -> JaxprEqn:
     """An equation, with JAX's order of arguments; by default it comes from the caller's line.
 
     >>> x, y = Var(jax.typeof(1.0)), Var(jax.typeof(1.0))
@@ -232,17 +214,9 @@ class _Printed:
 
     __slots__ = ()
 
-    def pretty_print(
-        self,
-        *,
-        source_info: bool = False,
-        print_shapes: bool = True,
-        custom_pp_eqn_rules: bool = True,
-        name_stack: bool = False,
-        print_effects: bool = False,
-        width: int = 80,
-        use_color: bool = False,
-    ) -> str:
+    def pretty_print(self, *, source_info: bool = False, print_shapes: bool = True,
+                     custom_pp_eqn_rules: bool = True, name_stack: bool = False,
+                     print_effects: bool = False, width: int = 80, use_color: bool = False) -> str:
         """The jaxpr's text.
 
         Args:
@@ -290,15 +264,8 @@ class Jaxpr(_Printed):
 
     __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_info", "_effects", "__weakref__")
 
-    def __init__(
-        self,
-        constvars: Sequence[Var],
-        invars: Sequence[Var],
-        outvars: Sequence[Atom],
-        eqns: Sequence[JaxprEqn],
-        effects: frozenset = no_effects,
-        debug_info: Any = None,
-    ):
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[JaxprEqn], effects: frozenset = no_effects, debug_info: Any = None):
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         self.debug_info = debug_info

@@ -194,13 +194,8 @@ class BatchTrace(Trace):
 # Running a function in a batch trace
 
 
-def batch_fun(
-    fun: Callable[..., Sequence],
-    axis_data: AxisData,
-    in_dims: Sequence[int | None],
-    args: Sequence,
-    tag: object | None = None,
-) -> tuple[list, list[int | None]]:
+def batch_fun(fun: Callable[..., Sequence], axis_data: AxisData, in_dims: Sequence[int | None],
+              args: Sequence, tag: object | None = None) -> tuple[list, list[int | None]]:
     """Call `fun` once, on all examples, in a new trace above the current one.
 
     `fun` takes flat arguments and returns a sequence. `in_dims` has for each of `args` its batch

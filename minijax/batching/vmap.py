@@ -14,14 +14,8 @@ from ..pytree import flatten_axes, keystr, tree_flatten, tree_leaves, tree_leave
 from .trace import AxisData, batch_fun, matchaxis
 
 
-def vmap(
-    fun: Callable,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Hashable | None = None,
-    axis_size: int | None = None,
-    spmd_axis_name: Hashable | None = None,
-) -> Callable:
+def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
+         axis_size: int | None = None, spmd_axis_name: Hashable | None = None) -> Callable:
     """Turn a function of one example into a function of many, without a loop.
 
     Args:

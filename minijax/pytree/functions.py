@@ -145,13 +145,9 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     return treedef.unflatten(list(map(f, leaves, *others)))
 
 
-def tree_map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
-) -> Any:
+def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
+                       is_leaf: Callable[..., bool] | None = None,
+                       is_leaf_takes_path: bool = False) -> Any:
     """`tree_map`, with the path to the leaf as the first argument of `f`.
 
     >>> import minijax as jax
@@ -168,12 +164,8 @@ def tree_map_with_path(
 _UNSPECIFIED: Any = type("Unspecified", (), {"__repr__": lambda self: "<unspecified>"})()
 
 
-def tree_reduce(
-    function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = _UNSPECIFIED,
-    is_leaf: IsLeaf = None,
-) -> Any:
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED,
+                is_leaf: IsLeaf = None) -> Any:
     """`functools.reduce` over the leaves, from left to right.
 
     Raises:
@@ -189,13 +181,8 @@ def tree_reduce(
     return functools.reduce(function, leaves, initializer)
 
 
-def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any],
-    tree: Any,
-    *,
-    identity: Any = _UNSPECIFIED,
-    is_leaf: IsLeaf = None,
-) -> Any:
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
+                            identity: Any = _UNSPECIFIED, is_leaf: IsLeaf = None) -> Any:
     """Combine the leaves pairwise, in a balanced way: depth log n instead of n.
 
     Args:

@@ -99,14 +99,10 @@ class NodeType:
 
     __slots__ = ("python_type", "flatten", "unflatten", "flatten_with_keys", "dataclass_fields")
 
-    def __init__(
-        self,
-        python_type: type,
-        flatten: Callable[[Any], tuple[Any, Any]],
-        unflatten: Callable[[Any, Any], Any],
-        flatten_with_keys: Callable[[Any], tuple[Any, Any]] | None = None,
-        dataclass_fields: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
-    ):
+    def __init__(self, python_type: type, flatten: Callable[[Any], tuple[Any, Any]],
+                 unflatten: Callable[[Any, Any], Any],
+                 flatten_with_keys: Callable[[Any], tuple[Any, Any]] | None = None,
+                 dataclass_fields: tuple[tuple[str, ...], tuple[str, ...]] | None = None):
         self.python_type = python_type
         self.flatten = flatten
         self.unflatten = unflatten
@@ -270,12 +266,8 @@ class PyTreeDef:
         subtrees = tuple(subtree.compose(inner) for subtree in self.subtrees)
         return make_treedef(self.node_type, self.aux, subtrees)
 
-    def walk(
-        self,
-        f_node: Callable[[tuple, Any], Any],
-        f_leaf: Callable[[Any], Any] | None,
-        leaves: Iterable[Any],
-    ) -> Any:
+    def walk(self, f_node: Callable[[tuple, Any], Any], f_leaf: Callable[[Any], Any] | None,
+             leaves: Iterable[Any]) -> Any:
         """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
         leaves = list(map(f_leaf, leaves) if f_leaf else leaves)
         if len(leaves) != self.num_leaves:
@@ -386,12 +378,8 @@ def flatten_into(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | 
     return PyTreeDef(node_type, aux, tuple(subtrees), len(leaves) - start)
 
 
-def flatten_with_path_into(
-    tree: Any,
-    path: KeyPath,
-    out: list[tuple[KeyPath, Any]],
-    is_leaf: Callable[[KeyPath, Any], bool] | None,
-) -> PyTreeDef:
+def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, Any]],
+                           is_leaf: Callable[[KeyPath, Any], bool] | None) -> PyTreeDef:
     """`flatten_into`, but appends (path, leaf) pairs, and `is_leaf` sees the path too."""
     node_type = node_type_of(tree)
     if node_type is None or (is_leaf is not None and _says_leaf(is_leaf(path, tree))):
@@ -469,13 +457,8 @@ class Difference(NamedTuple):
     why: str
 
 
-def differences(
-    expected: PyTreeDef,
-    tree: Any,
-    strict: bool = False,
-    path: KeyPath = (),
-    is_leaf: Callable[[Any], bool] | None = None,
-) -> Iterator[Difference]:
+def differences(expected: PyTreeDef, tree: Any, strict: bool = False, path: KeyPath = (),
+                is_leaf: Callable[[Any], bool] | None = None) -> Iterator[Difference]:
     """The topmost places where `tree` does not have the structure `expected`.
 
     Unless `strict`, `expected` need only be a prefix: anything may stand where it has a leaf.

@@ -348,13 +348,9 @@ def result_handler(aval: ShapedArray, sharding):
     return _jax.array_result_handler(aval, sharding, committed=False, **checks)
 
 
-def compile(
-    text: str,
-    out_avals: list[ShapedArray],
-    device: Device | None = None,
-    options: dict[str, object] | None = None,
-    callbacks: Sequence[Callable] = (),
-) -> Executable:
+def compile(text: str, out_avals: list[ShapedArray], device: Device | None = None,
+            options: dict[str, object] | None = None,
+            callbacks: Sequence[Callable] = ()) -> Executable:
     """Compile a StableHLO module for one device. `options` sets XLA flags by name.
 
     Its `xla_ffi_python_cpu_callback`s call the Python functions `callbacks`, by their number, which

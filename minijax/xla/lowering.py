@@ -446,15 +446,9 @@ class LoweredModule:
     effects: frozenset = frozenset()
 
 
-def lower_jaxpr(
-    jaxpr: ClosedJaxpr,
-    name: str,
-    donated: Sequence[bool] = (),
-    keep_unused: bool = False,
-    locations: bool = False,
-    devices: Sequence = (),
-    attributes: Callable | None = None,
-) -> LoweredModule:
+def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool] = (),
+                keep_unused: bool = False, locations: bool = False, devices: Sequence = (),
+                attributes: Callable | None = None) -> LoweredModule:
     """Lower a jaxpr to a module whose public function is `@main`.
 
     Args:
