@@ -61,5 +61,5 @@ def _vary(builder, v, aval):
     return builder.add_eqn(pvary_p, [v], {"axes": axes}) if axes else v
 
 
-JaxprBuilder.vary = _vary_as_wanted  # type: ignore[method-assign]
+JaxprBuilder.vary = _vary_as_wanted  # type: ignore[method-assign,assignment]
 forward.vary_like = lambda tangent, aval: varying(tangent, aval.vma)

@@ -1,0 +1,97 @@
+"""Chapter 14: how `shard_map` is said to XLA, in the language of Shardy.
+
+    %3 = sdy.manual_computation(%1, %2) in_shardings=[<@mesh, [{"x"}]>, <@mesh, [{}]>]
+             out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%a: tensor<2xf32>, …) {
+      …
+      sdy.return %b : tensor<2xf32>
+    } : (tensor<8xf32>, …) -> tensor<2xf32>
+
+The region sees nothing of what is outside: large constants are passed, as are tokens of effects.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..effects import is_ordered
+from ..xla.lowering import TOKEN, Body, Value, register_lowering, tensor_type
+from .partition_spec import P
+from .shard_map_primitive import Scope, inside, shard_map_p
+from .sharding import quoted
+from .spmd import mesh_symbol
+
+
+def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
+    scope = Scope(**params)
+    axes = scope.in_order(scope.newly_manual_axes)
+    manual = ctx.mesh or scope.mesh, (*ctx.manual_axes, *axes)
+    if scope.size(axes) == 1:
+        return _in_place(ctx, jaxpr, operands, scope, manual)
+    body = Body(ctx.module, "", "", manual)
+    body.scope = f"{ctx.scope}/shard_map"
+    args = [Value(f"%arg{i}", aval) for i, aval in enumerate(jaxpr.in_avals)]
+    if is_ordered(jaxpr.effects):
+        body.token = Value("%token", TOKEN)
+        args, operands = [*args, body.token], [*operands, ctx.ordered_token()]
+    with inside(scope._replace(check_vma=False)):  # the types are checked
+        outs = body.inline(jaxpr, args)
+    if is_ordered(jaxpr.effects):
+        *results, ctx.token = _manual_computation(
+            ctx, body, args, operands, [*outs, body.token], scope, in_specs, (*out_specs, P()))
+        return results
+    return _manual_computation(ctx, body, args, operands, outs, scope, in_specs, out_specs)
+
+
+def _in_place(ctx, jaxpr, operands, scope, manual):
+    """There is one shard of everything, the whole."""
+    outside = ctx.mesh, ctx.manual_axes
+    ctx.mesh, ctx.manual_axes = manual
+    with inside(scope._replace(check_vma=False)):
+        outs = ctx.inline(jaxpr, operands)
+    ctx.mesh, ctx.manual_axes = outside
+    return outs
+
+
+def _manual_computation(ctx, body, args, operands, outs, scope, in_specs, out_specs):
+    """Append the operation whose region is `body`, a function from `args` to `outs`."""
+    names = ", ".join(x.name for x in outs)  # may write a constant: before those are listed
+    tail = f"    sdy.return {names} : {_types(outs)}" if outs else "    sdy.return"
+    constants = [f"    {name} = {text}" for text, name in body.constants.items()]
+    args = [*args, *body.hoisted.values()]
+    operands = [*operands, *(ctx._hoist(*ctx.module.hoisted[key]) for key in body.hoisted)]
+    symbol = mesh_symbol(ctx.module, body.mesh)
+    whole = [x.aval if x.aval is TOKEN else scope.unshard_aval(spec, x.aval)
+             for spec, x in zip(out_specs, outs)]
+    head = f"({', '.join(f'{x.name}: {x.type}' for x in args)}) {{"
+    region = _renamed("\n".join([head, *constants, *body.lines, tail]), ctx)
+    axes = ", ".join(map(quoted, scope.in_order(scope.newly_manual_axes)))
+    return ctx.ops(
+        f"sdy.manual_computation({', '.join(x.name for x in operands)}) "
+        f"in_shardings=[{_shardings(symbol, scope, in_specs, operands)}] "
+        f"out_shardings=[{_shardings(symbol, scope, out_specs, outs)}] "
+        f"manual_axes={{{axes}}} {region}\n"
+        f"    }} : ({_types(operands)}) -> ({', '.join(map(tensor_type, whole))})", whole)
+
+
+def _renamed(text: str, ctx: Body) -> str:
+    """The text with names that the function around does not have."""
+    return re.sub(r"%(?=\w)", f"%shard{ctx.fresh()[1:]}_", text)
+
+
+def _types(values) -> str:
+    return ", ".join(x.type for x in values)
+
+
+def _shardings(symbol, scope, specs, values) -> str:
+    """Specs in Shardy's words. Where some axes are the compiler's, it may split further by those.
+    What is not mentioned is whole: tokens and constants."""
+    more = ["?"] * (len(scope.newly_manual_axes) < len(scope.mesh.axis_names))
+    texts = []
+    for i, x in enumerate(values):
+        spec = specs[i] if i < len(specs) else P()
+        dims = [", ".join([*map(quoted, spec.axes_of(d)), *more]) for d in range(len(x.aval.shape))]
+        texts.append(f"<@{symbol}, [{', '.join(f'{{{dim}}}' for dim in dims)}]>")
+    return ", ".join(texts)
+
+
+register_lowering(shard_map_p, _lower)

@@ -1,0 +1,374 @@
+"""Chapter 14: the primitive `shard_map`, with its rules.
+
+    shard_map[check_vma in_specs jaxpr mesh newly_manual_axes out_specs] *args  →  *results
+
+The specs say how arguments are cut and how results are put together. In between each device works
+on its own parts, and sees others by collectives only:
+
+    args ── cut by in_specs ──>  jaxpr on device 0  ── put together by out_specs ──> results
+                          └───>  jaxpr on device 1  ──┘
+                          └───>  …
+
+The rules are those of `jit`, applied to the jaxpr of one device; each new argument and result needs
+a spec besides. The axes of the mesh over which the function is mapped are *manual*: their names are
+in scope. If some are left to the compiler, an inner `shard_map` may take those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .. import settings
+from ..batching import fancy_primitive_batchers
+from ..control_flow.common import merge, partition, same_type, split_list
+from ..core import Primitive, ShapedArray, state, typeof
+from ..dtypes import float0
+from ..forward import Zero, primitive_jvps
+from ..jaxpr import ClosedJaxpr, custom_typechecks, jaxpr_as_fun
+from ..partial_eval import (
+    dce_closed,
+    dce_rules,
+    default_partial_eval,
+    partial_eval_jaxpr,
+    partial_eval_rules,
+)
+from ..primitives.shaping import expand_dims, squeeze
+from ..settings import Override
+from ..staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
+from ..transposition import (
+    UndefinedPrimal,
+    backward_pass,
+    is_undefined_primal,
+    nonzero_avals,
+    primitive_transposes,
+)
+from ..xla.jit import apply_primitive
+from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
+from .collectives import psum
+from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
+from .partition_spec import P, PartitionSpec
+
+# ----------------------------------------------------------------------------------------------
+# The scope of a body: over which axes of which mesh it is mapped, and what its types speak of
+
+
+class Scope(NamedTuple):
+    """Where a body runs; these are parameters of the primitive, too."""
+
+    mesh: Mesh | AbstractMesh
+    newly_manual_axes: frozenset
+    check_vma: bool
+
+    def in_order(self, axes) -> tuple:
+        """The axes as the mesh orders them."""
+        return tuple(name for name in self.mesh.axis_names if name in axes)
+
+    def size(self, axes) -> int:
+        """How many devices there are along these axes."""
+        return math.prod(self.mesh.shape[name] for name in axes)
+
+    def shard_aval(self, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
+        """The type of a shard of an argument."""
+        shape = tuple(n // self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
+        axes = spec.all_axes() if self.check_vma else ()
+        return aval.update(shape=shape, vma=aval.vma.union(axes))
+
+    def unshard_aval(self, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
+        """The type of a result that is made of such shards."""
+        shape = tuple(n * self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
+        return aval.update(shape=shape, vma=aval.vma - self.newly_manual_axes)
+
+    def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
+        """A spec under which nothing of a value is lost, wherever it differs between devices."""
+        axes = self.newly_manual_axes  # along others, only an outer `shard_map` can put together
+        axes = self.in_order(axes & aval.vma if self.check_vma else axes)
+        return P(axes) if axes else P()
+
+    def unmentioned(self, spec: PartitionSpec) -> tuple:
+        """The axes along which a value with this spec is the same."""
+        return self.in_order(self.newly_manual_axes.difference(spec.all_axes()))
+
+
+@contextlib.contextmanager
+def inside(scope: Scope) -> Iterator[None]:
+    """Where bodies are traced and transformed: the names of the axes are in scope."""
+    mesh, axes, check_vma = scope
+    manual = axes.union(mesh.manual_axes)
+    manual_mesh = mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+    outside = state.axis_sizes
+    state.axis_sizes = outside | {name: n for name, n in mesh.shape_tuple if name in manual}
+    try:
+        with settings.check_vma(check_vma), Override(abstract_mesh, manual_mesh):
+            yield
+    finally:
+        state.axis_sizes = outside
+
+
+# ----------------------------------------------------------------------------------------------
+# The primitive: types and evaluation
+
+
+class _ShardMapPrimitive(Primitive):
+    """Its result types are those of its jaxpr, put together: nothing need be remembered."""
+
+    joins_vma = False
+
+    def out_aval(self, avals, params):
+        return self.abstract_eval(*avals, **params)
+
+
+shard_map_p = _ShardMapPrimitive("shard_map", multiple_results=True)
+placed.sees_to_places.add(shard_map_p)
+
+
+@shard_map_p.def_abstract_eval
+def _result_types(*avals, jaxpr, in_specs, out_specs, **scope):
+    return [*map(Scope(**scope).unshard_aval, out_specs, jaxpr.out_avals)]
+
+
+def _typecheck(*avals, jaxpr, in_specs, **params):
+    """Shards of the operands are what the jaxpr takes."""
+    scope = _scope_of(params)
+    for spec, aval, wanted in zip(in_specs, avals, jaxpr.in_avals, strict=True):
+        if not same_type(scope.shard_aval(spec, aval), wanted):
+            raise TypeError(f"shard_map: {aval.str_short()}, cut by {spec}, is no "
+                            f"{wanted.str_short()}")
+    return _result_types(*avals, jaxpr=jaxpr, in_specs=in_specs, **params)
+
+
+custom_typechecks["shard_map"] = _typecheck
+
+
+@shard_map_p.def_impl
+def _evaluate(*args, **params):
+    return apply_primitive(shard_map_p, *args, **params)
+
+
+# ----------------------------------------------------------------------------------------------
+# Forward mode, batching, dead code
+
+
+def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **scope):
+    """Tangents are cut and put together as their primals are."""
+    nonzeros = tuple(type(t) is not Zero for t in tangents)
+    with inside(Scope(**scope)):
+        new_jaxpr, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(out_specs))
+    outs = shard_map_p.bind(
+        *primals, *partition(nonzeros, tangents)[1], jaxpr=new_jaxpr,
+        in_specs=(*in_specs, *partition(nonzeros, in_specs)[1]),
+        out_specs=(*out_specs, *partition(nonzeros_out, out_specs)[1]), **scope)
+    primals_out, rest = split_list(outs, len(out_specs))
+    zeros = [Zero.from_primal_value(x) for x in primals_out]
+    return primals_out, merge(nonzeros_out, partition(nonzeros_out, zeros)[0], rest)
+
+
+primitive_jvps[shard_map_p] = _jvp
+
+
+def _batch(axis_data, args, dims, *, jaxpr, in_specs, out_specs, **scope):
+    """Each device has all examples; or those of its place along the axis `spmd_axis_name`."""
+    names = axis_data.spmd_name
+    if names is not None:
+        names = names if isinstance(names, tuple) else (names,)
+        _check_unused(names, in_specs + out_specs)
+        axis_data = axis_data._replace(size=axis_data.size // Scope(**scope).size(names))
+    with inside(Scope(**scope)):
+        new_jaxpr, out_dims = batch_jaxpr(jaxpr, axis_data, tuple(dims), None)
+    outs = shard_map_p.bind(
+        *args, jaxpr=new_jaxpr,
+        in_specs=tuple(_batched_spec(spec, d, names) for spec, d in zip(in_specs, dims)),
+        out_specs=tuple(_batched_spec(spec, d, names) for spec, d in zip(out_specs, out_dims)),
+        **scope)
+    return outs, out_dims
+
+
+def _batched_spec(spec, d, names):
+    """The spec with an entry for the batch dimension."""
+    if d is None:
+        return spec
+    entries = [*spec.partitions, *[None] * (d - len(spec))]
+    entries.insert(d, names)
+    return P(*entries)
+
+
+def _check_unused(names, specs):
+    for spec in specs:
+        if not set(names).isdisjoint(spec.all_axes()):
+            raise ValueError(f"vmap of shard_map: the axis spmd_axis_name={names} splits the batch "
+                             f"already, it cannot be in {spec}.")
+
+
+fancy_primitive_batchers[shard_map_p] = _batch
+
+
+@jaxpr_cache
+def _dce_body(jaxpr, used_outputs):
+    return dce_closed(jaxpr, used_outputs)
+
+
+def _dce(used_outputs, eqn):
+    jaxpr, used_inputs = _dce_body(eqn.params["jaxpr"], tuple(used_outputs))
+    in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]
+    params = {"jaxpr": jaxpr, "in_specs": tuple(partition(used_inputs, in_specs)[1]),
+              "out_specs": tuple(partition(used_outputs, out_specs)[1])}
+    return used_inputs, eqn.replace(
+        invars=partition(used_inputs, eqn.invars)[1],
+        outvars=partition(used_outputs, eqn.outvars)[1], params=eqn.params | params)
+
+
+dce_rules[shard_map_p] = _dce
+
+# ----------------------------------------------------------------------------------------------
+# Partial evaluation
+#
+# What the known part computes for the unknown one, the residuals, has to leave the devices, and to
+# come back: they are results of one `shard_map` and arguments of another, whose specs lose nothing.
+# To be put side by side they need a dimension, which scalars are given.
+
+
+class _Split(NamedTuple):
+    known: ClosedJaxpr  # from the known arguments to residuals that are new, and known results
+    unknown: ClosedJaxpr  # from all residuals and unknown arguments to unknown results
+    out_unknowns: tuple[bool, ...]
+    sources: list[int]  # of each residual: among known arguments, known results, new ones
+    new_specs: list[PartitionSpec]
+
+
+@jaxpr_cache
+def _split(jaxpr: ClosedJaxpr, unknowns: tuple, scope: Scope) -> _Split:
+    known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
+        jaxpr, unknowns, (False,) * len(jaxpr.outvars))
+    n_args, n_outs = len(known.invars), len(known.outvars) - n_residuals
+    outvars, residuals = split_list(known.outvars, n_outs)
+    numbers = iter(range(n_outs, n_outs + n_residuals))
+    sources = [n_args + _first(known.outvars, next(numbers)) if i is None else i for i in forwarded]
+    new = sorted({i for i in sources if i >= n_args + n_outs})
+    sources = [n_args + n_outs + new.index(i) if i in new else i for i in sources]
+    new_avals = [known.out_avals[i - n_args] for i in new]
+
+    def known_fun(*args):
+        outs = jaxpr_as_fun(known)(*args)
+        return [*(_with_dimension(outs[i - n_args]) for i in new), *outs[:n_outs]]
+
+    def unknown_fun(*args):
+        residuals, rest = split_list(args, len(sources))
+        return jaxpr_as_fun(unknown)(*map(_as_type, residuals, unknown.in_avals), *rest)
+
+    given = [*known.in_avals, *known.out_avals[:n_outs], *map(_with_dimension_aval, new_avals)]
+    in_avals = [*(given[i] for i in sources), *unknown.in_avals[len(sources):]]
+    return _Split(trace_to_jaxpr(known_fun, known.in_avals, jaxpr.debug_info),
+                  trace_to_jaxpr(unknown_fun, in_avals, jaxpr.debug_info),
+                  out_unknowns, sources, [*map(scope.whole_spec, new_avals)])
+
+
+def _first(atoms, i) -> int:
+    """The first place of the atom that is at `i`."""
+    return next(k for k, atom in enumerate(atoms) if atom is atoms[i])
+
+
+def _with_dimension(x):
+    return x if typeof(x).shape else expand_dims(x, (0,))
+
+
+def _with_dimension_aval(aval):
+    return aval if aval.shape else aval.update(shape=(1,))
+
+
+def _as_type(x, aval):
+    return x if typeof(x).ndim == aval.ndim else squeeze(x, (0,))
+
+
+def _partial_eval(trace, primitive, args, params):
+    scope = _scope_of(params)
+    unknowns = tuple(map(trace.is_unknown, args))
+    with inside(scope):
+        split = _split(params["jaxpr"], unknowns, scope)
+    known_args, unknown_args = partition(unknowns, args)
+    known_in_specs, unknown_in_specs = partition(unknowns, params["in_specs"])
+    known_specs, unknown_specs = partition(split.out_unknowns, params["out_specs"])
+    outs: list = []
+    if split.known.outvars or split.known.effects:
+        outs = shard_map_p.bind(*known_args, **params | {
+            "jaxpr": split.known, "in_specs": tuple(known_in_specs),
+            "out_specs": (*split.new_specs, *known_specs)})
+    new, known_outs = split_list(outs, len(split.new_specs))
+    values = [*known_args, *known_outs, *new]
+    specs = [*known_in_specs, *known_specs, *split.new_specs]
+    unknown_outs: list = []
+    if any(split.out_unknowns) or split.unknown.effects:
+        unknown_outs = default_partial_eval(
+            trace, shard_map_p, [*(values[i] for i in split.sources), *unknown_args], params | {
+                "jaxpr": split.unknown, "out_specs": tuple(unknown_specs),
+                "in_specs": (*(specs[i] for i in split.sources), *unknown_in_specs)})
+    return merge(split.out_unknowns, known_outs, unknown_outs)
+
+
+def _scope_of(params) -> Scope:
+    return Scope(*(params[name] for name in Scope._fields))
+
+
+partial_eval_rules[shard_map_p] = _partial_eval
+
+# ----------------------------------------------------------------------------------------------
+# Transposition
+#
+# A result that is the same along an axis has one cotangent, which all devices along it get. Where
+# types say so, that is all. Where they do not, each device is taken to have made its part of the
+# result by itself: so the cotangent is divided among them; and the cotangents of an argument that
+# is the same along an axis are summed, as if each of them had used the argument by itself.
+
+
+def _transpose(cts, *operands, jaxpr, in_specs, out_specs, **params):
+    scope = Scope(**params)
+    linear = tuple(map(is_undefined_primal, operands))
+    nonzeros = [type(ct) is not Zero for ct in cts]
+    if not scope.check_vma:
+        cts = [_shared(ct, scope.size(scope.unmentioned(spec))) for ct, spec in zip(cts, out_specs)]
+    with inside(scope):
+        new_jaxpr, nonzeros_in = _transposed(jaxpr, linear, tuple(nonzeros), in_specs, out_specs,
+                                             nonzero_avals(cts), scope)
+    known_specs, linear_specs = partition(linear, in_specs)
+    outs = shard_map_p.bind(
+        *partition(nonzeros, cts)[1], *partition(linear, operands)[0], jaxpr=new_jaxpr,
+        in_specs=(*partition(nonzeros, out_specs)[1], *known_specs),
+        out_specs=tuple(partition(nonzeros_in, linear_specs)[1]), **params)
+    zeros = [Zero(x.aval) for x in operands if is_undefined_primal(x)]
+    cts_in = merge(nonzeros_in, partition(nonzeros_in, zeros)[0], outs)
+    return merge(linear, [None] * (len(linear) - len(cts_in)), cts_in)
+
+
+def _shared(ct, n):
+    return ct if type(ct) is Zero or n == 1 or typeof(ct).dtype == float0 else ct / n
+
+
+@jaxpr_cache
+def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
+    """The body of the transpose, of nonzero cotangents and nonlinear arguments; and for each linear
+    argument whether its cotangent is a result."""
+    nonzeros_in: list[bool] = []
+
+    def transposed(*args):
+        cts, known = split_list(args, sum(nonzeros))
+        zeros = [Zero(aval) for aval in partition(nonzeros, jaxpr.out_avals)[0]]
+        operands = merge(linear, known, map(UndefinedPrimal, partition(linear, jaxpr.in_avals)[1]))
+        cts_in = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, merge(nonzeros, zeros, cts))
+        cts_in = [_gathered(ct, spec) for ct, spec in zip(cts_in, in_specs) if ct is not None]
+        nonzeros_in[:] = [type(ct) is not Zero for ct in cts_in]
+        return partition(nonzeros_in, cts_in)[1]
+
+    def _gathered(ct, spec):
+        if type(ct) is Zero or scope.check_vma:
+            return ct
+        axes = scope.unmentioned(spec)
+        return psum(ct, axes) if axes else ct
+
+    in_avals = [scope.shard_aval(spec, aval)
+                for spec, aval in zip(out_specs, ct_avals) if aval is not None]
+    in_avals += partition(linear, jaxpr.in_avals)[0]
+    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), nonzeros_in
+
+
+primitive_transposes[shard_map_p] = _transpose
