@@ -86,6 +86,8 @@ _GLOBAL = "use_global_device_ids"
 
 def _collective(ctx: Body, name: str, x: Value, out: ShapedArray, *attributes: str,
                 region: str = "") -> Value:
+    if 0 in out.shape:  # nothing to send; XLA refuses to gather it
+        return ctx.constant(out.dtype.type(0), out)
     text = f'"stablehlo.{name}"({x.name}) <{{{", ".join([_CHANNEL, *attributes])}}}>{region}'
     return ctx.op(f"{text} : ({x.type}) -> {tensor_type(out)}", out)
 

@@ -30,7 +30,7 @@ from ..primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum, redu
 from ..primitives.shape_rules import canonical_axis
 from ..primitives.shaping import expand_dims, squeeze
 from ..pytree import tree_map
-from .vma import Collective, axis_tuple, check_names, varies, varying
+from .vma import Collective, axis_tuple, check_names, of_mesh, varies, varying
 
 AxisName = Hashable | Sequence[Hashable]
 Groups = Sequence[Sequence[int]] | None
@@ -88,7 +88,7 @@ def _check_parts(collective, axis_name, x, dimension, size, tiled):
 def _kept_vma(x: ShapedArray, axes: tuple, name: str) -> frozenset:
     """A result that differs by device along the same axes as the operand."""
     check_names(axes)
-    if settings.check_vma.value and not x.vma.issuperset(axes):
+    if settings.check_vma.value and not x.vma.issuperset(of_mesh(axes)):
         raise ValueError(f"{name} over {axes} is for values that vary along these axes, got "
                          f"{x.str_short()}.")
     return x.vma
@@ -158,7 +158,7 @@ def _same_type(name):
 def _axis_index_type(*, axis_name):
     axes = axis_tuple(axis_name)
     check_names(axes)
-    return ShapedArray((), np.int32, vma=axes if settings.check_vma.value else ())
+    return ShapedArray((), np.int32, vma=of_mesh(axes) if settings.check_vma.value else ())
 
 
 def _collective(name: str, shape_rule: Callable) -> Primitive:

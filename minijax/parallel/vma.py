@@ -70,6 +70,12 @@ def in_scope_order(axes) -> tuple:
     return tuple(name for name in state.axis_sizes if name in axes)
 
 
+def of_mesh(axes) -> frozenset:
+    """Those of the names that types speak of: axes of a mesh, and not of a `vmap`."""
+    mesh = abstract_mesh.value
+    return frozenset(() if mesh is None else mesh.manual_axes).intersection(axes)
+
+
 # ----------------------------------------------------------------------------------------------
 # pvary
 
@@ -104,7 +110,7 @@ def varying(x, axes):
     """`x` as a value that varies along `axes` at least, where types speak of it."""
     if not settings.check_vma.value:
         return x
-    missing = set(axes) - typeof(x).vma
+    missing = of_mesh(axes) - typeof(x).vma
     return pvary_p.bind(x, axes=in_scope_order(missing)) if missing else x
 
 
@@ -114,9 +120,7 @@ def varies(x, axes: tuple, name: str) -> bool:
     Raises:
       ValueError: along some of them it does, along others not.
     """
-    mesh = abstract_mesh.value
-    of_mesh = () if mesh is None else mesh.manual_axes  # and not of a `vmap`
-    states = {axis in typeof(x).vma for axis in axes if axis in of_mesh}
+    states = {axis in typeof(x).vma for axis in of_mesh(axes)}
     if len(states) > 1:
         raise ValueError(f"{name} over {axes}: {typeof(x).str_short()} varies along some of these "
                          "axes only.")
