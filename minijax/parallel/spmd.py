@@ -325,9 +325,10 @@ class _PlacedProgram(Program):
             buffers)
 
     def _forget_donated(self, args, buffers):
-        """What lay elsewhere was copied, and is still there."""
+        """What XLA could not use, or what lay elsewhere and was copied, is still there."""
         for i, buffer in zip(self.kept, buffers):
-            if i in self.donated and isinstance(args[i], Array) and buffer is _buffer(args[i]):
+            if (i in self.donated and buffer.is_deleted()
+                    and isinstance(args[i], Array) and buffer is _buffer(args[i])):
                 args[i].delete()
 
     @property

@@ -82,8 +82,10 @@ class Stage:
     def out_info(self) -> Any:
         """The result as a pytree of `ShapeDtypeStruct`s."""
         outs = self._info.jaxpr.out_avals
+        shardings = self._info.spec.out_shardings or [None] * len(outs)
         return self.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in outs]
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=sharding)
+             for a, sharding in zip(outs, shardings)]
         )
 
     @property

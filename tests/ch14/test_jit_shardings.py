@@ -157,11 +157,26 @@ DONATIONS = """
 (lambda f, a: (f(a), a.is_deleted()))(jax.jit(lambda a: a + 1, donate_argnums=0, in_shardings=s), x2 + 0)
 (lambda f, a: (f(a), a.is_deleted()))(jax.jit(lambda a: a + 1, donate_argnums=0, in_shardings=s), put(x2, s))
 (lambda f, a: (f(a), a.is_deleted()))(jax.jit(lambda a: a + 1, donate_argnums=0, out_shardings=s), put(x2, s))
+(lambda f, a: (f(a), a.is_deleted(), a))(jax.jit(lambda a: a.sum(), donate_argnums=0), put(x2, s))
+(lambda f, a: (f(a), a.is_deleted(), a))(jax.jit(lambda a: a * 2, donate_argnums=0, out_shardings=r), put(x2, s))
+(lambda f, a: (str(a)[:1], f(a), a.is_deleted(), str(a)))(jax.jit(lambda a: a + 1, donate_argnums=0), put(x2, s))
+(lambda f, a: (f(a, a + 1), a.is_deleted()))(jax.jit(lambda a, b: b, donate_argnums=0), put(x2, s))
 """.strip().splitlines()
 
 
+@pytest.mark.filterwarnings("ignore:Some donated")
 @pytest.mark.parametrize("program", DONATIONS)
 def test_donation(program):
+    same(program)
+
+
+@pytest.mark.parametrize("program", [
+    "str(jax.jit(lambda a: (a, a), out_shardings=(s, None)).eval_shape(x))",
+    "str(jax.jit(lambda a: (a, a), out_shardings=(s, None)).lower(x).out_info)",
+    "str(jax.jit(lambda a: (a, a), in_shardings=s).lower(x).out_info)",
+    "str(jax.ShapeDtypeStruct((8,), np.float32, sharding=s))",
+])  # fmt: skip
+def test_types_of_results_say_what_was_said_of_them(program):
     same(program)
 
 
