@@ -98,13 +98,13 @@ def _listings(block: Block) -> str:
 
 
 def _listing(line: str, block: Block) -> str:
-    """One reference; after it options: `mark=12-14,20` (lines of the file), `fold`, `title=...`."""
+    """One reference; after it options: `mark=f,g` (definitions in the file), `fold`, `title=...`."""
     reference, options = parse_listing(line)
     try:
         listing = listings.find(reference)
+        marked = _marked(listing.path, options.get("mark", ""))
     except listings.NoSuchLines as error:
         raise WeaveError(f"{PAGE}:{block.first}", str(error)) from None
-    marked = _numbers(options.get("mark"))
     # What is folded is in one colour: there is much of it, and the site is to be small.
     lines = map(html.escape, listing.text.split("\n")) if "fold" in options else (
         _code_lines(listing.text, PYTHON))
@@ -124,12 +124,10 @@ def parse_listing(line: str) -> tuple[str, dict[str, str]]:
     return reference, dict(word.partition("=")[::2] for word in shlex.split(rest))
 
 
-def _numbers(ranges: str | None) -> set[int]:
-    numbers: set[int] = set()
-    for part in (ranges or "").split(","):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1) if part else ())
-    return numbers
+def _marked(path: str, names: str) -> set[int]:
+    """The numbers of the lines of some definitions in a file."""
+    found = [listings.find(f"{path}:{name}") for name in names.split(",") if name]
+    return {number for x in found for number in range(x.first, x.last + 1)}
 
 
 def _source(block: Block) -> str:

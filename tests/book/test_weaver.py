@@ -67,10 +67,11 @@ def test_a_vanished_name_ends_the_build(reference):
 
 def test_a_listing_has_its_true_line_numbers_and_a_link():
     listing = listings.find("forward.py:JVPTrace.process_primitive")
-    html = woven(f"```listing\nforward.py:JVPTrace.process_primitive  mark={listing.first}\n```")
+    html = woven("```listing\nforward.py:JVPTrace.process_primitive  "
+                 "mark=JVPTrace.process_primitive\n```")
     assert f"--first: {listing.first - 1}" in html
     assert html.count("<i") == listing.last - listing.first + 1
-    assert html.count("<i class=marked>") == 1
+    assert html.count("<i class=marked>") == listing.last - listing.first + 1
     assert f"../source/forward.html#L{listing.first}" in html
     assert listing.text.startswith("def process_primitive")  # moved to the margin
 
