@@ -389,7 +389,9 @@ def _with_subjaxprs(jaxpr: Jaxpr) -> list[Jaxpr]:
     found = {jaxpr: None}  # a dict, as an ordered set
     agenda = [jaxpr]
     while agenda:
-        fresh = [inner for inner in subjaxprs(agenda.pop()) if inner not in found]
+        inside = [inner for eqn in agenda.pop().eqns if eqn.primitive.name not in checks_inside
+                  for inner in jaxprs_in_params(eqn.params)]
+        fresh = [inner for inner in inside if inner not in found]
         found.update(dict.fromkeys(fresh))
         agenda.extend(dict.fromkeys(fresh))
     return list(found)
@@ -495,6 +497,8 @@ TypecheckRule = Callable[..., Sequence[ShapedArray]]
 # By the primitive's name: a function of operand avals and params to result avals, for primitives
 # whose parameters put conditions on their operands. The others' `abstract_eval` is enough.
 custom_typechecks: dict[str, TypecheckRule] = {}
+
+checks_inside: set[str] = set()  # the names of those whose rule checks the jaxprs in them, too
 
 
 class _IllTyped(Exception):

@@ -16,7 +16,7 @@ from . import dtypes
 from .array import Array
 from .core import Primitive, eval_trace
 from .jaxpr import eval_jaxpr
-from .parallel.placed import contents_here, sees_to_places
+from .parallel.placed import contents_here
 from .settings import debug_infs, debug_nans
 from .xla.jit import jit_p
 
@@ -47,7 +47,7 @@ def check_values(primitive: Primitive, args: Sequence, params: dict, out) -> Non
 
 def _find_inside(kind: str, args, *, name, jaxpr, **params) -> None:
     """Evaluate a jitted function one equation at a time: one of them will raise."""
-    if len(jaxpr.eqns) == 1 and (only := jaxpr.eqns[0].primitive) not in sees_to_places:
+    if len(jaxpr.eqns) == 1 and (only := jaxpr.eqns[0].primitive) is not jit_p:
         raise FloatingPointError(f"invalid value ({kind}) encountered in {only.name}")
     if not any(isinstance(x, Array) and x.is_deleted() for x in args):  # donated
         eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)

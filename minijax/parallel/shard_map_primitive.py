@@ -27,7 +27,7 @@ from ..control_flow.common import merge, partition, same_type, split_list
 from ..core import Primitive, ShapedArray, state, typeof
 from ..dtypes import float0
 from ..forward import Zero, primitive_jvps
-from ..jaxpr import ClosedJaxpr, custom_typechecks, jaxpr_as_fun
+from ..jaxpr import ClosedJaxpr, check_jaxpr, checks_inside, custom_typechecks, jaxpr_as_fun
 from ..partial_eval import (
     dce_closed,
     dce_rules,
@@ -84,8 +84,8 @@ class Scope(NamedTuple):
     def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
         """A spec under which nothing of a value is lost, wherever it differs between devices."""
         axes = self.newly_manual_axes  # along others, only an outer `shard_map` can put together
-        axes = self.in_order(axes & aval.vma if self.check_vma else axes)
-        return P(axes) if axes else P()
+        differing = self.in_order(axes & aval.vma if self.check_vma else axes)
+        return P(differing) if differing else P()
 
     def unmentioned(self, spec: PartitionSpec) -> tuple:
         """The axes along which a value with this spec is the same."""
@@ -136,10 +136,13 @@ def _typecheck(*avals, jaxpr, in_specs, **params):
         if not same_type(scope.shard_aval(spec, aval), wanted):
             raise TypeError(f"shard_map: {aval.str_short()}, cut by {spec}, is no "
                             f"{wanted.str_short()}")
+    with inside(scope):
+        check_jaxpr(jaxpr)
     return _result_types(*avals, jaxpr=jaxpr, in_specs=in_specs, **params)
 
 
 custom_typechecks["shard_map"] = _typecheck
+checks_inside.add("shard_map")
 
 
 @shard_map_p.def_impl
