@@ -152,7 +152,16 @@ OTHERWISE: dict[str, list[str]] = {
     "a sum over a named axis has a name of its own here: lax.psum": [
         "jax.vmap(lambda x: jnp.sum(x, axis='i'), axis_name='i')(jnp.ones(2))"],
     "an unbound name is a NameError here, in whatever collective": [
-        "jax.lax.ppermute(1.0, 'i', [(0, 0)])"],
+        "jax.lax.ppermute(1.0, 'i', [(0, 0)])",
+        "jax.shard_map(lambda x: jax.lax.psum(x, 'i'), mesh=jax.sharding.Mesh(jax.devices(), 'x'), "
+        "in_specs=jax.P('x'), out_specs=jax.P('x'))(np.ones(8))"],
+    "what is mapped over shards is traced once for its types, and compiled; JAX runs it each time": [
+        "(lambda seen, x: [f := jax.shard_map(lambda x: (seen.append(0), x)[1], in_specs=jax.P('x'),"
+        " mesh=jax.sharding.Mesh(jax.devices(), 'x'), out_specs=jax.P('x')), f(x), f(x), len(seen)]"
+        ")([], np.ones(8))[-1]"],
+    "arrays on a mesh of type Explicit are brought to where shard_map wants them; JAX refuses": [
+        "jax.shard_map(lambda x: x, mesh=jax.make_mesh((8,), ('x',)), in_specs=jax.P('x'), "
+        "out_specs=jax.P('x'))(np.ones(8))"],
     "what goes between CPUs in several processes goes through Gloo here, never through MPI": [
         "jax.config.update('jax_cpu_collectives_implementation', 'mpi')"],
     "JAX has what Python returned on one of several devices; here all of them have it": [
