@@ -28,7 +28,7 @@ from ._arguments import (
     promote_dtypes,
     promote_dtypes_inexact,
 )
-from ._constructors import array, asarray
+from ._constructors import array, asarray, on_device
 from ._indexing import nonzero_of_size
 from ._reductions import all
 from ._running import cumsum
@@ -320,7 +320,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
                               "specified to use jnp.nonzero within JAX transformations.")
     found = np.nonzero(value)
     index_dtype = dtypes.default_int_dtype()
-    return tuple(asarray(_resized(index, size, fill), index_dtype)
+    return tuple(on_device(asarray(_resized(index, size, fill), index_dtype), None, like=a)
                  for index, fill in zip(found, fills))
 
 
