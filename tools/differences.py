@@ -155,10 +155,10 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.lax.ppermute(1.0, 'i', [(0, 0)])",
         "jax.shard_map(lambda x: jax.lax.psum(x, 'i'), mesh=jax.sharding.Mesh(jax.devices(), 'x'), "
         "in_specs=jax.P('x'), out_specs=jax.P('x'))(np.ones(8))"],
-    "what is mapped over shards is traced once for its types, and compiled; JAX runs it each time": [
-        "(lambda seen, x: [f := jax.shard_map(lambda x: (seen.append(0), x)[1], in_specs=jax.P('x'),"
-        " mesh=jax.sharding.Mesh(jax.devices(), 'x'), out_specs=jax.P('x')), f(x), f(x), len(seen)]"
-        ")([], np.ones(8))[-1]"],
+    "what is mapped over shards is traced once for its types; JAX runs it each time": [
+        "(lambda seen, x: [f := jax.shard_map(lambda x: (seen.append(0), x)[1], "
+        "in_specs=jax.P('x'), mesh=jax.sharding.Mesh(jax.devices(), 'x'), out_specs=jax.P('x')), "
+        "f(x), f(x), len(seen)])([], np.ones(8))[-1]"],
     "arrays on a mesh of type Explicit are brought to where shard_map wants them; JAX refuses": [
         "jax.shard_map(lambda x: x, mesh=jax.make_mesh((8,), ('x',)), in_specs=jax.P('x'), "
         "out_specs=jax.P('x'))(np.ones(8))"],
