@@ -18,6 +18,7 @@ from ..families.bits import eq_to_p, le_to_p, lt_to_p
 from ..families.sorting import sort_key_val
 from ..families.windows import index_dtype
 from ..primitives import elementwise as lax
+from ..primitives import shaping
 from ..primitives.elementwise import convert, select
 from ..primitives.shaping import concatenate, full_like, iota, reshape
 from ..xla.jit import jit
@@ -92,7 +93,8 @@ def _searchsorted_scan_impl(a, v, side: str, unrolled: bool = False):
 
     (n,), dtype = a.shape, index_dtype(a.shape)
     unsigned, steps = np.dtype(f"u{dtype}").type, n.bit_length()
-    bounds = unsigned(0), unsigned(n)
+    differing = typeof(v).update(vma=typeof(v).vma | typeof(a).vma)  # between devices
+    bounds = tuple([shaping.vary_like(bound, differing) for bound in (unsigned(0), unsigned(n))])
     (_, place), _ = scan(step, bounds, (), steps, unroll=steps if unrolled else 1)
     return convert(place, dtype)
 

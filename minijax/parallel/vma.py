@@ -25,7 +25,7 @@ from ..batching import axis_size, fancy_primitive_batchers
 from ..core import Primitive, state, typeof
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.vjp import custom_lin_p
-from ..forward import deflinear
+from ..forward import defjvp
 from ..jaxpr import Atom
 from ..pytree import tree_map
 from ..remat import optimization_barrier_p
@@ -101,7 +101,7 @@ def _pvary_batch(axis_data, args, dims, *, axes):
 pvary_p = Collective("pvary")
 pvary_p.def_abstract_eval(_pvary_type)
 pvary_p.def_impl(_no_mesh)
-deflinear(pvary_p)
+defjvp(pvary_p, lambda t, x, *, axes: varying(t, axes))  # `t` may vary where `x` does not
 fancy_primitive_batchers[pvary_p] = _pvary_batch
 register_lowering(pvary_p, lambda ctx, x, *, axes: x)
 

@@ -22,6 +22,7 @@ from ..custom_rules.vjp import custom_vjp_call_p
 from ..custom_rules.vmap import custom_vmap_p
 from ..families.composite import composite_p
 from ..jaxpr import Atom
+from ..primitives import shaping
 from ..remat import remat_p
 from ..staging import JaxprBuilder
 from ..xla.jit import jit_p
@@ -62,4 +63,4 @@ def _vary(builder, v, aval):
 
 
 JaxprBuilder.vary = _vary_as_wanted  # type: ignore[method-assign,assignment]
-forward.vary_like = lambda tangent, aval: varying(tangent, aval.vma)
+shaping.vary_like = forward.vary_like = lambda x, aval: varying(x, aval.vma)

@@ -360,8 +360,7 @@ def _euler_maclaurin(x, q=None):
     x, q = promote_args_inexact("zeta", x, q)
     number = q.dtype.type
     n = 8 if q.dtype == np.float32 else 16
-    axis = (q.ndim,)
-    x_, q_, first = (expand_dims(y, axis) for y in (x, q, q + number(n)))
+    x_, q_, first = (expand_dims(y, (y.ndim,)) for y in (x, q, q + number(n)))
     terms = jnp.sum((q_ + np.arange(n, dtype=q.dtype)) ** -x_, -1)
     integral = lax.div(first[..., 0] ** (number(1) - x), x - number(1))
     # x (x + 1) … (x + 2m) / first^(2m + 1), times B₂ₘ₊₂ / (2m + 2)!
