@@ -87,7 +87,7 @@ _GLOBAL = "use_global_device_ids"
 def _collective(ctx: Body, name: str, x: Value, out: ShapedArray, *attributes: str,
                 region: str = "") -> Value:
     if 0 in out.shape:  # nothing to send; XLA refuses to gather it
-        return ctx.constant(out.dtype.type(0), out)
+        return ctx.constant(0, out)
     text = f'"stablehlo.{name}"({x.name}) <{{{", ".join([_CHANNEL, *attributes])}}}>{region}'
     return ctx.op(f"{text} : ({x.type}) -> {tensor_type(out)}", out)
 
@@ -177,7 +177,7 @@ def _lower_permute(ctx, x, *, axis_name, perm):
     pairs = [[group[sender], group[receiver]] for group in groups
              for receiver, sender in senders(perm, len(group)).items()]
     if not pairs:
-        return ctx.constant(x.aval.dtype.type(0), x.aval)
+        return ctx.constant(0, x.aval)
     return _collective(ctx, "collective_permute", x, x.aval,
                        f"source_target_pairs = dense<{pairs}> : {_index_type(pairs)}")
 
@@ -187,7 +187,7 @@ def _lower_broadcast(ctx, x, *, axis_name, source):
     this, but not on CPUs.)"""
     here = compare(ctx, "EQ", _flat_index(ctx, axis_tuple(axis_name)),
                    ctx.constant(source, _INDEX))
-    zeros = ctx.constant(x.aval.dtype.type(0), x.aval)
+    zeros = ctx.constant(0, x.aval)
     combine = elementwise.max_p if x.aval.dtype == np.bool_ else elementwise.add_p
     return _all_reduce(ctx, select(ctx, here, x, zeros), combine, axis_name)
 

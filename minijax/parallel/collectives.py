@@ -68,8 +68,16 @@ def _check_covering(groups: Groups) -> None:
 
 
 def group_size(axis_name: AxisName, groups: Groups = None) -> int:
-    """How many take part: all along the axes, or those of one group."""
-    return axis_size(axis_name) if groups is None else len(groups[0])
+    """How many take part: all along the axes, or those of one group.
+
+    Raises:
+      ValueError: the groups are not of one size.
+    """
+    if groups is None:
+        return axis_size(axis_name)
+    if len(set(map(len, groups))) != 1:
+        raise ValueError(f"axis_index_groups must be of one size here: {groups}")
+    return len(groups[0])
 
 
 def _check_parts(collective, axis_name, x, dimension, size, tiled):
@@ -79,6 +87,11 @@ def _check_parts(collective, axis_name, x, dimension, size, tiled):
         raise ValueError(
             f"{collective} over {axis_name}, of size {size}: there must be {size} parts to give, "
             f"but dimension {dimension} of {typeof(x).str_short()} has the size {given}.")
+
+
+def _check_addition(x) -> None:
+    """Raise a `TypeError` if two such values cannot be added."""
+    prim.add_p.abstract_eval(typeof(x), typeof(x))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -105,7 +118,8 @@ def _reduction_type(x, *, axes, axis_index_groups):
     vma = _reduced_vma(x, axes)
     dims = tuple(filter(is_positional, axes))
     out = reduce_sum_p.abstract_eval(x, axes=dims) if dims else x
-    return ShapedArray(out.shape, x.dtype, vma=vma)
+    weak = x.weak_type and settings.check_vma.value  # as in JAX
+    return ShapedArray(out.shape, x.dtype, weak, vma=vma)
 
 
 def _psum_invariant_type(x, *, axes):
@@ -236,6 +250,7 @@ def _psum(x, axes, groups):
     axes = _counted_from_front(axes, x)
     if typeof(x).dtype == np.bool_:
         x = prim.convert_element_type(x, np.int32)
+    _check_addition(x)
     if not isinstance(x, Tracer):
         return _psum_of_known(x, axes, groups)
     if not settings.check_vma.value:
@@ -420,6 +435,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
     size = group_size(names, groups)
 
     def scatter(leaf):
+        _check_addition(leaf)
         dimension = canonical_axis(scatter_dimension, typeof(leaf).ndim)
         _check_parts("psum_scatter", names, leaf, dimension, size, tiled)
         return reduce_scatter_p.bind(

@@ -85,9 +85,9 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
     name = "_internal_pmap_axis_name" if axis_name is None else axis_name
 
     def _fun(*args, **kwargs):
-        if static and max(static) >= len(args):
+        if not set(static).issubset(range(len(args))):
             raise ValueError(f"pmap: the arguments number {static} are static, and must be passed "
-                             f"by position, but there are only {len(args)}.")
+                             f"by position, but there are {len(args)}.")
         call = _Call(fun, args, kwargs, in_axes, static)
         mesh = Mesh(_devices(devices, backend, call.size(axis_size)), (name,))
         call.check(len(mesh.devices))

@@ -309,6 +309,15 @@ def _memory_kind(kind: str | None, devices: Sequence[Any]) -> str | None:
     return kind
 
 
+def check_no_axis_twice(spec: PartitionSpec) -> None:
+    """Raise a DuplicateSpecError if two entries of the spec name one axis."""
+    names = spec.all_axes()
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise DuplicateSpecError(f"{spec} names {', '.join(twice)} twice. An axis of the mesh can "
+                                 "split one dimension only.")
+
+
 @lru_cache(4096)
 def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
     """Raise ValueError unless the mesh has the axes that the spec names, and it names each once."""
@@ -317,10 +326,7 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
         if name not in mesh.axis_names:
             raise ValueError(f"{spec} names the axis {name!r}, which the mesh has not: "
                              f"it has {mesh.axis_names}.")
-    twice = sorted({str(name) for name in names if names.count(name) > 1})
-    if twice:
-        raise DuplicateSpecError(f"{spec} names {', '.join(twice)} twice. An axis of the mesh can "
-                                 "split one dimension only.")
+    check_no_axis_twice(spec)
     if UNCONSTRAINED in spec.partitions and not mesh.auto_axes:
         raise ValueError(f"{spec} leaves a dimension to the compiler, which needs an axis of type "
                          f"Auto, but the types are {mesh.axis_types}.")

@@ -16,6 +16,7 @@ from ..pytree import (
 )
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
+from .sharding import check_no_axis_twice
 
 
 class _Infer:
@@ -86,6 +87,8 @@ def _check_specs(what, specs, axes):
     if unknown:
         raise ValueError(f"shard_map: {what} can only name axes that the function is mapped over, "
                          f"{set(axes)}, but {'; '.join(unknown)}.")
+    for _, spec in entries:
+        check_no_axis_twice(spec)
 
 
 # ----------------------------------------------------------------------------------------------

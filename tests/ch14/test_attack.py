@@ -65,6 +65,15 @@ def program(text):
 
 @pytest.mark.parametrize("text", rows_of("""
     one(lambda x: lax.psum(jnp.zeros((0, 3)), "i").shape)(X)
+    one(lambda x: lax.psum(jx.random.key(0), "i"), check_vma=False)(X)
+    one(lambda x: jx.random.key_data(lax.ppermute(jx.random.key(3), "i", [])), check_vma=False)(X)
+    one(lambda x: lax.psum_scatter(x > 0, "i"))(X)
+    one(lambda x: lax.pmax(2.5, "i"))(X)
+    one(lambda x: lax.all_gather(x, "i", axis_index_groups=[[0, 1, 2], [3]]), check_vma=False)(X)
+    one(lambda x: lax.all_to_all(x[:2], "i", 0, 0, axis_index_groups=[[0, 1], [2, 3]]), check_vma=False)(X)
+    jx.shard_map(lambda x: x, mesh=mesh(i=4), in_specs=P("i", "i"), out_specs=P("i"))(np.ones((8, 8)))
+    jx.shard_map(lambda x: x, mesh=mesh(i=4), in_specs=P("i"), out_specs=P("i", "i"))(np.ones((8, 8)))
+    jx.pmap(lambda x, n: x * n, static_broadcasted_argnums=-1)(np.ones((4, 2)), 3)
 """))
 def test_as_jax(text):
     both(program(text))
