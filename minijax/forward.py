@@ -56,11 +56,7 @@ def zeros(aval: ShapedArray):
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     x = shaping.full(aval.shape, lax.constant(0, aval.dtype, aval.weak_type))
-    return vary_like(x, aval) if aval.vma else x
-
-
-# Chapter 14: a tangent differs between devices where its primal does; `aval` is the primal's type.
-vary_like: Callable = lambda tangent, aval: tangent
+    return shaping.vary_like(x, aval) if aval.vma else x
 
 
 def add_tangents(x, y):
@@ -124,7 +120,7 @@ class JVPTrace(Trace):
         if type(tangent) is Zero or typeof(tangent).dtype == dtypes.float0:
             return primal
         if settings.check_vma.value:
-            tangent = vary_like(tangent, typeof(primal))
+            tangent = shaping.vary_like(tangent, typeof(primal))
         return self.tracer_type(self, primal, tangent)
 
     def process_primitive(self, primitive, args, params):

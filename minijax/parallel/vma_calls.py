@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .. import forward
 from ..control_flow.cond import cond_p
 from ..control_flow.scan import scan_p
 from ..control_flow.while_loop import while_p
@@ -63,4 +62,4 @@ def _vary(builder, v, aval):
 
 
 JaxprBuilder.vary = _vary_as_wanted  # type: ignore[method-assign,assignment]
-shaping.vary_like = forward.vary_like = lambda x, aval: varying(x, aval.vma)
+shaping.vary_like = lambda x, aval: varying(x, aval.vma)

@@ -492,7 +492,7 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
       shape: the result's shape.
       fill_value: a scalar.
       dtype: the element type; by default that of `fill_value`.
-      sharding: there is one device; ignored.
+      sharding: ignored here; `device_put` moves the result (chapter 14).
 
     Raises:
       TypeError: `fill_value` is no scalar.
@@ -521,4 +521,4 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
 
 
 # Chapter 14: what is made like an array that differs between devices counts as differing, too.
-vary_like: Callable = lambda filled, aval: filled
+vary_like: Callable = lambda x, aval: x
