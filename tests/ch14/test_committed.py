@@ -130,3 +130,71 @@ PLACES["one device mesh"] = 'put({}, NS(m1, P("x")))'
 @pytest.mark.parametrize("text", ONE_ARRAY)
 def test_one_array(text, place):
     same(f"(lambda a: {text})({PLACES[place].format('x')})")
+
+
+PROGRAMS = """
+jax.jit(lambda a, b: a @ b, donate_argnums=(0,))(put(x2, s), put(x2.T, r))
+jax.jit(jax.value_and_grad(lambda w, x: jnp.mean((x @ w) ** 2)))(put(x2[:4], r), put(x2, s))
+jax.lax.map(lambda v: v * 2, put(x2, s))
+jnp.einsum("ij,kj->ik", put(x2, s), put(x2, s))
+jnp.where(put(x, s) > 3, put(x, s), 0)
+jnp.argsort(put(x, s))
+put(x2, s)[jnp.array([0, 3])]
+put(x2, s).at[jnp.array([1, 2])].add(1.0)
+put(x2, s).mean(0)
+put(x2, s).max()
+put(x2, s).reshape(4, 8)
+put(x2, s).T
+jnp.linalg.svd(put(x2, s), full_matrices=False)[1]
+jnp.linalg.solve(put(jnp.eye(4), d[3]), put(jnp.ones(4), d[3]))
+jnp.linalg.cholesky(put(jnp.eye(4), r))
+jnp.linalg.qr(put(x2, d[3]))[1]
+jax.random.uniform(put(key, d[3]), (4,))
+jax.random.bits(put(jax.random.split(key, 8), s)[0], (2,))
+jax.vmap(lambda k: jax.random.normal(k, (2,)))(put(jax.random.split(key, 8), s))
+jax.random.key_data(put(key, d[3]))
+jax.random.wrap_key_data(put(jax.random.key_data(key), d[3]))
+jax.random.choice(put(key, d[3]), put(x, d[3]), (3,))
+jax.nn.softmax(put(x2, s))
+jax.nn.relu(put(x2, s))
+jax.scipy.special.erf(put(x, s))
+jnp.convolve(put(x, d[3]), jnp.ones(2), mode="same")
+jnp.unique(put(x, d[3]))
+jnp.nonzero(put(x, d[3]))
+jnp.histogram(put(x, d[3]))[0]
+put(x, d[3])[put(x, d[3]) > 3]
+jnp.split(put(x, s), 2)
+jax.lax.top_k(put(x, s), 2)
+jnp.vdot(put(x, s), put(x, s))
+jax.lax.reduce_window(put(x, d[3]), 0.0, lax.add, (2,), (2,), "VALID")
+jax.lax.associative_scan(jnp.add, put(x, d[3]))
+jax.custom_jvp(lambda x: x * 2)(put(x, d[3]))
+jax.jacfwd(jnp.sin)(put(x, d[3]))
+jax.jacrev(jnp.sin)(put(x, s))
+jax.jvp(jnp.sin, (put(x, s),), (put(x, s),))
+jax.linearize(jnp.sin, put(x, s))[1](put(x, s))
+jax.vjp(lambda x: x ** 2, put(x, d[3]))[1](put(x, d[3]))
+jax.lax.fori_loop(0, 3, lambda i, c: c + x2.sum(), put(0.0, d[3]))
+jax.pure_callback(lambda x: np.asarray(x) + 1, jax.ShapeDtypeStruct((8,), "float32"), put(x, d[3]))
+jax.lax.stop_gradient(put(x, s))
+abs(put(x, d[3]) - 4)
+put(x, d[3]) // 2, divmod(put(x, d[3]), 3)
+put(x, d[3]).astype(jnp.bfloat16).sum()
+put(x, d[3]) == x
+put(x.astype(int), s) & 3
+np.sin(put(x, s))
+max(put(x[:3], d[3]))
+sorted(put(x[:3], d[3]))[0]
+put(x, d[3]).item(2)
+jax.eval_shape(lambda x: x, put(x, s)).sharding is None
+jnp.block([[put(x, d[3])], [x]])
+jnp.fft.fft(put(x, s))
+jnp.vectorize(lambda a: a + 1)(put(x, s))
+jnp.piecewise(put(x, d[3]), [x < 3], [0.0, 1.0])
+jax.numpy.select([put(x, d[3]) < 3], [x], 0.0)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_programs(text):
+    same(text)
