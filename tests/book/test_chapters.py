@@ -36,8 +36,8 @@ def chapter(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-WRITTEN = [n for n, path in ((chapter(path), path) for path in PAGES.values())
-           if n in range(1, 11) and (path.parent / "checks.py").exists()]
+WRITTEN = sorted({n for path in PAGES.values() if (path.parent / "checks.py").exists()
+                  if (n := chapter(path)) in range(1, 11)})
 
 
 @pytest.mark.parametrize("number", WRITTEN)
