@@ -266,7 +266,7 @@ def conv_general_dilated(
       feature_group_count, batch_group_count: see the module; one of them must be 1.
       precision: `None`, a `Precision` or its name, or a pair of them.
       preferred_element_type: the dtype of the result; by default that of the operands.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Returns:
       an array with a batch, a feature and n spatial dimensions.

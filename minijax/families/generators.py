@@ -89,7 +89,7 @@ def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
       shape: of the bits.
       dtype: of the bits, an unsigned integer type.
       algorithm: the generator.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Returns:
       the next state, and an array of random bits.

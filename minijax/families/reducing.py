@@ -145,7 +145,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
       init_values: the identity of `computation`: a scalar for each array, of its dtype.
       computation: a function of two trees of scalars like `init_values`, which returns one.
       dimensions: which ones to reduce over.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Returns:
       a tree of arrays without these dimensions.

@@ -33,7 +33,7 @@ def empty(shape: int | Sequence[int], dtype, *, out_sharding=None):
     Args:
       shape: an int or a sequence of ints.
       dtype: an element type.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     >>> lax.empty(3, "int32").shape
     (3,)

@@ -121,7 +121,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         sequence of dimensions.
       precision: `None`, a `Precision` or its name, or a pair of them.
       preferred_element_type: the dtype of the result; by default that of the operands.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Returns:
       an array with the batch dimensions first, then the others of `lhs`, then those of `rhs`.

@@ -127,7 +127,7 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
     Args:
       operand: an array.
       axes: the dimensions to reduce, each in bounds.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Returns:
       an array of the same dtype, without these dimensions.

@@ -70,7 +70,7 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
       shape: the result's shape.
       broadcast_dimensions: for each dimension of `operand`, the one of the result it goes to;
         strictly increasing.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Raises:
       TypeError: shapes and dimensions that do not fit.
@@ -173,7 +173,7 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
       operand: an array.
       new_sizes: the new shape, with as many elements.
       dimensions: the order in which the dimensions of `operand` are read, if not the usual.
-      out_sharding: there is one device; ignored.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Raises:
       TypeError: another number of elements, or a negative size.
