@@ -73,3 +73,52 @@ def test_loops_over_many_devices_need_no_jit_around_them(program):
 ])
 def test_constructors(text):
     same(text)
+
+
+# ----------------------------------------------------------------------------------------------
+# What a body of shard_map may call
+
+BODIES = """
+jnp.zeros_like(x)
+jnp.full_like(x, 2.0)
+lax.scan(lambda c, y: (c + y, c), jnp.zeros_like(x[0]), x)[1]
+lax.fori_loop(0, 3, lambda i, c: c + x, jnp.zeros_like(x))
+jnp.interp(x, jnp.arange(4.0), jnp.arange(4.0))
+jnp.searchsorted(jnp.arange(4.0), x)
+jnp.searchsorted(x, jnp.arange(4.0))
+jnp.polyval(jnp.arange(3.0), x)
+jnp.linalg.inv(x[:, None] * x[None] + jnp.eye(4))[0]
+jnp.linalg.solve(x[:, None] * x[None] + jnp.eye(4), jnp.ones(4))
+jax.scipy.linalg.expm(x[:, None] * x[None] / 100)[0]
+jax.scipy.sparse.linalg.cg(lambda v: 2 * v, x)[0]
+jax.random.poisson(jax.random.key(0), x + 1)
+"""
+
+
+def in_shard_map(text):
+    """The types and values of a body, and its gradient if it returns floats."""
+    def program(jx):
+        here = surroundings(jx)
+        mesh, spec, types = jx.sharding.Mesh(jx.devices()[:4], ("i",)), here["P"]("i"), []
+
+        def body(x):
+            y = eval(text, here | {"x": x})
+            types.append(str(jx.typeof(y)))
+            return y
+
+        f = jx.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec)
+        x = jx.numpy.arange(16.0)
+        y = f(x)
+        of_floats = jx.numpy.issubdtype(y.dtype, np.floating)
+        return y, types[:1], jx.grad(lambda x: f(x).sum())(x) if of_floats else None
+
+    return program
+
+
+@pytest.mark.parametrize("text", BODIES.strip().splitlines())
+def test_bodies_of_shard_map(text):
+    check(in_shard_map(text))
+
+
+def test_the_derivative_of_zeta_broadcasts():
+    same("jax.grad(lambda x: jax.scipy.special.zeta(x + 2, 1.0).sum())(x)")

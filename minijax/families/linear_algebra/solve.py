@@ -10,6 +10,7 @@ import numpy as np
 from ...batching import vmap
 from ...core import typeof
 from ...custom_rules import custom_linear_solve
+from ...primitives import shaping
 from ...primitives.dot import Precision, dot_general
 from ...primitives.shape_rules import broadcast_shapes
 from ...primitives.shaping import broadcast_in_dim, broadcast_to, iota, reshape
@@ -37,7 +38,7 @@ def solve(a, b):
     check_shapes(a, b)
     a_shape, b_shape = typeof(a).shape, typeof(b).shape
     repeated = [m if n == 1 else n for m, n in zip((*a_shape[:-1], 1), b_shape)]
-    b = broadcast_in_dim(b, repeated, range(len(b_shape)))
+    b = shaping.vary_like(broadcast_in_dim(b, repeated, range(len(b_shape))), typeof(a))
     factors, _, permutation = lu(stop_gradient(a))
     solve_vectors = functools.partial(
         custom_linear_solve, functools.partial(times_vectors, a),
