@@ -34,6 +34,7 @@ from .mesh import Mesh
 from .partition_spec import P
 from .placed import PlacedArray, evaluate
 from .sharding import Sharding, SingleDeviceSharding, tile_assignment
+from .spmd import ToBePlaced, committed_sharding
 
 
 class Shardings(NamedTuple):
@@ -134,13 +135,14 @@ def _as_if_placed(x, sharding):
     aval = abstractify(x)
     _check(sharding, aval, "an argument")
     _check_place(x, sharding)
-    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+    kind = ToBePlaced if committed_sharding(x) is None else ShapeDtypeStruct
+    return kind(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 def _check_place(x, sharding):
     """Raise ValueError if `x` is committed to something else."""
-    given = getattr(x, "sharding", None) if type(x) in (PlacedArray, ShapeDtypeStruct) else None
-    if given is None or type(x) is PlacedArray and not x.committed:
+    given = committed_sharding(x)
+    if given is None:
         return
     ndim = len(x.shape)
     if tile_assignment(given, ndim) != tile_assignment(sharding, ndim):  # devices do not matter

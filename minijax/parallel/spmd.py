@@ -63,8 +63,8 @@ class Places(NamedTuple):
     """The devices of a program, and how its arguments and results are to lie on them (`None`: as
     XLA likes it).
 
-    `mesh` is the one in whose words XLA's choices are told. Results are `committed` if the devices
-    were anybody's choice.
+    `mesh` is the one in whose words XLA's choices are told: in those of an argument, if some
+    `arrays` lay on a mesh already. Results are `committed` if the devices were anybody's choice.
     """
 
     devices: tuple[Any, ...]
@@ -72,6 +72,7 @@ class Places(NamedTuple):
     out_shardings: tuple[Sharding | None, ...]
     mesh: Mesh | None
     committed: bool
+    arrays: bool = True
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
@@ -117,7 +118,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
         nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None
         return Places((spec.device,), *nowhere, committed=True)
     read, named = _summary(jaxpr)
-    shardings = tuple([_committed_sharding(x) if i in read or spec.keep_unused else None
+    shardings = tuple([committed_sharding(x) if i in read or spec.keep_unused else None
                        for i, x in enumerate(args)])
     others = [*named, *spec.out_shardings]
     if concrete_mesh.value is not None and not concrete_mesh.value.empty:
@@ -132,8 +133,9 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in chosen]
     mesh = next((mesh for mesh in meshes if mesh is not None), None)
     outs = tuple([_concrete(x, mesh) for x in spec.out_shardings])
+    arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
     return Places(devices, shardings, outs or (None,) * len(jaxpr.out_avals), mesh,
-                  bool(chosen))
+                  bool(chosen), arrays)
 
 
 dispatch.program_places = program_places
@@ -148,10 +150,15 @@ def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
 concrete_mesh.watchers.append(_watch_mesh)
 
 
-def _committed_sharding(x) -> Sharding | None:
+class ToBePlaced(ShapeDtypeStruct):
+    """The type of an argument that lies nowhere in particular yet."""
+
+
+def committed_sharding(x) -> Sharding | None:
+    """How an argument lies, if somebody wants it so."""
     if type(x) is PlacedArray:
         return x.sharding if x.committed else None
-    return x.sharding if type(x) is ShapeDtypeStruct else None
+    return x.sharding if isinstance(x, ShapeDtypeStruct) else None
 
 
 def is_abstract(x: Mesh | Sharding) -> bool:
@@ -238,7 +245,7 @@ def _like_argument(outs, out_avals, ins, in_avals, places) -> list[Sharding]:
     which may say `None` for the last dimensions."""
     example, ndim = next(((x, aval.ndim) for x, aval in zip(ins, in_avals)
                           if isinstance(x, NamedSharding) and x.mesh is places.mesh), (None, 0))
-    if example is None:
+    if example is None or not places.arrays:
         return outs
     return [example if aval.ndim == ndim and sharding.is_equivalent_to(example, ndim) else sharding
             for sharding, aval in zip(outs, out_avals)]

@@ -59,6 +59,9 @@ def test_under_other_transformations(transformed, shardings):
 
 
 TREES = """
+jax.jit(jnp.sin, in_shardings=named("x", None))(x2)
+jax.jit(jnp.sin, in_shardings=named("x", None))(put(x2, named("x", None)))
+jax.jit(lambda a, b: a @ b.T, in_shardings=(named("x", None), None))(x2, put(x2, named("y", None)))
 jax.jit(lambda t: t, in_shardings=({"a": s, "b": r},))({"a": x, "b": [x, x2]})
 jax.jit(lambda t: t, out_shardings={"a": s, "b": [None, named("y", "x")]})({"a": x, "b": [x, x2]})
 jax.jit(lambda t: t, out_shardings={"a": s, "b": r})({"a": x, "b": [x, x2]})
