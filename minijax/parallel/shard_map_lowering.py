@@ -27,6 +27,9 @@ def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
     manual = ctx.mesh or scope.mesh, (*ctx.manual_axes, *axes)
     if scope.size(axes) == 1:
         return _in_place(ctx, jaxpr, operands, scope, manual)
+    if len(ctx.module.devices) != scope.mesh.size:
+        raise ValueError(f"shard_map over {scope.mesh}: which devices are those? Pass a Mesh, put "
+                         "one in force by `jax.set_mesh`, or pass arguments that lie on one.")
     body = Body(ctx.module, "", "", manual)
     body.scope = f"{ctx.scope}/shard_map"
     args = [Value(f"%arg{i}", aval) for i, aval in enumerate(jaxpr.in_avals)]

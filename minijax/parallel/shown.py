@@ -54,6 +54,8 @@ def _shown(tracer: DynamicJaxprTracer) -> str:
     jaxpr = trace_to_jaxpr(value, so_far.in_avals)
     with set_current_trace(eval_trace):
         whole = evaluate(jaxpr)
+    if not whole.is_fully_addressable:  # other processes have some
+        return _plain(tracer)
     devices, blocks = whole.sharding.mesh.devices, np.asarray(whole)
     names = f"({', '.join(map(str, axes))},)"
     return "\n".join(f"On {device} at mesh coordinates {names} = {place}:\n{block}\n"
