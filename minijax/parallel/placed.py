@@ -318,7 +318,10 @@ default_device_state = settings.define(
 
 def default_device():
     """The device of the setting `jax_default_device`; `None` if that is the first one anyway."""
-    choice = default_device_state.value
+    return _other_device(default_device_state.value)
+
+
+def _other_device(choice):
     if choice is None:
         return None
     device = xla().backend(choice).local_devices()[0] if isinstance(choice, str) else choice
@@ -326,7 +329,7 @@ def default_device():
 
 
 def _watch_default_device(choice: Any, begins: bool) -> None:
-    if begins and choice is not None:
+    if begins and (isinstance(choice, str) or _other_device(choice) is not None):
         eval_trace.place = evaluate
         op_by_op.drop_short_cuts()
 
