@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .. import staging
 from ..array import Array
 from ..core import eval_trace
 from ..dtypes import float0
@@ -36,8 +37,8 @@ from ..xla.dispatch import (
     xla,
 )
 from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
-from .mesh import AbstractMesh, Mesh, concrete_mesh
-from .partition_spec import P
+from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
+from .partition_spec import P, PartitionSpec
 from .placed import (
     PlacedArray,
     default_device,
@@ -158,7 +159,25 @@ def committed_sharding(x) -> Sharding | None:
     """How an argument lies, if somebody wants it so."""
     if type(x) is PlacedArray:
         return x.sharding if x.committed else None
-    return x.sharding if isinstance(x, ShapeDtypeStruct) else None
+    if not isinstance(x, ShapeDtypeStruct) or x.sharding is None:
+        return None
+    x.sharding.shard_shape(x.shape)  # must be possible in equal parts
+    return x.sharding
+
+
+def _struct_sharding(sharding, shape):
+    """The sharding of a `ShapeDtypeStruct`, which may be given as a spec of the mesh in force."""
+    if isinstance(sharding, PartitionSpec):
+        if get_abstract_mesh().empty:
+            raise TypeError(f"ShapeDtypeStruct: {sharding} needs a mesh in force: jax.set_mesh.")
+        sharding = NamedSharding(concrete_mesh.value or get_abstract_mesh(), sharding)
+    if not isinstance(sharding, Sharding):
+        raise ValueError(f"ShapeDtypeStruct: expected a sharding, got {sharding!r}.")
+    sharding.check_compatible_aval(shape)
+    return sharding
+
+
+staging.struct_sharding = _struct_sharding
 
 
 def is_abstract(x: Mesh | Sharding) -> bool:

@@ -178,6 +178,12 @@ def test_donation(program):
     "str(jax.jit(lambda a: (a, a), out_shardings=(s, None)).lower(x).out_info)",
     "str(jax.jit(lambda a: (a, a), in_shardings=s).lower(x).out_info)",
     "str(jax.ShapeDtypeStruct((8,), np.float32, sharding=s))",
+    "jax.ShapeDtypeStruct((8,), np.float32, sharding=P('x'))",
+    "jax.ShapeDtypeStruct((8,), np.float32, sharding=3)",
+    "jax.ShapeDtypeStruct((8,), np.float32, sharding=named('x', 'y'))",
+    "jax.jit(lambda a: a).lower(jax.ShapeDtypeStruct((6,), np.float32, sharding=s))",
+    "within(jax.set_mesh(m), lambda: str(jax.jit(lambda a: a).lower("
+    "jax.ShapeDtypeStruct((8,), np.float32, sharding=P('x'))).compile().output_shardings))",
 ])  # fmt: skip
 def test_types_of_results_say_what_was_said_of_them(program):
     same(program)
