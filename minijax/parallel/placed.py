@@ -101,8 +101,8 @@ class PlacedArray(Array):
         if not whole.size:
             return whole  # XLA does not split nothing
         indices = self.sharding.addressable_devices_indices_map(aval.shape).values()
-        for index, part in zip(indices, self._shard_contents()):
-            whole[index] = part
+        for index, part in reversed([*zip(indices, self._shard_contents())]):
+            whole[index] = part  # the first replica comes last: it counts if they differ
         whole.flags.writeable = False
         return whole
 

@@ -122,3 +122,13 @@ def test_bodies_of_shard_map(text):
 
 def test_the_derivative_of_zeta_broadcasts():
     same("jax.grad(lambda x: jax.scipy.special.zeta(x + 2, 1.0).sum())(x)")
+
+
+def test_of_replicas_that_differ_the_first_is_read():
+    def program(jx):
+        here = surroundings(jx)
+        double = jx.shard_map(lambda x: 2 * x, mesh=here["m"], in_specs=here["P"]("x", "y"),
+                              out_specs=here["P"](None, "y"), check_vma=False)
+        return np.asarray(double(jx.numpy.arange(64.0).reshape(8, 8)))
+
+    check(program)
