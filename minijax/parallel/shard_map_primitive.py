@@ -27,7 +27,7 @@ from ..control_flow.common import merge, partition, same_type, split_list
 from ..core import Primitive, ShapedArray, state, typeof
 from ..dtypes import float0
 from ..forward import Zero, primitive_jvps
-from ..jaxpr import ClosedJaxpr, check_jaxpr, checks_inside, custom_typechecks, jaxpr_as_fun
+from ..jaxpr import ClosedJaxpr, Var, check_jaxpr, checks_inside, custom_typechecks, jaxpr_as_fun
 from ..partial_eval import (
     dce_closed,
     dce_rules,
@@ -36,6 +36,7 @@ from ..partial_eval import (
     partial_eval_rules,
 )
 from ..primitives.shaping import expand_dims, squeeze
+from ..remat import _choose, _choose_inside
 from ..settings import Override
 from ..staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
 from ..transposition import (
@@ -314,6 +315,49 @@ def _scope_of(params) -> Scope:
 
 
 partial_eval_rules[shard_map_p] = _partial_eval
+
+# ----------------------------------------------------------------------------------------------
+# Under `checkpoint`, what the policy wants to keep of a body leaves the devices as residuals do.
+
+
+def _choose_in_body(eqn, used, policy):
+    """The equation that returns also what is saved, that, and the equation of what has to be done
+    again, if anything."""
+    params, closed = eqn.params, eqn.params["jaxpr"]
+    scope, jaxpr, n_outs = _scope_of(params), closed.jaxpr, len(eqn.outvars)
+    wanted = partition(used, jaxpr.outvars)[1]
+    eqns, saved, eqns_again = _choose(jaxpr, wanted, policy)
+    if not saved:
+        return eqn, [], eqn
+    whole = ClosedJaxpr(jaxpr.replace(eqns=eqns, outvars=[*jaxpr.outvars, *saved]))
+    rest = ClosedJaxpr(jaxpr.replace(invars=[*saved, *jaxpr.invars], eqns=eqns_again,
+                                     outvars=wanted))
+
+    def whole_fun(*args):
+        outs = jaxpr_as_fun(whole)(*args)
+        return [*outs[:n_outs], *map(_with_dimension, outs[n_outs:])]
+
+    def rest_fun(*args):
+        values, args = split_list(args, len(saved))
+        return jaxpr_as_fun(rest)(*map(_as_type, values, rest.in_avals), *args)
+
+    avals = [_with_dimension_aval(v.aval) for v in saved]
+    specs = tuple(scope.whole_spec(v.aval) for v in saved)
+    residuals = [Var(scope.unshard_aval(*pair)) for pair in zip(specs, avals)]
+    with inside(scope):
+        whole = trace_to_jaxpr(whole_fun, whole.in_avals, jaxpr.debug_info)
+        rest = trace_to_jaxpr(rest_fun, [*avals, *closed.in_avals], jaxpr.debug_info)
+    again = eqn.replace(
+        invars=[*residuals, *eqn.invars], outvars=partition(used, eqn.outvars)[1],
+        params=params | {"jaxpr": rest, "in_specs": specs + params["in_specs"],
+                         "out_specs": tuple(partition(used, params["out_specs"])[1])})
+    return eqn.replace(
+        outvars=[*eqn.outvars, *residuals],
+        params=params | {"jaxpr": whole, "out_specs": params["out_specs"] + specs},
+    ), residuals, _dce([True] * len(again.outvars), again)[1]
+
+
+_choose_inside[shard_map_p] = _choose_in_body
 
 # ----------------------------------------------------------------------------------------------
 # Transposition

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -148,6 +149,32 @@ def test_bodies(name, check_vma):
         return jx.jit(lambda x: (f(x), jx.jvp(f, (x,), (x,)), [g(x) for g in reverse]))
 
     both(program, X)
+
+
+@CHECKS
+@pytest.mark.parametrize("policy", [
+    "save_only_these_names('s')", "everything_saveable", "nothing_saveable", "dots_saveable"])
+def test_checkpoint_around_it_asks_the_policy_for_what_is_inside(policy, check_vma):
+    """What is done again, and what is not: counted in the jaxpr of the gradient."""
+    def program(jx):
+        name = import_module(f"{jx.__name__}.ad_checkpoint").checkpoint_name
+
+        def body(x):
+            y = jx.numpy.cos(jx.numpy.sin(x) @ x.T)
+            return jx.lax.psum(jx.numpy.exp(y) * name(jx.numpy.tanh(y.sum()), "s"), "i")
+
+        f = shard_map(jx, body, "P('i')", "P()", check_vma=check_vma)
+        g = jx.checkpoint(lambda x: f(jx.numpy.sin(x)).sum(),
+                          policy=eval(f"jx.checkpoint_policies.{policy}", {"jx": jx}))
+
+        def run():
+            text = str(jx.make_jaxpr(jx.grad(g))(X))
+            names = "sin", "cos", "exp", "tanh", "dot_general"
+            return [text.count(f" = {name}") for name in names], jx.jit(jx.grad(g))(X)
+
+        return run
+
+    both(program)
 
 
 def test_custom_vjp():
@@ -354,8 +381,6 @@ def test_without_specs_arrays_are_taken_as_they_lie():
 
 
 def test_old_name():
-    from importlib import import_module
-
     def program(jx):
         old = import_module(f"{jx.__name__}.experimental.shard_map").shard_map
         return lambda: old(lambda x: jx.lax.psum(x, "i"), mesh(jx, 4), jx.P("i"), jx.P(),
