@@ -28,7 +28,7 @@ from ..families.reduce_window import reduce_window_p
 from ..families.reducing import reduce_p
 from ..remat import remat_p
 from ..xla.dispatch import buffer_of, foreign_value, stored, xla
-from ..xla.jit import apply_primitive, jit_p
+from ..xla.jit import apply_primitive, array_classes, jit_p
 from ..xla.lowering import lowering_rules
 from . import cuda, op_by_op
 from .partition_spec import P
@@ -70,11 +70,12 @@ class PlacedArray(Array):
     shards: Any  # XLA's array on several devices, or a buffer on one
     sharding: Sharding
     committed: bool
-    placed_type: Any  # what programs for it depend on; `None` if that is its type alone
+    placed_type: Any  # what programs for it depend on: its type, and its place if that is fixed
+    _buffer = None  # none of the kind that chapter 6 hands to its programs
 
     def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True):
         self.aval, self.shards, self.sharding, self.committed = aval, shards, sharding, committed
-        self.placed_type = (aval, sharding) if committed else None
+        self.placed_type = (aval, sharding) if committed else aval
         self._host = None
         eval_trace.place = evaluate
 
@@ -235,6 +236,9 @@ class PlacedArray(Array):
 
     def __format__(self, spec):
         return super().__format__(spec) if self._is_whole else repr(self)
+
+
+array_classes.add(PlacedArray)
 
 
 def contents_here(x: Array) -> list[np.ndarray]:

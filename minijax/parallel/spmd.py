@@ -311,7 +311,7 @@ def _factors(n):
 class _PlacedProgram(Program):
     """A program whose arguments and results lie in certain ways."""
 
-    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs", "talks")
+    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs", "start")
 
     def _set(self, loaded, module, jaxpr, ins, outs, committed):
         """Set the attributes; `ins` are the shardings of the arguments and the constants."""
@@ -326,13 +326,13 @@ class _PlacedProgram(Program):
                         for aval, x in zip(jaxpr.out_avals, outs)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
-        self.committed, self.talks = committed, _has_messages(self.executable)
+        self.committed, self.start = committed, _starter(self.executable, self.effects)
 
     def __call__(self, args):
         buffers = [x.shards if type(x := args[i]) is PlacedArray and x.sharding is sharding
                    else shards_of(x, aval, sharding) for i, aval, sharding in self.inputs]
         try:
-            outs = self._start(buffers + self.constants if self.constants else buffers)
+            outs = self.start(buffers + self.constants if self.constants else buffers)
         except RuntimeError:
             for i in self.kept:
                 if isinstance(args[i], Array):
@@ -344,12 +344,6 @@ class _PlacedProgram(Program):
         return [PlacedArray(aval, x, sharding, committed) if sharding else array_of(x, aval)
                 for x, (aval, sharding) in zip(outs, self.outputs)]
 
-    def _start(self, buffers):
-        if self.effects:
-            return run_with_effects(self.executable, self.effects, buffers)
-        return run_with_messages(self.executable, buffers) if self.talks else self.executable(
-            buffers)
-
     def _forget_donated(self, args, buffers):
         """What XLA could not use, or what lay elsewhere and was copied, is still there."""
         for i, buffer in zip(self.kept, buffers):
@@ -360,6 +354,14 @@ class _PlacedProgram(Program):
     @property
     def is_simple(self) -> bool:
         return False
+
+
+def _starter(executable, effects):
+    """How a program is started: a function of its buffers."""
+    if effects:
+        return functools.partial(run_with_effects, executable, effects)
+    return functools.partial(run_with_messages, executable) if _has_messages(
+        executable) else executable
 
 
 def _buffer(x: Array):

@@ -281,12 +281,15 @@ def _argument_names(fun, in_tree, statics) -> tuple[str, ...]:
 # The jitted function
 
 
-_aval_of, _buffer_at_hand = attrgetter("aval"), attrgetter("_buffer")
+# What a program depends on: the type of an argument, and its place if chapter 14 gave it one.
+Array.placed_type = Array.aval  # type: ignore[attr-defined]
+_placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
+array_classes: set[type] = {Array}  # of concrete arrays; chapter 14 adds its own
 
 
 def _signature(x):
-    """What the program depends on: the type of an argument, and its place if it has one."""
-    return getattr(x, "placed_type", None) or typeof(x)
+    """`_placed_type`, of any argument."""
+    return x.placed_type if hasattr(x, "placed_type") else typeof(x)
 
 
 class JitFunction:
@@ -322,15 +325,15 @@ class JitFunction:
             else:
                 leaves, tree = args, None  # nothing but arrays: their number is the structure
                 for x in args:
-                    if type(x) is not Array:
+                    if type(x) not in array_classes:
                         leaves, tree = self._flatten((args, kwargs))
                         break
                 else:
                     if kwargs:
                         leaves, tree = self._flatten((args, kwargs))
             try:
-                avals, buffers = [*map(_aval_of, leaves)], [*map(_buffer_at_hand, leaves)]
-            except AttributeError:  # a NumPy array, a number, an array with a place
+                avals, buffers = [*map(_placed_type, leaves)], [*map(_buffer_at_hand, leaves)]
+            except AttributeError:  # a NumPy array, a number
                 avals, buffers = [*map(_signature, leaves)], None
             fast = self._fast.get((tree, trace_context(), statics, *avals))
         except (TypeError, ValueError):
@@ -462,7 +465,7 @@ class JitFunction:
             program.out_avals,
             None if out_tree == registry.flatten(0)[1] else out_tree.unflatten,
         )
-        plain = not (call.kwargs or self._has_statics) and all(type(x) is Array for x in call.args)
+        plain = not (call.kwargs or self._has_statics) and array_classes >= {*map(type, call.args)}
         key = (None if plain else tree, trace_context(), call.statics)
         self._caches.remember(self._fast, (*key, *map(_signature, leaves)), fast)
         self._flatten = registry.flatten
