@@ -342,7 +342,8 @@ def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: 
 
 @jaxpr_cache
 def _of_one_equation(jaxpr, primitive, param, others, avals) -> ClosedJaxpr:
-    params = {param: jaxpr, **dict(others)}
+    own = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)  # `jaxpr` itself would be kept alive by this
+    params = {param: own, **dict(others)}
     invars, outvars = [*map(Var, avals)], [*map(Var, primitive.abstract_eval(*avals, **params))]
     eqn = JaxprEqn(primitive, list(invars), outvars, params)
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from .. import settings
 from ..batching import fancy_primitive_batchers
-from ..control_flow.common import merge, partition, same_type, split_list
+from ..control_flow.common import evaluate_compiled, merge, partition, same_type, split_list
 from ..core import Primitive, ShapedArray, state, typeof
 from ..dtypes import float0
 from ..forward import Zero, primitive_jvps
@@ -46,7 +46,6 @@ from ..transposition import (
     nonzero_avals,
     primitive_transposes,
 )
-from ..xla.jit import apply_primitive
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
@@ -148,7 +147,7 @@ checks_inside.add("shard_map")
 
 @shard_map_p.def_impl
 def _evaluate(*args, **params):
-    return apply_primitive(shard_map_p, *args, **params)
+    return evaluate_compiled(shard_map_p, args, "jaxpr", params)
 
 
 # ----------------------------------------------------------------------------------------------
