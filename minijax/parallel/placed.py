@@ -252,10 +252,8 @@ def contents_here(x: Array) -> list[np.ndarray]:
 # Primitives that call functions, hold programs or move arrays: their evaluation sees to places.
 sees_to_places: set[Primitive] = {
     jit_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_p, linear_call_p, call_p,
-    closed_call_p, remat_p, reduce_p, reduce_window_p,
+    closed_call_p, remat_p, reduce_p, reduce_window_p, scan_p, while_p,
 }  # fmt: skip
-# Loops, compiled anyway: there may be a mesh in their bodies.
-_may_name_a_mesh = {scan_p, while_p}
 _OURS = __name__.partition(".")[0]
 
 
@@ -280,8 +278,7 @@ def evaluate(primitive: Primitive, args: Sequence, params: dict):
             args = [_scalar_near(y, x.sharding) for y in args]
             break
     else:
-        if (default_device() is None and not op_by_op.default_is_accelerator()
-                and primitive not in _may_name_a_mesh):
+        if default_device() is None and not op_by_op.default_is_accelerator():
             return primitive.impl(*args, **params)
     if _takes_place(primitive, vars(primitive).get("impl")):
         return apply_primitive(primitive, *args, **params)

@@ -5,6 +5,8 @@ A row is a program's text, which runs on both libraries; the names in it are tho
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,23 @@ def test_more_than_jax(text):
     actual, expected = run(subject, program(text)), run(oracle, program(MORE[text]))
     assert expected.error is None
     assert_same(actual.value, expected.value)
+
+
+FORGOTTEN = {
+    "shard_map": lambda jx, short: jx.jvp(short.one(lambda x: x * 2), (X,), (X,)),
+    "scan": lambda jx, short: jx.lax.scan(lambda c, a: (c, a), 0.0, X),
+    "while": lambda jx, short: jx.lax.fori_loop(0, 2, lambda i, x: x + 1, X),
+}
+
+
+@pytest.mark.parametrize("name", FORGOTTEN)
+def test_programs_of_functions_that_are_gone_are_forgotten(name):
+    def objects():
+        FORGOTTEN[name](subject, Short(subject))
+        gc.collect()
+        return len(gc.get_objects())
+
+    objects()
+    before = objects()
+    after = [objects() for _ in range(4)][-1]
+    assert after - before < 40  # a program is hundreds
