@@ -321,6 +321,8 @@ def check_no_axis_twice(spec: PartitionSpec) -> None:
 @lru_cache(4096)
 def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
     """Raise ValueError unless the mesh has the axes that the spec names, and it names each once."""
+    if not isinstance(spec, PartitionSpec):
+        raise TypeError(f"NamedSharding: the spec must be a PartitionSpec, as P('x'), got {spec!r}.")
     names = spec.all_axes()
     for name in (*names, *spec.unreduced, *spec.reduced):
         if name not in mesh.axis_names:
