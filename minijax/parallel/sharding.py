@@ -322,7 +322,7 @@ def check_no_axis_twice(spec: PartitionSpec) -> None:
 def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
     """Raise ValueError unless the mesh has the axes that the spec names, and it names each once."""
     if not isinstance(spec, PartitionSpec):
-        raise TypeError(f"NamedSharding: the spec must be a PartitionSpec, as P('x'), got {spec!r}.")
+        raise TypeError(f"NamedSharding: {spec!r} is no spec; write P('x'), a PartitionSpec.")
     names = spec.all_axes()
     for name in (*names, *spec.unreduced, *spec.reduced):
         if name not in mesh.axis_names:
