@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import dtypes
 from ..array import Array
-from ..core import ArrayMethods, ShapedArray, Tracer, concrete_or_error, state, typeof
+from ..core import ArrayMethods, ShapedArray, concrete_or_error, state, typeof
 from ..operators import astype as astype_method
 from ..primitives.elementwise import add, convert, copy_p, eq, ge, mul
 from ..primitives.shaping import (
@@ -126,7 +126,7 @@ def _from_list(xs, dtype):
     if not any(isinstance(leaf, ArrayMethods) for leaf in leaves):
         return _wrap(np.asarray(xs, dtype))
     in_numpy = isinstance(dtype, np.dtype) and not state.trace.staging  # it knows no keys
-    if in_numpy and not any(isinstance(leaf, Tracer) for leaf in leaves):
+    if in_numpy and not any(_is_elsewhere(leaf) for leaf in leaves):
         # Rows of unequal shapes are told better below; bfloat16 takes no objects for numbers.
         with contextlib.suppress(ValueError, TypeError):
             return _wrap(np.asarray(xs, dtype))
@@ -134,6 +134,11 @@ def _from_list(xs, dtype):
     while len(rows) > 16:
         rows = [concatenate(rows[i:i + 16], 0) for i in range(0, len(rows), 16)]
     return concatenate(rows, 0)
+
+
+def _is_elsewhere(x) -> bool:
+    """Whether it is traced, or an array that chapter 14 has put somewhere."""
+    return isinstance(x, ArrayMethods) and type(x) is not Array
 
 
 def _wrap(value: np.ndarray) -> Array:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import os
 import sys
 import time
@@ -38,6 +39,7 @@ collectives = choice_state(
 
 _client: Any = None  # XLA's ends of the connection
 _service: Any = None
+_failing = False  # whether `sys.exit` was called with an error
 
 
 def initialize(
@@ -107,6 +109,7 @@ def initialize(
         address, count, me, own_host if collectives.value == "gloo" else None,
         init_timeout=initialization_timeout + 10, **times)
     _client, _service = client, service
+    sys.exit = functools.partial(_exit, sys.exit)
     atexit.register(_leave)
 
 
@@ -129,10 +132,17 @@ def shutdown() -> None:
         service.shutdown()
 
 
+def _exit(exit, status=None):
+    """`sys.exit`, of which Python tells nobody else."""
+    global _failing
+    _failing = status not in (None, 0)
+    exit(status)
+
+
 def _leave():
     """Shut down at the end of the process, if no error ends it: others may wait for this process in
     the middle of their work, and learn of its end by its silence."""
-    if hasattr(sys, "last_value"):
+    if _failing or hasattr(sys, "last_value"):
         for end in (_client, _service):  # their destructors, too, would wait: they shall not run
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(end))
         return

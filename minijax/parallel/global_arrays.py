@@ -74,7 +74,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
       dtype: the element type; by default that of the first part.
 
     Raises:
-      TypeError: `arrays` is no list or tuple.
+      TypeError: `arrays` is no list or tuple of arrays.
       ValueError: the arrays are not on the sharding's devices, or have not the shape needed.
 
     >>> x = jnp.arange(3)
@@ -87,6 +87,9 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         raise TypeError(f"{name}: `arrays` must be a list or tuple, but is a {type(arrays)}.")
     if any(isinstance(x, Tracer) for x in arrays):
         raise ValueError(f"{name}: `arrays` must be concrete arrays, but some are traced values.")
+    if bad := [type(x) for x in arrays if not isinstance(x, Array)]:
+        raise TypeError(f"{name}: `arrays` must be arrays on devices, but one is a {bad[0]}. Put "
+                        "it there with `jax.device_put`.")
     by_device = {x.device: x for x in arrays}
     devices = sharding._addressable_device_assignment
     if set(by_device) != set(devices) or len(arrays) != len(devices):

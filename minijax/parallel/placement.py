@@ -111,14 +111,14 @@ def _put(x, where, copy):
     if where is None:
         return _stay(x, copy)
     in_parts = type(x) is PlacedArray and not (x.is_fully_addressable or x.is_fully_replicated)
-    if not isinstance(where, Sharding):
-        if in_parts:
-            raise ValueError(f"device_put to {where}: other processes hold parts of the array. "
-                             "Give all devices copies of it first, by the sharding P().")
-        return moved(x, on_one_device(where))
+    if in_parts and not isinstance(where, Sharding):
+        raise ValueError(f"device_put to {where}: other processes hold parts of the array. "
+                         "Give all devices copies of it first, by the sharding P().")
     if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == where:
         return x
-    return _mover(where)(x) if in_parts else moved(x, where)
+    sharding = where if isinstance(where, Sharding) else on_one_device(where)
+    out = _mover(sharding)(x) if in_parts else moved(x, sharding)
+    return _other_memory(out, x) if copy is _COPY else out
 
 
 @functools.lru_cache
@@ -134,8 +134,14 @@ def _stay(x, copy):
     if copy is _REUSE:
         return x
     if type(x) is PlacedArray:
-        return moved(x, x.sharding, x.committed)
+        return _other_memory(moved(x, x.sharding, x.committed), x)
     return Array(np.array(x._numpy()), x.aval)
+
+
+def _other_memory(out, x):
+    """A copy of `out` if it shares the memory of `x`."""
+    own = x.shards if type(x) is PlacedArray else getattr(x, "_buffer", None)
+    return out.copy() if out.shards is own else out
 
 
 def at_default(x: Array) -> Array:
