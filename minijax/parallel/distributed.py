@@ -77,7 +77,7 @@ def initialize(
 
     Raises:
       ValueError: an argument is missing or out of range.
-      TypeError: `num_processes` or `process_id` is no int.
+      TypeError: `num_processes` or `process_id` is no int, or the address no string.
       RuntimeError: it is too late; or it has been called before; or nobody listens at the address;
         or the first process cannot listen there. If another process does not come in time, XLA
         ends this one.
@@ -177,8 +177,9 @@ def _which_process(address, count, me, use_environment):
             raise ValueError(
                 f"{name} is missing: pass it to distributed.initialize, or set JAX_{name.upper()}, "
                 "or start the program by `python -m minijax launch`.")
-        if name != "coordinator_address" and not isinstance(value, int):
-            raise TypeError(f"{name} must be an int, got {value!r} of type {type(value)}.")
+        kind, words = (str, "a str") if name == "coordinator_address" else (int, "an int")
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be {words}, got {value!r} of type {type(value)}.")
     if not 0 <= me < count:
         raise ValueError(f"process_id must be in 0..{count - 1}, got {me}.")
     return address, count, me
@@ -192,9 +193,10 @@ def _from_environment(name):
 
 
 def _host_and_port(address):
-    host, colon, port = address.rpartition(":")
-    if not (colon and port.isdecimal()):
-        raise ValueError(f"{address!r} is no address: it has to be of the form host:port.")
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal() and 0 < int(port) < 2**16):
+        raise ValueError(f"{address!r} is no address: it has to be of the form host:port, with a "
+                         "port in 1..65535.")
     return host.strip("[]"), int(port)
 
 

@@ -282,7 +282,7 @@ def _argument_names(fun, in_tree, statics) -> tuple[str, ...]:
 
 
 # What a program depends on: the type of an argument, and its place if chapter 14 gave it one.
-Array.placed_type = Array.aval  # type: ignore[attr-defined]
+Array.placed_type = Array.aval  # type: ignore[attr-defined, misc]
 _placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
 array_classes: set[type] = {Array}  # of concrete arrays; chapter 14 adds its own
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import minijax
 from tests.ch14.placement_programs import same
 
 
@@ -56,3 +57,13 @@ def test_a_process_that_calls_sys_exit_waits_for_nobody(tmp_path):
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 3
     assert "process 1 failed with exit code 3" in done.stderr
+
+
+@pytest.mark.parametrize("address, kind", [
+    ("127.0.0.1:0", ValueError), ("127.0.0.1:70000", ValueError), (":1234", ValueError),
+    (1234, TypeError),
+])  # fmt: skip
+def test_addresses_that_are_none(address, kind):
+    """Some of them XLA would have waited at for ever."""
+    with pytest.raises(kind, match="address"):
+        minijax.distributed.initialize(address, num_processes=1, process_id=0)
