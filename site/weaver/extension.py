@@ -98,7 +98,7 @@ def _listings(block: Block) -> str:
 
 
 def _listing(line: str, block: Block) -> str:
-    """One reference; options after it: `mark=f,g` (definitions of the file), `fold`, `title=...`."""
+    """One reference; options after it: `mark=f,g` (definitions in it), `fold`, `title=...`."""
     reference, options = parse_listing(line)
     try:
         listing = listings.find(reference)
