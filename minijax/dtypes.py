@@ -71,7 +71,7 @@ dtype_kinds: dict[str, tuple[np.dtype, ...]] = {
 }
 _VALID = frozenset((*dtype_kinds["bool"], *dtype_kinds["numeric"], float0))
 
-_TO_32_BITS: dict[np.dtype, np.dtype] = dict(zip(
+short_of: dict[np.dtype, np.dtype] = dict(zip(
     _dtypes("int64", "uint64", "float64", "complex128"),
     _dtypes("int32", "uint32", "float32", "complex64")))
 
@@ -145,7 +145,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
             return dtype
         raise ValueError(f"the extended dtype {dtype} has no canonical NumPy dtype.")
     plain = np.dtype(dtype)  # also takes any object that has a dtype
-    return plain if enable_x64.value else _TO_32_BITS.get(plain, plain)
+    return plain if enable_x64.value else short_of.get(plain, plain)
 
 
 def _canonicalize_explicit(dtype: np.dtype, fun_name: str) -> np.dtype:
@@ -187,7 +187,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
 def python_scalar_dtype(scalar_type: type) -> np.dtype:
     """The dtype of the values of ``bool``, ``int``, ``float`` or ``complex``."""
     dtype = python_scalar_dtypes[scalar_type]
-    return dtype if enable_x64.value else _TO_32_BITS.get(dtype, dtype)
+    return dtype if enable_x64.value else short_of.get(dtype, dtype)
 
 
 def default_int_dtype() -> np.dtype:
@@ -444,7 +444,7 @@ def lattice_result_type(*args: Any) -> _Typed:
     result = _result_memo[mode][x64].get(key)
     if result is None:
         result = _promote(frozenset(key), mode, x64)
-        if x64 or not any(dtype in _TO_32_BITS for dtype, _ in key):  # else it warns each time
+        if x64 or not any(dtype in short_of for dtype, _ in key):  # else it warns each time
             _result_memo[mode][x64][key] = result
     return result
 

@@ -109,6 +109,8 @@ def _scalar_operand(x, aval) -> Any:
         return None
     if kind == 1 and not -2**31 <= x < 2**31:  # the long way complains, or knows 64-bit integers
         return None
+    if aval.dtype in dtypes.short_of and not settings.enable_x64.value:  # it is to be shortened
+        return None
     try:
         return aval.dtype.type(x)
     except OverflowError:  # too large for a short type, in which it wraps around
@@ -470,7 +472,8 @@ def _quick_operator(function, primitive, kinds):
             if type(other) is Array:
                 if other.aval is aval and aval.dtype.kind in kinds:
                     return evaluate(self, other)
-            elif type(other) is float and aval.dtype.kind == "f" and not aval.weak_type:
+            elif (type(other) is float and aval.dtype.kind == "f" and not aval.weak_type
+                  and (aval.dtype.itemsize < 8 or settings.enable_x64.value)):
                 return evaluate(self, aval.dtype.type(other))
         return function(self, other) if is_arraylike(other) else NotImplemented
 

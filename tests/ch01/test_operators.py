@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import minijax
 from minijax import operators
 from minijax.array import Array, as_array
 from minijax.core import typeof
@@ -314,3 +316,18 @@ def test_promotion_helpers_leave_equal_types_alone():
     assert operators.promote_args("f", x, x)[1] is x
     wide, weak = operators.promote_dtypes_inexact(as_array(np.int8(1)), 2)
     assert typeof(wide) is typeof(weak) and wide.dtype == np.float32
+
+
+@pytest.mark.parametrize("text", [
+    "y * 2", "y + 1.0", "2 - y", "y * True", "i + 1", "i * 2.0", "y > 0", "y + y"])
+def test_arrays_of_long_types_among_short_ones(text):
+    """An array made while 64-bit types existed is used when they exist no more."""
+    results = []
+    for library in (jax, minijax):
+        with library.enable_x64(True):
+            names = {"y": library.numpy.ones(3), "i": library.numpy.arange(3)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results.append(eval(text, names))
+    theirs, ours = results
+    assert ours.dtype == theirs.dtype and ours.tolist() == theirs.tolist()
