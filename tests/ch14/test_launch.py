@@ -49,6 +49,9 @@ def all_gone(folder: Path) -> bool:
     """Whether none is left of the processes whose numbers are in the files of a folder."""
     numbers = [int(word) for path in folder.iterdir() for word in path.read_text().split()]
     assert len(numbers) == 4
+    deadline = time.monotonic() + 5  # a signal takes its time
+    while any(map(is_alive, numbers)) and time.monotonic() < deadline:
+        time.sleep(0.01)
     return not any(map(is_alive, numbers))
 
 
