@@ -318,6 +318,7 @@ def test_promotion_helpers_leave_equal_types_alone():
     assert typeof(wide) is typeof(weak) and wide.dtype == np.float32
 
 
+@pytest.mark.chapter(12)
 @pytest.mark.parametrize("text", [
     "y * 2", "y + 1.0", "2 - y", "y * True", "i + 1", "i * 2.0", "y > 0", "y + y"])
 def test_arrays_of_long_types_among_short_ones(text):

@@ -17,7 +17,7 @@ NAMES = sorted(settings._states.keys() - {"jax_platform_name"})  # which JAX has
 VALUES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict",
     "jax_default_matmul_precision": "highest", "jax_traceback_filtering": "off",
-    "jax_platforms": "cpu", "jax_compilation_cache_dir": "/nowhere", "jax_num_cpu_devices": 3,
+    "jax_platforms": "cpu", "jax_compilation_cache_dir": "/nowhere", "jax_num_cpu_devices": 8,
     "jax_default_prng_impl": "rbg", "jax_threefry_partitionable": False,
     "jax_cpu_collectives_implementation": None, "jax_default_device": None,
     "jax_persistent_cache_enable_xla_caches": "all"}
@@ -132,14 +132,13 @@ def test_guards_see_the_parsed_value_first_and_may_refuse_it():
     def refuse(value):
         raise RuntimeError(f"too late for {value}")
 
-    before = config.jax_num_cpu_devices
-    settings.num_cpu_devices.guards.append(refuse)
+    settings.enable_checks.guards.append(refuse)
     try:
-        with pytest.raises(RuntimeError, match="too late for 4"):
-            config.update("jax_num_cpu_devices", 4)
+        with pytest.raises(RuntimeError, match="too late for True"):
+            config.update("jax_enable_checks", 1)
     finally:
-        settings.num_cpu_devices.guards.remove(refuse)
-    assert config.jax_num_cpu_devices == before
+        settings.enable_checks.guards.remove(refuse)
+    assert not config.jax_enable_checks
 
 
 CONTEXT = [("jax_enable_x64", True), ("jax_disable_jit", True),

@@ -52,7 +52,6 @@ jax.eval_shape(pmap(lambda x: x.sum()), X).shape
 str(pmap(lambda x: x)(X).sharding)
 str(pmap(lambda x: x, axis_name='i', devices=jax.devices()[3:7])(X).sharding)
 [d.id for d in pmap(lambda x: x, devices=jax.devices()[:3:-1])(X).sharding.mesh.devices]
-pmap(jnp.sin).__name__
 sorted(pmap(lambda x: x).lower(X).args_info[0][0].shape)
 """
 
