@@ -116,10 +116,11 @@ def test_who_ignores_the_request_to_end_is_killed(capfd, tmp_path, pids, monkeyp
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_who_ends_the_launcher_ends_all(tmp_path, pids, number, code):
-    command = [sys.executable, "-m", "minijax", "launch", "-n", "2", script(tmp_path, WAIT), str(pids)]
-    launcher = subprocess.Popen(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored in the background
+    # A process in the background may be started so that it ignores Ctrl-C.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    run = "import sys; from minijax.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", f"{listen}; {run}", "launch", "-n", "2", script(tmp_path, WAIT), str(pids)]
+    launcher = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while sum(bool(path.read_text()) for path in pids.iterdir()) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
