@@ -171,8 +171,9 @@ def call_python(ctx, function: Callable, operands: Sequence, avals: Sequence[Sha
                 has_side_effect: bool, ordered: bool) -> list:
     """Append a call of a function from NumPy arrays to a tuple of them. An ordered one takes and
     gives a token, which is nothing in Python."""
-    call = (lambda token, *xs: (token, *function(*xs))) if ordered else function
+    call = function
     if ordered:
+        call = lambda token, *xs: (token, *function(*xs))
         operands, avals = [ctx.ordered_token(), *operands], [TOKEN, *avals]
     names, kinds = (", ".join(texts) for texts in zip(*[(x.name, x.type) for x in operands])
                     ) if operands else ("", "")

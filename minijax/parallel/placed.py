@@ -112,9 +112,13 @@ class PlacedArray(Array):
         self._check_alive()
         return xla().shards(self.shards) if self.sharding.num_devices > 1 else [self.shards]
 
+    def _buffers_by_device(self) -> dict:
+        """`_shard_buffers`, by the devices that they are on."""
+        return dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
+
     def _buffer_near(self, device):
         """The buffer of this process that is on a device, if there is one; else another."""
-        buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
+        buffers = self._buffers_by_device()
         return buffers[device] if device in buffers else next(iter(buffers.values()))
 
     def _shard_contents(self) -> list[np.ndarray]:
@@ -177,17 +181,14 @@ class PlacedArray(Array):
     @property
     def addressable_shards(self) -> list[Shard]:
         """The parts that devices of this process hold."""
-        buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
-        return [shard for shard in self._all_shards(buffers) if shard.device in buffers]
+        return [shard for shard in self.global_shards if shard._data is not None]
 
     @property
     def global_shards(self) -> list[Shard]:
         """All parts; those of other processes without their data."""
-        buffers = dict(zip(self.sharding._addressable_device_assignment, self._shard_buffers()))
-        return self._all_shards(buffers)
-
-    def _all_shards(self, buffers):
-        aval, counts, shards = self._shard_aval(), {}, []
+        buffers, aval = self._buffers_by_device(), self._shard_aval()
+        counts: dict[tuple, int] = {}
+        shards = []
         for device, index in self.sharding.devices_indices_map(self.aval.shape).items():
             key = tuple((part.start, part.stop) for part in index)
             counts[key] = counts.get(key, -1) + 1

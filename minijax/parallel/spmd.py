@@ -18,7 +18,7 @@ import functools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .. import staging
@@ -326,7 +326,7 @@ class _PlacedProgram(Program):
                         for aval, x in zip(jaxpr.out_avals, outs)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
-        self.committed, self.start = committed, _starter(self.executable, self.effects)
+        self.committed, self.start = committed, self._starter()
 
     def __call__(self, args):
         buffers = [x.shards if type(x := args[i]) is PlacedArray and x.sharding is sharding
@@ -351,17 +351,15 @@ class _PlacedProgram(Program):
                     and isinstance(args[i], Array) and buffer is _buffer(args[i])):
                 args[i].delete()
 
+    def _starter(self) -> Callable:
+        """How the program is started: a function of its buffers."""
+        if self.effects:
+            return functools.partial(run_with_effects, self.executable, self.effects)
+        return self.executable
+
     @property
     def is_simple(self) -> bool:
         return False
-
-
-def _starter(executable, effects):
-    """How a program is started: a function of its buffers."""
-    if effects:
-        return functools.partial(run_with_effects, executable, effects)
-    return functools.partial(run_with_messages, executable) if _has_messages(
-        executable) else executable
 
 
 def _buffer(x: Array):
@@ -397,6 +395,11 @@ class _PartitionedProgram(_PlacedProgram):
         in_avals, asked = _known(module, jaxpr, places)
         ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla().tilings(loaded))
         self._set(loaded, module, jaxpr, ins, outs, committed=True)
+
+    def _starter(self):
+        if self.effects or not _has_messages(self.executable):
+            return super()._starter()
+        return functools.partial(run_with_messages, self.executable)
 
 
 def _known(module, jaxpr, places):

@@ -372,12 +372,12 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
     """Compile a module, and load the program on its devices."""
     if (platform := _platform(devices[0].platform)) in accelerators:
         text = accelerators[platform].prepare(text, options)
-    arguments: list = [text, _jax.DeviceList(devices), options]
-    compile_and_load = devices[0].client.compile_and_load
+    where, compile_and_load = _jax.DeviceList(devices), devices[0].client.compile_and_load
     try:
         if callbacks:  # the overload for text takes no functions
-            return compile_and_load(_parse(text), *arguments[1:], list(callbacks))
-        return load_or_compile(lambda: compile_and_load(*arguments), text, options, devices)
+            return compile_and_load(_parse(text), where, options, list(callbacks))
+        return load_or_compile(
+            lambda: compile_and_load(text, where, options), text, options, devices)
     except XlaRuntimeError as error:
         raise our_error(error) from None
 

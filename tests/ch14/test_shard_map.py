@@ -254,6 +254,16 @@ def test_a_print_shows_the_values_on_all_devices():
 # Arguments, specs, meshes
 
 
+def call_program(row):
+    """The text of a call as a program of either library."""
+    def program(jx):
+        names = {"shard_map": lambda *args, **kw: shard_map(jx, *args, **kw), "P": jx.P, "X": X,
+                 "lax": jx.lax, "jax": jx, "np": np, "MESH": mesh(jx, 4, 2)}
+        return lambda: eval(row, names)
+
+    return program
+
+
 @pytest.mark.parametrize("row", [
     "shard_map(lambda a: {'u': a['p'] + 1, 'v': (a['q'], a['q'] * 2)}, "
     "({'p': P('i'), 'q': P(None, 'j')},), {'u': P('i'), 'v': P(None, 'j')})({'p': X, 'q': X})",
@@ -270,12 +280,7 @@ def test_a_print_shows_the_values_on_all_devices():
     "str(jax.typeof(jax.numpy.ones(3)))",
 ])
 def test_calls(row):
-    def program(jx):
-        names = {"shard_map": lambda *args, **kw: shard_map(jx, *args, **kw), "P": jx.P, "X": X,
-                 "lax": jx.lax, "jax": jx, "np": np, "MESH": mesh(jx, 4, 2)}
-        return lambda: eval(row, names)
-
-    both(program)
+    both(call_program(row))
 
 
 def test_the_mesh_in_force():
@@ -345,12 +350,7 @@ def test_one_device():
     "shard_map(lambda x: x, P('i'), P('i'), mesh=None)(X)",
 ])
 def test_errors(row):
-    def program(jx):
-        names = {"shard_map": lambda *args, **kw: shard_map(jx, *args, **kw), "P": jx.P, "X": X,
-                 "lax": jx.lax, "jax": jx, "np": np, "MESH": mesh(jx, 4, 2)}
-        return lambda: eval(row, names)
-
-    outcome = both(program)
+    outcome = both(call_program(row))
     assert outcome.error is not None
 
 
