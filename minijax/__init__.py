@@ -18,33 +18,27 @@ from .settings import (
     numpy_rank_promotion,
     check_tracer_leaks,
 )
-from . import dtypes, errors
-from .dtypes import float0
-from .core import ensure_compile_time_eval, typeof
-from .array import Array
-from . import operators as _operators  # gives arrays their operators
+from . import core, dtypes, errors
+from .core.dtypes import float0
+from .core.core import ensure_compile_time_eval, typeof
+from .core.array import Array
+from .core import operators as _operators  # gives arrays their operators
 from . import typing, version
 from .version import __version__, __version_info__
 
 # chapter 3
 from . import tree, tree_util
-from .tree_jvp import jvp
+from .core.tree_jvp import jvp
 
 # chapter 4
-from .batching import vmap
+from .core.vmap import vmap
 
 # chapter 5
-from . import api_util, core, effects as _effects, jaxpr as _jaxpr, staging as _staging
-vars(core).update(  # JAX has them there, too
-    {name: getattr(_jaxpr, name) for name in (
-        "Atom", "DropVar", "Literal", "Var", "eval_jaxpr", "gensym", "new_jaxpr_eqn")},
-    DebugInfo=_staging.DebugInfo, Effects=_effects.Effects, no_effects=_effects.no_effects,
-    ParamDict=dict, max_dim=max, min_dim=min)
-vars(api_util).update(debug_info=_staging.debug_info, shaped_abstractify=_staging.abstractify)
-from .staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from . import api_util
+from .core.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 
 # chapter 6
-from .xla.devices import (
+from .runtime.devices import (
     block_until_ready,
     copy_to_host_async,
     default_backend,
@@ -52,14 +46,14 @@ from .xla.devices import (
     device_get,
     devices,
 )
-from .xla.jit import clear_caches, disable_jit, jit
+from .core.jit import clear_caches, disable_jit, jit
 from . import stages
 
 # chapter 7
-from .partial_eval import linearize
+from .core.partial_eval import linearize
 
 # chapter 8
-from .reverse import (
+from .core.reverse import (
     fwd_and_bwd,
     grad,
     hessian,
@@ -71,17 +65,21 @@ from .reverse import (
     vjp,
 )
 
+# chapter 9
+from . import lax
+
 # chapter 10
 from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .remat import checkpoint, checkpoint_policies, remat
-from .scopes import named_call, named_scope
+from .debugging.scopes import named_call, named_scope
 from . import ad_checkpoint, custom_batching, custom_derivatives
 
 # chapter 11
-from .families import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
+from .lax import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 
 # chapter 12
-from . import dlpack, lax, numpy, ops
+from . import dlpack, numpy
+from .numpy import _segments as ops
 
 # chapter 13
 from . import image, nn, random, scipy
@@ -89,7 +87,7 @@ from .random.settings import default_prng_impl, enable_custom_prng, threefry_par
 
 # chapter 14
 from . import distributed, sharding
-from .parallel import compilation_cache as _compilation_cache, cuda as _cuda
+from .runtime import compilation_cache as _compilation_cache, cuda as _cuda
 from .parallel.explicit import reshard
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
@@ -97,7 +95,7 @@ from .parallel.pmap import pmap
 from .parallel.shard_map import shard_map, smap
 from .parallel.placed import Shard, default_device_state as default_device
 from .parallel.placement import device_put, live_arrays
-from .parallel.processes import (
+from .runtime.processes import (
     local_device_count,
     local_devices,
     process_count,
@@ -112,11 +110,11 @@ from .parallel.global_arrays import (
 )
 
 # chapter 15
-from .callbacks import pure_callback
-from .xla.dispatch import effects_barrier
-from .environment import print_environment_info
+from .debugging.callbacks import pure_callback
+from .core.dispatch import effects_barrier
+from .debugging.environment import print_environment_info
 from . import debug, monitoring
-from . import value_checks as _value_checks  # the settings debug_nans, debug_infs
+from .debugging import value_checks as _value_checks  # the settings debug_nans, debug_infs
 
 # chapter 16
 from . import experimental
@@ -127,7 +125,7 @@ from . import extend, interpreters
 
 def __getattr__(name):
     if name == "Device":  # the class of devices, which is jaxlib's: loaded when it is asked for
-        from .xla.dispatch import xla
+        from .core.dispatch import xla
 
         return xla().Device
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
 """The public names of `jax.distributed`: several processes that compute together."""
 
 # chapter 14
-from .parallel.distributed import initialize, is_initialized, shutdown
+from .runtime.distributed import initialize, is_initialized, shutdown

@@ -1,7 +1,7 @@
 """The public names of `jax.dlpack`: arrays shared with other libraries, without copying."""
 
 # chapter 1
-from .dtypes import dtype as _dtype
+from .core.dtypes import dtype as _dtype
 
 _NAMES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
     complex64 complex128""".split()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
-from minijax import settings
+from . import settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 

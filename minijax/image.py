@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import dtypes
 from . import numpy as jnp
+from .core import dtypes
+from .core.jit import jit
+from .core.primitives.dot import Precision
+from .core.primitives.shape_rules import canonical_axis, canonical_shape
 from .numpy._arguments import ensure_array, promote_dtypes_inexact
-from .primitives.dot import Precision
-from .primitives.shape_rules import canonical_axis, canonical_shape
-from .xla.jit import jit
 
 SMALLEST_SUM = 1000 * float(np.finfo(np.float32).eps)  # of weights that are still scaled to sum 1
 

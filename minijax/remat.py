@@ -22,31 +22,36 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .api_util import arg_names, argument_avals
-from .array import as_array
-from .batching import fancy_primitive_batchers, primitive_batchers
-from .control_flow.common import merge, partition, split_list, stage
-from .control_flow.scan import scan_p
-from .core import Primitive, ShapedArray
-from .custom_rules.common import with_statics
-from .effects import check_allowed, remat_allowed_effects
-from .errors import ConcretizationTypeError, api_boundary
-from .forward import Zero, instantiate_zeros, primitive_jvps
-from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
-from .partial_eval import (
+from .core.api_util import arg_names, argument_avals
+from .core.array import as_array
+from .core.batching import fancy_primitive_batchers, primitive_batchers
+from .core.core import Primitive, ShapedArray
+from .core.effects import check_allowed, remat_allowed_effects
+from .core.forward import Zero, instantiate_zeros, primitive_jvps
+from .core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+from .core.jit import jit_p
+from .core.lowering import register_lowering
+from .core.partial_eval import (
     dce_closed,
     dce_rules,
     default_partial_eval,
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from .primitives.dot import dot_general_p
-from .pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map
-from .reverse import vjp
-from .staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, make_jaxpr, trace_to_jaxpr
-from .transposition import is_undefined_primal, nonzero_avals, primitive_transposes, transpose_jaxpr
-from .xla.jit import jit_p
-from .xla.lowering import register_lowering
+from .core.primitives.dot import dot_general_p
+from .core.reverse import vjp
+from .core.staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, make_jaxpr, trace_to_jaxpr
+from .core.transposition import (
+    is_undefined_primal,
+    nonzero_avals,
+    primitive_transposes,
+    transpose_jaxpr,
+)
+from .core.tree_functions import broadcast_prefix, tree_flatten, tree_leaves, tree_map
+from .custom_rules.common import with_statics
+from .errors import ConcretizationTypeError, api_boundary
+from .lax.control_flow.common import merge, partition, split_list, stage
+from .lax.control_flow.scan import scan_p
 
 # ----------------------------------------------------------------------------------------------
 # Policies

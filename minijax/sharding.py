@@ -1,8 +1,8 @@
 """`jax.sharding`: meshes of devices, and how arrays are split over them (chapter 14)."""
 
 # chapter 14
-from minijax.parallel.explicit import auto_axes, explicit_axes, reshard
-from minijax.parallel.mesh import (
+from .parallel.explicit import auto_axes, explicit_axes, reshard
+from .parallel.mesh import (
     AbstractDevice,
     AbstractMesh,
     AxisType,
@@ -12,8 +12,8 @@ from minijax.parallel.mesh import (
     set_mesh,
     use_abstract_mesh,
 )
-from minijax.parallel.partition_spec import PartitionSpec
-from minijax.parallel.sharding import (
+from .parallel.partition_spec import PartitionSpec
+from .parallel.sharding import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,

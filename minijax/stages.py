@@ -1,7 +1,7 @@
 """The public names of `jax.stages`: what a jitted function goes through until it runs."""
 
 # chapter 6
-from .xla.jit import JitFunction as Wrapped
-from .xla.stages import ArgInfo, Compiled, Lowered, Traced
+from .core.jit import JitFunction as Wrapped
+from .core.stages import ArgInfo, Compiled, Lowered, Traced
 
 CompilerOptions = dict[str, str | bool]

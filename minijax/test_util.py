@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
-from .partial_eval import linearize
-from .pytree import tree_leaves, tree_map
-from .reverse import vjp
-from .tree_jvp import jvp
+from .core import dtypes
+from .core.partial_eval import linearize
+from .core.reverse import vjp
+from .core.tree_functions import tree_leaves, tree_map
+from .core.tree_jvp import jvp
 
 Tolerance = float | dict | None  # a number, or one for each dtype; `None`: those below
 

@@ -1,20 +1,20 @@
 """`jax.tree`: the functions on pytrees, under short names (chapter 3)."""
 
 # chapter 3
-from minijax.pytree import static as static
-from minijax.pytree import tree_all as all
-from minijax.pytree import tree_broadcast as broadcast
-from minijax.pytree import tree_flatten as flatten
-from minijax.pytree import tree_flatten_with_path as flatten_with_path
-from minijax.pytree import tree_leaves as leaves
-from minijax.pytree import tree_leaves_with_path as leaves_with_path
-from minijax.pytree import tree_map as map
-from minijax.pytree import tree_map_with_path as map_with_path
-from minijax.pytree import tree_reduce as reduce
-from minijax.pytree import tree_reduce_associative as reduce_associative
-from minijax.pytree import tree_structure as structure
-from minijax.pytree import tree_transpose as transpose
-from minijax.pytree import tree_unflatten as unflatten
+from .core.tree_registration import static as static
+from .core.tree_functions import tree_all as all
+from .core.tree_functions import tree_broadcast as broadcast
+from .core.tree_functions import tree_flatten as flatten
+from .core.tree_functions import tree_flatten_with_path as flatten_with_path
+from .core.tree_functions import tree_leaves as leaves
+from .core.tree_functions import tree_leaves_with_path as leaves_with_path
+from .core.tree_functions import tree_map as map
+from .core.tree_functions import tree_map_with_path as map_with_path
+from .core.tree_functions import tree_reduce as reduce
+from .core.tree_functions import tree_reduce_associative as reduce_associative
+from .core.tree_functions import tree_structure as structure
+from .core.tree_functions import tree_transpose as transpose
+from .core.tree_functions import tree_unflatten as unflatten
 
 __all__ = [
     "all",

@@ -1,26 +1,30 @@
 """`jax.tree_util`: pytrees, key paths, and how types become nodes of trees (chapter 3)."""
 
 # chapter 3
-from minijax.pytree import (
+from .core.tree import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
     KeyEntry,
     KeyPath,
-    Partial,
     PyTreeDef,
     SequenceKey,
-    all_leaves,
-    flatten_one_level,
-    flatten_one_level_with_keys,
-    is_tree_node,
     keystr,
+)
+from .core.tree_registration import (
+    Partial,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
     register_pytree_with_keys,
     register_pytree_with_keys_class,
     register_static,
+)
+from .core.tree_functions import (
+    all_leaves,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
     tree_all,
     tree_broadcast,
     tree_flatten,

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .array import Array
+from .core.array import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
 

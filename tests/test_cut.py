@@ -39,9 +39,17 @@ def test_the_rooms_are_those_of_the_import_contract():
     """In the same order; a room may be several layers, each above the last."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = contracts["contracts"][0]["layers"]
-    names = [{name.strip(" ()\n") for name in layer.split(":")} for layer in reversed(layers)]
-    room_of = {name: room for room, members in cut.ROOMS.items() for name in members}
+    names = [{name.strip(" \n").removeprefix("minijax.") for name in layer.split(":")}
+             for layer in reversed(layers)]
+    room_of = {name: number for number, rooms in cut.ROOMS.items() for room in rooms
+               for name in cut.members(room)}
     rooms = [{room_of[name] for name in layer} for layer in names]
     assert all(len(room) == 1 for room in rooms)
     assert [min(room) for room in rooms] == sorted(min(room) for room in rooms)
     assert set().union(*names) == room_of.keys()
+
+
+def test_every_module_is_in_a_room_or_a_facade():
+    rooms = [room for rooms in cut.ROOMS.values() for room in rooms]
+    known = {path for room in (*rooms, *cut.FACADES) for path in cut.sources(room)}
+    assert known == {path.relative_to(cut.PACKAGE) for path in cut.PACKAGE.rglob("*.py")}

@@ -132,11 +132,11 @@ def test_every_starter_primitive_has_a_row():
 
 
 def starter_primitives() -> list[Any]:
-    """Every `Primitive` that the rooms of `minijax.primitives` define."""
+    """Every `Primitive` that the rooms of `minijax.core.primitives` define."""
     import importlib
     import pkgutil
 
-    package = importlib.import_module(f"{subject.__name__}.primitives")
+    package = importlib.import_module(f"{subject.__name__}.core.primitives")
     modules = [
         importlib.import_module(f"{package.__name__}.{info.name}")
         for info in pkgutil.iter_modules(package.__path__)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 import minijax
-from minijax.core import Primitive
+from minijax.core.core import Primitive
 
 NOT_LINEAR = "not linear: only its derivative is transposed"
 ZERO_DERIVATIVE = "its derivative is zero: no tangent ever flows through it"
@@ -83,9 +83,8 @@ def _library_modules() -> Iterator:
 
 def columns() -> dict[str, Callable[[Primitive], bool]]:
     """Each rule's name, and how to see whether a primitive has it."""
-    from minijax import forward, partial_eval, transposition
-    from minijax.batching import trace as batching
-    from minijax.xla import lowering
+    from minijax.core import batching as batching
+    from minijax.core import forward, lowering, partial_eval, transposition
 
     return {
         "evaluation": lambda p: "impl" in vars(p) or type(p).impl is not Primitive.impl,

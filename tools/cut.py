@@ -20,29 +20,34 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "minijax"
 LAST = 10  # the last chapter at which the package can be cut
 
-# A room is a module or a folder. The same rooms, in the same order, are pyproject.toml's contract.
+# A room is a module or a folder, named from the package on. The same rooms, in the same order, are
+# pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("util", "settings", "errors", "dtypes", "core", "array", "primitives", "indexing",
-        "operators"),
-    2: ("forward",),
-    3: ("pytree", "api_util", "tree_jvp"),
-    4: ("batching",),
-    5: ("effects", "jaxpr", "printing", "staging"),
-    6: ("xla",),
-    7: ("partial_eval",),
-    8: ("transposition", "reverse"),
-    9: ("control_flow",),
-    10: ("custom_rules", "remat", "scopes"),
-    11: ("families",),
-    12: ("numpy", "ops", "flatten_util"),
+    1: ("settings", "errors", "core.util", "core.dtypes", "core.core", "core.array",
+        "core.primitives", "core.indexing", "core.operators"),
+    2: ("core.forward",),
+    3: ("core.tree", "core.tree_registration", "core.tree_functions", "pytree", "core.api_util",
+        "core.tree_jvp"),
+    4: ("core.batching", "core.batching_rules", "core.vmap"),
+    5: ("core.effects", "printing", "core.jaxpr", "core.staging"),
+    6: ("core.lowering", "core.lowering_elementwise", "core.lowering_rules", "core.dispatch",
+        "core.jit", "core.stages", "runtime.client", "runtime.devices"),
+    7: ("core.partial_eval",),
+    8: ("core.transposition", "core.reverse"),
+    9: ("lax.control_flow",),
+    10: ("custom_rules", "remat", "debugging.scopes"),
+    11: ("lax.*",),
+    12: ("numpy",),
     13: ("random", "scipy", "nn", "image"),
-    14: ("parallel",),
-    15: ("callbacks", "debugger", "debug", "value_checks", "monitoring", "environment", "theatre"),
+    14: ("parallel", "runtime.*"),
+    15: ("debugging.*",),
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
-FACADES = ("__init__", "lax", "tree", "tree_util", "extend", "interpreters", "ad_checkpoint",
-           "custom_derivatives", "custom_batching", "distributed", "dlpack", "sharding", "stages",
-           "typing", "version")
+FACADES = ("__init__", "core.__init__", "lax.__init__", "runtime.__init__", "debugging.__init__",
+           "ad_checkpoint", "api_util", "custom_batching", "custom_derivatives", "debug",
+           "distributed", "dlpack", "dtypes", "extend", "flatten_util", "interpreters",
+           "monitoring", "ops", "sharding", "stages", "tree", "tree_util", "typing", "util",
+           "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 
@@ -60,9 +65,23 @@ def cut_facade(text: str, chapter: int) -> str:
 
 def sources(name: str) -> list[Path]:
     """The files of a room or a facade, relative to the package."""
-    module = PACKAGE / f"{name}.py"
-    found = [module] if module.exists() else sorted((PACKAGE / name).rglob("*.py"))
+    if name.endswith(".*"):
+        return [path for room in members(name) for path in sources(room)]
+    place = PACKAGE.joinpath(*name.split("."))
+    module = place.with_name(f"{place.name}.py")
+    found = [module] if module.exists() else sorted(place.rglob("*.py"))
     return [path.relative_to(PACKAGE) for path in found]
+
+
+def members(room: str) -> list[str]:
+    """The modules that `folder.*` stands for; of any other room, the room itself."""
+    folder, star, _ = room.partition(".*")
+    if not star:
+        return [room]
+    named = {name for rooms in ROOMS.values() for name in rooms}
+    modules = {f"{folder}.{path.stem}" for path in (PACKAGE / folder).iterdir()
+               if path.stem not in ("__init__", "__pycache__")}
+    return sorted(modules - named)
 
 
 def copy(path: Path, target: Path, text: str) -> None:

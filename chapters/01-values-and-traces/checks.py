@@ -9,8 +9,8 @@ import numpy as np
 from learning.checking import Wrong, compare, exercise, expect
 
 from minijax import dtypes, lax
-from minijax.array import def_numpy
-from minijax.core import (
+from minijax.core.array import def_numpy
+from minijax.core.core import (
     Primitive,
     ShapedArray,
     Trace,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 
 from minijax import dtypes
-from minijax.core import (
+from minijax.core.core import (
     ShapedArray,
     Trace,
     Tracer,

@@ -9,9 +9,9 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import lax
-from minijax.array import def_numpy
-from minijax.core import Primitive, Trace, current_trace, new_trace, set_current_trace, typeof
-from minijax.forward import JVPTrace, Zero, jvp_flat, primitive_jvps
+from minijax.core.array import def_numpy
+from minijax.core.core import Primitive, Trace, current_trace, new_trace, set_current_trace, typeof
+from minijax.core.forward import JVPTrace, Zero, jvp_flat, primitive_jvps
 
 F = np.float32
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from minijax.api_util import TreeCell
-from minijax.core import typeof
-from minijax.pytree import tree_flatten, tree_leaves, tree_map
+from minijax.core.api_util import TreeCell
+from minijax.core.core import typeof
+from minijax.core.tree_functions import tree_flatten, tree_leaves, tree_map
 
 
 def count_parameters(tree):

@@ -6,10 +6,10 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import lax, vmap
-from minijax.array import def_numpy
-from minijax.batching import primitive_batchers
-from minijax.core import Primitive, current_trace
-from minijax.forward import jvp_flat
+from minijax.core.array import def_numpy
+from minijax.core.batching import primitive_batchers
+from minijax.core.core import Primitive, current_trace
+from minijax.core.forward import jvp_flat
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minijax import core, lax
-from minijax.batching import BatchTracer, bdim_at_front, primitive_batchers
-from minijax.core import typeof
+from minijax.core.batching import BatchTracer, bdim_at_front, primitive_batchers
+from minijax.core.core import typeof
 
 
 def moved_axis(axis, batch_dim):

@@ -8,8 +8,8 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import lax, make_jaxpr, vmap
-from minijax.forward import jvp_flat
-from minijax.jaxpr import Jaxpr, Literal, Var, check_jaxpr, eval_jaxpr
+from minijax.core.forward import jvp_flat
+from minijax.core.jaxpr import Jaxpr, Literal, Var, check_jaxpr, eval_jaxpr
 
 F = np.float32
 
@@ -35,8 +35,8 @@ def counting(count_operations):
 
 def _with_inner(closed):
     """A jaxpr of one equation that holds another."""
-    from minijax.core import Primitive
-    from minijax.jaxpr import JaxprEqn
+    from minijax.core.core import Primitive
+    from minijax.core.jaxpr import JaxprEqn
 
     invar, outvar = Var(closed.in_avals[0]), Var(closed.out_avals[0])
     eqn = JaxprEqn(Primitive("call"), [invar], [outvar], {"call_jaxpr": closed.jaxpr})

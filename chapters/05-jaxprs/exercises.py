@@ -7,7 +7,7 @@ def count_operations(jaxpr):
     """5.1: a dict from names of primitives to how often they occur, in inner jaxprs, too.
 
     An equation that holds a jaxpr counts itself, and what is inside. `jaxprs_in_params(eqn.params)`
-    of minijax.jaxpr gives the jaxprs of an equation.
+    of minijax.core.jaxpr gives the jaxprs of an equation.
     """
     raise NotImplementedError
 

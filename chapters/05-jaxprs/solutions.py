@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 from minijax import lax, make_jaxpr
-from minijax.jaxpr import JaxprEqn, Literal, SourceInfo, Var, jaxprs_in_params
+from minijax.core.jaxpr import JaxprEqn, Literal, SourceInfo, Var, jaxprs_in_params
 
 
 def count_operations(jaxpr):

@@ -8,13 +8,14 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import jit, jvp, lax, make_jaxpr, vmap
-from minijax.array import as_array
-from minijax.core import Primitive
-from minijax.effects import Effect
+from minijax.core import lowering
+from minijax.core.array import as_array
+from minijax.core.core import Primitive
+from minijax.core.effects import Effect
+from minijax.core.forward import Zero, jvp_flat, primitive_jvps
+from minijax.core.jit import jit_p
 from minijax.errors import JaxRuntimeError
-from minijax.forward import Zero, jvp_flat, primitive_jvps
-from minijax.xla import client, lowering
-from minijax.xla.jit import jit_p
+from minijax.runtime import client
 
 F = np.float32
 X = np.array([0.5, -1.0, 2.0], F)
@@ -152,7 +153,7 @@ def _both(y):
     "Four steps: the buffers of the kept arguments, after them the constants; the run; the donated "
     "arrays are deleted; the buffers become arrays.",
     "buffer_of(args[i], self.in_avals[i]) for each i in self.kept.",
-    "Only an Array can be deleted: type(args[i]) is minijax.array.Array.",
+    "Only an Array can be deleted: type(args[i]) is minijax.core.array.Array.",
 ])
 def running(call_program):
     large = np.arange(2000, dtype=F)

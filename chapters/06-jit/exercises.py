@@ -30,7 +30,7 @@ def lower_axpy(ctx, a, x, y):
 
     `a` is a scalar, `x` and `y` are arrays of one type (which may be scalars, too). All are
     `Value`s: `x.aval` is the type. Write the lines by `ctx.broadcast(value, shape)` and by
-    `emit(ctx, "multiply", x, y)`, which is `minijax.xla.lowering_elementwise.emit`.
+    `emit(ctx, "multiply", x, y)`, which is `minijax.core.lowering_elementwise.emit`.
     """
     raise NotImplementedError
 
@@ -51,7 +51,7 @@ def call_program(self, args):
     `out_avals`; `kept`, the numbers of the arguments that the executable takes; `constants`,
     buffers that it takes after them; `donated`, the numbers of the arguments whose memory it takes
     away.
-    Return a list of arrays. (There are no effects.) Of use, from `minijax.xla.dispatch`:
+    Return a list of arrays. (There are no effects.) Of use, from `minijax.core.dispatch`:
     `buffer_of(x, aval)` and `array_of(buffer, aval)`. An `Array` has a method `delete`.
     """
     raise NotImplementedError
@@ -61,8 +61,8 @@ def jit_jvp(primals, tangents, *, jaxpr, donated_invars, **params):
     """6.6: the JVP rule of the primitive `jit`.
 
     Of the tangents some may be `Zero`s. Return the lists of the results and of their tangents. Of
-    use: `jvp_jaxpr(jaxpr, nonzeros, instantiate)` of `minijax.staging` (give it tuples, since it
-    remembers its results), `jit_p` of `minijax.xla.jit`, `Zero` of `minijax.forward`, and
+    use: `jvp_jaxpr(jaxpr, nonzeros, instantiate)` of `minijax.core.staging` (give it tuples, since it
+    remembers its results), `jit_p` of `minijax.core.jit`, `Zero` of `minijax.core.forward`, and
     `aval.to_tangent_aval()`, the type of the tangents of a type. An argument's tangent is donated
     if the argument is.
     """

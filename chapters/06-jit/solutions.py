@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from minijax.core import typeof
-from minijax.forward import Zero
-from minijax.jaxpr import Literal
-from minijax.pytree import tree_flatten
-from minijax.staging import jvp_jaxpr
-from minijax.xla.dispatch import array_of, buffer_of
-from minijax.xla.jit import jit_p
-from minijax.xla.lowering_elementwise import emit
+from minijax.core.core import typeof
+from minijax.core.dispatch import array_of, buffer_of
+from minijax.core.forward import Zero
+from minijax.core.jaxpr import Literal
+from minijax.core.jit import jit_p
+from minijax.core.lowering_elementwise import emit
+from minijax.core.staging import jvp_jaxpr
+from minijax.core.tree_functions import tree_flatten
 
 
 def signature(args, static):

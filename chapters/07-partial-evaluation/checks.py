@@ -6,9 +6,9 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import jit, lax, linearize, make_jaxpr
-from minijax.core import Primitive, current_trace, new_trace, typeof
-from minijax.jaxpr import eval_jaxpr
-from minijax.partial_eval import JaxprTrace, linearize_flat, partial_eval_rules
+from minijax.core.core import Primitive, current_trace, new_trace, typeof
+from minijax.core.jaxpr import eval_jaxpr
+from minijax.core.partial_eval import JaxprTrace, linearize_flat, partial_eval_rules
 
 F = np.float32
 X = np.array([0.5, -1.0, 2.0], F)

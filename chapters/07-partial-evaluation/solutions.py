@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from minijax.core import new_trace, set_current_trace, state, typeof
-from minijax.jaxpr import Jaxpr, Literal
-from minijax.partial_eval import (
+from minijax.core.core import new_trace, set_current_trace, state, typeof
+from minijax.core.jaxpr import Jaxpr, Literal
+from minijax.core.partial_eval import (
     JaxprTrace,
     default_partial_eval,
     linearize_flat,

@@ -7,9 +7,9 @@ from learning.checking import compare, exercise, expect
 
 import minijax
 from minijax import jacrev, lax, vjp
-from minijax.core import Primitive, ShapedArray, typeof
-from minijax.forward import deflinear
-from minijax.transposition import UndefinedPrimal, primitive_transposes
+from minijax.core.core import Primitive, ShapedArray, typeof
+from minijax.core.forward import deflinear
+from minijax.core.transposition import UndefinedPrimal, primitive_transposes
 
 F = np.float32
 X = np.array([0.5, -1.0, 2.0], F)
@@ -89,7 +89,7 @@ def unbroadcasting(_unbroadcast):
     "Keep a dict from variables to values; for linear variables put UndefinedPrimal(v.aval) there.",
     "First go forwards: what depends on no linear variable is evaluated; keep the other equations.",
     "Then go backwards through those, with a dict from variables to cotangents; pop a result's.",
-    "Where a variable was used twice, its cotangents are added: minijax.forward.add_tangents.",
+    "Where a variable was used twice, its cotangents are added: minijax.core.forward.add_tangents.",
     "A Literal has no cotangent, and a rule may return None for an operand.",
 ], hole="transposition.backward_pass")
 def heart(backward_pass):

@@ -6,10 +6,10 @@ import numpy as np
 
 import minijax
 from minijax import lax
-from minijax.core import typeof
-from minijax.forward import Zero, add_tangents
-from minijax.jaxpr import Literal
-from minijax.transposition import UndefinedPrimal, is_undefined_primal, primitive_transposes
+from minijax.core.core import typeof
+from minijax.core.forward import Zero, add_tangents
+from minijax.core.jaxpr import Literal
+from minijax.core.transposition import UndefinedPrimal, is_undefined_primal, primitive_transposes
 
 
 def law_holds(f, f_transposed, v, w):

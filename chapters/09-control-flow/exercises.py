@@ -43,7 +43,7 @@ def _batch_predicate(axis_data, args, dims, branches):
 def select_rows(which, *cases):
     """For each example the case of its number; everything is batched in front."""
     from minijax import lax
-    from minijax.core import typeof
+    from minijax.core.core import typeof
 
     shape = typeof(cases[0]).shape
     return lax.select_n(lax.broadcast_in_dim(which, shape, (0,)), *cases)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from minijax import lax
-from minijax.batching import bdim_at_front
-from minijax.control_flow.common import partition
-from minijax.core import typeof
-from minijax.forward import Zero, instantiate_zeros
-from minijax.jaxpr import eval_jaxpr
-from minijax.staging import batch_jaxpr, trace_to_jaxpr
-from minijax.transposition import UndefinedPrimal, backward_pass
+from minijax.core.batching import bdim_at_front
+from minijax.core.core import typeof
+from minijax.core.forward import Zero, instantiate_zeros
+from minijax.core.jaxpr import eval_jaxpr
+from minijax.core.staging import batch_jaxpr, trace_to_jaxpr
+from minijax.core.transposition import UndefinedPrimal, backward_pass
+from minijax.lax.control_flow.common import partition
 
 
 def my_fixpoint(depends, start):

@@ -112,13 +112,13 @@ def _saved(f, *args):
 
 
 @exercise("10.5", "A map of which only the transpose is known", ["_jvp"], hints=[
-    "A tangent is a symbolic zero if type(t) is Zero (minijax.forward).",
+    "A tangent is a symbolic zero if type(t) is Zero (minijax.core.forward).",
     "Run fwd_jaxpr_thunk, and cut its list into residuals and results.",
     "Bind custom_lin_p (minijax.custom_rules.vjp) on the residuals and the tangents that move.",
     "typeof(x).to_tangent_aval() is the type of the tangent of a result.",
 ], hole="custom_rules.vjp._jvp")
 def linear(_jvp):
-    from minijax import forward
+    from minijax.core import forward
     from minijax.custom_rules.vjp import custom_vjp_call_p
 
     f = custom_vjp(lambda x, y: lax.mul(x, y))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from minijax import custom_jvp, custom_vjp, lax
-from minijax.core import typeof
+from minijax.core.core import typeof
+from minijax.core.forward import Zero
+from minijax.core.jaxpr import Literal
 from minijax.custom_rules.vjp import custom_lin_p
-from minijax.forward import Zero
-from minijax.jaxpr import Literal
 
 
 @custom_jvp

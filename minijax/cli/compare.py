@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax as jax
-from minijax.cli.errors import Failure
+
+from .errors import Failure
 
 CHAPTERS = Path(jax.__file__).resolve().parents[1] / "chapters"
 NO_JAX = 3  # the exit code of with_real_jax.py where jax is not installed

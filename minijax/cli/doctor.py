@@ -29,7 +29,7 @@ def try_xla() -> str:
 
 def list_devices() -> str:
     """The devices that XLA sees. (Loading XLA may fail, hence the late import.)"""
-    from minijax.xla import client
+    from ..runtime import client
 
     return ", ".join(str(device) for device in client.devices())
 

@@ -14,8 +14,9 @@ import numpy as np
 
 import minijax as jax
 import minijax.numpy as jnp
-from minijax import dtypes
-from minijax.cli.errors import Failure
+
+from ..core import dtypes
+from .errors import Failure
 
 TYPES = (
     *(np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),

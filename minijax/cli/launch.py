@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from minijax.cli.errors import Failure
+from .errors import Failure
 
 GRACE = 5.0  # seconds from SIGTERM, which a process may use to tidy up, to SIGKILL
 

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from minijax.cli.errors import Failure
+from .errors import Failure
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from minijax.cli import launch as launching
-from minijax.cli import learn as learning
-from minijax.cli.errors import Failure
+from . import launch as launching
+from . import learn as learning
+from .errors import Failure
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,18 +58,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Each command is imported when it is asked for: the doctor must run where the tour cannot.
     try:
         if options.command == "tour":
-            from minijax.cli.tour import tour
+            from .tour import tour
 
             return tour(options.output)
         if options.command == "jaxpr":
-            from minijax.cli.jaxpr import print_jaxpr
+            from .jaxpr import print_jaxpr
 
             return print_jaxpr(options.target, options.arguments)
         if options.command == "learn":
             return learning.learn(options)
         if options.command == "launch":
             return launching.launch(options)
-        from minijax.cli.doctor import doctor
+        from .doctor import doctor
 
         return doctor()
     except Failure as failure:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 import minijax as jax
-from minijax.cli.compare import CHAPTERS, Result, agreement, as_numpy, ask_real_jax, call, close
-from minijax.cli.errors import Failure
+
+from .compare import CHAPTERS, Result, agreement, as_numpy, ask_real_jax, call, close
+from .errors import Failure
 
 LEAST_ACCURACY = 0.97
 LEAST_CNN_ACCURACY = 0.95
@@ -250,7 +251,7 @@ def import_companions():
     try:
         import sklearn  # noqa: F401
 
-        from minijax.cli import guide, pictures
+        from . import guide, pictures
     except ImportError as error:
         raise Failure(f"the tour needs {error.name}: pip install 'minijax[tour]'", 1) from None
     return guide, pictures

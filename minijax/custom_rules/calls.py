@@ -6,14 +6,14 @@ staging's, which keeps it.
 
 from __future__ import annotations
 
-from ..batching import batch_fun, fancy_primitive_batchers
-from ..core import Primitive, set_current_trace, typeof
-from ..forward import jvp_flat, primitive_jvps
-from ..jaxpr import ClosedJaxpr, Jaxpr, jaxpr_as_fun
-from ..partial_eval import convert_constvars, partial_eval_rules
-from ..staging import trace_to_jaxpr
-from ..transposition import backward_pass, primitive_transposes
-from ..xla.lowering import register_lowering
+from ..core.batching import batch_fun, fancy_primitive_batchers
+from ..core.core import Primitive, set_current_trace, typeof
+from ..core.forward import jvp_flat, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+from ..core.lowering import register_lowering
+from ..core.partial_eval import convert_constvars, partial_eval_rules
+from ..core.staging import trace_to_jaxpr
+from ..core.transposition import backward_pass, primitive_transposes
 
 
 class CallPrimitive(Primitive):

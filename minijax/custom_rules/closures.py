@@ -7,19 +7,19 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import dtypes
-from ..api_util import flatten_fun_nokwargs, fun_sourceinfo
-from ..batching import BatchTracer
-from ..control_flow.common import merge, partition, split_list
-from ..core import Primitive, Tracer, typeof
+from ..core import dtypes
+from ..core.api_util import flatten_fun_nokwargs, fun_sourceinfo
+from ..core.batching import BatchTracer
+from ..core.core import Primitive, Tracer, typeof
+from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
+from ..core.lowering import register_lowering
+from ..core.partial_eval import convert_constvars
+from ..core.staging import DebugInfo, trace_to_jaxpr
+from ..core.transposition import is_undefined_primal, primitive_transposes
+from ..core.tree_functions import tree_flatten, treedef_tuple
 from ..errors import api_boundary
-from ..forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
-from ..jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
-from ..partial_eval import convert_constvars
-from ..pytree import tree_flatten, treedef_tuple
-from ..staging import DebugInfo, trace_to_jaxpr
-from ..transposition import is_undefined_primal, primitive_transposes
-from ..xla.lowering import register_lowering
+from ..lax.control_flow.common import merge, partition, split_list
 
 # ----------------------------------------------------------------------------------------------
 # closure_convert

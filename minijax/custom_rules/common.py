@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..api_util import (
+from ..core.api_util import (
     ensure_index_tuple,
     fun_name,
     fun_signature,
@@ -20,14 +20,15 @@ from ..api_util import (
     infer_argnums_and_argnames,
     resolve_kwargs,
 )
-from ..batching import AxisData, batch_fun, mapped_aval, matchaxis, unmapped_aval
-from ..core import Primitive, ShapedArray, set_current_trace, typeof
+from ..core.batching import AxisData, batch_fun, mapped_aval, matchaxis, unmapped_aval
+from ..core.core import Primitive, ShapedArray, set_current_trace, typeof
+from ..core.forward import Zero, instantiate_zeros
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.partial_eval import convert_constvars, dce_closed, default_partial_eval
+from ..core.staging import DebugInfo, DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten
 from ..errors import UnexpectedTracerError
-from ..forward import Zero, instantiate_zeros
-from ..jaxpr import ClosedJaxpr, jaxpr_as_fun
-from ..partial_eval import convert_constvars, dce_closed, default_partial_eval
-from ..pytree import PyTreeDef, tree_flatten
-from ..staging import DebugInfo, DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
 
 # ----------------------------------------------------------------------------------------------
 # Zeros that a user's rule can meet

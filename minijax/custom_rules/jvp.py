@@ -15,19 +15,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from ..api_util import fun_name
-from ..batching import trace_batchers
-from ..core import Tracer, typeof
+from ..core.api_util import fun_name
+from ..core.batching import trace_batchers
+from ..core.core import Tracer, typeof
+from ..core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr
+from ..core.lowering import register_lowering
+from ..core.partial_eval import dce_rules, partial_eval_rules
+from ..core.primitives.elementwise import stop_gradient_p
+from ..core.staging import staging_rules
+from ..core.transposition import backward_pass, primitive_transposes
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten, tree_map
 from ..errors import api_boundary
-from ..forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
-from ..jaxpr import ClosedJaxpr
-from ..partial_eval import dce_rules, partial_eval_rules
-from ..primitives.elementwise import stop_gradient_p
 from ..printing import pp_rules
-from ..pytree import PyTreeDef, tree_flatten, tree_map
-from ..staging import staging_rules
-from ..transposition import backward_pass, primitive_transposes
-from ..xla.lowering import register_lowering
 from .common import (
     BatchedFun,
     CustomCall,

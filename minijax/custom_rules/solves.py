@@ -7,20 +7,21 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..api_util import flatten_fun_nokwargs, fun_sourceinfo
-from ..batching import AxisData, bdim_at_front, fancy_primitive_batchers
-from ..control_flow.common import split_list
-from ..core import Primitive, typeof
+from ..core.api_util import flatten_fun_nokwargs, fun_sourceinfo
+from ..core.batching import AxisData, bdim_at_front, fancy_primitive_batchers
+from ..core.core import Primitive, typeof
+from ..core.forward import Zero, add_tangents, instantiate_zeros, jvp_flat, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.lowering import register_lowering
+from ..core.partial_eval import convert_constvars, linearize
+from ..core.primitives.elementwise import neg
+from ..core.reverse import linear_transpose
+from ..core.staging import DebugInfo, batch_jaxpr, trace_to_jaxpr
+from ..core.transposition import is_undefined_primal, primitive_transposes
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten, tree_leaves
 from ..errors import api_boundary
-from ..forward import Zero, add_tangents, instantiate_zeros, jvp_flat, primitive_jvps
-from ..jaxpr import ClosedJaxpr, jaxpr_as_fun
-from ..partial_eval import convert_constvars, linearize
-from ..primitives.elementwise import neg
-from ..pytree import PyTreeDef, tree_flatten, tree_leaves
-from ..reverse import linear_transpose
-from ..staging import DebugInfo, batch_jaxpr, trace_to_jaxpr
-from ..transposition import is_undefined_primal, primitive_transposes
-from ..xla.lowering import register_lowering
+from ..lax.control_flow.common import split_list
 from .jvp import custom_jvp
 
 # ----------------------------------------------------------------------------------------------

@@ -22,30 +22,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import dtypes
-from ..api_util import flatten_fun_nokwargs, fun_name
-from ..batching import primitive_batchers, trace_batchers
-from ..core import Primitive, ShapedArray, Tracer, typeof
-from ..errors import UnexpectedTracerError, api_boundary
-from ..forward import Zero, primitive_jvps
-from ..jaxpr import ClosedJaxpr, eval_jaxpr
-from ..partial_eval import dce_rules, partial_eval_rules
-from ..primitives.reductions import reduce_sum
-from ..printing import pp_rules
-from ..pytree import (
-    PyTreeDef,
+from ..core import dtypes
+from ..core.api_util import flatten_fun_nokwargs, fun_name
+from ..core.batching import primitive_batchers, trace_batchers
+from ..core.core import Primitive, ShapedArray, Tracer, typeof
+from ..core.forward import Zero, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.lowering import register_lowering
+from ..core.partial_eval import dce_rules, partial_eval_rules
+from ..core.primitives.reductions import reduce_sum
+from ..core.staging import staging_rules, trace_to_jaxpr
+from ..core.transposition import primitive_transposes
+from ..core.tree import PyTreeDef, keystr
+from ..core.tree_functions import (
     broadcast_prefix,
-    keystr,
-    register_pytree_node_class,
     tree_flatten,
     tree_flatten_with_path,
     tree_leaves,
     tree_map,
     treedef_is_leaf,
 )
-from ..staging import staging_rules, trace_to_jaxpr
-from ..transposition import primitive_transposes
-from ..xla.lowering import register_lowering
+from ..core.tree_registration import register_pytree_node_class
+from ..errors import UnexpectedTracerError, api_boundary
+from ..printing import pp_rules
 from .common import (
     BatchedFun,
     CustomCall,

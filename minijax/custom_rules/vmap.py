@@ -16,17 +16,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..api_util import fun_name
-from ..batching import bdim_at_front, moveaxis, primitive_batchers
-from ..control_flow.common import merge, partition, split_list, stage
-from ..control_flow.map import map as lax_map
-from ..core import Primitive, typeof
+from ..core.api_util import fun_name
+from ..core.batching import bdim_at_front, moveaxis, primitive_batchers
+from ..core.core import Primitive, typeof
+from ..core.forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
+from ..core.jaxpr import jaxpr_as_fun
+from ..core.lowering import register_lowering
+from ..core.staging import jvp_jaxpr
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten, tree_map, treedef_tuple
 from ..errors import api_boundary
-from ..forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
-from ..jaxpr import jaxpr_as_fun
-from ..pytree import PyTreeDef, tree_flatten, tree_map, treedef_tuple
-from ..staging import jvp_jaxpr
-from ..xla.lowering import register_lowering
+from ..lax.control_flow.common import merge, partition, split_list, stage
+from ..lax.control_flow.map import map as lax_map
 from .common import check_leaves, positional
 
 

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import numpy as jnp
-from ..pytree import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
-from ..util import unzip2
+from ..core.tree_functions import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..core.tree_registration import register_pytree_node
+from ..core.util import unzip2
 
 Params = Any  # a pytree of arrays
 State = Any  # what an optimiser knows of one array: a pytree too

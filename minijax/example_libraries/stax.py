@@ -23,14 +23,15 @@ from typing import Any
 
 from .. import numpy as jnp
 from .. import random
-from ..families.convolution import conv_general_dilated
-from ..families.convolution_functions import (
+from ..core.primitives import elementwise as lax
+from ..lax.convolution import conv_general_dilated
+from ..lax.convolution_functions import (
     conv_general_shape_tuple,
     conv_transpose,
     conv_transpose_shape_tuple,
 )
-from ..families.reduce_window import reduce_window, reduce_window_shape_tuple
-from ..families.sliding import padtype_to_pads
+from ..lax.sliding import padtype_to_pads
+from ..lax.windowed_reductions import reduce_window, reduce_window_shape_tuple
 from ..nn import (
     elu,
     gelu,
@@ -44,7 +45,6 @@ from ..nn import (
     standardize,
 )
 from ..nn.initializers import glorot_normal, normal, ones, zeros
-from ..primitives import elementwise as lax
 
 Layer = tuple[Callable, Callable]
 

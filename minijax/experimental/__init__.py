@@ -1,3 +1,3 @@
 """Chapter 16: what JAX calls experimental; each module is imported when it is asked for."""
 
-from ..callbacks import io_callback
+from ..debugging.callbacks import io_callback

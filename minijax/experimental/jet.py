@@ -27,25 +27,49 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..api_util import flatten_fun_nokwargs
-from ..control_flow.common import partition, split_list
-from ..control_flow.cond import cond_p
-from ..control_flow.scan import scan_p
-from ..control_flow.while_loop import while_p
-from ..core import Primitive, ShapedArray, Trace, Tracer, missing_rule, new_trace, state, typeof
+from ..core import dtypes
+from ..core.api_util import flatten_fun_nokwargs
+from ..core.core import (
+    Primitive,
+    ShapedArray,
+    Trace,
+    Tracer,
+    missing_rule,
+    new_trace,
+    state,
+    typeof,
+)
+from ..core.forward import Zero, instantiate_zeros, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.jit import jit_p
+from ..core.primitives import dot, reductions, shaping, slicing
+from ..core.primitives import elementwise as lax
+from ..core.staging import jaxpr_cache, trace_to_jaxpr
+from ..core.tree_functions import tree_structure, treedef_is_leaf
 from ..custom_rules.common import as_fun
 from ..custom_rules.vjp import custom_vjp_call_p
-from ..families import convolution, fft, gather, reduce_window, scatter, trigonometric
-from ..forward import Zero, instantiate_zeros, primitive_jvps
-from ..jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..lax import (
+    convolution,
+    trigonometric,
+)
+from ..lax import (
+    fourier as fft,
+)
+from ..lax import (
+    gathering as gather,
+)
+from ..lax import (
+    scattering as scatter,
+)
+from ..lax import (
+    windowed_reductions as reduce_window,
+)
+from ..lax.control_flow.common import partition, split_list
+from ..lax.control_flow.cond import cond_p
+from ..lax.control_flow.scan import scan_p
+from ..lax.control_flow.while_loop import while_p
 from ..numpy._arguments import ensure_array
-from ..primitives import dot, reductions, shaping, slicing
-from ..primitives import elementwise as lax
-from ..pytree import tree_structure, treedef_is_leaf
 from ..remat import remat_p
-from ..staging import jaxpr_cache, trace_to_jaxpr
-from ..xla.jit import jit_p
 
 Polynomial = list  # of coefficients
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
-from ..array import Array
+from ..core.array import Array
+from ..core.jit import jit
+from ..core.tree_functions import flatten_axes, tree_flatten, tree_map
 from ..parallel.global_arrays import make_array_from_process_local_data, part_of_this_process
 from ..parallel.mesh import Mesh
 from ..parallel.partition_spec import PartitionSpec as P
 from ..parallel.placement import device_put
-from ..parallel.processes import process_count, process_index
 from ..parallel.sharding import NamedSharding
-from ..pytree import flatten_axes, tree_flatten, tree_map
-from ..xla.devices import devices
-from ..xla.jit import jit
+from ..runtime.devices import devices
+from ..runtime.processes import process_count, process_index
 
 # ----------------------------------------------------------------------------------------------
 # Values of each process for all processes

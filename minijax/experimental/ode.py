@@ -18,19 +18,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..batching import vmap
-from ..control_flow.scan import scan
-from ..control_flow.while_loop import fori_loop, while_loop
-from ..core import valid_jaxtype
+from ..core import dtypes
+from ..core.core import valid_jaxtype
+from ..core.jit import jit
+from ..core.operators import promote_dtypes_inexact
+from ..core.reverse import vjp
+from ..core.tree_functions import tree_leaves, tree_map
+from ..core.vmap import vmap
 from ..custom_rules import closure_convert, custom_vjp
-from ..flatten_util import ravel_pytree
-from ..operators import promote_dtypes_inexact
-from ..pytree import tree_leaves, tree_map
-from ..reverse import vjp
+from ..lax.control_flow.scan import scan
+from ..lax.control_flow.while_loop import fori_loop, while_loop
+from ..numpy._ravel import ravel_pytree
 from ..settings import default_matmul_precision
-from ..xla.jit import jit
 
 # ----------------------------------------------------------------------------------------------
 # The method's numbers. Row i of STAGES: the weights of the slopes so far in the i-th point.

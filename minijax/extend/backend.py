@@ -1,9 +1,9 @@
 """The public names of `jax.extend.backend`: XLA's clients, which minijax drives through jaxlib."""
 
 # chapter 6
-from ..xla.dispatch import forget_programs as clear_in_memory_compilation_cache
-from ..xla.dispatch import xla as _xla
-from ..xla.jit import clear_caches as _clear_caches
+from ..core.dispatch import forget_programs as clear_in_memory_compilation_cache
+from ..core.dispatch import xla as _xla
+from ..core.jit import clear_caches as _clear_caches
 
 
 def get_backend(platform=None):

@@ -1,7 +1,7 @@
 """The public names of `jax.interpreters.ad`."""
 
 # chapter 2
-from ..forward import (
+from ..core.forward import (
     JVPTrace,
     JVPTracer,
     Zero,
@@ -13,21 +13,21 @@ from ..forward import (
     primitive_jvps,
     zeros as zeros_like_aval,
 )
-from ..primitives.elementwise import add_any_p as add_jaxvals_p
-from .. import forward as _forward
+from ..core.primitives.elementwise import add_any_p as add_jaxvals_p
+from ..core import forward as _forward
 
 # chapter 5
-from ..staging import jvp_jaxpr
+from ..core.staging import jvp_jaxpr
 
 # chapter 8
-from ..transposition import (
+from ..core.transposition import (
     UndefinedPrimal,
     backward_pass,
     is_undefined_primal,
     primitive_transposes,
 )
-from ..core import missing_rule as _missing_rule
-from .. import transposition as _transposition
+from ..core.core import missing_rule as _missing_rule
+from ..core import transposition as _transposition
 
 
 def deflinear(primitive, transpose_rule):

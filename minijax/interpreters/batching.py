@@ -1,21 +1,19 @@
 """The public names of `jax.interpreters.batching`."""
 
 # chapter 4
-from ..batching import (
+from ..core.batching import (
     AxisData,
     BatchTrace,
     BatchTracer,
     bdim_at_front,
     broadcast,
-    defbroadcasting,
-    defreducer,
-    defvectorized,
     fancy_primitive_batchers,
     matchaxis,
     moveaxis,
     not_mapped,
     primitive_batchers,
 )
+from ..core.batching_rules import defbroadcasting, defreducer, defvectorized
 
 
 class _AxisPrimitiveBatchers:

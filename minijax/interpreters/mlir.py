@@ -1,9 +1,9 @@
-"""The public names of `jax.interpreters.mlir`: StableHLO here is text, see `minijax.xla`."""
+"""The public names of `jax.interpreters.mlir`: StableHLO here is text, see `minijax.core`."""
 
 # chapter 6
-from ..effects import lowerable_effects
-from ..xla import lowering as _lowering
-from ..xla.lowering import Body as LoweringRuleContext, Value, tensor_type as _tensor_type
+from ..core.effects import lowerable_effects
+from ..core import lowering as _lowering
+from ..core.lowering import Body as LoweringRuleContext, Value, tensor_type as _tensor_type
 
 
 def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
@@ -11,7 +11,7 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
 
     Args:
       primitive: a `Primitive`.
-      rule: from `lower_fun`, or written by hand: operands are `minijax.xla.lowering.Value`s, and
+      rule: from `lower_fun`, or written by hand: operands are `minijax.core.lowering.Value`s, and
         `ctx.op(text, aval)` appends an operation. It returns a value, or a sequence of them.
       platform: where the rule is for. XLA is driven on "cpu" here: rules for others are not kept.
       inline, cacheable: accepted for JAX's sake.
@@ -50,7 +50,7 @@ def aval_to_ir_type(ctx, aval=None) -> str:
 
 
 # chapter 15
-from ..callbacks import call_python as _call_python
+from ..debugging.callbacks import call_python as _call_python
 
 
 def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *,

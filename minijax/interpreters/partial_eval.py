@@ -1,8 +1,8 @@
 """The public names of `jax.interpreters.partial_eval`."""
 
 # chapter 5
-from ..core import current_trace as _current_trace, new_trace as _new_trace, typeof as _typeof
-from ..staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr as _trace_to_jaxpr
+from ..core.core import current_trace as _current_trace, new_trace as _new_trace, typeof as _typeof
+from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr as _trace_to_jaxpr
 
 
 def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
@@ -16,7 +16,7 @@ def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
     return closed.jaxpr, closed.out_avals, closed.consts
 
 # chapter 7
-from ..partial_eval import (
+from ..core.partial_eval import (
     JaxprTrace,
     JaxprTracer,
     convert_constvars as convert_constvars_jaxpr,
@@ -24,8 +24,8 @@ from ..partial_eval import (
     dce_rules,
     partial_eval_rules,
 )
-from ..partial_eval import dce_closed as _dce_closed
-from ..jaxpr import ClosedJaxpr as _ClosedJaxpr
+from ..core.partial_eval import dce_closed as _dce_closed
+from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr
 
 
 class PartialVal(tuple):

@@ -1,7 +1,7 @@
 """`jax.lax`: the primitives, as functions and as `Primitive`s, in the order of the book."""
 
 # chapter 1
-from minijax.primitives.elementwise import (
+from ..core.primitives.elementwise import (
     RoundingMethod, abs_ as abs, abs_p, add, add_p, and_p, atanh, atanh_p, bitwise_and,
     bitwise_not, bitwise_or, bitwise_xor, cbrt, cbrt_p, ceil, ceil_p, clamp, clamp_p, complex,
     complex_p, conj, conj_p, convert_element_type, convert_element_type_p, copy_p, cos, cos_p,
@@ -14,109 +14,109 @@ from minijax.primitives.elementwise import (
     shift_right_logical_p, sign, sign_p, sin, sin_p, sqrt, sqrt_p, square, square_p,
     stop_gradient_p, sub, sub_p, tan, tan_p, tanh, tanh_p, xor_p,
 )
-from minijax.primitives.shaping import (
+from ..core.primitives.shaping import (
     broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_to_rank, broadcasted_iota,
     collapse, concatenate, concatenate_p, expand_dims, full, full_like, iota, iota_p, pad,
     pad_p, reshape, reshape_p, rev, rev_p, split, split_p, squeeze, squeeze_p, stack, stack_p,
     transpose, transpose_p, unstack, unstack_p,
 )
-from minijax.primitives.slicing import (
+from ..core.primitives.slicing import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
     dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
     dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
 )
-from minijax.primitives.reductions import (
+from ..core.primitives.reductions import (
     argmax, argmax_p, argmin, argmin_p, cumlogsumexp, cumlogsumexp_p, cummax, cummax_p, cummin,
     cummin_p, cumprod, cumprod_p, cumsum, cumsum_p, reduce_and, reduce_and_p, reduce_max,
     reduce_max_p, reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p,
     reduce_sum, reduce_sum_p, reduce_xor, reduce_xor_p,
 )
-from minijax.primitives.precision import AccuracyMode, Precision, Tolerance
-from minijax.primitives.dot import batch_matmul, dot, dot_general, dot_general_p
-from minijax.dtypes import dtype
-from minijax.primitives.shape_rules import broadcast_shapes
+from ..core.primitives.precision import AccuracyMode, Precision, Tolerance
+from ..core.primitives.dot import batch_matmul, dot, dot_general, dot_general_p
+from ..core.dtypes import dtype
+from ..core.primitives.shape_rules import broadcast_shapes
 
 # chapter 3
-from minijax.tree_jvp import stop_gradient
+from ..core.tree_jvp import stop_gradient
 
 # chapter 4
-from minijax.batching import axis_size
+from ..core.batching import axis_size
 
 # chapter 9
-from minijax.control_flow.cond import cond, cond_p, switch
-from minijax.control_flow.while_loop import fori_loop, while_loop, while_p
-from minijax.control_flow.map import map
-from minijax.control_flow.scan import scan, scan_p
-from minijax.control_flow.associative_scan import associative_scan
+from .control_flow.cond import cond, cond_p, switch
+from .control_flow.while_loop import fori_loop, while_loop, while_p
+from .control_flow.map import map
+from .control_flow.scan import scan, scan_p
+from .control_flow.associative_scan import associative_scan
 
 # chapter 10
-from minijax.custom_rules import custom_linear_solve, custom_root, linear_solve_p
-from minijax.remat import optimization_barrier, optimization_barrier_p
+from ..custom_rules import custom_linear_solve, custom_root, linear_solve_p
+from ..remat import optimization_barrier, optimization_barrier_p
 
 # chapter 11
-from minijax.families.windows import (
+from .windows import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
 )
-from minijax.families.gather import gather, gather_p, index_take
-from minijax.families.scatter import (
+from .gathering import gather, gather_p, index_take
+from .scattering import (
     scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p, scatter_min,
     scatter_min_p, scatter_mul, scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,
 )
-from minijax.families.fft import FftType, fft, fft_p
-from minijax.families.trigonometric import (
+from .fourier import FftType, fft, fft_p
+from .trigonometric import (
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, cosh,
     cosh_p, sinh, sinh_p,
 )
-from minijax.families.special import (
+from .special import (
     digamma, digamma_p, erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p, lgamma, lgamma_p, polygamma,
     polygamma_p, zeta, zeta_p,
 )
-from minijax.families.bits import (
+from .bits import (
     bitcast_convert_type, bitcast_convert_type_p, clz, clz_p, eq_to_p, le_to_p, lt_to_p, mulhi,
     mulhi_p, nextafter, nextafter_p, population_count, population_count_p, reduce_precision,
     reduce_precision_p,
 )
-from minijax.families.sorting import sort, sort_key_val, sort_p, top_k, top_k_p
-from minijax.families.incomplete_gamma import (
+from .sorting import sort, sort_key_val, sort_p, top_k, top_k_p
+from .incomplete_gamma import (
     igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
 )
-from minijax.families.incomplete_beta import betainc, regularized_incomplete_beta_p
-from minijax.families.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
-from minijax.families.sliding import padtype_to_pads
-from minijax.families.convolution import (
+from .incomplete_beta import betainc, regularized_incomplete_beta_p
+from .bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
+from .sliding import padtype_to_pads
+from .convolution import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers,
     conv_general_dilated, conv_general_dilated_p, conv_general_permutations, conv_shape_tuple,
 )
-from minijax.families.convolution_functions import (
+from .convolution_functions import (
     conv, conv_general_dilated_local, conv_general_dilated_patches, conv_general_shape_tuple,
     conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding,
 )
 from . import linalg
-from minijax.families.reducing import reduce, reduce_p
-from minijax.families.reduce_window import (
+from .reducing import reduce, reduce_p
+from .windowed_reductions import (
     reduce_window, reduce_window_max_p, reduce_window_min_p, reduce_window_p,
     reduce_window_shape_tuple, reduce_window_sum_p,
 )
-from minijax.families.pooling_derivatives import (
+from .pooling_derivatives import (
     select_and_gather_add_p, select_and_scatter_add_p, select_and_scatter_p,
 )
-from minijax.families.tiling import tile, tile_p
-from minijax.families.approximate import approx_max_k, approx_min_k, approx_top_k_p
-from minijax.families.generators import (
+from .tiling import tile, tile_p
+from .approximate import approx_max_k, approx_min_k, approx_top_k_p
+from .generators import (
     RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )
-from minijax.families.composite import composite, dce_sink, dce_sink_p, platform_dependent
-from minijax.families.shapes import broadcast_like, empty, shape_as_value, stage
-from minijax.families.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
-from minijax.families.dot_algorithms import (
+from .composites import composite, dce_sink, dce_sink_p, platform_dependent
+from .shapes import broadcast_like, empty, shape_as_value, stage
+from .ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+from .dot_algorithms import (
     DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, PrecisionLike,
 )
 
 # chapter 14
-from minijax.parallel.constraints import sharding_constraint_p, with_sharding_constraint
-from minijax.parallel.placement import device_put_p
-from minijax.parallel.vma import pcast
-from minijax.parallel.collectives import (
+from ..parallel.constraints import sharding_constraint_p, with_sharding_constraint
+from ..parallel.placement import device_put_p
+from ..parallel.vma import pcast
+from ..parallel.collectives import (
     all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, pbroadcast, pmax,
     pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum, psum_p, psum_scatter,
     pswapaxes,

@@ -10,19 +10,19 @@ import functools
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..api_util import ensure_index_tuple
-from ..core import concrete_or_error, typeof
+from ..core import dtypes
+from ..core.api_util import ensure_index_tuple
+from ..core.core import concrete_or_error, typeof
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import stop_gradient_p
+from ..core.primitives.shape_rules import canonical_axis
+from ..core.primitives.shaping import broadcasted_iota, expand_dims, full_like
 from ..custom_rules import custom_jvp
-from ..families.special import erfc
+from ..lax.special import erfc
 from ..numpy._arguments import ensure_array, promote_args_inexact
 from ..numpy._softmax import logsumexp
 from ..numpy._staged import staged
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import stop_gradient_p
-from ..primitives.shape_rules import canonical_axis
-from ..primitives.shaping import broadcasted_iota, expand_dims, full_like
 
 # ----------------------------------------------------------------------------------------------
 # Activation functions

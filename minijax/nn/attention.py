@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..batching import vmap
-from ..core import typeof
-from ..families.dot_algorithms import DotAlgorithmPreset
+from ..core import dtypes
+from ..core.core import typeof
+from ..core.primitives.elementwise import stop_gradient_p
+from ..core.vmap import vmap
+from ..lax.dot_algorithms import DotAlgorithmPreset
 from ..numpy._softmax import logsumexp, softmax
-from ..primitives.elementwise import stop_gradient_p
 
 
 def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: float | None = None,

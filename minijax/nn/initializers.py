@@ -13,9 +13,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from .. import dtypes, random
 from .. import numpy as jnp
-from ..primitives.shape_rules import canonical_shape
+from .. import random
+from ..core import dtypes
+from ..core.primitives.shape_rules import canonical_shape
 
 Axes = int | Sequence[int]
 Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as _np
 
-from ..array import Array as ndarray
-from ..dtypes import can_cast, finfo, iinfo, isdtype, promote_types
-from ..operators import (
+from ..core.array import Array as ndarray
+from ..core.dtypes import can_cast, finfo, iinfo, isdtype, promote_types
+from ..core.operators import (
     absolute,
     bitwise_not,
     equal,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..core import concrete_or_error, typeof
-from ..operators import (
+from ..core import dtypes
+from ..core.core import concrete_or_error, typeof
+from ..core.operators import (
     check_arraylike,
     promote_args,
     promote_args_inexact,
@@ -17,9 +17,9 @@ from ..operators import (
     promote_dtypes_inexact,
     promote_shapes,
 )
-from ..primitives.elementwise import constant, convert, convert_element_type, ne
-from ..primitives.shape_rules import canonical_axis, canonical_shape, known_sizes
-from ..primitives.shaping import full_like
+from ..core.primitives.elementwise import constant, convert, convert_element_type, ne
+from ..core.primitives.shape_rules import canonical_axis, canonical_shape, known_sizes
+from ..core.primitives.shaping import full_like
 
 __all__ = [  # what the other files of the room import from here
     "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",

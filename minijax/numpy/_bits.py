@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..control_flow.while_loop import while_loop
+from ..core import dtypes
+from ..core.jit import jit
+from ..core.primitives import elementwise as lax
+from ..core.primitives.shaping import expand_dims, full_like, pad
 from ..custom_rules import custom_jvp
-from ..families import bits
-from ..primitives import elementwise as lax
-from ..primitives.shaping import expand_dims, full_like, pad
-from ..xla.jit import jit
+from ..lax import bits
+from ..lax.control_flow.while_loop import while_loop
 from ._arguments import (
     complex_input,
     constant_like,

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..array import Array
-from ..core import ArrayMethods, ShapedArray, concrete_or_error, state, typeof
-from ..operators import astype as astype_method
-from ..primitives.elementwise import add, convert, copy_p, eq, ge, mul
-from ..primitives.shaping import (
+from ..core import dtypes
+from ..core.array import Array
+from ..core.core import ArrayMethods, ShapedArray, concrete_or_error, state, typeof
+from ..core.operators import astype as astype_method
+from ..core.primitives.elementwise import add, convert, copy_p, eq, ge, mul
+from ..core.primitives.shaping import (
     broadcast_in_dim,
     broadcast_in_dim_p,
     broadcast_to,
@@ -24,8 +24,8 @@ from ..primitives.shaping import (
     iota,
     stack_p,
 )
-from ..primitives.shaping import full as lax_full
-from ..primitives.shaping import full_like as lax_full_like
+from ..core.primitives.shaping import full as lax_full
+from ..core.primitives.shaping import full_like as lax_full_like
 from ._arguments import (
     canonical_shape,
     check_arraylike,

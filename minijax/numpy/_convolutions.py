@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..families.convolution import conv_general_dilated
-from ..xla.jit import jit
+from ..core.jit import jit
+from ..lax.convolution import conv_general_dilated
 from ._arguments import ensure_arrays, promote_dtypes, promote_dtypes_inexact
 from ._shaping import flip
 from ._staged import staged

@@ -6,10 +6,10 @@ import functools
 
 import numpy as np
 
-from .. import dtypes
-from ..primitives import elementwise as lax
-from ..primitives.shaping import concatenate, full
-from ..xla.jit import jit
+from ..core import dtypes
+from ..core.jit import jit
+from ..core.primitives import elementwise as lax
+from ..core.primitives.shaping import concatenate, full
 from ._arguments import complex_input, ensure_array, promote_args_inexact
 from ._constructors import array
 from ._products import dot

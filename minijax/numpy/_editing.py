@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..core import concrete_or_error
+from ..core import dtypes
+from ..core.core import concrete_or_error
 from ._arguments import (
     canonical_axis,
     check_no_out,

@@ -7,12 +7,18 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes
-from ..core import typeof
-from ..primitives.dot import dot_general
-from ..primitives.elementwise import bitwise_and, convert, eq, select
-from ..primitives.reductions import reduce_or, reduce_sum
-from ..primitives.shaping import broadcast_in_dim, broadcasted_iota, full_like, squeeze, transpose
+from ..core import dtypes
+from ..core.core import typeof
+from ..core.primitives.dot import dot_general
+from ..core.primitives.elementwise import bitwise_and, convert, eq, select
+from ..core.primitives.reductions import reduce_or, reduce_sum
+from ..core.primitives.shaping import (
+    broadcast_in_dim,
+    broadcasted_iota,
+    full_like,
+    squeeze,
+    transpose,
+)
 from ._arguments import check_no_out, ensure_array
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..array import Array
-from ..core import ShapedArray
+from ..core import dtypes
+from ..core.array import Array
+from ..core.core import ShapedArray
 from ._constructors import asarray
 
 save, savez = np.save, np.savez

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
-from ..core import concrete_or_error, typeof
-from ..primitives.elementwise import convert
+from ..core import dtypes
+from ..core.core import concrete_or_error, typeof
+from ..core.primitives.elementwise import convert
 from ._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from ._constructors import asarray, ix_, ones_like, zeros
 from ._editing import ravel_multi_index

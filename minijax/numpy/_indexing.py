@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..families.advanced_indexing import from_front
-from ..families.gather import gather, take_at_hand
-from ..families.windows import (
+from ..core import dtypes
+from ..core.operators import less
+from ..core.primitives.elementwise import convert, div_p, ne, rem_p
+from ..core.primitives.shape_rules import broadcast_shapes
+from ..core.primitives.shaping import expand_dims, full, full_like, iota, reshape, squeeze
+from ..lax.advanced_indexing import from_front
+from ..lax.gathering import gather, take_at_hand
+from ..lax.windows import (
     CLIP,
     FILL_OR_DROP,
     PROMISE_IN_BOUNDS,
@@ -15,10 +19,6 @@ from ..families.windows import (
     GatherScatterMode,
     index_dtype,
 )
-from ..operators import less
-from ..primitives.elementwise import convert, div_p, ne, rem_p
-from ..primitives.shape_rules import broadcast_shapes
-from ..primitives.shaping import expand_dims, full, full_like, iota, reshape, squeeze
 from ._arguments import canonical_axis, check_no_out, constant_like, ensure_array, ensure_arrays
 from ._reductions import sum
 from ._running import cumsum

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..core import ArrayMethods, typeof
+from ..core import dtypes
+from ..core.core import ArrayMethods, typeof
 from ._constructors import asarray
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..array import Array
-from ..batching import vmap
-from ..core import concrete_or_error
-from ..primitives import shaping as lax
-from ..primitives.slicing import slice_in_dim
+from ..core.array import Array
+from ..core.core import concrete_or_error
+from ..core.primitives import shaping as lax
+from ..core.primitives.slicing import slice_in_dim
+from ..core.vmap import vmap
 from ._arguments import (
     canonical_axis,
     check_arraylike,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..operators import astype, install_binary_operators, install_methods
+from ..core.operators import astype, install_binary_operators, install_methods
 from . import (
     _editing,
     _indexing,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from .. import dtypes
+from ..core import dtypes
+from ..runtime.devices import devices
 from ..settings import enable_x64
-from ..xla.devices import devices
 
 __array_api_version__ = "2024.12"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..primitives import elementwise as lax
+from ..core.primitives import elementwise as lax
 from ._arguments import (
     check_mask,
     check_no_out,

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..control_flow.scan import scan
-from ..core import concrete_or_error
-from ..families.sorting import sort_key_val
-from ..operators import maximum, true_divide
-from ..primitives.shaping import expand_dims
+from ..core import dtypes
+from ..core.core import concrete_or_error
+from ..core.operators import maximum, true_divide
+from ..core.primitives.shaping import expand_dims
+from ..lax.control_flow.scan import scan
+from ..lax.sorting import sort_key_val
 from ._arguments import (
     ensure_array,
     ensure_arrays,

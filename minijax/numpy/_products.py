@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from .. import dtypes
-from ..operators import is_plain_product, matmul, multiply, plain_product
-from ..primitives.dot import dot_general
-from ..primitives.elementwise import mul
-from ..primitives.shaping import expand_dims, reshape
+from ..core import dtypes
+from ..core.operators import is_plain_product, matmul, multiply, plain_product
+from ..core.primitives.dot import dot_general
+from ..core.primitives.elementwise import mul
+from ..core.primitives.shaping import expand_dims, reshape
 from ._arguments import (
     canonical_axis,
     check_arraylike,

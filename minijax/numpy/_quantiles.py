@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import dtypes
-from ..families.gather import gather
-from ..families.sorting import sort, sort_key_val
-from ..families.windows import GatherDimensionNumbers
-from ..primitives import elementwise as lax
-from ..primitives.shaping import broadcast_in_dim, expand_dims, full_like
-from ..xla.jit import jit
+from ..core import dtypes
+from ..core.jit import jit
+from ..core.primitives import elementwise as lax
+from ..core.primitives.shaping import broadcast_in_dim, expand_dims, full_like
+from ..lax.gathering import gather
+from ..lax.sorting import sort, sort_key_val
+from ..lax.windows import GatherDimensionNumbers
 from ._arguments import (
     canonical_axis,
     complex_input,

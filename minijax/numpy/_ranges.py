@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..operators import multiply, subtract, true_divide
-from ..primitives.elementwise import add, convert, div, floor, mul, sub
-from ..primitives.shape_rules import broadcast_shapes, canonical_axis
-from ..primitives.shaping import (
+from ..core import dtypes
+from ..core.operators import multiply, subtract, true_divide
+from ..core.primitives.elementwise import add, convert, div, floor, mul, sub
+from ..core.primitives.shape_rules import broadcast_shapes, canonical_axis
+from ..core.primitives.shaping import (
     broadcast_to,
     concatenate,
     expand_dims,

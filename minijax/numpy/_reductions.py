@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes
-from ..core import Primitive, state, typeof
-from ..primitives import elementwise as lax
-from ..primitives import reductions as red
-from ..primitives.shaping import broadcast_to, expand_dims, full, reshape
+from ..core import dtypes
+from ..core.core import Primitive, state, typeof
+from ..core.primitives import elementwise as lax
+from ..core.primitives import reductions as red
+from ..core.primitives.shaping import broadcast_to, expand_dims, full, reshape
 from ._arguments import (
     canonical_axis,
     check_mask,

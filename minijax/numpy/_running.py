@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..primitives import elementwise as lax
-from ..primitives import reductions as red
-from ..primitives.shaping import concatenate, full, reshape
+from ..core.primitives import elementwise as lax
+from ..core.primitives import reductions as red
+from ..core.primitives.shaping import concatenate, full, reshape
 from ._arguments import canonical_axis, constant_like, convert, ensure_array, user_dtype
 from ._reductions import wide_integer
 from ._select import _where

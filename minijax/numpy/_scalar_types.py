@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from ..core import dtypes
 from ._constructors import asarray
 
 

@@ -11,17 +11,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..batching import vmap
-from ..control_flow.scan import scan
-from ..core import typeof
-from ..families.bits import eq_to_p, le_to_p, lt_to_p
-from ..families.sorting import sort_key_val
-from ..families.windows import index_dtype
-from ..primitives import elementwise as lax
-from ..primitives import shaping
-from ..primitives.elementwise import convert, select
-from ..primitives.shaping import concatenate, full_like, iota, reshape
-from ..xla.jit import jit
+from ..core.core import typeof
+from ..core.jit import jit
+from ..core.primitives import elementwise as lax
+from ..core.primitives import shaping
+from ..core.primitives.elementwise import convert, select
+from ..core.primitives.shaping import concatenate, full_like, iota, reshape
+from ..core.vmap import vmap
+from ..lax.bits import eq_to_p, le_to_p, lt_to_p
+from ..lax.control_flow.scan import scan
+from ..lax.sorting import sort_key_val
+from ..lax.windows import index_dtype
 from ._arguments import (
     complex_input,
     constant_like,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..operators import less, not_equal, subtract
-from ..primitives.elementwise import sub
-from ..primitives.shaping import expand_dims, iota
-from ..primitives.slicing import slice_in_dim
+from ..core import dtypes
+from ..core.operators import less, not_equal, subtract
+from ..core.primitives.elementwise import sub
+from ..core.primitives.shaping import expand_dims, iota
+from ..core.primitives.slicing import slice_in_dim
 from ._arguments import (
     canonical_axis,
     constant_like,

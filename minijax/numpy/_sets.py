@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes
-from ..core import concrete_or_error
-from ..families.sorting import sort as lax_sort
-from ..primitives.elementwise import ne
-from ..primitives.shaping import concatenate, expand_dims, full_like, iota
+from ..core import dtypes
+from ..core.core import concrete_or_error
+from ..core.primitives.elementwise import ne
+from ..core.primitives.shaping import concatenate, expand_dims, full_like, iota
+from ..lax.sorting import sort as lax_sort
 from ._arguments import (
     canonical_axis,
     complex_input,

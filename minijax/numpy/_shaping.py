@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
-from ..core import concrete_or_error
-from ..families import tiling
-from ..operators import matrix_transpose as _matrix_transpose
-from ..operators import reshape_method
-from ..primitives import shaping as lax
-from ..primitives.elementwise import convert, select, sub
-from ..primitives.elementwise import max as lax_max
-from ..primitives.shape_rules import broadcast_shapes as lax_broadcast_shapes
-from ..primitives.slicing import dynamic_slice_in_dim, slice_in_dim
+from ..core import dtypes
+from ..core.core import concrete_or_error
+from ..core.operators import matrix_transpose as _matrix_transpose
+from ..core.operators import reshape_method
+from ..core.primitives import shaping as lax
+from ..core.primitives.elementwise import convert, select, sub
+from ..core.primitives.elementwise import max as lax_max
+from ..core.primitives.shape_rules import broadcast_shapes as lax_broadcast_shapes
+from ..core.primitives.slicing import dynamic_slice_in_dim, slice_in_dim
+from ..lax import tiling
 from ._arguments import (
     canonical_axis,
     canonical_shape,

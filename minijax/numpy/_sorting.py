@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..core import typeof
-from ..families.sorting import sort as lax_sort
-from ..families.sorting import top_k
-from ..primitives.shaping import broadcasted_iota, concatenate, full, rev
+from ..core import dtypes
+from ..core.core import typeof
+from ..core.primitives.shaping import broadcasted_iota, concatenate, full, rev
+from ..lax.sorting import sort as lax_sort
+from ..lax.sorting import top_k
 from ._arguments import canonical_axis, complex_input, convert, ensure_array, user_dtype
 from ._shaping import ravel, swapaxes
 from ._staged import staged

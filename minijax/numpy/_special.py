@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .. import dtypes
-from ..core import concrete_or_error, is_concrete, typeof
+from ..core import dtypes
+from ..core.core import concrete_or_error, is_concrete, typeof
+from ..core.operators import add, bitwise_or, greater, less, maximum, minimum, multiply
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import stop_gradient_p
+from ..core.primitives.reductions import argmax_p
+from ..core.primitives.shaping import concatenate, full_like, stack_p
+from ..core.primitives.shaping import expand_dims as lax_expand_dims
 from ..custom_rules import custom_jvp
-from ..operators import add, bitwise_or, greater, less, maximum, minimum, multiply
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import stop_gradient_p
-from ..primitives.reductions import argmax_p
-from ..primitives.shaping import concatenate, full_like, stack_p
-from ..primitives.shaping import expand_dims as lax_expand_dims
 from ._arguments import (
     check_arraylike,
     complex_input,

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from ..families.staged import staged as staged
+from ..lax.staged import staged as staged

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..core import concrete_or_error
+from ..core import dtypes
+from ..core.core import concrete_or_error
+from ..core.primitives.elementwise import abs_, exp_p, mul
+from ..core.primitives.shaping import full, iota
+from ..core.tree_jvp import jvp
 from ..custom_rules import custom_jvp
-from ..families.bessel import bessel_i0e
-from ..primitives.elementwise import abs_, exp_p, mul
-from ..primitives.shaping import full, iota
-from ..tree_jvp import jvp
+from ..lax.bessel import bessel_i0e
 from ._arguments import promote_args_inexact
 from ._select import _where
 from ._staged import staged

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import operators
-from ..batching import vmap
-from ..control_flow.scan import scan
-from ..core import state
-from ..indexing import as_tuple
-from ..primitives import reductions as red
-from ..primitives.elementwise import bitwise_and as and_bits
-from ..primitives.elementwise import bitwise_or as or_bits
-from ..primitives.elementwise import bitwise_xor as xor_bits
-from ..primitives.shaping import full
-from ..staging import eval_shape
+from ..core import operators
+from ..core.core import state
+from ..core.indexing import as_tuple
+from ..core.primitives import reductions as red
+from ..core.primitives.elementwise import bitwise_and as and_bits
+from ..core.primitives.elementwise import bitwise_or as or_bits
+from ..core.primitives.elementwise import bitwise_xor as xor_bits
+from ..core.primitives.shaping import full
+from ..core.staging import eval_shape
+from ..core.vmap import vmap
+from ..lax.control_flow.scan import scan
 from . import _reductions, _running, _special, _ufuncs
 from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays
 from ._constructors import arange, array, asarray

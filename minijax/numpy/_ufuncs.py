@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import dtypes
-from ..core import is_concrete, state, typeof
-from ..families import trigonometric as trig
-from ..families.bits import bitcast_convert_type
-from ..operators import absolute, bitwise_not, subtract, true_divide
-from ..primitives import elementwise as lax
-from ..primitives.shaping import full_like
+from ..core import dtypes
+from ..core.core import is_concrete, state, typeof
+from ..core.operators import absolute, bitwise_not, subtract, true_divide
+from ..core.primitives import elementwise as lax
+from ..core.primitives.shaping import full_like
+from ..lax import trigonometric as trig
+from ..lax.bits import bitcast_convert_type
 from ._arguments import (
     check_arraylike,
     check_no_out,

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ..batching import vmap
-from ..core import numpy_rank_promotion_check, typeof
-from ..primitives.shape_rules import broadcast_shapes, canonical_axis
-from ..primitives.shaping import expand_dims, squeeze
+from ..core.core import numpy_rank_promotion_check, typeof
+from ..core.primitives.shape_rules import broadcast_shapes, canonical_axis
+from ..core.primitives.shaping import expand_dims, squeeze
+from ..core.vmap import vmap
 from ._arguments import ensure_array
 from ._constructors import arange, asarray
 

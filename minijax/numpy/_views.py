@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtypes
-from ..families.bits import bitcast_convert_type
-from ..primitives import elementwise as lax
-from ..primitives.shaping import expand_dims, reshape, rev
+from ..core import dtypes
+from ..core.primitives import elementwise as lax
+from ..core.primitives.shaping import expand_dims, reshape, rev
+from ..lax.bits import bitcast_convert_type
 from ._joining import stack
 
 

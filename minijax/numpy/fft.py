@@ -9,9 +9,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
-from .. import dtypes
-from ..families import fft as lax_fft
-from ..families.fft import FftType
+from ..core import dtypes
+from ..lax import fourier as lax_fft
+from ..lax.fourier import FftType
 from ._arguments import ensure_array, promote_dtypes_inexact, user_dtype
 from ._constructors import arange, array, asarray
 from ._padding import pad

@@ -15,11 +15,11 @@ import math
 
 import numpy as np
 
-from ..core import ShapedArray
-from ..primitives import elementwise, reductions
-from ..xla.lowering import Body, Value, lowering_rules, register_lowering, tensor_type, with_shape
-from ..xla.lowering_elementwise import cast_text, compare, select
-from ..xla.lowering_rules import _in_region
+from ..core.core import ShapedArray
+from ..core.lowering import Body, Value, lowering_rules, register_lowering, tensor_type, with_shape
+from ..core.lowering_elementwise import cast_text, compare, select
+from ..core.lowering_rules import _in_region
+from ..core.primitives import elementwise, reductions
 from .collectives import (
     all_gather_invariant_p,
     all_gather_p,

@@ -14,16 +14,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..batching import axis_size, batch_fun, fancy_primitive_batchers
-from ..batching.trace import broadcast, moveaxis
-from ..core import Primitive, typeof
-from ..forward import defjvp_zero, deflinear
+from ..core.batching import axis_size, batch_fun, broadcast, fancy_primitive_batchers, moveaxis
+from ..core.core import Primitive, typeof
+from ..core.forward import defjvp_zero, deflinear
+from ..core.primitives import elementwise as prim
+from ..core.primitives.reductions import reduce_sum
+from ..core.primitives.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
+from ..core.primitives.slicing import dynamic_index_in_dim, dynamic_slice_in_dim, index_in_dim
+from ..core.transposition import deflinear2
 from ..numpy import take
-from ..primitives import elementwise as prim
-from ..primitives.reductions import reduce_sum
-from ..primitives.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
-from ..primitives.slicing import dynamic_index_in_dim, dynamic_slice_in_dim, index_in_dim
-from ..transposition import deflinear2
 from .collectives import (
     all_gather,
     all_gather_invariant_p,

@@ -22,14 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, settings
-from ..batching import axis_size
-from ..core import Primitive, ShapedArray, Tracer, typeof
-from ..primitives import elementwise as prim
-from ..primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum, reduce_sum_p
-from ..primitives.shape_rules import canonical_axis
-from ..primitives.shaping import expand_dims, squeeze
-from ..pytree import tree_map
+from .. import settings
+from ..core import dtypes
+from ..core.batching import axis_size
+from ..core.core import Primitive, ShapedArray, Tracer, typeof
+from ..core.primitives import elementwise as prim
+from ..core.primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum, reduce_sum_p
+from ..core.primitives.shape_rules import canonical_axis
+from ..core.primitives.shaping import expand_dims, squeeze
+from ..core.tree_functions import tree_map
 from .vma import Collective, axis_tuple, check_names, of_mesh, varies, varying
 
 AxisName = Hashable | Sequence[Hashable]

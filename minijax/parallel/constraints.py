@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..batching import fancy_primitive_batchers
-from ..core import Primitive, ShapedArray, eval_trace, typeof
+from ..core.batching import fancy_primitive_batchers
+from ..core.core import Primitive, ShapedArray, eval_trace, typeof
+from ..core.forward import deflinear
+from ..core.jit import UNSPECIFIED, apply_primitive
+from ..core.lowering import register_lowering
+from ..core.staging import abstractify
+from ..core.transposition import deflinear2
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import flatten_axes, tree_flatten
 from ..errors import api_boundary
-from ..forward import deflinear
-from ..pytree import PyTreeDef, tree_flatten
-from ..pytree.functions import flatten_axes
-from ..staging import abstractify
-from ..transposition import deflinear2
-from ..xla.jit import UNSPECIFIED, apply_primitive
-from ..xla.lowering import register_lowering
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec

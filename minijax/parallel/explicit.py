@@ -11,10 +11,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..core.staging import abstractify
+from ..core.tree_functions import flatten_axes, tree_flatten
 from ..errors import api_boundary
-from ..pytree import tree_flatten
-from ..pytree.functions import flatten_axes
-from ..staging import abstractify
 from .constraints import check_fits, constrain
 from .mesh import (
     AbstractMesh,

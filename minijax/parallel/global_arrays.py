@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..array import Array
-from ..core import ShapedArray, Tracer, typeof
+from ..core import dtypes
+from ..core.array import Array
+from ..core.core import ShapedArray, Tracer, typeof
+from ..core.tree_functions import broadcast_prefix, tree_flatten
 from ..errors import UnexpectedTracerError, api_boundary
-from ..pytree import tree_flatten
-from ..pytree.functions import broadcast_prefix
+from ..runtime.processes import process_count
 from .placed import PlacedArray, buffer_on, place_shards
 from .placement import concrete_sharding, device_put
-from .processes import process_count
 from .sharding import NamedSharding, Sharding
 
 Shape = tuple[int, ...]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ..core import Tracer
-from ..forward import JVPTracer
-from ..pytree import tree_leaves, tree_map
-from ..staging import DynamicJaxprTracer
-from ..xla.jit import JitFunction
+from ..core.core import Tracer
+from ..core.forward import JVPTracer
+from ..core.jit import JitFunction
+from ..core.staging import DynamicJaxprTracer
+from ..core.tree_functions import tree_leaves, tree_map
 from .mesh import AxisType
 from .partition_spec import P
 from .sharding import NamedSharding

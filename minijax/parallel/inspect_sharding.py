@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..batching import primitive_batchers
-from ..core import Primitive
-from ..effects import (
+from ..core.batching import primitive_batchers
+from ..core.core import Primitive
+from ..core.dispatch import xla
+from ..core.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     remat_allowed_effects,
 )
-from ..forward import primitive_jvps
-from ..pytree import tree_map
-from ..transposition import primitive_transposes
-from ..xla.dispatch import xla
-from ..xla.lowering import register_lowering
+from ..core.forward import primitive_jvps
+from ..core.lowering import register_lowering
+from ..core.transposition import primitive_transposes
+from ..core.tree_functions import tree_map
 from .placed import sees_to_places
 from .sharding import Sharding, SingleDeviceSharding
 from .spmd import lowering, sharding_of

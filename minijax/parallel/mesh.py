@@ -25,10 +25,10 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..core import eval_trace, state
+from ..core.core import eval_trace, state
 from ..errors import user_stacklevel
+from ..runtime.devices import devices as all_devices
 from ..settings import Override, State, traced_settings
-from ..xla.devices import devices as all_devices
 from .mesh_utils import create_device_mesh, mesh_sizes
 
 # ----------------------------------------------------------------------------------------------

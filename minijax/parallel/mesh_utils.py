@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..xla.devices import devices as all_devices
+from ..runtime.devices import devices as all_devices
 
 
 def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 
-from ..families import advanced_indexing
-from ..operators import add, install_binary_operators, multiply, subtract, true_divide
-from ..xla.dispatch import xla
-from . import cuda
+from ..core.dispatch import xla
+from ..core.operators import add, install_binary_operators, multiply, subtract, true_divide
+from ..lax import advanced_indexing
+from ..runtime import cuda
 
 
 @functools.cache

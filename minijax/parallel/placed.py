@@ -15,22 +15,23 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..array import Array
-from ..control_flow.scan import scan_p
-from ..control_flow.while_loop import while_p
-from ..core import Primitive, ShapedArray, eval_trace, typeof
+from ..core.array import Array
+from ..core.core import Primitive, ShapedArray, eval_trace, typeof
+from ..core.dispatch import buffer_of, foreign_value, stored, xla
+from ..core.jit import apply_primitive, array_classes, jit_p
+from ..core.lowering import lowering_rules
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.closures import linear_call_p
 from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..custom_rules.vmap import custom_vmap_p
-from ..families.reduce_window import reduce_window_p
-from ..families.reducing import reduce_p
+from ..lax.control_flow.scan import scan_p
+from ..lax.control_flow.while_loop import while_p
+from ..lax.reducing import reduce_p
+from ..lax.windowed_reductions import reduce_window_p
 from ..remat import remat_p
-from ..xla.dispatch import buffer_of, foreign_value, stored, xla
-from ..xla.jit import apply_primitive, array_classes, jit_p
-from ..xla.lowering import lowering_rules
-from . import cuda, op_by_op
+from ..runtime import cuda
+from . import op_by_op
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..api_util import argument_avals, leaf_names
-from ..array import Array, as_array
-from ..batching import primitive_batchers
-from ..core import Primitive, Tracer, check_escaped, typeof
+from ..core.api_util import argument_avals, leaf_names
+from ..core.array import Array, as_array
+from ..core.batching import primitive_batchers
+from ..core.core import Primitive, Tracer, check_escaped, typeof
+from ..core.dispatch import buffer_of, when_loaded, xla
+from ..core.forward import Zero, deflinear
+from ..core.jit import jit
+from ..core.lowering import register_lowering
+from ..core.transposition import is_undefined_primal, primitive_transposes
+from ..core.tree_functions import flatten_axes, tree_flatten
 from ..errors import ConcretizationTypeError, api_boundary
-from ..forward import Zero, deflinear
 from ..numpy import _constructors as chapter12
-from ..pytree import flatten_axes, tree_flatten
-from ..transposition import is_undefined_primal, primitive_transposes
-from ..xla.dispatch import buffer_of, when_loaded, xla
-from ..xla.jit import jit
-from ..xla.lowering import register_lowering
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .mesh import get_mesh
 from .partition_spec import PartitionSpec

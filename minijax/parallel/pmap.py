@@ -12,16 +12,16 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..api_util import (
+from ..core.api_util import (
     arg_names,
     check_callable,
     ensure_index_tuple,
     rebase_donate_argnums,
 )
-from ..core import eval_trace, state, typeof
-from ..errors import api_boundary
-from ..primitives.shaping import expand_dims, squeeze
-from ..pytree import (
+from ..core.core import eval_trace, state, typeof
+from ..core.jit import jit
+from ..core.primitives.shaping import expand_dims, squeeze
+from ..core.tree_functions import (
     broadcast_prefix,
     flatten_axes,
     prefix_errors,
@@ -29,12 +29,12 @@ from ..pytree import (
     tree_leaves,
     tree_map,
 )
-from ..xla.devices import devices as all_devices
-from ..xla.jit import jit
+from ..errors import api_boundary
+from ..runtime.devices import devices as all_devices
+from ..runtime.processes import local_devices, process_count
 from .global_arrays import make_array_from_process_local_data, part_of_this_process
 from .mesh import Mesh
 from .placed import PlacedArray
-from .processes import local_devices, process_count
 from .shard_map import axes_to_specs, shard_map
 from .sharding import IndivisibleError, NamedSharding
 

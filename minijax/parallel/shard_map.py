@@ -6,16 +6,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..api_util import arg_names, argument_avals, fun_sourceinfo
-from ..control_flow.common import merge, partition
-from ..core import Tracer, eval_trace, state
+from ..core.api_util import arg_names, argument_avals, fun_sourceinfo
+from ..core.core import Tracer, eval_trace, state
+from ..core.jaxpr import ClosedJaxpr
+from ..core.jit import jit
+from ..core.partial_eval import convert_constvars
+from ..core.staging import DebugInfo, trace_to_jaxpr
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten, tree_map
 from ..errors import api_boundary
-from ..jaxpr import ClosedJaxpr
-from ..partial_eval import convert_constvars
-from ..pytree import PyTreeDef, tree_flatten, tree_map
+from ..lax.control_flow.common import merge, partition
 from ..settings import trace_context
-from ..staging import DebugInfo, trace_to_jaxpr
-from ..xla.jit import jit
 from . import placed, shard_map_lowering  # noqa: F401  (fills a table of rules)
 from .inferred_specs import infer_specs
 from .mesh import AbstractMesh, Mesh

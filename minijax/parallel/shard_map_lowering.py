@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-from ..effects import is_ordered
-from ..xla.lowering import TOKEN, Body, Value, register_lowering, tensor_type
+from ..core.effects import is_ordered
+from ..core.lowering import TOKEN, Body, Value, register_lowering, tensor_type
 from .partition_spec import P
 from .shard_map_primitive import Scope, inside, shard_map_p
 from .sharding import quoted

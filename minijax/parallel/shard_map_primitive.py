@@ -22,30 +22,37 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .. import settings
-from ..batching import fancy_primitive_batchers
-from ..control_flow.common import evaluate_compiled, merge, partition, same_type, split_list
-from ..core import Primitive, ShapedArray, state, typeof
-from ..dtypes import float0
-from ..forward import Zero, primitive_jvps
-from ..jaxpr import ClosedJaxpr, Var, check_jaxpr, checks_inside, custom_typechecks, jaxpr_as_fun
-from ..partial_eval import (
+from ..core.batching import fancy_primitive_batchers
+from ..core.core import Primitive, ShapedArray, state, typeof
+from ..core.dtypes import float0
+from ..core.forward import Zero, primitive_jvps
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Var,
+    check_jaxpr,
+    checks_inside,
+    custom_typechecks,
+    jaxpr_as_fun,
+)
+from ..core.partial_eval import (
     dce_closed,
     dce_rules,
     default_partial_eval,
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ..primitives.shaping import expand_dims, squeeze
-from ..remat import _choose, _choose_inside
-from ..settings import Override
-from ..staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
-from ..transposition import (
+from ..core.primitives.shaping import expand_dims, squeeze
+from ..core.staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
+from ..core.transposition import (
     UndefinedPrimal,
     backward_pass,
     is_undefined_primal,
     nonzero_avals,
     primitive_transposes,
 )
+from ..lax.control_flow.common import evaluate_compiled, merge, partition, same_type, split_list
+from ..remat import _choose, _choose_inside
+from ..settings import Override
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh

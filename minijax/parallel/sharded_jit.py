@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core import Tracer, eval_trace, typeof
+from ..core import jit as chapter6
+from ..core.core import Tracer, eval_trace, typeof
+from ..core.dispatch import xla
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from ..core.jit import UNSPECIFIED, JitFunction, Options, Tracing, jit
+from ..core.stages import Compiled
+from ..core.staging import ShapeDtypeStruct, abstractify
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten
 from ..errors import api_boundary
-from ..jaxpr import ClosedJaxpr, JaxprEqn, Var
-from ..pytree import PyTreeDef, tree_flatten
-from ..staging import ShapeDtypeStruct, abstractify
-from ..xla import jit as chapter6
-from ..xla.dispatch import xla
-from ..xla.jit import UNSPECIFIED, JitFunction, Options, Tracing, jit
-from ..xla.stages import Compiled
 from . import mesh as meshes
 from .constraints import (
     check_entries,

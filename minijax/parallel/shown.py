@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..core import eval_trace, set_current_trace
-from ..dtypes import ExtendedDType
-from ..jaxpr import jaxpr_as_fun
-from ..primitives.shaping import expand_dims
-from ..staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
+from ..core.core import eval_trace, set_current_trace
+from ..core.dtypes import ExtendedDType
+from ..core.jaxpr import jaxpr_as_fun
+from ..core.primitives.shaping import expand_dims
+from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
 from .vma import varying
 
 

@@ -6,14 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..api_util import fun_name
-from ..core import ShapedArray
-from ..pytree import (
-    broadcast_prefix,
-    generate_key_paths,
-    keystr,
-    prefix_errors,
-)
+from ..core.api_util import fun_name
+from ..core.core import ShapedArray
+from ..core.tree import keystr
+from ..core.tree_functions import broadcast_prefix, generate_key_paths, prefix_errors
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import check_no_axis_twice

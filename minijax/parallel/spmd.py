@@ -21,14 +21,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .. import staging
-from ..array import Array
-from ..core import eval_trace
-from ..dtypes import float0
-from ..jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
-from ..staging import ShapeDtypeStruct
-from ..xla import dispatch
-from ..xla.dispatch import (
+from ..core import dispatch, staging
+from ..core.array import Array
+from ..core.core import eval_trace
+from ..core.dispatch import (
     Program,
     Spec,
     array_of,
@@ -36,7 +32,10 @@ from ..xla.dispatch import (
     stored,
     xla,
 )
-from ..xla.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
+from ..core.dtypes import float0
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from ..core.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
+from ..core.staging import ShapeDtypeStruct
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .partition_spec import P, PartitionSpec
 from .placed import (

@@ -21,16 +21,16 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from .. import settings
-from ..batching import axis_size, fancy_primitive_batchers
-from ..core import Primitive, state, typeof
+from ..core.batching import axis_size, fancy_primitive_batchers
+from ..core.core import Primitive, state, typeof
+from ..core.forward import defjvp
+from ..core.jaxpr import Atom
+from ..core.lowering import register_lowering
+from ..core.staging import JaxprBuilder
+from ..core.tree_functions import tree_map
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.vjp import custom_lin_p
-from ..forward import defjvp
-from ..jaxpr import Atom
-from ..pytree import tree_map
 from ..remat import optimization_barrier_p
-from ..staging import JaxprBuilder
-from ..xla.lowering import register_lowering
 from .mesh import abstract_mesh
 
 

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..control_flow.cond import cond_p
-from ..control_flow.scan import scan_p
-from ..control_flow.while_loop import while_p
-from ..core import Primitive, ShapedArray
+from ..core.core import Primitive, ShapedArray
+from ..core.jaxpr import Atom
+from ..core.jit import jit_p
+from ..core.primitives import shaping
+from ..core.staging import JaxprBuilder
 from ..custom_rules.closures import linear_call_p
 from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.solves import linear_solve_p
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..custom_rules.vmap import custom_vmap_p
-from ..families.composite import composite_p
-from ..jaxpr import Atom
-from ..primitives import shaping
+from ..lax.composites import composite_p
+from ..lax.control_flow.cond import cond_p
+from ..lax.control_flow.scan import scan_p
+from ..lax.control_flow.while_loop import while_p
 from ..remat import remat_p
-from ..staging import JaxprBuilder
-from ..xla.jit import jit_p
 from .vma import in_scope_order, pvary_p, varying
 
 # primitive -> from its parameters to the types that its jaxprs want of the operands: of the last

@@ -4,7 +4,7 @@
 trees (`tree_map` and its kin) and with prefixes of trees; `registration.py` how types join.
 """
 
-from minijax.pytree.structure import (
+from ..core.tree import (
     LEAF,
     NONE,
     DictKey,
@@ -20,7 +20,7 @@ from minijax.pytree.structure import (
     register_listeners,
     registry,
 )
-from minijax.pytree.registration import (
+from ..core.tree_registration import (
     Partial,
     register_dataclass,
     register_pytree_node,
@@ -30,7 +30,7 @@ from minijax.pytree.registration import (
     register_static,
     static,
 )
-from minijax.pytree.functions import (
+from ..core.tree_functions import (
     all_leaves,
     broadcast_prefix,
     equality_errors,

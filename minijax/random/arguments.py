@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..core import eval_trace, state, typeof
-from ..primitives.shape_rules import broadcast_shapes, canonical_shape
+from ..core import dtypes
+from ..core.core import eval_trace, state, typeof
+from ..core.jit import jit
+from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
 from ..settings import enable_x64
-from ..xla.jit import jit
 from .key_functions import typed_key
 
 

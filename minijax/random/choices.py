@@ -8,19 +8,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..core import concrete_or_error, typeof
-from ..families.bits import bitcast_convert_type, clz
-from ..families.gather import gather
-from ..families.sorting import sort_key_val, top_k
-from ..families.windows import GatherDimensionNumbers
-from ..operators import check_arraylike, promote_dtypes_inexact
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import convert
-from ..primitives.shape_rules import canonical_axis, canonical_shape
-from ..primitives.shaping import expand_dims, reshape
-from ..xla.jit import jit
+from ..core import dtypes
+from ..core.core import concrete_or_error, typeof
+from ..core.jit import jit
+from ..core.operators import check_arraylike, promote_dtypes_inexact
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import convert
+from ..core.primitives.shape_rules import canonical_axis, canonical_shape
+from ..core.primitives.shaping import expand_dims, reshape
+from ..lax.bits import bitcast_convert_type, clz
+from ..lax.gathering import gather
+from ..lax.sorting import sort_key_val, top_k
+from ..lax.windows import GatherDimensionNumbers
 from .arguments import check_shape, float_dtype, int_dtype, shape_with
 from .key_functions import typed_key
 from .uniform import _uniform, randint, random_bits, split_key, uniform

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..families.bits import nextafter
-from ..families.special import erf, erf_inv
+from ..core import dtypes
+from ..core.jit import jit
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import convert, stop_gradient_p
+from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
+from ..lax.bits import nextafter
+from ..lax.special import erf, erf_inv
 from ..numpy import linalg
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import convert, stop_gradient_p
-from ..primitives.shape_rules import broadcast_shapes, canonical_shape
-from ..xla.jit import jit
 from .arguments import check_shape, draw, float_dtype, shape_with, without_parameters
 from .key_functions import typed_key
 from .uniform import rademacher, split_key, uniform

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..control_flow.scan import scan
-from ..control_flow.while_loop import while_loop
-from ..core import typeof
-from ..families.special import lgamma
-from ..operators import check_arraylike, promote_dtypes_inexact
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import convert, select
-from ..primitives.reductions import cumsum
-from ..primitives.shape_rules import broadcast_shapes, canonical_shape
-from ..primitives.shaping import full_like
-from ..xla.jit import jit
+from ..core import dtypes
+from ..core.core import typeof
+from ..core.jit import jit
+from ..core.operators import check_arraylike, promote_dtypes_inexact
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import convert, select
+from ..core.primitives.reductions import cumsum
+from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
+from ..core.primitives.shaping import full_like
+from ..lax.control_flow.scan import scan
+from ..lax.control_flow.while_loop import while_loop
+from ..lax.special import lgamma
 from .arguments import check_shape, float_dtype
 from .key_functions import split, typed_key
 from .uniform import split_key, uniform

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..batching import primitive_batchers, vmap
-from ..batching.trace import bdim_at_front
-from ..control_flow.while_loop import while_loop
-from ..core import Primitive, typeof
-from ..families.incomplete_gamma import random_gamma_grad
-from ..forward import defjvp2
+from ..core import dtypes
+from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.core import Primitive, typeof
+from ..core.forward import defjvp2
+from ..core.jit import apply_primitive, jit
+from ..core.lowering import lower_fun, register_lowering
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import convert
+from ..core.primitives.shape_rules import canonical_shape
+from ..core.primitives.shaping import full_like, reshape
+from ..core.vmap import vmap
+from ..lax.control_flow.while_loop import while_loop
+from ..lax.incomplete_gamma import random_gamma_grad
 from ..numpy._softmax import softmax
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import convert
-from ..primitives.shape_rules import canonical_shape
-from ..primitives.shaping import full_like, reshape
-from ..xla.jit import apply_primitive, jit
-from ..xla.lowering import lower_fun, register_lowering
 from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
 from .key_functions import typed_key

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..core import typeof
-from ..primitives.shape_rules import canonical_shape
+from ..core import dtypes
+from ..core.core import typeof
+from ..core.primitives.shape_rules import canonical_shape
 from .keys import (
     KeyTy,
     PRNGImpl,

@@ -15,16 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..array import Array, def_numpy
-from ..batching import primitive_batchers
-from ..batching.rules import defbroadcasting, defvectorized
-from ..batching.trace import bdim_at_front
-from ..core import Primitive, ShapedArray, typeof
-from ..dtypes import ExtendedDType, issubdtype, prng_key
-from ..forward import defjvp_zero
-from ..primitives.shape_rules import elementwise_shape
-from ..primitives.shaping import broadcast, full
-from ..xla.lowering import lower_fun, register_lowering, tensor_type
+from ..core.array import Array, def_numpy
+from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.batching_rules import defbroadcasting, defvectorized
+from ..core.core import Primitive, ShapedArray, typeof
+from ..core.dtypes import ExtendedDType, issubdtype, prng_key
+from ..core.forward import defjvp_zero
+from ..core.lowering import lower_fun, register_lowering, tensor_type
+from ..core.primitives.shape_rules import elementwise_shape
+from ..core.primitives.shaping import broadcast, full
 
 # ----------------------------------------------------------------------------------------------
 # The dtype

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..array import def_numpy
-from ..batching import primitive_batchers
-from ..batching.rules import defbroadcasting
-from ..core import Primitive, ShapedArray
-from ..forward import defjvp_zero
-from ..primitives import elementwise as lax
-from ..primitives.shape_rules import elementwise_shape
-from ..xla.lowering import lower_fun, register_lowering
+from ..core.array import def_numpy
+from ..core.batching import primitive_batchers
+from ..core.batching_rules import defbroadcasting
+from ..core.core import Primitive, ShapedArray
+from ..core.forward import defjvp_zero
+from ..core.lowering import lower_fun, register_lowering
+from ..core.primitives import elementwise as lax
+from ..core.primitives.shape_rules import elementwise_shape
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # for groups of four rounds, in turn
 PARITY = 0x1BD11BDA  # so that the third word of the key schedule is not zero when the key is

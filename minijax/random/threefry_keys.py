@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from ..array import Array
-from ..core import ShapedArray, typeof
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import convert, select
-from ..primitives.shaping import concatenate, full_like, iota_p, reshape, stack
-from ..primitives.slicing import index_in_dim, slice_in_dim
-from ..xla.jit import apply_primitive
+from ..core.array import Array
+from ..core.core import ShapedArray, typeof
+from ..core.jit import apply_primitive
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import convert, select
+from ..core.primitives.shaping import concatenate, full_like, iota_p, reshape, stack
+from ..core.primitives.slicing import index_in_dim, slice_in_dim
 from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
 from .settings import threefry_partitionable
 from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..families.bits import bitcast_convert_type
+from ..core import dtypes
+from ..core.jit import jit
+from ..core.operators import check_arraylike
+from ..core.primitives import elementwise as lax
+from ..core.primitives.elementwise import convert, select
+from ..core.primitives.shape_rules import canonical_shape
+from ..core.primitives.shaping import broadcast_to_rank, full_like, reshape
+from ..lax.bits import bitcast_convert_type
 from ..numpy._arguments import constant_like
-from ..operators import check_arraylike
-from ..primitives import elementwise as lax
-from ..primitives.elementwise import convert, select
-from ..primitives.shape_rules import canonical_shape
-from ..primitives.shaping import broadcast_to_rank, full_like, reshape
-from ..xla.jit import jit
 from .arguments import at_hand, check_shape, float_dtype, int_dtype
 from .key_functions import typed_key
 from .keys import random_bits_p, random_split_p

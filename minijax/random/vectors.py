@@ -6,14 +6,14 @@ import functools
 import operator
 from collections.abc import Sequence
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..core import concrete_or_error
+from ..core import dtypes
+from ..core.core import concrete_or_error
+from ..core.jit import jit
+from ..core.operators import promote_dtypes_inexact
+from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
 from ..numpy import linalg
-from ..operators import promote_dtypes_inexact
-from ..primitives.shape_rules import broadcast_shapes, canonical_shape
 from ..settings import numpy_rank_promotion
-from ..xla.jit import jit
 from .arguments import check_shape, float_dtype
 from .continuous import normal
 from .key_functions import typed_key

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..core.primitives import elementwise as lax
+from ..core.primitives.shaping import concatenate, expand_dims, full, pad, rev
+from ..core.primitives.slicing import slice_in_dim
 from ..numpy import fft
 from ..numpy._arguments import canonical_axis, complex_input, ensure_array, promote_dtypes_inexact
 from ..numpy._constructors import arange, zeros_like
-from ..primitives import elementwise as lax
-from ..primitives.shaping import concatenate, expand_dims, full, pad, rev
-from ..primitives.slicing import slice_in_dim
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import numpy as jnp
-from ..xla.jit import jit
+from ..core.jit import jit
 
 
 @jit(static_argnames=("axis",))

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .. import dtypes
 from .. import numpy as jnp
-from ..primitives import elementwise as lax
-from ..xla.jit import jit
+from ..core import dtypes
+from ..core.jit import jit
+from ..core.primitives import elementwise as lax
 
 
 def _mirror(index, size):

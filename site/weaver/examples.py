@@ -160,7 +160,7 @@ def _recording(block, outcome) -> Iterator[None]:
     if "theatre" not in block.options:
         yield
         return
-    from minijax.theatre import record
+    from minijax.debugging.theatre import record
 
     with record(block.options["theatre"]) as recording:
         yield

@@ -159,7 +159,7 @@ def _example(example: Example) -> str:
         figure = f'role="img" aria-label="{label}">{outcome.figure}</figure>'
         parts.append(f'<figure class="plot" {figure}')
     if outcome.recording is not None:
-        from minijax.theatre import stage
+        from minijax.debugging.theatre import stage
 
         parts.append(stage(outcome.recording))
     return '<div class="woven" data-search-exclude>' + "\n".join(parts) + "</div>"

@@ -106,7 +106,7 @@ def test_a_wrong_answer_is_explained(answer, words, tmp_path):
 
 
 def test_a_hole_is_filled_wherever_the_function_was_imported_and_emptied_again():
-    from minijax import partial_eval, reverse, transposition
+    from minijax.core import partial_eval, reverse, transposition
 
     original = transposition.backward_pass
     answer = lambda *args: original(*args)

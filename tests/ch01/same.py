@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 from jax._src.lax.lax import _convert_element_type
 
-from minijax.array import Array, as_array
-from minijax.primitives import elementwise
+from minijax.core.array import Array, as_array
+from minijax.core.primitives import elementwise
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 TOLERANCE = {"bfloat16": 2e-2, "float16": 2e-3, "float32": 1e-5, "complex64": 1e-5,

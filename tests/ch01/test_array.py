@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from minijax.array import Array, as_array, def_numpy, owned
-from minijax.core import Primitive, Tracer, typeof
-from minijax.primitives import elementwise as lax
-from minijax.primitives import reductions, shaping, slicing
+from minijax.core.array import Array, as_array, def_numpy, owned
+from minijax.core.core import Primitive, Tracer, typeof
+from minijax.core.primitives import elementwise as lax
+from minijax.core.primitives import reductions, shaping, slicing
 from tests.ch01.same import BFLOAT16, outcome, pair, same
 
 DTYPES = ["bool", "int8", "uint8", "int32", "float16", BFLOAT16, "float32", "complex64"]

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import core, errors
-from minijax.array import Array, as_array
-from minijax.core import Primitive, ShapedArray, Trace, Tracer, typeof
-from minijax.primitives import elementwise as lax
+from minijax import errors
+from minijax.core import core
+from minijax.core.array import Array, as_array
+from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof
+from minijax.core.primitives import elementwise as lax
 from tests.ch01.same import BFLOAT16, pair
 
 DTYPES = ["bool", "int8", "uint8", "int32", "float16", "float32", "complex64", "int64", BFLOAT16]

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from jax._src import dtypes as jax_dtypes
 from jax._src.lax.lax import _convert_element_type
 
-from minijax import dtypes, settings
+from minijax import settings
+from minijax.core import dtypes
 
 NAMES = ("bool", "int2", "int4", "int8", "int16", "int32", "int64",
          "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",

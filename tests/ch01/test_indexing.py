@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from minijax import core, indexing
-from minijax.array import Array, as_array
+from minijax import core
+from minijax.core import indexing
+from minijax.core.array import Array, as_array
 from tests.ch01.same import outcome, pair, same
 
 SLICES = [slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(5, None),

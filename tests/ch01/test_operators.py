@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import operators
-from minijax.array import Array, as_array
-from minijax.core import typeof
+from minijax.core import operators
+from minijax.core.array import Array, as_array
+from minijax.core.core import typeof
 from tests.ch01.same import BFLOAT16, close, outcome, pair, same
 
 DTYPES = {"bool": np.bool_, "int8": np.int8, "uint8": np.uint8, "int32": np.int32,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from minijax import lax as ours_lax
-from minijax.array import Array, as_array
-from minijax.core import Primitive
-from minijax.primitives import dot, elementwise, reductions, shaping, slicing
+from minijax.core.array import Array, as_array
+from minijax.core.core import Primitive
+from minijax.core.primitives import dot, elementwise, reductions, shaping, slicing
 from tests.ch01.same import BFLOAT16, close, outcome, same
 
 MODULES = (elementwise, shaping, slicing, reductions, dot)

@@ -11,7 +11,7 @@ from jax._src import ad_util
 from jax._src.lax import lax as jax_lax
 
 from minijax import lax as minijax_lax
-from minijax.primitives import elementwise
+from minijax.core.primitives import elementwise
 
 ours = SimpleNamespace(**vars(minijax_lax) | {
     "add_any": elementwise.add_any_p.bind, "copy": elementwise.copy_p.bind,

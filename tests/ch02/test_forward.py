@@ -11,9 +11,9 @@ import pytest
 
 import minijax
 from minijax import core, errors, lax
-from minijax.array import Array, as_array
-from minijax.core import Primitive, ShapedArray, typeof
-from minijax.forward import (
+from minijax.core.array import Array, as_array
+from minijax.core.core import Primitive, ShapedArray, typeof
+from minijax.core.forward import (
     JVPTrace,
     JVPTracer,
     Zero,
@@ -24,7 +24,7 @@ from minijax.forward import (
     primitive_jvps,
     zeros,
 )
-from minijax.primitives import dot, elementwise, reductions, shaping, slicing
+from minijax.core.primitives import dot, elementwise, reductions, shaping, slicing
 from tests.ch01.same import close
 from tests.ch02.programs import PROGRAMS, arguments, jaxs, ours
 

@@ -12,7 +12,7 @@ import numpy as np
 from jax._src import ad_util
 from jax._src.lax import lax as jax_lax
 
-from minijax.primitives import dot, elementwise, reductions, shaping, slicing
+from minijax.core.primitives import dot, elementwise, reductions, shaping, slicing
 
 SIZE = 4  # of the batch; unlike every other size in the table
 

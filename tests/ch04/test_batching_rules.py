@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from minijax import core
-from minijax.array import Array, as_array
-from minijax.batching import fancy_primitive_batchers, primitive_batchers, vmap
-from minijax.primitives import dot, elementwise, reductions, shaping, slicing
+from minijax.core.array import Array, as_array
+from minijax.core.batching import fancy_primitive_batchers, primitive_batchers
+from minijax.core.primitives import dot, elementwise, reductions, shaping, slicing
+from minijax.core.vmap import vmap
 from tests.ch04.programs import PROGRAMS, SIZE, STARTS, Program, argument, jaxs, ours
 
 AXES = (None, 0, -1)

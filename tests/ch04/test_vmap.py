@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from minijax import core, errors
-from minijax.array import Array, as_array
-from minijax.batching import (
+from minijax.core.array import Array, as_array
+from minijax.core.batching import (
     AxisData,
     BatchTrace,
     BatchTracer,
@@ -21,8 +21,8 @@ from minijax.batching import (
     mapped_aval,
     matchaxis,
     unmapped_aval,
-    vmap,
 )
+from minijax.core.vmap import vmap
 from tests.ch04.programs import jaxs, ours
 
 x23 = np.arange(6, dtype=np.float32).reshape(2, 3)

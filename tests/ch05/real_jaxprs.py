@@ -8,7 +8,8 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
-from minijax import core, jaxpr
+from minijax import core
+from minijax.core import jaxpr
 
 SHARDING = {"sharding", "out_sharding"}
 OF_JIT = {

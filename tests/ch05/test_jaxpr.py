@@ -12,7 +12,7 @@ import pytest
 from jax.extend import core as jex
 
 from minijax import core, errors, util
-from minijax.jaxpr import (
+from minijax.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
     Jaxpr,
@@ -265,7 +265,7 @@ def test_subjaxprs_are_those_of_one_level():
 @pytest.mark.parametrize("name", ["Var", "Literal", "Jaxpr", "ClosedJaxpr", "JaxprEqn"])
 def test_attributes_are_among_jaxs(name):
     """Whoever knows ours knows JAX's."""
-    import minijax.jaxpr as ours
+    import minijax.core.jaxpr as ours
 
     allowed = {"ref_count"} | set(dir(getattr(jex, name)))
     if name == "JaxprEqn":

@@ -17,7 +17,7 @@ from jax import lax
 from jax._src import pretty_printer as jax_pp
 
 from minijax import core, printing
-from minijax.jaxpr import (
+from minijax.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
     Jaxpr,

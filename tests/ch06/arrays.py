@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.array import Array, as_array
+from minijax.core.array import Array, as_array
 
 cos, sin, sqrt, tanh = lax.cos, lax.sin, lax.sqrt, lax.tanh
 

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from minijax.core import ShapedArray
+from minijax.core.core import ShapedArray
 from minijax.errors import JaxRuntimeError
-from minijax.xla import client
+from minijax.runtime import client
 
 F32_8 = ShapedArray((8,), np.dtype("float32"))
 DOUBLE = """module @double {
@@ -147,7 +147,7 @@ def test_the_number_of_devices_is_a_setting():
         import minijax
         minijax.config.update("jax_num_cpu_devices", 3)
         from minijax.core import ShapedArray
-        from minijax.xla import client
+        from minijax.runtime import client
         aval = ShapedArray((8,), np.dtype("float32"))
         last = client.devices()[-1]
         buffer = client.copy_to_device(client.put(np.ones(8, np.float32), aval), last)

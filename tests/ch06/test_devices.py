@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.array import as_array
+from minijax.core.array import as_array
 
 X = np.arange(3, dtype=np.float32)
 

@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core import Primitive
+from minijax.core import dispatch
+from minijax.core.core import Primitive
+from minijax.core.jit import apply_primitive
+from minijax.core.lowering import lower_fun, register_lowering
 from minijax.errors import JaxRuntimeError
-from minijax.xla import client, dispatch
-from minijax.xla.jit import apply_primitive
-from minijax.xla.lowering import lower_fun, register_lowering
+from minijax.runtime import client
 from tests.ch06 import arrays as jnp
 from tests.oracle.compare import both
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 import minijax
 from minijax import lax
-from minijax.core import Primitive, ShapedArray
-from minijax.effects import Effect, lowerable_effects
-from minijax.xla import client
-from minijax.xla.lowering import (
+from minijax.core.core import Primitive, ShapedArray
+from minijax.core.effects import Effect, lowerable_effects
+from minijax.core.lowering import (
     HOIST_BYTES,
     dense_text,
     lower_fun,
@@ -25,6 +24,7 @@ from minijax.xla.lowering import (
     register_lowering,
     tensor_type,
 )
+from minijax.runtime import client
 from tests.ch06 import arrays as jnp
 from tests.oracle.compare import both
 

@@ -14,10 +14,10 @@ from jax._src.interpreters import partial_eval as jax_pe
 
 import minijax
 from minijax import core, errors, lax
-from minijax.array import Array, as_array
-from minijax.core import Primitive, ShapedArray, typeof
-from minijax.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
-from minijax.partial_eval import (
+from minijax.core.array import Array, as_array
+from minijax.core.core import Primitive, ShapedArray, typeof
+from minijax.core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
+from minijax.core.partial_eval import (
     JaxprTrace,
     JaxprTracer,
     convert_constvars,

@@ -13,8 +13,8 @@ import pytest
 
 import minijax
 from minijax import core, errors
-from minijax.array import Array, as_array
-from minijax.core import typeof
+from minijax.core.array import Array, as_array
+from minijax.core.core import typeof
 from tests.ch01.same import close, outcome
 from tests.ch02.programs import PROGRAMS, arguments, jaxs, ours
 

@@ -10,11 +10,11 @@ import pytest
 
 import minijax
 from minijax import core, lax
-from minijax.array import as_array
-from minijax.core import Primitive, ShapedArray, typeof
-from minijax.forward import Zero, deflinear
-from minijax.primitives import dot, elementwise, reductions, shaping, slicing
-from minijax.transposition import (
+from minijax.core.array import as_array
+from minijax.core.core import Primitive, ShapedArray, typeof
+from minijax.core.forward import Zero, deflinear
+from minijax.core.primitives import dot, elementwise, reductions, shaping, slicing
+from minijax.core.transposition import (
     UndefinedPrimal,
     backward_pass,
     deflinear2,

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.control_flow.common import stage
-from minijax.control_flow.cond import cond_p
-from minijax.jaxpr import check_jaxpr
-from minijax.partial_eval import dce_jaxpr, linearize_flat, partial_eval_jaxpr
-from minijax.pytree import tree_structure
-from minijax.xla import dispatch
+from minijax.core import dispatch
+from minijax.core.jaxpr import check_jaxpr
+from minijax.core.partial_eval import dce_jaxpr, linearize_flat, partial_eval_jaxpr
+from minijax.core.tree_functions import tree_structure
+from minijax.lax.control_flow.common import stage
+from minijax.lax.control_flow.cond import cond_p
 from tests.oracle import both
 
 X = np.float32(0.7)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from jax._src import effects as jax_effects
 
-from minijax import effects
-from minijax.effects import EffectTypeSet, no_effects
+from minijax.core import effects
+from minijax.core.effects import EffectTypeSet, no_effects
 from tests.oracle import both, oracle, subject
 
 ONE = np.float32(1)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import minijax
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.jaxpr import check_jaxpr, eval_jaxpr
-from minijax.partial_eval import dce_jaxpr, partial_eval_jaxpr
+from minijax.core.jaxpr import check_jaxpr, eval_jaxpr
+from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from tests.oracle import both
 
 VECTOR = np.array([0.5, 1.5, 2.5], np.float32)
@@ -541,7 +541,7 @@ def test_residuals_are_those_of_jax(name):
 
 
 def test_a_gradient_outside_jit_is_compiled_once(monkeypatch):
-    from minijax.xla import dispatch
+    from minijax.core import dispatch
 
     compiled, compile_module = [], dispatch.compile_module
     monkeypatch.setattr(dispatch, "compile_module",

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.control_flow.while_loop import while_p
+from minijax.core.jaxpr import check_jaxpr
+from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from minijax.extend.core import jaxpr_as_fun
-from minijax.jaxpr import check_jaxpr
-from minijax.partial_eval import dce_jaxpr, partial_eval_jaxpr
+from minijax.lax.control_flow.while_loop import while_p
 from tests.oracle import both
 
 X = np.float32(2.5)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.jaxpr import ClosedJaxpr, check_jaxpr
+from minijax.core.jaxpr import ClosedJaxpr, check_jaxpr
 from tests.oracle import both, oracle, subject
 
 W = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.families.advanced_indexing import set_at_hand
-from minijax.families.gather import take_at_hand
+from minijax.lax.advanced_indexing import set_at_hand
+from minijax.lax.gathering import take_at_hand
 from tests.oracle.compare import both
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)

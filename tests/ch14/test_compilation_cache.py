@@ -19,9 +19,9 @@ from jax.experimental.compilation_cache import compilation_cache as jax_cache
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
+from minijax.core.dispatch import xla
 from minijax.experimental.compilation_cache import compilation_cache as facade
-from minijax.parallel import compilation_cache as cache
-from minijax.xla.dispatch import xla
+from minijax.runtime import compilation_cache as cache
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 HIT, MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache_misses"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.xla import dispatch
+from minijax.core import dispatch
 from tests.ch14.placement_programs import same, surroundings, told
 from tests.oracle import both
 

@@ -17,12 +17,13 @@ import pytest
 
 import minijax
 from minijax import settings
-from minijax.array import Array, ArrayMethods
-from minijax.core import eval_trace
-from minijax.families import advanced_indexing
-from minijax.families.linear_algebra import cholesky, triangular_solve
-from minijax.parallel import cuda, op_by_op, placed
-from minijax.xla.dispatch import xla
+from minijax.core.array import Array, ArrayMethods
+from minijax.core.core import eval_trace
+from minijax.core.dispatch import xla
+from minijax.lax import advanced_indexing
+from minijax.lax.linalg import cholesky, triangular_solve
+from minijax.parallel import op_by_op, placed
+from minijax.runtime import cuda
 from tests.oracle import both
 
 # ----------------------------------------------------------------------------------------------

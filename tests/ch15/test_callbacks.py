@@ -13,7 +13,7 @@ import pytest
 from jax.experimental import io_callback as jax_io_callback
 
 import minijax
-from minijax.callbacks import io_callback
+from minijax.debugging.callbacks import io_callback
 from tests.oracle import both, oracle, subject
 from tests.oracle.compare import assert_same_outcome, run
 

@@ -12,8 +12,8 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.core import Trace, Tracer, current_trace, new_trace, set_current_trace, typeof
-from minijax.theatre import FORMAT, record, recorder, theatre
+from minijax.core.core import Trace, Tracer, current_trace, new_trace, set_current_trace, typeof
+from minijax.debugging.theatre import FORMAT, record, recorder, theatre
 
 X = np.arange(3, dtype=np.float32)
 
@@ -162,7 +162,7 @@ def test_an_error_is_raised_and_the_page_written_up_to_it(tmp_path):
 
 
 def test_the_theatre_is_found_under_debug_and_loaded_late(tmp_path):
-    program = "import sys, minijax; assert 'minijax.theatre' not in sys.modules; minijax.debug.theatre"
+    program = "import sys, minijax; assert 'minijax.debugging.theatre' not in sys.modules; minijax.debug.theatre"
     subprocess.run([sys.executable, "-c", program], check=True)
     assert jax.debug.theatre is theatre
     with pytest.raises(AttributeError):

@@ -9,7 +9,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.xla import jit as jit_room
+from minijax.core import jit as jit_room
 from tests.oracle.compare import both
 
 

@@ -8,20 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...control_flow.common import split_list
-from ...control_flow.cond import cond_p
-from ...control_flow.scan import scan_p
-from ...control_flow.while_loop import while_p
-from ...core import typeof
+from ...core.core import typeof
+from ...core.forward import Zero
+from ...core.jaxpr import ClosedJaxpr
+from ...core.jit import jit_p
+from ...core.staging import trace_to_jaxpr
+from ...core.tree import PyTreeDef
+from ...core.tree_functions import tree_flatten, tree_leaves
 from ...custom_rules.common import Named, SymbolicZero
 from ...custom_rules.jvp import custom_jvp_call_p
 from ...custom_rules.vjp import custom_vjp_call_p
-from ...forward import Zero
-from ...jaxpr import ClosedJaxpr
-from ...pytree import PyTreeDef, tree_flatten, tree_leaves
+from ...lax.control_flow.common import split_list
+from ...lax.control_flow.cond import cond_p
+from ...lax.control_flow.scan import scan_p
+from ...lax.control_flow.while_loop import while_p
 from ...remat import remat_p
-from ...staging import trace_to_jaxpr
-from ...xla.jit import jit_p
 from .errors import Error, init_error
 from .interpreter import interpret, rules
 

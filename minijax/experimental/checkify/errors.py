@@ -10,22 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...array import Array
-from ...batching import bdim_at_front, primitive_batchers
-from ...core import Primitive, ShapedArray, typeof
-from ...effects import (
+from ...core.array import Array
+from ...core.batching import bdim_at_front, primitive_batchers
+from ...core.core import Primitive, ShapedArray, typeof
+from ...core.effects import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,
     remat_allowed_effects,
 )
+from ...core.forward import primitive_jvps
+from ...core.lowering import register_lowering
+from ...core.transposition import primitive_transposes
+from ...core.tree_functions import tree_flatten, tree_leaves
+from ...core.tree_registration import register_pytree_node
 from ...errors import format_location, user_location
-from ...forward import primitive_jvps
 from ...parallel.placed import sees_to_places
 from ...printing import pp_rules
-from ...pytree import register_pytree_node, tree_flatten, tree_leaves
-from ...transposition import primitive_transposes
-from ...xla.lowering import register_lowering
 
 # ----------------------------------------------------------------------------------------------
 # Exceptions: what a failed check is to Python.

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...core import typeof
+from ...core import dtypes
+from ...core.core import typeof
+from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
+from ...core.staging import trace_to_jaxpr
+from ...core.tree_functions import tree_flatten
 from ...errors import api_boundary, source
-from ...jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
-from ...pytree import tree_flatten
-from ...staging import trace_to_jaxpr
 from .errors import (
     DivisionByZeroError,
     Error,

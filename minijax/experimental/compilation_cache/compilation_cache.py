@@ -1,3 +1,3 @@
 """The public names of `jax.experimental.compilation_cache.compilation_cache`."""
 
-from ...parallel.compilation_cache import reset_cache, set_cache_dir
+from ...runtime.compilation_cache import reset_cache, set_cache_dir

@@ -1,7 +1,7 @@
 """The public names of `jax.extend.core`."""
 
 # chapter 1
-from ...core import (
+from ...core.core import (
     Primitive,
     concrete_or_error,
     find_top_trace,
@@ -12,9 +12,9 @@ from ...core import (
     valid_jaxtype,
 )
 from ...errors import JaxprTypeError
-from ...core import Trace as _Trace, eval_trace as _eval_trace, state as _state
-from ...array import Array as _Array
-from ...dtypes import float0 as _float0, issubdtype as _issubdtype
+from ...core.core import Trace as _Trace, eval_trace as _eval_trace, state as _state
+from ...core.array import Array as _Array
+from ...core.dtypes import float0 as _float0, issubdtype as _issubdtype
 
 import contextlib as _contextlib
 import numpy as _np
@@ -49,7 +49,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype):
     return primal_dtype if _issubdtype(primal_dtype, _np.inexact) else _float0
 
 # chapter 4
-from ...batching import BatchTrace as _BatchTrace, mapped_aval, unmapped_aval
+from ...core.batching import BatchTrace as _BatchTrace, mapped_aval, unmapped_aval
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
@@ -61,8 +61,8 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 
 
 # chapter 5
-from ...effects import Effect, Effects
-from ...jaxpr import (
+from ...core.effects import Effect, Effects
+from ...core.jaxpr import (
     ClosedJaxpr,
     DropVar,
     Jaxpr,
@@ -77,7 +77,7 @@ from ...jaxpr import (
     no_effects,
     subjaxprs,
 )
-from ...staging import DebugInfo
+from ...core.staging import DebugInfo
 
 # chapter 8
 from . import primitives

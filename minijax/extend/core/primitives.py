@@ -2,7 +2,7 @@
 
 from types import ModuleType as _Module
 
-from ...core import Primitive as _Primitive
+from ...core.core import Primitive as _Primitive
 
 
 def _collect(*rooms):
@@ -16,17 +16,17 @@ def _collect(*rooms):
 
 
 # chapter 1
-from ...primitives import dot as _dot, elementwise as _elementwise, reductions as _reductions
-from ...primitives import shaping as _shaping, slicing as _slicing
+from ...core.primitives import dot as _dot, elementwise as _elementwise, reductions as _reductions
+from ...core.primitives import shaping as _shaping, slicing as _slicing
 
 _collect(_dot, _elementwise, _reductions, _shaping, _slicing)
 add_jaxvals_p = _elementwise.add_any_p  # its older name
 
 # chapter 6
-from ...xla.jit import jit_p
+from ...core.jit import jit_p
 
 # chapter 9
-from ... import control_flow as _control_flow
+from ...lax import control_flow as _control_flow
 
 _collect(_control_flow)
 
@@ -37,7 +37,7 @@ from ...remat import name_p, remat_p
 _collect(_custom_rules)
 
 # chapter 11
-from ... import families as _families
+from ... import lax as _families
 
 _collect(_families)
 
@@ -54,4 +54,4 @@ from ...parallel.constraints import sharding_constraint_p
 from ...parallel.placement import device_put_p
 
 # chapter 15
-from ...callbacks import debug_callback_p, io_callback_p, pure_callback_p
+from ...debugging.callbacks import debug_callback_p, io_callback_p, pure_callback_p

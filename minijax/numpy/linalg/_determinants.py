@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.jit import jit
+from ...core.primitives.shape_rules import broadcast_shapes
+from ...core.primitives.shaping import expand_dims as expand
+from ...core.primitives.shaping import iota
 from ...custom_rules import custom_jvp
-from ...families import linear_algebra as lax_linalg
-from ...primitives.shape_rules import broadcast_shapes
-from ...primitives.shaping import expand_dims as expand
-from ...primitives.shaping import iota
-from ...xla.jit import jit
+from ...lax import linalg as lax_linalg
 from .._arguments import complex_input
 from .._constructors import arange, array, ix_, ones, zeros_like
 from .._joining import concatenate

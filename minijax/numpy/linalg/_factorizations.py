@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...families import linear_algebra as lax_linalg
-from ...families.sorting import sort
-from ...primitives import elementwise as lax
-from ...primitives.shaping import broadcasted_iota, rev
-from ...xla.jit import jit
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
+from ...core.primitives.shaping import broadcasted_iota, rev
+from ...lax import linalg as lax_linalg
+from ...lax.sorting import sort
 from .._arguments import ensure_array, promote_dtypes_inexact
 from .._indexing import take_along_axis
 from .._shaping import matrix_transpose

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
+from ...core import dtypes
+from ...core.jit import jit
+from ...core.primitives.dot import Precision
+from ...core.primitives.shaping import expand_dims
 from ...custom_rules import custom_jvp
-from ...primitives.dot import Precision
-from ...primitives.shaping import expand_dims
 from ...settings import default_matmul_precision
-from ...xla.jit import jit
 from .._arguments import convert, ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import array, asarray, empty, zeros
 from .._products import matmul

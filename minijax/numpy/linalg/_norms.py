@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...core import typeof
-from ...families.staged import staged
+from ...core import dtypes
+from ...core.core import typeof
+from ...lax.staged import staged
 from .._arguments import (
     canonical_axis,
     ensure_array,

@@ -6,13 +6,13 @@ import functools
 
 import numpy as np
 
-from ... import dtypes
-from ...control_flow.scan import scan
-from ...control_flow.while_loop import while_loop
-from ...families import linear_algebra as lax_linalg
-from ...primitives import elementwise as lax
+from ...core import dtypes
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
+from ...lax import linalg as lax_linalg
+from ...lax.control_flow.scan import scan
+from ...lax.control_flow.while_loop import while_loop
 from ...settings import default_matmul_precision
-from ...xla.jit import jit
 from .._constructors import array, eye
 from .._joining import concatenate
 from .._special import where

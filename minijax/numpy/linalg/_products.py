@@ -6,8 +6,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from ...families.staged import staged
-from ...primitives.shaping import broadcast_to, transpose
+from ...core.primitives.shaping import broadcast_to, transpose
+from ...lax.staged import staged
 from .. import _products as products
 from .._arguments import ensure_array, ensure_arrays
 from .._constructors import eye

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import operator
 
-from ...families import linear_algebra as lax_linalg
-from ...primitives.shaping import broadcast
-from ...xla.jit import jit
+from ...core.jit import jit
+from ...core.primitives.shaping import broadcast
+from ...lax import linalg as lax_linalg
 from .._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import eye
 from .._shaping import moveaxis

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...core import typeof
-from ...families import linear_algebra as lax_linalg
-from ...families.staged import staged
-from ...operators import promote_dtypes_inexact
-from ...primitives.dot import Precision
+from ...core import dtypes
+from ...core.core import typeof
+from ...core.operators import promote_dtypes_inexact
+from ...core.primitives.dot import Precision
+from ...lax import linalg as lax_linalg
+from ...lax.staged import staged
 
 
 def inexact(*args):

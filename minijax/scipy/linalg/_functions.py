@@ -7,21 +7,25 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...control_flow.cond import cond, switch
-from ...control_flow.scan import scan
-from ...control_flow.while_loop import fori_loop
-from ...core import typeof
-from ...families import linear_algebra as lax_linalg
+from ...core import dtypes
+from ...core.core import typeof
+from ...core.jit import jit
+from ...core.operators import promote_dtypes_inexact
+from ...core.primitives.dot import Precision
+from ...core.primitives.slicing import (
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+)
+from ...core.tree_jvp import jvp
+from ...lax import linalg as lax_linalg
+from ...lax.control_flow.cond import cond, switch
+from ...lax.control_flow.scan import scan
+from ...lax.control_flow.while_loop import fori_loop
 from ...numpy import linalg
 from ...numpy.linalg._polar import qdwh
-from ...operators import promote_dtypes_inexact
-from ...primitives.dot import Precision
-from ...primitives.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from ...settings import default_matmul_precision
-from ...tree_jvp import jvp
-from ...xla.jit import jit
 from ._factorizations import schur
 from ._solvers import solve_triangular
 

@@ -7,19 +7,19 @@ import warnings
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...batching import vmap
-from ...control_flow.cond import cond
-from ...control_flow.scan import scan
+from ...core import dtypes
+from ...core.jit import jit
+from ...core.tree_jvp import stop_gradient
+from ...core.vmap import vmap
 from ...custom_rules import custom_linear_solve
 from ...errors import user_stacklevel
-from ...families import linear_algebra as lax_linalg
-from ...families.linear_algebra.solve import check_shapes, times_vectors
-from ...families.staged import staged
+from ...lax import linalg as lax_linalg
+from ...lax.control_flow.cond import cond
+from ...lax.control_flow.scan import scan
+from ...lax.linalg.solve import check_shapes, times_vectors
+from ...lax.staged import staged
 from ...numpy import linalg
-from ...tree_jvp import stop_gradient
-from ...xla.jit import jit
 from ._factorizations import cho_factor, inexact, schur
 
 

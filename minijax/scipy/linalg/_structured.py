@@ -8,14 +8,14 @@ import operator
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...families.special import lgamma
-from ...families.staged import staged
-from ...operators import check_arraylike, promote_args_inexact, promote_dtypes
-from ...primitives import elementwise as lax
-from ...primitives.shaping import broadcasted_iota, expand_dims, pad
-from ...primitives.slicing import slice_in_dim
+from ...core import dtypes
+from ...core.operators import check_arraylike, promote_args_inexact, promote_dtypes
+from ...core.primitives import elementwise as lax
+from ...core.primitives.shaping import broadcasted_iota, expand_dims, pad
+from ...core.primitives.slicing import slice_in_dim
+from ...lax.special import lgamma
+from ...lax.staged import staged
 from ..special import comb
 
 # ----------------------------------------------------------------------------------------------

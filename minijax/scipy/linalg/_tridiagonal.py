@@ -6,12 +6,13 @@ import functools
 
 import numpy as np
 
-from ... import dtypes, random
 from ... import numpy as jnp
-from ...control_flow.while_loop import fori_loop, while_loop
-from ...families import linear_algebra as lax_linalg
+from ... import random
+from ...core import dtypes
+from ...core.jit import jit
+from ...lax import linalg as lax_linalg
+from ...lax.control_flow.while_loop import fori_loop, while_loop
 from ...numpy import linalg
-from ...xla.jit import jit
 
 
 @functools.partial(jit, static_argnames=("eigvals_only", "select", "select_range"))

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...control_flow.while_loop import fori_loop, while_loop
-from ...reverse import value_and_grad
+from ...core.reverse import value_and_grad
+from ...lax.control_flow.while_loop import fori_loop, while_loop
 from .line_search import dot, line_search
 
 

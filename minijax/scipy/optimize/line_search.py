@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...control_flow.while_loop import while_loop
-from ...primitives.dot import Precision
-from ...pytree import tree_map
-from ...reverse import value_and_grad
+from ...core import dtypes
+from ...core.primitives.dot import Precision
+from ...core.reverse import value_and_grad
+from ...core.tree_functions import tree_map
+from ...lax.control_flow.while_loop import while_loop
 
 SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...control_flow.while_loop import while_loop
-from ...core import typeof
-from ...primitives.dot import Precision
-from ...reverse import value_and_grad
+from ...core.core import typeof
+from ...core.primitives.dot import Precision
+from ...core.reverse import value_and_grad
+from ...lax.control_flow.while_loop import while_loop
 from .lbfgs import minimize_lbfgs
 from .line_search import dot, line_search
 

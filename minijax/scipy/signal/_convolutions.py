@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...batching import vmap
-from ...families.convolution import conv_general_dilated
+from ...core.primitives.slicing import dynamic_slice
+from ...core.vmap import vmap
+from ...lax.convolution import conv_general_dilated
 from ...numpy import fft
 from ...numpy._arguments import (
     canonical_axis,
@@ -17,7 +18,6 @@ from ...numpy._arguments import (
 )
 from ...numpy._shaping import flip
 from ...numpy._ufuncs import conj
-from ...primitives.slicing import dynamic_slice
 
 _MODES = ("full", "same", "valid")
 

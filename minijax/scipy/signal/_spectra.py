@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...batching import vmap
-from ...core import concrete_or_error
+from ...core import dtypes
+from ...core.core import concrete_or_error
+from ...core.primitives.dot import Precision
+from ...core.primitives.slicing import dynamic_slice_in_dim, slice_in_dim
+from ...core.vmap import vmap
 from ...numpy import fft
 from ...numpy._arguments import (
     canonical_axis,
@@ -28,8 +30,6 @@ from ...numpy._arguments import (
     ensure_array,
     promote_dtypes_inexact,
 )
-from ...primitives.dot import Precision
-from ...primitives.slicing import dynamic_slice_in_dim, slice_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # Trends

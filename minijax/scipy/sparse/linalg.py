@@ -13,17 +13,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...array import Array
-from ...control_flow.while_loop import fori_loop, while_loop
-from ...core import typeof
+from ...core import dtypes
+from ...core.array import Array
+from ...core.core import typeof
+from ...core.primitives.dot import Precision
+from ...core.primitives.elementwise import rsqrt
+from ...core.tree_functions import tree_leaves, tree_map, tree_structure
 from ...custom_rules import custom_linear_solve
-from ...flatten_util import ravel_pytree
+from ...lax.control_flow.while_loop import fori_loop, while_loop
 from ...numpy import linalg
-from ...primitives.dot import Precision
-from ...primitives.elementwise import rsqrt
-from ...pytree import tree_leaves, tree_map, tree_structure
+from ...numpy._ravel import ravel_pytree
 from ..linalg import solve_triangular
 
 _dot = functools.partial(jnp.dot, precision=Precision.HIGHEST)

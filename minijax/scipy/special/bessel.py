@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import operator
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...control_flow.scan import scan
-from ...core import concrete_or_error, typeof
-from ...families import bessel as families
+from ...core import dtypes
+from ...core.core import concrete_or_error, typeof
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
+from ...core.primitives.shaping import full_like, iota
+from ...lax import bessel as families
+from ...lax.control_flow.scan import scan
 from ...numpy._arguments import promote_args_inexact, promote_dtypes_inexact
-from ...primitives import elementwise as lax
-from ...primitives.shaping import full_like, iota
-from ...xla.jit import jit
 
 
 def i0e(x):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import typeof
+from ...core.core import typeof
+from ...core.primitives import elementwise as lax
+from ...core.primitives.shaping import full_like
 from ...custom_rules import custom_jvp
 from ...numpy._arguments import constant_like, promote_args_inexact
-from ...primitives import elementwise as lax
-from ...primitives.shaping import full_like
 
 
 def real_args(name: str, *args):

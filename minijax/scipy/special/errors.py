@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...core import typeof
+from ...core import dtypes
+from ...core.core import typeof
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
 from ...custom_rules import custom_jvp
-from ...families import special as families
+from ...lax import special as families
 from ...numpy._arguments import constant_like, promote_args_inexact
-from ...primitives import elementwise as lax
-from ...xla.jit import jit
 
 SQRT_2, SQRT_PI = math.sqrt(2), math.sqrt(math.pi)
 SINGLE_OR_DOUBLE = (np.float32, np.float64)

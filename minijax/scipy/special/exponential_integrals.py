@@ -10,16 +10,16 @@ import math
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...control_flow.while_loop import while_loop
-from ...core import typeof
+from ...core import dtypes
+from ...core.core import typeof
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
 from ...custom_rules import custom_jvp
-from ...families.special import digamma, lgamma
+from ...lax.control_flow.while_loop import while_loop
+from ...lax.special import digamma, lgamma
 from ...numpy._arguments import constant_like
 from ...numpy._vectorize import vectorize
-from ...primitives import elementwise as lax
-from ...xla.jit import jit
 from .entropies import real_args
 
 

@@ -8,15 +8,15 @@ import math
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...core import typeof
+from ...core import dtypes
+from ...core.core import typeof
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
+from ...core.primitives.shaping import full_like
 from ...custom_rules import custom_jvp
-from ...families.special import erfc
+from ...lax.special import erfc
 from ...numpy._arguments import promote_args_inexact
-from ...primitives import elementwise as lax
-from ...primitives.shaping import full_like
-from ...xla.jit import jit
 from .entropies import real_args
 
 TERMS = 32

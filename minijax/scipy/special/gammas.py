@@ -9,17 +9,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...core import concrete_or_error, typeof
+from ...core import dtypes
+from ...core.core import concrete_or_error, typeof
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
+from ...core.primitives.shaping import expand_dims
+from ...core.tree_jvp import jvp
 from ...custom_rules import custom_jvp
-from ...families import incomplete_beta, incomplete_gamma
-from ...families import special as families
+from ...lax import incomplete_beta, incomplete_gamma
+from ...lax import special as families
 from ...numpy._arguments import constant_like, promote_args_inexact
-from ...primitives import elementwise as lax
-from ...primitives.shaping import expand_dims
-from ...tree_jvp import jvp
-from ...xla.jit import jit
 from .entropies import real_args
 
 # ----------------------------------------------------------------------------------------------

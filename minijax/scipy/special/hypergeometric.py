@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.jit import jit
+from ...core.tree_jvp import jvp
 from ...custom_rules import custom_jvp
 from ...numpy._arguments import promote_args_inexact
-from ...tree_jvp import jvp
-from ...xla.jit import jit
 from .entropies import real_args
 from .exponential_integrals import sum_until_small
 from .gammas import gamma

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import concrete_or_error, typeof
-from ...primitives import elementwise as lax
-from ...xla.jit import jit
+from ...core.core import concrete_or_error, typeof
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
 
 
 def _coefficients(n: int, is_normalized: bool) -> tuple[float, np.ndarray, list]:

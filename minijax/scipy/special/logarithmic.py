@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import typeof
+from ...core.core import typeof
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
 from ...custom_rules import custom_jvp
-from ...primitives import elementwise as lax
-from ...xla.jit import jit
 from .entropies import real_args
 from .exponential_integrals import continued_fraction_of_expn
 from .gammas import bernoulli_over_factorial

@@ -11,8 +11,8 @@ import inspect
 import sys
 from collections.abc import Callable
 
+from ...core.primitives import elementwise as lax
 from ...numpy._arguments import complex_input, promote_args_inexact
-from ...primitives import elementwise as lax
 
 MEANING = {
     "pdf": "The probability density at `x`.",

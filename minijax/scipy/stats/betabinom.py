@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...primitives import elementwise as lax
-from ...xla.jit import jit
+from ...core.jit import jit
+from ...core.primitives import elementwise as lax
 from ..special import betaln
 from ._quantities import exponential, quantity
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...families.special import lgamma
+from ...core.primitives import elementwise as lax
+from ...lax.special import lgamma
 from ...numpy._arguments import constant_like
-from ...primitives import elementwise as lax
 from .. import special
 from ._quantities import exponential, logarithm, quantity
 

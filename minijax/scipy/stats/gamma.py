@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.primitives import elementwise as lax
 from ...numpy._arguments import constant_like
-from ...primitives import elementwise as lax
 from .. import special
 from ._quantities import exponential, logarithm, quantity
 

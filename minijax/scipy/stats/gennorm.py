@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from ...families.incomplete_gamma import igamma
-from ...families.special import lgamma
-from ...primitives import elementwise as lax
+from ...core.primitives import elementwise as lax
+from ...lax.incomplete_gamma import igamma
+from ...lax.special import lgamma
 from ._quantities import exponential, quantity
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.primitives import elementwise as lax
 from ...nn import log1mexp
-from ...primitives import elementwise as lax
 from ._quantities import exponential, quantity
 
 

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, random
 from ... import numpy as jnp
-from ...batching import vmap
-from ...core import typeof
-from ...families.linear_algebra import cholesky, triangular_solve
+from ... import random
+from ...core import dtypes
+from ...core.core import typeof
+from ...core.jit import jit
+from ...core.tree_registration import register_pytree_node_class
+from ...core.vmap import vmap
+from ...lax.linalg import cholesky, triangular_solve
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
-from ...pytree import register_pytree_node_class
-from ...xla.jit import jit
 from ..special import logsumexp, ndtr
 
 LEAVES = ("neff", "dataset", "weights", "covariance", "inv_cov")

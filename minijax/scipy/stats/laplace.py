@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ...primitives import elementwise as lax
+from ...core.primitives import elementwise as lax
 from ._quantities import exponential, quantity
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
+from ...core import dtypes
+from ...core.primitives import elementwise as lax
 from ...numpy._arguments import promote_args_inexact, promote_args_numeric
-from ...primitives import elementwise as lax
 from ..special import gammaln, xlogy
 
 

@@ -12,10 +12,10 @@ import functools
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import typeof
-from ...families.linear_algebra import cholesky, triangular_solve
+from ...core.core import typeof
+from ...core.primitives import elementwise as lax
+from ...lax.linalg import cholesky, triangular_solve
 from ...numpy._arguments import promote_dtypes_inexact
-from ...primitives import elementwise as lax
 
 
 def logpdf(x, mean, cov, allow_singular: None = None):

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import dtypes
 from ... import numpy as jnp
-from ...batching import vmap
-from ...control_flow.cond import cond
-from ...families.sorting import sort_key_val
+from ...core import dtypes
+from ...core.jit import jit
+from ...core.vmap import vmap
+from ...lax.control_flow.cond import cond
+from ...lax.sorting import sort_key_val
 from ...numpy._arguments import canonical_axis, check_arraylike, promote_args_inexact
-from ...xla.jit import jit
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
 

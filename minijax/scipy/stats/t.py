@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...families.special import lgamma
-from ...primitives import elementwise as lax
+from ...core.primitives import elementwise as lax
+from ...lax.special import lgamma
 from ._quantities import exponential, quantity
 
 

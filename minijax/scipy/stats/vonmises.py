@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...families.bessel import bessel_i0e
+from ...lax.bessel import bessel_i0e
 from ._quantities import exponential, quantity
 
 

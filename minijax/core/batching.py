@@ -1,0 +1,251 @@
+"""Chapter 4: tracers with a batch dimension, and the trace that interprets primitives on them.
+
+A `BatchTracer` holds an array of which one dimension, the batch dimension, counts examples; it
+shows the type of one example. When a primitive meets such tracers, its *batching rule* computes
+the results for all examples by a few operations on the whole arrays, and says in which dimension
+of each result the examples lie.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .. import errors, settings
+from . import core
+from .core import Primitive, ShapedArray, Trace, Tracer, typeof
+from .primitives.shape_rules import canonical_axis
+from .primitives.shaping import broadcast_in_dim, transpose
+
+not_mapped = None  # the batch dimension of a value that is the same for all examples
+
+
+class AxisData(NamedTuple):
+    """What is known of the axis that a `vmap` maps over; hashable, for the caches' sake."""
+
+    name: Hashable | None
+    size: int
+    spmd_name: Hashable | None = None
+
+
+# ----------------------------------------------------------------------------------------------
+# Types with and without the batch dimension
+
+
+@functools.lru_cache(4096)
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The type of one example, of an array with `size` examples along `axis`."""
+    if axis is None:
+        return aval
+    assert aval.shape[axis] == size, (size, axis, aval)
+    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+
+
+@functools.lru_cache(4096)
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The type of `size` examples of this type along a new dimension `axis`."""
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+# ----------------------------------------------------------------------------------------------
+# Moving the batch dimension
+
+
+def moveaxis(x, source: int, destination: int):
+    """`x` with one dimension moved; both counted from the front."""
+    if source == destination:
+        return x
+    permutation = [d for d in range(typeof(x).ndim) if d != source]
+    permutation.insert(destination, source)
+    return transpose(x, permutation)
+
+
+def broadcast(x, size: int, axis: int):
+    """`x` repeated `size` times along a new dimension `axis`."""
+    shape = list(typeof(x).shape)
+    shape.insert(axis, size)
+    return broadcast_in_dim(x, shape, [d for d in range(len(shape)) if d != axis])
+
+
+def bdim_at_front(x, bdim: int | None, size: int):
+    """`x` with the batch dimension first: moved there, or made by repeating `size` times."""
+    return broadcast(x, size, 0) if bdim is None else moveaxis(x, bdim, 0)
+
+
+def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, x):
+    """`x`, batched at `source`, brought to be batched at `destination` (either may be `None`).
+
+    Raises:
+      ValueError: no such dimension; or `destination` is `None`, but the examples differ.
+    """
+    if source == destination:
+        return x
+    if destination is None:
+        raise ValueError(
+            f"vmap has a mapped output (axis_name={axis_data.name}) but out_axes is None"
+        )
+    if source is None:
+        return broadcast(x, axis_data.size, canonical_axis(destination, typeof(x).ndim + 1))
+    return moveaxis(x, source, canonical_axis(destination, typeof(x).ndim))
+
+
+# ----------------------------------------------------------------------------------------------
+# The tracer and the trace
+
+
+class BatchTracer(Tracer):
+    """One example, as far as its user can see; in fact all of them, along `batch_dim` of `val`.
+
+    `batch_dim` counts from the front. A value that is not batched needs no tracer.
+    """
+
+    __slots__ = ("val", "batch_dim", "aval", "_birthplace")
+
+    _trace: BatchTrace
+
+    def __init__(self, trace: BatchTrace, val: Any, batch_dim: int):
+        aval = typeof(val)
+        self._trace, self.val, self.batch_dim = trace, val, batch_dim
+        self.aval = mapped_aval(aval.shape[batch_dim], batch_dim, aval)
+        self._birthplace = errors.user_location()
+
+    def _origin_msg(self):
+        return f"This tracer was made at {errors.format_location(self._birthplace)}."
+
+    def __repr__(self):
+        example, batch = (x.str_short(short_dtypes=False) for x in (self.aval, typeof(self.val)))
+        return f"VmapTracer(aval={example}, batched={batch})"
+
+
+# A rule gets the arguments, whole, and the batch dimension of each (at least one is not `None`):
+#   primitive_batchers[p](args, dims, **params) -> (out, out_dim)
+# or, if p has several results, (outs, out_dims).
+primitive_batchers: dict[Primitive, Callable] = {}
+
+# The rules of primitives that contain functions or speak of named axes are told the axis as well:
+#   fancy_primitive_batchers[p](axis_data, args, dims, **params) -> (out, out_dim)
+# If the axis has a name they also run when no argument is batched: the name may occur inside.
+fancy_primitive_batchers: dict[Primitive, Callable] = {}
+
+# The rules of calls of Python functions, which may close over tracers of this very trace, are told
+# the trace, for its tag; and as they may, they run whether an argument is batched or not:
+#   trace_batchers[p](trace, args, dims, **params) -> (out, out_dim)
+trace_batchers: dict[Primitive, Callable] = {}
+
+
+class BatchTrace(Trace):
+    """Interprets primitives on all examples at once.
+
+    It knows its tracers by its `tag`. A rule that runs a function in a second trace, in place of
+    this one, gives both the same tag, so that the function may close over tracers of the first.
+    """
+
+    __slots__ = ("axis_data", "tag")
+
+    def __init__(self, parent: Trace, axis_data: AxisData, tag: object | None = None):
+        super().__init__(parent)
+        self.axis_data = axis_data
+        self.tag = object() if tag is None else tag
+
+    def to_batch_info(self, x: Any) -> tuple[Any, int | None]:
+        """The value behind `x` and its batch dimension: `None` unless `x` is this trace's."""
+        if type(x) is BatchTracer and x._trace.tag is self.tag:
+            return x.val, x.batch_dim
+        return x, None
+
+    def process_primitive(self, primitive, args, params):
+        tag, values, dims, batched = self.tag, [], [], False
+        for x in args:  # `to_batch_info`, written out for speed
+            if type(x) is BatchTracer and x._trace.tag is tag:
+                values.append(x.val)
+                dims.append(x.batch_dim)
+                batched = True
+            else:
+                values.append(x)
+                dims.append(None)
+        state = core.state
+        previous, state.trace = state.trace, self.parent
+        try:
+            if batched or primitive in trace_batchers or (
+                    self.axis_data.name is not None and primitive in fancy_primitive_batchers):
+                rule = primitive_batchers.get(primitive) or self._fancy_rule(primitive)
+                out, out_dim = rule(values, dims, **params)
+            else:
+                return self.parent.process_primitive(primitive, values, params)
+        finally:
+            state.trace = previous
+        if primitive.multiple_results:
+            return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim)]
+        return out if out_dim is None else BatchTracer(self, out, out_dim)
+
+    def _fancy_rule(self, primitive):
+        if primitive in trace_batchers:
+            return functools.partial(trace_batchers[primitive], self)
+        if primitive not in fancy_primitive_batchers:
+            raise core.missing_rule(primitive, "Batching", 4)
+        return functools.partial(fancy_primitive_batchers[primitive], self.axis_data)
+
+
+# ----------------------------------------------------------------------------------------------
+# Running a function in a batch trace
+
+
+def batch_fun(fun: Callable[..., Sequence], axis_data: AxisData, in_dims: Sequence[int | None],
+              args: Sequence, tag: object | None = None) -> tuple[list, list[int | None]]:
+    """Call `fun` once, on all examples, in a new trace above the current one.
+
+    `fun` takes flat arguments and returns a sequence. `in_dims` has for each of `args` its batch
+    dimension (counted from the front), or `None`. Returns the results and their batch dimensions;
+    `matchaxis` brings one to where it is wanted. Under staging, so can a jaxpr be batched:
+    `fun=jaxpr_as_fun(jaxpr)`, with the `unmapped_aval` of each input as the type of its argument.
+    """
+    trace = BatchTrace(core.current_trace(), axis_data, tag)
+    tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]
+    named = contextlib.nullcontext() if axis_data.name is None else _named_axis(axis_data)
+    with named, core.new_trace(trace):
+        outs = fun(*tracers)
+    infos = [trace.to_batch_info(x) for x in outs]
+    if settings.check_tracer_leaks.value:
+        del outs, tracers
+        core.check_leaks(trace)
+    return [x for x, _ in infos], [d for _, d in infos]
+
+
+@contextlib.contextmanager
+def _named_axis(axis_data: AxisData) -> Iterator[None]:
+    """The axis in scope under its name, hiding another of the same name outside."""
+    outside = core.state.axis_sizes
+    core.state.axis_sizes = {**outside, axis_data.name: axis_data.size}
+    try:
+        yield
+    finally:
+        core.state.axis_sizes = outside
+
+
+def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
+    """The size of the named axis that is being mapped over; of several, the product.
+
+    Args:
+      axis_name: the `axis_name` of a `vmap` around, or a tuple of them.
+
+    Raises:
+      NameError: no axis of this name is in scope.
+
+    >>> import minijax as jax
+    >>> jax.vmap(lambda x: x * jax.lax.axis_size("i"), axis_name="i")(jax.numpy.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+    if isinstance(axis_name, (tuple, list)):
+        return math.prod(map(axis_size, axis_name))
+    try:
+        return core.state.axis_sizes[axis_name]
+    except KeyError:
+        raise NameError(
+            f"unbound axis name: {axis_name}. It is bound within a function that is mapped with "
+            f"axis_name={axis_name!r}; in scope here: {list(core.state.axis_sizes) or 'none'}."
+        ) from None

@@ -1,0 +1,600 @@
+"""Chapter 1: primitives, traces and tracers.
+
+A function that uses only *primitives* (`sin`, `add`, `reshape` …) can be interpreted in more than
+one way: evaluated, differentiated, vectorised, staged out. Which interpretation is in force is a
+property of the moment, the *current trace* of this thread, and not of the arguments:
+
+    primitive.bind(*args, **params)  →  current_trace().process_primitive(primitive, args, params)
+
+A trace boxes its values in *tracers*. Each trace knows its parent, the trace that was current when
+it began, and its rules run with the parent current: so a rule written with ordinary operations is
+itself interpreted by the traces outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import operator
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors, settings
+from . import dtypes
+
+# ----------------------------------------------------------------------------------------------
+# Abstract values: what is known of an array before it has contents.
+
+
+class ShapedArray:
+    """The type of an array: `shape`, `dtype`, `weak_type`.
+
+    Equal abstract values are one object, so that they compare and hash by identity: a tuple of
+    them is a cheap cache key.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: anything that NumPy understands as an element type, or an `ml_dtypes` one.
+      weak_type: whether the type came from a Python scalar and yields in promotions.
+      vma: the axes of a mesh of devices over which the array differs ("varying manual axes":
+        chapter 14).
+
+    >>> ShapedArray((2, 3), "float32")
+    ShapedArray(float32[2,3])
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "__weakref__")
+    _interned: dict[tuple, ShapedArray] = {}
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    vma: frozenset
+    ndim: int
+    size: int
+
+    def __new__(cls, shape, dtype, weak_type=False, vma=frozenset()):
+        try:
+            return cls._interned[shape, dtype, weak_type, vma]
+        except (KeyError, TypeError):
+            if not isinstance(dtype, dtypes.ExtendedDType):
+                dtype = np.dtype(dtype)
+            return cls._intern(tuple(map(int, shape)), dtype, bool(weak_type), frozenset(vma))
+
+    @classmethod
+    def _intern(cls, shape, dtype, weak_type, vma):
+        """Make the one object for this type; `setdefault` settles races between threads."""
+        self = object.__new__(cls)
+        self.shape, self.dtype, self.weak_type, self.vma = shape, dtype, weak_type, vma
+        self.ndim, self.size = len(shape), int(np.prod(shape, dtype=np.int64))
+        return cls._interned.setdefault((shape, dtype, weak_type, vma), self)
+
+    def update(self, **changes) -> ShapedArray:
+        """The same type with some of `shape`, `dtype`, `weak_type`, `vma` replaced."""
+        kept = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type,
+                "vma": self.vma}
+        return ShapedArray(**(kept | changes))
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
+        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        axes = ",".join(sorted(map(str, self.vma)))
+        varying = axes and f"{{V:({axes})}}" if len(self.vma) > 1 else axes and f"{{V:{axes}}}"
+        return f"{name}[{','.join(map(str, self.shape))}]{varying}"
+
+    def strip_weak_type(self) -> ShapedArray:
+        """The same type, not weak."""
+        return ShapedArray(self.shape, self.dtype, False, self.vma)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The type of a perturbation: its own for inexact types, `float0` for all others."""
+        if dtypes.issubdtype(self.dtype, np.inexact):
+            return self
+        return ShapedArray(self.shape, dtypes.float0, False, self.vma)
+
+    to_cotangent_aval = to_ct_aval = to_tangent_aval
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __str__(self):
+        return self.str_short(short_dtypes=False)
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+AbstractValue = ShapedArray
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The abstract value of an array, a tracer, a NumPy value or a Python scalar.
+
+    Raises:
+      TypeError: `x` is none of these.
+      OverflowError: a Python integer too large for the default integer type.
+
+    >>> typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    aval = getattr(x, "aval", None)  # an exception would cost more
+    return _abstractify(x) if aval is None else aval
+
+
+def _abstractify(x) -> ShapedArray:
+    """`typeof` for values that carry no aval."""
+    kind = type(x)
+    if kind in dtypes.python_scalar_types:
+        dtype = dtypes.python_scalar_dtype(kind)
+        if kind is int and x.bit_length() >= 8 * dtype.itemsize and x != np.iinfo(dtype).min:
+            raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+        return ShapedArray((), dtype, kind is not bool)
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSUMm":
+        return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    if hasattr(kind, "__jax_array__"):
+        return typeof(x.__jax_array__())
+    raise TypeError(
+        f"Value {x!r} with type {kind} is not a valid JAX type: expected an array or a "
+        "number (a list or a tuple must be made one first, by `jnp.asarray`)."
+    )
+
+
+def valid_jaxtype(x) -> bool:
+    """Whether `x` may be the argument of a primitive."""
+    try:
+        typeof(x)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+# ----------------------------------------------------------------------------------------------
+# Traces: the interpreters, and the one that is current.
+
+
+class Trace:
+    """An interpreter of primitives, standing on its `parent`.
+
+    `staging` says whether the values at the bottom are symbolic: then nothing is computed now.
+    """
+
+    __slots__ = ("parent", "staging", "valid", "__weakref__")
+
+    def __init__(self, parent: Trace | None):
+        self.parent = parent
+        self.staging: bool = parent is not None and parent.staging
+        self.valid = True
+
+    def process_primitive(self, primitive: Primitive, args: Sequence, params: dict) -> Any:
+        """Interpret one application of a primitive."""
+        raise NotImplementedError
+
+    def literal(self, value, aval: ShapedArray) -> Any:
+        """A known scalar, under staging: the staging trace writes it into the program."""
+        return self.parent.literal(value, aval)  # type: ignore[union-attr]
+
+    def invalidate(self) -> None:
+        """Declare the trace over: a tracer of it that turns up later has leaked."""
+        self.valid = False
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.parent!r})"
+
+
+class EvalTrace(Trace):
+    """The bottom of every stack: it computes.
+
+    `place(primitive, args, params)`, if there is one, evaluates instead: chapter 14 does it where
+    the arguments lie. `check(primitive, args, params, out)` sees every evaluation: chapter 15 looks
+    for NaNs.
+    """
+
+    __slots__ = ("place", "check")
+
+    def __init__(self):
+        super().__init__(None)
+        self.place: Callable | None = None
+        self.check: Callable | None = None
+
+    def process_primitive(self, primitive, args, params):
+        if self.place is None:
+            out = primitive.impl(*args, **params)
+        else:
+            out = self.place(primitive, args, params)
+        if self.check is not None:
+            self.check(primitive, args, params, out)
+        return out
+
+    def __repr__(self):
+        return "EvalTrace"
+
+
+eval_trace = EvalTrace()
+
+
+class _ThreadState(threading.local):
+    """What a thread knows: the trace in force, and the sizes of the named axes in scope."""
+
+    def __init__(self):
+        self.trace: Trace = eval_trace
+        self.axis_sizes: dict = {}
+
+
+state = _ThreadState()
+
+
+def current_trace() -> Trace:
+    """The trace that interprets the next primitive in this thread."""
+    return state.trace
+
+
+def find_top_trace(args: Sequence = ()) -> Trace:
+    """The current trace, whatever the arguments are: JAX's older name for it."""
+    return state.trace
+
+
+def get_opaque_trace_state(convention: str | None = None) -> Any:
+    """A value that is equal to an earlier one if, and only if, the same trace is current."""
+    return weakref.ref(state.trace)
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list:
+    """The names of the axes in scope."""
+    return list(state.axis_sizes)
+
+
+@contextlib.contextmanager
+def set_current_trace(trace: Trace) -> Iterator[Trace]:
+    """Make `trace` current within a `with` block."""
+    previous, state.trace = state.trace, trace
+    try:
+        yield trace
+    finally:
+        state.trace = previous
+
+
+@contextlib.contextmanager
+def new_trace(trace: Trace) -> Iterator[Trace]:
+    """Make a fresh `trace` current within a `with` block, and invalidate it at the end."""
+    previous, state.trace = state.trace, trace
+    try:
+        yield trace
+    finally:
+        state.trace = previous
+        trace.invalidate()
+
+
+class _FoldingTrace(Trace):
+    """Computes what is known now, and leaves the rest to the trace around."""
+
+    __slots__ = ()
+
+    def __init__(self, parent: Trace):
+        super().__init__(parent)
+        self.staging = False
+
+    def process_primitive(self, primitive, args, params):
+        trace = self.parent if any(isinstance(x, Tracer) for x in args) else eval_trace
+        state.trace = trace
+        try:
+            return trace.process_primitive(primitive, args, params)
+        finally:
+            state.trace = self
+
+
+def ensure_compile_time_eval() -> contextlib.AbstractContextManager:
+    """A context in which operations on concrete values are computed at once, even under `jit`.
+
+    Those on traced values are traced, as they are outside.
+
+    >>> with ensure_compile_time_eval():
+    ...     n = int(jnp.sum(jnp.arange(3)))
+    """
+    return set_current_trace(_FoldingTrace(state.trace))
+
+
+def eval_context() -> contextlib.AbstractContextManager:
+    """A context in which everything is computed at once, and traced values are refused."""
+    return set_current_trace(eval_trace)
+
+
+# ----------------------------------------------------------------------------------------------
+# Tracers: the boxes.
+
+
+class ArrayMethods:
+    """What arrays and tracers share: `operators.py` and `numpy/` hang their methods here."""
+
+    __slots__ = ()
+    __array_priority__ = 100  # NumPy's own operators step back when they meet one of ours
+
+    aval: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def __len__(self):
+        return len(self.aval)
+
+
+class Tracer(ArrayMethods):
+    """A value in the hands of a trace. It answers for its type, and never for its contents."""
+
+    __slots__ = ("_trace", "__weakref__")
+    __hash__ = None  # type: ignore[assignment]
+
+    _trace: Trace
+
+    def concrete_value(self):
+        """The array behind the box if its contents are known, else `None`."""
+        return None
+
+    def _concretize(self, error: type[Exception], convert: Callable):
+        value = self.concrete_value()
+        if value is None:
+            check_escaped(self)
+            raise error(self)
+        return convert(value)
+
+    def __bool__(self):
+        if self.aval.size != 1 and self.concrete_value() is None and self.aval.ndim:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()"
+            )
+        return self._concretize(errors.TracerBoolConversionError, bool)
+
+    def __int__(self):
+        return self._concretize(errors.ConcretizationTypeError, int)
+
+    def __float__(self):
+        return self._concretize(errors.ConcretizationTypeError, float)
+
+    def __complex__(self):
+        return self._concretize(errors.ConcretizationTypeError, complex)
+
+    def __index__(self):
+        return self._concretize(errors.TracerIntegerConversionError, operator.index)
+
+    def __array__(self, *args, **kwargs):
+        raise errors.TracerArrayConversionError(self)
+
+    def item(self, *args):
+        """The one element as a Python number, if it is known (see `Array.item`)."""
+        return self._concretize(errors.ConcretizationTypeError, lambda x: x.item(*args))
+
+    def tolist(self):
+        """The elements as nested lists, if they are known (see `Array.tolist`)."""
+        return self._concretize(errors.ConcretizationTypeError, lambda x: x.tolist())
+
+    def block_until_ready(self):
+        """Nothing is pending in a traced value: returns itself."""
+        return self
+
+    def _origin_msg(self) -> str:
+        """Where the value came from, for error messages."""
+        return ""
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __format__(self, spec):
+        value = self.concrete_value()
+        return format(value, spec) if spec and value is not None else format(repr(self), spec)
+
+    def __repr__(self):
+        name = type(self).__name__
+        return f"{name}({self.aval.str_short(short_dtypes=False)}{self._details()})"
+
+    def _details(self) -> str:
+        return ""
+
+
+def check_escaped(x) -> None:
+    """Raise `UnexpectedTracerError` if the tracer `x` outlived its trace."""
+    if not x._trace.valid:
+        raise errors.UnexpectedTracerError(
+            f"A {type(x).__name__}, a {errors.describe(x)}, was used after the end of the "
+            f"transformation that made it.\n{x._origin_msg()}")
+
+
+def check_leaks(trace: Trace) -> None:
+    """Raise if a tracer of `trace`, which is over, is still alive (`check_tracer_leaks`).
+
+    The caller has let go of its own ones.
+    """
+    gc.collect()
+    leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+    if leaked:
+        lines = [f"{x}\n{x._origin_msg()}".rstrip() for x in leaked]
+        raise Exception(f"Leaked trace {type(trace).__name__}. Leaked tracer(s), which a global "
+                        "variable, an attribute or a closure still refers to:\n\n"
+                        + "\n\n".join(lines))
+
+
+def concrete_or_error(force: Callable | None, value, context: str = ""):
+    """`value` made concrete by `force` (`int`, `operator.index`, … or `None`: as an array).
+
+    Raises:
+      ConcretizationTypeError: `value` is a tracer of unknown contents.
+    """
+    if isinstance(value, Tracer):
+        concrete = value.concrete_value()
+        if concrete is None:
+            check_escaped(value)
+            raise errors.ConcretizationTypeError(value, context)
+        value = concrete
+    return value if force is None else force(value)
+
+
+def is_concrete(x) -> bool:
+    """Whether the contents of `x` are known now."""
+    return not isinstance(x, Tracer) or x.concrete_value() is not None
+
+
+# ----------------------------------------------------------------------------------------------
+# Primitives: the words of the language.
+
+_CACHE_LIMIT = 4096
+
+
+class Primitive:
+    """An operation that every interpreter has a rule for.
+
+    The two rules of this chapter are attributes: `impl` evaluates, `abstract_eval` says the types
+    of the results from those of the arguments. Other chapters keep their rules in tables of
+    their own, keyed by primitive.
+
+    Args:
+      name: what jaxprs print.
+
+    >>> double_p = Primitive("double")
+    >>> rule = double_p.def_impl(lambda x: x + x)
+    >>> double_p.bind(3)
+    6
+    """
+
+    multiple_results = False
+    call_primitive = False
+    map_primitive = False
+    effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
+    joins_vma = True  # results vary over the axes over which any argument does (chapter 14)
+
+    def __init__(self, name: str, multiple_results: bool = False):
+        self.name = name
+        self.multiple_results = multiple_results
+        self._out_avals: dict = {}
+
+    def bind(self, *args, **params):
+        """Apply the primitive: the current trace decides what that means."""
+        return state.trace.process_primitive(self, args, params)
+
+    def get_bind_params(self, params: dict) -> dict:
+        """What `bind` wants of an equation's parameters: here, and for most in JAX, all of them."""
+        return params
+
+    def impl(self, *args, **params):
+        raise NotImplementedError(
+            f"Evaluation rule for '{self.name}' not implemented: give it one by "
+            f"`{self.name}_p.def_impl` (chapter 1 tells how)."
+        )
+
+    def abstract_eval(self, *avals, **params):
+        raise NotImplementedError(
+            f"Abstract evaluation rule for '{self.name}' not implemented: give it one by "
+            f"`{self.name}_p.def_abstract_eval` (chapter 1 tells how)."
+        )
+
+    def def_impl(self, impl: Callable) -> Callable:
+        """Set the evaluation rule, `(*arrays, **params) -> array(s)`; returns it."""
+        self.impl = impl  # type: ignore[method-assign]
+        return impl
+
+    def def_abstract_eval(self, rule: Callable) -> Callable:
+        """Set the shape rule, `(*avals, **params) -> aval(s)`; returns it."""
+        self.abstract_eval = rule  # type: ignore[method-assign]
+        self._out_avals.clear()
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+        """Set a shape rule that also says what effects an application has (chapter 5):
+        `(*avals, **params) -> (aval(s), effects)`; returns it."""
+        self.effects = lambda *avals, **params: frozenset(rule(*avals, **params)[1])
+        self.def_abstract_eval(lambda *avals, **params: rule(*avals, **params)[0])
+        return rule
+
+    def out_aval(self, avals: tuple, params: dict):
+        """`abstract_eval`, remembered: equal types and parameters give equal results."""
+        key = (avals, *params.items()) if params else avals
+        try:
+            out = self._out_avals.get(key)
+        except TypeError:  # a parameter that cannot be hashed
+            out = None
+        return self._remember_out_aval(key, avals, params) if out is None else out
+
+    def _remember_out_aval(self, key, avals, params):
+        out = self.abstract_eval(*avals, **params)
+        if self.joins_vma and any(aval.vma for aval in avals):
+            vma = frozenset().union(*[aval.vma for aval in avals])
+            varying = [aval.update(vma=vma) for aval in (out if self.multiple_results else [out])]
+            out = varying if self.multiple_results else varying[0]
+        if len(self._out_avals) >= _CACHE_LIMIT:
+            self._out_avals.clear()
+        with contextlib.suppress(TypeError):
+            self._out_avals[key] = out
+        return out
+
+    def __repr__(self):
+        return self.name
+
+
+def missing_rule(primitive: Primitive, transformation: str, chapter: int) -> Exception:
+    """The error for a table that has no entry for `primitive`."""
+    return NotImplementedError(
+        f"{transformation} rule for '{primitive.name}' not implemented: "
+        f"chapter {chapter} tells how to write one."
+    )
+
+
+def numpy_rank_promotion_check(shapes: Sequence[tuple], name: str) -> None:
+    """Complain of mixed ranks if `jax_numpy_rank_promotion` asks for it."""
+    mode = settings.numpy_rank_promotion.value
+    if mode != "allow":
+        _report_rank_promotion(mode, shapes, name)
+
+
+def _report_rank_promotion(mode, shapes, name):
+    nonscalar_ranks = {len(shape) for shape in shapes if shape}
+    if len(nonscalar_ranks) <= 1:
+        return
+    text = f"Operands could not be broadcast together for {name} on shapes {list(shapes)}"
+    if mode == "raise":
+        raise ValueError(text + " and with the config option jax_numpy_rank_promotion='raise'.")
+    import warnings
+
+    warnings.warn(f"Following NumPy automatic rank promotion for {name} on shapes {list(shapes)}.",
+                  stacklevel=3)

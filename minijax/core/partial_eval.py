@@ -1,0 +1,381 @@
+"""Chapter 7: partial evaluation, and `linearize`.
+
+Some values are known now, others later. `JaxprTrace` computes what depends on known values alone
+(its parent does) and writes the rest down as equations. A `JaxprTracer` is an unknown value; all
+else is known. The known values that the equations need, the *residuals*, are the constants of the
+jaxpr that comes out.
+
+The derivative of a function at a point is such a program: the primals are known, the tangents are
+not. `linearize` is a JVP, partially evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import api_boundary
+from . import dtypes
+from .api_util import (
+    arg_names,
+    argument_avals,
+    check_callable,
+    flatten_fun_nokwargs,
+    flatten_fun_nokwargs_has_aux,
+)
+from .array import owned
+from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
+from .forward import JVPTracer, LinearizeTracer, Zero, jvp_flat, zeros
+from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from .jit import jit_p
+from .staging import JaxprBuilder, jaxpr_cache, trace_to_jaxpr
+from .tree import PyTreeDef
+from .tree_functions import tree_flatten
+from .tree_registration import Partial
+
+# ----------------------------------------------------------------------------------------------
+# The trace
+
+
+class JaxprTracer(Tracer):
+    """A value that is unknown: a variable of the jaxpr in the making."""
+
+    __slots__ = ("atom",)
+
+    def __init__(self, trace: JaxprTrace, atom: Var):
+        self._trace, self.atom = trace, atom
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self.atom.aval
+
+
+class JaxprTrace(Trace):
+    """Partial evaluation: the known part runs in the parent, the unknown becomes equations."""
+
+    __slots__ = ("builder",)
+
+    def __init__(self, parent: Trace):
+        super().__init__(parent)
+        self.builder = JaxprBuilder()
+
+    def new_arg(self, aval: ShapedArray) -> JaxprTracer:
+        """An unknown argument."""
+        return JaxprTracer(self, self.builder.new_invar(aval))
+
+    def is_unknown(self, x) -> bool:
+        return isinstance(x, JaxprTracer) and x._trace is self
+
+    def atom(self, x) -> Atom:
+        """What stands for `x` in the equations: its variable, or a constant if it is known."""
+        return x.atom if self.is_unknown(x) else self.builder.constant(x)
+
+    def process_primitive(self, primitive, args, params):
+        if any(isinstance(x, JaxprTracer) and x._trace is self for x in args):
+            rule = partial_eval_rules.get(primitive, default_partial_eval)
+        else:
+            rule = _evaluate_known
+        parent = self.parent
+        state.trace = parent
+        try:
+            return rule(self, primitive, args, params)
+        finally:
+            state.trace = self
+
+
+def _evaluate_known(trace, primitive, args, params):
+    return trace.parent.process_primitive(primitive, args, params)
+
+
+def default_partial_eval(trace: JaxprTrace, primitive: Primitive, args, params):
+    """An equation, whole: all results are unknown."""
+    out = trace.builder.add_eqn(primitive, [*map(trace.atom, args)], params)
+    if primitive.multiple_results:
+        return [JaxprTracer(trace, var) for var in out]
+    return JaxprTracer(trace, out)
+
+
+# The rules of primitives that contain jaxprs, of which a part may be known:
+# primitive -> (trace, primitive, args, params) -> result(s), run with the trace's parent current.
+partial_eval_rules: dict[Primitive, Callable] = {}
+
+
+# ----------------------------------------------------------------------------------------------
+# Dead code
+
+
+# primitive -> (used_outputs, eqn) -> (used_inputs, new eqn or None)
+dce_rules: dict[Primitive, Callable] = {}
+
+
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
+              keep_inputs: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
+    """The jaxpr without the equations that its used outputs do not need, and that have no effects.
+
+    Args:
+      used_outputs: which results are wanted.
+      keep_inputs: which arguments to keep even if nothing needs them.
+
+    Returns:
+      the new jaxpr, and for each argument whether it is still one.
+    """
+    kept_inputs = [keep_inputs] * len(jaxpr.invars) if isinstance(keep_inputs, bool) \
+        else keep_inputs
+    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs) if used]
+    live = {v for v in outvars if type(v) is not Literal}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        used = [v in live for v in eqn.outvars]
+        if not any(used) and not eqn.effects:
+            continue
+        rule = dce_rules.get(eqn.primitive)
+        if rule is not None:
+            _, eqn = rule(used, eqn)
+        if eqn is not None:
+            eqns.append(eqn)
+            live.update(v for v in eqn.invars if type(v) is not Literal)
+    used_inputs = [v in live or keep for v, keep in zip(jaxpr.invars, kept_inputs)]
+    invars = [v for v, used in zip(jaxpr.invars, used_inputs) if used]
+    pruned = Jaxpr(jaxpr.constvars, invars, outvars, eqns[::-1], debug_info=jaxpr.debug_info)
+    return pruned, used_inputs
+
+
+def dce_closed(closed: ClosedJaxpr, used_outputs: Sequence[bool], keep_inputs=False):
+    """`dce_jaxpr` for a closed jaxpr; unused constants are dropped too."""
+    jaxpr, used_inputs = dce_jaxpr(closed.jaxpr, used_outputs, keep_inputs)
+    live = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is Var}
+    live.update(v for v in jaxpr.outvars if type(v) is Var)
+    kept = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts) if v in live]
+    jaxpr = jaxpr.replace(constvars=[v for v, _ in kept])
+    return ClosedJaxpr(jaxpr, [c for _, c in kept]), used_inputs
+
+
+@jaxpr_cache
+def _dce_cached(closed: ClosedJaxpr, used_outputs: tuple):
+    return dce_closed(closed, used_outputs)
+
+
+def _dce_jit(used_outputs, eqn):
+    """Drop what is dead inside a `jit` equation, and the arguments that only that needed."""
+    jaxpr, used_inputs = _dce_cached(eqn.params["jaxpr"], tuple(used_outputs))
+    keep = [eqn.invars, eqn.params["donated_invars"]]
+    invars, donated = ([x for x, used in zip(xs, used_inputs) if used] for xs in keep)
+    outvars = [v for v, used in zip(eqn.outvars, used_outputs) if used]
+    params = eqn.params | {"jaxpr": jaxpr, "donated_invars": tuple(donated)}
+    return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params)
+
+
+dce_rules[jit_p] = _dce_jit
+
+
+# ----------------------------------------------------------------------------------------------
+# Partial evaluation of a whole jaxpr
+
+
+@jaxpr_cache
+def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
+                       forward_consts: bool = False):
+    """Split a jaxpr into one of its known arguments and one that needs the unknown ones.
+
+    Args:
+      unknowns: for each argument, whether it is unknown.
+      instantiate: for each result, whether it must count as unknown though it is known.
+
+    Returns:
+      `(known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded)`. The first maps the
+      known arguments to the known results and `n_residuals` residuals; the second maps all
+      residuals and the unknown arguments to the unknown results. `forwarded` has, for each
+      argument of the second that is a residual, the place of the known argument that it is, or
+      `None` if it is one of the `n_residuals`. With `forward_consts` it may also be a constant of
+      the jaxpr: the places of those follow on the arguments'.
+    """
+    unknown_jaxpr: Any = None
+    out_unknowns: list[bool] = []
+    forwarded: list[int | None] = []
+
+    def known_fun(*known_args):
+        nonlocal unknown_jaxpr
+        trace = JaxprTrace(state.trace)
+        known = iter(known_args)
+        with new_trace(trace):
+            args = [trace.new_arg(aval) if unknown else next(known)
+                    for aval, unknown in zip(jaxpr.in_avals, unknowns)]
+            outs = eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+            out_unknowns[:] = [trace.is_unknown(out) or force
+                               for out, force in zip(outs, instantiate)]
+            outvars = [trace.atom(out) for out, unknown in zip(outs, out_unknowns) if unknown]
+        closed, _ = dce_closed(trace.builder.build(outvars, jaxpr.debug_info, copy=False),
+                               [True] * len(outvars), keep_inputs=True)
+        sources = [*known_args, *(jaxpr.consts if forward_consts else ())]
+        forwarded[:] = [_index_of(sources, x) for x in closed.consts]
+        residuals = [x for x, place in zip(closed.consts, forwarded) if place is None]
+        unknown_jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
+        return [out for out, unknown in zip(outs, out_unknowns) if not unknown] + residuals
+
+    known_avals = [aval for aval, unknown in zip(jaxpr.in_avals, unknowns) if not unknown]
+    known_jaxpr = trace_to_jaxpr(known_fun, known_avals, jaxpr.debug_info)
+    n_residuals = forwarded.count(None)
+    return known_jaxpr, unknown_jaxpr, tuple(out_unknowns), n_residuals, tuple(forwarded)
+
+
+def _index_of(items, x):
+    """The place of the very object `x` among `items`, or `None`."""
+    return next((i for i, item in enumerate(items) if item is x), None)
+
+
+def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr with its constants as its first arguments."""
+    return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns,
+                 debug_info=jaxpr.debug_info)
+
+
+def _partial_eval_jit(trace, primitive, args, params):
+    """A `jit` equation becomes two: the known one runs now, the unknown one is written down."""
+    jaxpr = params["jaxpr"]
+    unknowns = tuple(map(trace.is_unknown, args))
+    known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
+        jaxpr, unknowns, (False,) * len(jaxpr.out_avals), True)
+    known_args = [x for x, unknown in zip(args, unknowns) if not unknown]
+    known_outs = []
+    if known_jaxpr.outvars or known_jaxpr.effects:
+        known_outs = jit_p.bind(*known_args, **_with_jaxpr(params, known_jaxpr))
+    computed = iter(known_outs[len(known_outs) - n_residuals:])
+    sources = [*known_args, *jaxpr.consts]
+    residuals = [next(computed) if place is None else sources[place] for place in forwarded]
+    unknown_args = [x for x, unknown in zip(args, unknowns) if unknown]
+    unknown_outs = iter(default_partial_eval(trace, jit_p, [*residuals, *unknown_args],
+                                             _with_jaxpr(params, unknown_jaxpr))
+                        if any(out_unknowns) or unknown_jaxpr.effects else ())
+    known = iter(known_outs)
+    return [next(unknown_outs) if unknown else next(known) for unknown in out_unknowns]
+
+
+def _with_jaxpr(params, jaxpr):
+    """The parameters of a `jit` equation, for another jaxpr (none of whose inputs is donated)."""
+    return params | {"jaxpr": jaxpr, "donated_invars": (False,) * len(jaxpr.in_avals)}
+
+
+partial_eval_rules[jit_p] = _partial_eval_jit
+
+
+# ----------------------------------------------------------------------------------------------
+# linearize
+
+
+def linearize_flat(fun: Callable, primals: Sequence):
+    """Values of `fun` at `primals`, and its derivative there as a jaxpr of the tangents.
+
+    `fun` takes arrays and returns a list of them.
+
+    Returns:
+      `(primals_out, jaxpr, out_nonzeros)`: the jaxpr's arguments are the tangents of the primals
+      that have one (those of inexact type), its results those of the results that have one.
+    """
+    trace = JaxprTrace(state.trace)
+    with new_trace(trace):
+        tangents = [_unknown_tangent(trace, typeof(x).to_tangent_aval()) for x in primals]
+        outs, out_tangents = jvp_flat(fun, primals, tangents, LinearizeTracer)
+        if any(isinstance(x, JaxprTracer) and x._trace is trace for x in outs):
+            raise ValueError(
+                "Linearization could not compute all results of the function: it uses an operation "
+                "whose derivative is computed together with its value, and which therefore has no "
+                "reverse-mode derivative. Use `jvp` or `jacfwd`.")
+        nonzeros = [type(t) is not Zero for t in out_tangents]
+        outvars = [trace.atom(t) for t in out_tangents if type(t) is not Zero]
+    # Under staging, the trace outside recognises a NumPy array that it has met by its identity.
+    closed = trace.builder.build(outvars, copy=not trace.staging)
+    closed, _ = dce_closed(closed, [True] * len(outvars), keep_inputs=True)
+    return outs, closed, nonzeros
+
+
+def _unknown_tangent(trace, aval):
+    return Zero(aval) if aval.dtype == dtypes.float0 else trace.new_arg(aval)
+
+
+@api_boundary
+def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
+    """The value of `fun` at a point, and its derivative there as a linear function.
+
+    Unlike `jvp`, the work that does not depend on the direction is done once.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
+      *primals: the point.
+      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
+
+    Returns:
+      `(out, f_jvp)` or `(out, f_jvp, aux)`; `f_jvp` takes tangents like `primals`.
+
+    >>> y, f_jvp = linearize(lambda x: x * x, 3.0)
+    >>> y, f_jvp(1.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    check_callable(fun)
+    leaves, in_tree = flatten_owned(primals)
+    in_avals = tuple(argument_avals(leaves, "linearize", lambda: arg_names(fun, primals, {})))
+    flat_fun, out_tree, aux = flatten_with_aux(fun, in_tree, has_aux)
+    outs, jaxpr, nonzeros = linearize_flat(flat_fun, leaves)
+    zero_avals = [None if nonzero else typeof(out).to_tangent_aval()
+                  for out, nonzero in zip(outs, nonzeros)]
+    call = LinearFunction(jaxpr.jaxpr, tuple(zero_avals), in_avals, in_tree, out_tree())
+    result = out_tree().unflatten(outs), Partial(call, jaxpr.consts)
+    return (*result, aux()) if has_aux else result
+
+
+def flatten_owned(tree) -> tuple[list, PyTreeDef]:
+    """`tree_flatten`, with NumPy arrays copied: residuals live longer than the call."""
+    leaves, treedef = tree_flatten(tree)
+    return [*map(owned, leaves)], treedef
+
+
+def flatten_with_aux(fun, in_tree, has_aux):
+    """The flat function, the structure of its result, and (after the call) its auxiliary data."""
+    if not has_aux:
+        return *flatten_fun_nokwargs(fun, in_tree), None
+    both, out_tree, aux_tree = flatten_fun_nokwargs_has_aux(fun, in_tree)
+    aux_leaves: list = []
+
+    def flat_fun(*args):
+        outs, aux = both(*args)
+        aux_leaves[:] = map(primal_value, aux)
+        return outs
+
+    return flat_fun, out_tree, lambda: aux_tree().unflatten(aux_leaves)
+
+
+def primal_value(x):
+    """A result as it is outside of the differentiation: without its tangent."""
+    return x.primal if isinstance(x, JVPTracer) else x
+
+
+class LinearFunction:
+    """A derivative at a point: takes residuals and tangents, and evaluates a linear jaxpr."""
+
+    def __init__(self, jaxpr: Jaxpr, zero_avals: tuple, in_avals: tuple, in_tree: PyTreeDef,
+                 out_tree: PyTreeDef):
+        self.jaxpr, self.zero_avals, self.in_avals = jaxpr, zero_avals, in_avals
+        self.in_tree, self.out_tree = in_tree, out_tree
+
+    def __call__(self, residuals, *tangents):
+        leaves, in_tree = tree_flatten(tangents)
+        if in_tree != self.in_tree:
+            raise TypeError(f"expected {self.in_tree}, got {in_tree}")
+        for primal_aval, tangent in zip(self.in_avals, leaves):
+            _check_linear_argument(primal_aval, typeof(tangent))
+        args = [t for aval, t in zip(self.in_avals, leaves)
+                if aval.to_tangent_aval().dtype != dtypes.float0]
+        outs = iter(eval_jaxpr(self.jaxpr, residuals, *args))
+        return self.out_tree.unflatten(
+            [next(outs) if aval is None else zeros(aval) for aval in self.zero_avals])
+
+
+def _check_linear_argument(primal_aval, aval):
+    wanted = primal_aval.to_tangent_aval()
+    if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
+        raise ValueError(
+            "linearized function called on tangent values inconsistent with the original primal "
+            f"values:\nGot tangent aval {aval.str_short(False)} for primal aval "
+            f"{primal_aval.str_short(False)} but expected {wanted.str_short(False)}."
+        )
+
+

@@ -1,0 +1,255 @@
+"""Chapter 6: the stages of `jit`, one at a time: trace, lower, compile, run.
+
+    f.trace(*args)  →  Traced  →  .lower()  →  Lowered  →  .compile()  →  Compiled
+
+Each stage shows what it holds: the jaxpr, the StableHLO text, the optimised program with its costs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import api_boundary
+from .api_util import arg_names
+from .core import ShapedArray, Tracer
+from .dispatch import Program, Spec, compile_module, lower, xla
+from .jaxpr import ClosedJaxpr
+from .lowering import LoweredModule
+from .staging import ShapeDtypeStruct, abstractify
+from .tree import PyTreeDef
+from .tree_functions import structure_errors, tree_flatten
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What is known of one argument: its type, and whether it is donated."""
+
+    _aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._aval.dtype
+
+
+class CallInfo(NamedTuple):
+    """What all stages know of a call: the function, its program, and the pytrees around it."""
+
+    fun: Any
+    spec: Spec
+    jaxpr: ClosedJaxpr
+    in_tree: PyTreeDef  # of (args, kwargs), without static arguments
+    out_tree: PyTreeDef
+    places: Any  # chapter 14: of the arguments on devices, or `None`
+
+
+class Stage:
+    """What `Traced`, `Lowered` and `Compiled` have in common."""
+
+    def __init__(self, info: CallInfo):
+        self._info = info
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (args, kwargs)."""
+        return self._info.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result."""
+        return self._info.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments: a pair (args, kwargs) of pytrees."""
+        return self.in_tree.unflatten(self._info.jaxpr.in_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """For each argument its type and whether it is donated: a pair (args, kwargs)."""
+        infos = map(ArgInfo, self._info.jaxpr.in_avals, self._info.spec.donated)
+        return self.in_tree.unflatten(list(infos))
+
+    @property
+    def out_info(self) -> Any:
+        """The result as a pytree of `ShapeDtypeStruct`s."""
+        outs = self._info.jaxpr.out_avals
+        shardings = self._info.spec.out_shardings or [None] * len(outs)
+        return self.out_tree.unflatten(
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=sharding)
+             for a, sharding in zip(outs, shardings)]
+        )
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The numbers of the leaves among the arguments that are donated."""
+        return tuple(i for i, donated in enumerate(self._info.spec.donated) if donated)
+
+
+class Traced(Stage):
+    """A function traced at arguments of certain types: a jaxpr.
+
+    >>> jax.jit(lambda x: 2 * x).trace(1.0).jaxpr
+    { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
+    """
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The jaxpr."""
+        return self._info.jaxpr
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self._info.spec.name
+
+    def lower(self) -> Lowered:
+        """Translate the jaxpr to StableHLO.
+
+        Raises:
+          NotImplementedError: a primitive has no lowering rule.
+        """
+        info, spec = self._info, self._info.spec
+        if info.places is not None:
+            return Lowered(info, info.places.lower(info.jaxpr, spec))
+        return Lowered(info, lower(info.jaxpr, spec.name, spec.donated, spec.keep_unused))
+
+
+_LOCATION = re.compile(r' loc\("[^"\n]*"\)$', re.MULTILINE)
+
+
+class Lowered(Stage):
+    """A function translated to StableHLO, for arguments of certain types.
+
+    >>> print(jax.jit(lambda x: 2 * x).lower(1.0).as_text())
+    module @jit__lambda ...
+    """
+
+    def __init__(self, info: CallInfo, module: LoweredModule):
+        super().__init__(info)
+        self._module = module
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text.
+
+        Args:
+          dialect: "stablehlo" (or `None`), or "hlo" for XLA's own language.
+          debug_info: note at each operation which equation it came from.
+
+        Raises:
+          ValueError: there is no such dialect.
+        """
+        if dialect == "hlo":
+            return xla().hlo_before_compiling(self._module.text)
+        if dialect not in (None, "stablehlo"):
+            raise ValueError(f"Unknown dialect {dialect!r}: say 'stablehlo' or 'hlo'.")
+        text = self._module.text
+        return text if debug_info else _LOCATION.sub("", text)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the cost of a run, before any optimisation: "flops" and so on."""
+        return xla().cost_before_compiling(self._module.text)
+
+    def compile(self, compiler_options: dict | None = None) -> Compiled:
+        """Compile the program.
+
+        Args:
+          compiler_options: values of XLA flags by name, as "xla_cpu_enable_fast_math".
+
+        Raises:
+          JaxRuntimeError: an option does not exist, or XLA fails.
+        """
+        info = self._info
+        options = {**dict(info.spec.options), **(compiler_options or {})}
+        compile = compile_module if info.places is None else info.places.compile
+        return Compiled(info, compile(self._module, info.jaxpr, options))
+
+
+class Compiled(Stage):
+    """A compiled program: call it with arguments of exactly the types it was compiled for.
+
+    >>> compiled = jax.jit(lambda x: 2 * x).lower(1.0).compile()
+    >>> compiled(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+
+    def __init__(self, info: CallInfo, program: Program):
+        super().__init__(info)
+        self._program = program
+
+    def as_text(self) -> str:
+        """The optimised program, in HLO."""
+        return self._program.executable.hlo_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the cost of a run: "flops", "bytes accessed" …"""
+        return self._program.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """The memory of a run: `argument_size_in_bytes`, `temp_size_in_bytes` …"""
+        return self._program.executable.memory_analysis()
+
+    def runtime_executable(self) -> Any:
+        """jaxlib's own object."""
+        return self._program.executable.loaded
+
+    @api_boundary
+    def __call__(self, *args, **kwargs):
+        """Run the program.
+
+        Raises:
+          TypeError: the arguments do not have the structure and the types of those it was
+            compiled for, or are traced values.
+        """
+        leaves, in_tree = tree_flatten((args, kwargs))
+        self._check(args, kwargs, leaves, in_tree)
+        self._check_places(leaves)
+        return self.out_tree.unflatten(self._program(leaves))
+
+    def _check(self, args, kwargs, leaves, in_tree):
+        if in_tree != self.in_tree:
+            raise TypeError(
+                "Function compiled with input pytree does not match the input pytree it was "
+                "called with. The differences:\n"
+                + structure_errors(self.in_tree, in_tree, "(args, kwargs)")
+            )
+        for x in leaves:
+            if isinstance(x, Tracer):
+                raise TypeError(
+                    "Cannot apply JAX transformations to a function lowered and compiled for a "
+                    f"particular signature. Detected argument of Tracer type {type(x)}. "
+                    "Transform the jitted function itself instead."
+                )
+        avals = [*map(abstractify, leaves)]
+        wrong = [
+            i
+            for i, (a, b) in enumerate(zip(avals, self._info.jaxpr.in_avals))
+            if (a.shape, a.dtype) != (b.shape, b.dtype)
+        ]
+        if wrong:
+            raise TypeError(self._mismatch(args, kwargs, avals, wrong))
+
+    def _check_places(self, leaves):
+        """Chapter 14 supplies it: is each argument where the program wants it?"""
+
+    def _mismatch(self, args, kwargs, avals, wrong):
+        names = arg_names(self._info.fun, args, kwargs)
+        lines = [
+            f"Argument '{names[i]}' compiled with "
+            f"{self._info.jaxpr.in_avals[i].str_short(short_dtypes=False)} and called with "
+            f"{avals[i].str_short(short_dtypes=False)}"
+            for i in wrong
+        ]
+        return (
+            "Argument types differ from the types for which this computation was compiled. "
+            "Perhaps the setting enable_x64 was another one then. The mismatches are:\n"
+            + "\n".join(lines)
+        )

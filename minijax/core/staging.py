@@ -1,0 +1,572 @@
+"""Chapter 5: from a Python function to a jaxpr.
+
+`DynamicJaxprTrace` computes nothing: it writes down each primitive as an equation, and hands the
+function tracers that know their type and stand for a variable. What the function does with
+Python's own means (loops, conditions, dictionaries) happens once, now, and leaves no trace.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..errors import (
+    UnexpectedTracerError,
+    api_boundary,
+    format_location,
+    own_source,
+    source,
+    user_location,
+)
+from . import dtypes
+from .api_util import (
+    arg_names,
+    check_callable,
+    ensure_index_tuple,
+    ensure_str_tuple,
+    flatten_fun,
+    fun_sourceinfo,
+    positive_argnums,
+)
+from .array import Array, as_array
+from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
+from .core import (
+    ShapedArray,
+    Trace,
+    Tracer,
+    check_escaped,
+    check_leaks,
+    new_trace,
+    state,
+    typeof,
+)
+from .forward import Zero, instantiate_zeros, jvp_flat
+from .jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    SourceInfo,
+    Var,
+    check_jaxpr,
+    jaxpr_as_fun,
+)
+from .primitives.elementwise import constant, convert_element_type_p
+from .tree_functions import tree_flatten
+
+# ----------------------------------------------------------------------------------------------
+# Writing equations down
+
+
+class JaxprBuilder:
+    """A jaxpr in the making: the equations so far, and the constants they mention."""
+
+    __slots__ = ("invars", "eqns", "_constants")
+
+    def __init__(self):
+        self.invars: list[Var] = []
+        self.eqns: list[JaxprEqn] = []
+        self._constants: dict[int, tuple[Var, Any]] = {}  # by identity, which `Any` keeps alive
+
+    def new_invar(self, aval: ShapedArray) -> Var:
+        var = Var(aval)
+        self.invars.append(var)
+        return var
+
+    def constant(self, x) -> Atom:
+        """An atom for a value from outside: a literal for a plain scalar, else a variable."""
+        if not isinstance(x, (Array, np.ndarray)) or isinstance(x, np.ndarray) and not x.ndim:
+            aval = typeof(x)
+            return Literal(x if aval.weak_type else aval.dtype.type(x), aval)
+        known = self._constants.get(id(x))
+        if known is None:
+            known = self._constants[id(x)] = (Var(typeof(x)), x)
+        return known[0]
+
+    def add_eqn(self, primitive, invars: list[Atom], params: dict, location=None) -> Any:
+        """Append an equation; returns its new variable, or a list of them."""
+        if settings.check_vma.value:
+            invars = self.vary(primitive, invars, params)
+        out_aval = primitive.out_aval(tuple([v.aval for v in invars]), params)
+        out: Any = [*map(Var, out_aval)] if primitive.multiple_results else Var(out_aval)
+        outvars = out if primitive.multiple_results else [out]
+        info = SourceInfo(location, source.name_stack)
+        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, info))
+        return out
+
+    def vary(self, primitive, invars: list[Atom], params: dict) -> list[Atom]:
+        """In a `shard_map`, operands that differ by device as they must: chapter 14 replaces it."""
+        return invars
+
+    def build(self, outvars: Sequence[Atom], debug_info=None, copy=True) -> ClosedJaxpr:
+        """The finished jaxpr; unless `copy`, NumPy arrays are its constants as they are."""
+        constants = self._constants.values()
+        constvars = [var for var, _ in constants]
+        jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=debug_info)
+        return ClosedJaxpr(jaxpr, [as_constant(x) if copy else x for _, x in constants])
+
+
+def as_constant(x):
+    """A constant of a jaxpr: NumPy arrays become ours, so that nobody can change them."""
+    return as_array(x) if isinstance(x, np.ndarray) else x
+
+
+# ----------------------------------------------------------------------------------------------
+# The trace
+
+
+class DynamicJaxprTracer(Tracer):
+    """A variable (or a literal) of a jaxpr in the making."""
+
+    __slots__ = ("atom", "_location")
+
+    _trace: DynamicJaxprTrace
+
+    def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
+        self._trace, self.atom, self._location = trace, atom, location
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self.atom.aval
+
+    def _origin_msg(self) -> str:
+        if self._location is None:
+            return self._trace.argument_msg(self.atom)
+        return f"It was created on line {format_location(self._location)}."
+
+    def __repr__(self):
+        weak = "~" * self.atom.aval.weak_type
+        return f"JitTracer({weak}{self.atom.aval.str_short(short_dtypes=False)})"
+
+
+class DynamicJaxprTrace(Trace):
+    """Staging: every primitive becomes an equation."""
+
+    __slots__ = ("builder", "debug_info")
+
+    def __init__(self, debug_info: DebugInfo | None = None):
+        super().__init__(None)
+        self.staging = True
+        self.builder = JaxprBuilder()
+        self.debug_info = debug_info
+
+    def new_arg(self, aval: ShapedArray) -> DynamicJaxprTracer:
+        return DynamicJaxprTracer(self, self.builder.new_invar(aval))
+
+    def argument_msg(self, atom: Atom) -> str:
+        """Which argument of which function it is, if it is one."""
+        info, invars = self.debug_info, self.builder.invars
+        if info is None or atom not in invars or len(info.arg_names) != len(invars):
+            return ""
+        name = info.arg_names[invars.index(atom)]
+        return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
+
+    def literal(self, value, aval):
+        value = aval.dtype.type(value)
+        if aval.weak_type:  # as Python's number, so that it is weakly typed in an evaluation, too
+            number = value.item()
+            value = number if typeof(number) is aval else value
+        return DynamicJaxprTracer(self, Literal(value, aval))
+
+    def atom(self, x) -> Atom:
+        """What stands for the value `x` in the jaxpr."""
+        if isinstance(x, DynamicJaxprTracer) and x._trace is self:
+            return x.atom
+        if isinstance(x, Tracer):
+            check_escaped(x)
+            self._check_outer(x)
+        return self.builder.constant(x)
+
+    def _check_outer(self, x: Tracer) -> None:
+        """A tracer of another trace is a constant here, unless that trace stands on this one."""
+        above = x._trace.parent
+        while above is not None:
+            if above is self:
+                raise UnexpectedTracerError(
+                    f"{x} has reached a jaxpr that is traced below the transformation it belongs "
+                    f"to.\n{x._origin_msg()}")
+            above = above.parent
+
+    def process_primitive(self, primitive, args, params):
+        rule = staging_rules.get(primitive)
+        if rule is not None:
+            return rule(self, args, params)
+        return self.default_process_primitive(primitive, args, params)
+
+    def default_process_primitive(self, primitive, args, params):
+        """One equation."""
+        location = user_location()
+        out = self.builder.add_eqn(primitive, [*map(self.atom, args)], params, location)
+        if primitive.multiple_results:
+            return [DynamicJaxprTracer(self, var, location) for var in out]
+        return DynamicJaxprTracer(self, out, location)
+
+    def __repr__(self):
+        return f"DynamicJaxprTrace({self.debug_info.func_name if self.debug_info else ''})"
+
+
+# Primitives that are staged in a way of their own: (trace, args, params) -> result(s).
+staging_rules: dict[Any, Callable] = {}
+
+
+def _stage_conversion(trace, args, params):
+    """The conversion of a literal is a literal; one that changes nothing is left out."""
+    atom = trace.atom(args[0])
+    if (params["new_dtype"], params["weak_type"]) == (atom.aval.dtype, atom.aval.weak_type):
+        return args[0] if isinstance(args[0], Tracer) else DynamicJaxprTracer(trace, atom)
+    if type(atom) is not Literal:
+        return trace.default_process_primitive(convert_element_type_p, args, params)
+    return constant(atom.val, params["new_dtype"], params["weak_type"])
+
+
+staging_rules[convert_element_type_p] = _stage_conversion
+
+
+class DebugInfo:
+    """The names of a traced function, its arguments and results, for messages.
+
+    The names of the arguments are made by a function that is called when somebody asks.
+    """
+
+    __slots__ = ("traced_for", "func_src_info", "_arg_names", "result_paths")
+
+    def __init__(self, traced_for="", func_src_info="", arg_names=(), result_paths=()):
+        self.traced_for, self.func_src_info = traced_for, func_src_info
+        self._arg_names, self.result_paths = arg_names, result_paths
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        if callable(self._arg_names):
+            self._arg_names = self._arg_names()
+        return self._arg_names
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.split(" ")[0]
+
+    def __repr__(self):
+        return (f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
+                f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})")
+
+
+def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
+               static_argnums=(), static_argnames=(), **_ignored) -> DebugInfo:
+    """The names for a function that is traced at these arguments.
+
+    >>> debug_info("jit", jnp.sin, (1.0,), {}).arg_names
+    ('x',)
+    """
+    names = functools.partial(arg_names, fun, args, kwargs, static_argnums, static_argnames)
+    return DebugInfo(traced_for, fun_sourceinfo(fun), names)
+
+
+def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
+                   debug_info: DebugInfo | None = None, copy_constants: bool = True) -> ClosedJaxpr:
+    """Trace `fun`, from arrays to a list of arrays, at arguments of these types.
+
+    The constants of the jaxpr are the arrays that `fun` closed over, tracers of outer traces
+    among them. NumPy arrays, which somebody could change, are copied; not so if the caller hands
+    the constants on as arguments, and has to know them again by their identity.
+    """
+    trace = DynamicJaxprTrace(debug_info)
+    with new_trace(trace), own_source():
+        outs = fun(*map(trace.new_arg, in_avals))
+        outvars = [trace.atom(_checked_output(out)) for out in outs]
+    if settings.check_tracer_leaks.value:
+        del outs
+        check_leaks(trace)
+    closed = trace.builder.build(outvars, debug_info, copy_constants)
+    if settings.enable_checks.value:
+        check_jaxpr(closed)
+    return closed
+
+
+def _checked_output(x):
+    try:
+        typeof(x)
+    except TypeError as error:
+        raise TypeError(
+            f"A traced function must return arrays and numbers, but one of its results is {x!r} "
+            f"of type {type(x).__name__}, which is not a valid JAX type."
+        ) from error
+    return x
+
+
+# ----------------------------------------------------------------------------------------------
+# The public functions
+
+
+class ShapeDtypeStruct:
+    """The shape and dtype of an array without contents: what `eval_shape` returns.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: an element type.
+      weak_type: whether the dtype yields in promotions.
+
+    Raises:
+      ValueError: `dtype` is `None`.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "__weakref__")
+
+    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        is_extended = isinstance(dtype, dtypes.ExtendedDType)
+        self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
+        self.weak_type = weak_type
+        self.sharding = sharding if sharding is None else struct_sharding(sharding, self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def update(self, **changes) -> ShapeDtypeStruct:
+        """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced."""
+        kept = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "sharding")}
+        return ShapeDtypeStruct(**(kept | changes))
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __eq__(self, other):
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return self.shape, self.dtype, self.weak_type, self.sharding
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        place = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{place})"
+
+
+# Chapter 14 supplies it: how an array of this shape lies, checked.
+struct_sharding: Callable = lambda sharding, shape: sharding
+
+
+def abstractify(x) -> ShapedArray:
+    """The type of an argument that may also be a `ShapeDtypeStruct`, or anything like one."""
+    try:
+        return typeof(x)
+    except TypeError:
+        of_numpy = isinstance(x, (np.ndarray, np.generic))
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not of_numpy:
+            dtype = dtypes.canonicalize_dtype(x.dtype)
+            return ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
+        raise
+
+
+def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[ShapedArray]:
+    """The types of the flattened arguments of `fun`; `names()` are the names of the leaves.
+
+    Raises:
+      TypeError: an argument is no array and no number; it is named.
+    """
+    try:
+        return [*map(abstractify, leaves)]
+    except TypeError:
+        bad = next((i for i, x in enumerate(leaves) if not _is_abstractable(x)), None)
+        if bad is None:
+            raise
+        raise TypeError(
+            f"Error interpreting argument to {fun} as an abstract array. The problematic value is "
+            f"of type {type(leaves[bad])} and was passed to the function at path {names()[bad]}.\n"
+            "This typically means that a jit-wrapped function was called with a non-array "
+            "argument, and this argument was not marked as static using the static_argnums or "
+            "static_argnames parameters of jax.jit."
+        ) from None
+
+
+def _is_abstractable(x):
+    try:
+        abstractify(x)
+    except TypeError:
+        return False
+    return True
+
+
+def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bool = False,
+               static_argnames=()) -> Callable:
+    """A function that returns the jaxpr of `fun` instead of computing it.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one.
+      static_argnums, static_argnames: positions and names of the arguments that are not traced.
+      axis_env: pairs (name, size) of named axes in scope.
+      return_shape: whether to return the pair of the jaxpr and `eval_shape`'s result.
+
+    Returns:
+      a function that, called with arguments for `fun` (arrays, numbers or `ShapeDtypeStruct`s),
+      returns a `ClosedJaxpr`.
+
+    Raises:
+      TypeError: an argument is no array and no number.
+
+    >>> make_jaxpr(lambda x: x * 2)(1.0)
+    { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
+    """
+    check_callable(fun)
+
+    @functools.wraps(fun)
+    def make_jaxpr_f(*args, **kwargs):
+        sizes = state.axis_sizes
+        state.axis_sizes = sizes | dict(axis_env or ())
+        try:
+            closed, out_tree = trace_function(fun, args, kwargs, static_argnums, static_argnames,
+                                              "make_jaxpr")
+        finally:
+            state.axis_sizes = sizes
+        return (closed, _out_struct(closed, out_tree)) if return_shape else closed
+
+    name = getattr(fun, "__name__", type(fun).__name__)
+    make_jaxpr_f.__name__ = make_jaxpr_f.__qualname__ = f"make_jaxpr({name})"
+    return api_boundary(make_jaxpr_f)
+
+
+def trace_function(fun, args, kwargs, static_argnums=(), static_argnames=(), traced_for="jit"):
+    """The jaxpr of `fun` at these arguments, and the structure of its result."""
+    static_argnums = ensure_index_tuple(static_argnums)
+    dynamic_fun, dynamic_args, dynamic_kwargs = split_static(
+        fun, args, kwargs, positive_argnums(static_argnums, len(args)),
+        ensure_str_tuple(static_argnames))
+    leaves, in_tree = tree_flatten((dynamic_args, dynamic_kwargs))
+    names = functools.partial(arg_names, fun, args, kwargs, static_argnums, static_argnames)
+    in_avals = abstractify_args(fun, leaves, names)
+    flat_fun, out_tree = flatten_fun(dynamic_fun, in_tree)
+    debug_info = DebugInfo(traced_for, fun_sourceinfo(fun), names)
+    return trace_to_jaxpr(flat_fun, in_avals, debug_info), out_tree()
+
+
+def split_static(fun, args, kwargs, static_argnums, static_argnames):
+    """`fun` with its static arguments given, and the arguments that are left."""
+    if not static_argnums and not static_argnames:
+        return fun, tuple(args), kwargs
+    static_kwargs = {name: kwargs[name] for name in static_argnames if name in kwargs}
+    dynamic_kwargs = {name: x for name, x in kwargs.items() if name not in static_kwargs}
+
+    def dynamic_fun(*dynamic_args, **dynamic_kwargs):
+        rest = iter(dynamic_args)
+        full = [x if i in static_argnums else next(rest) for i, x in enumerate(args)]
+        return fun(*full, **static_kwargs, **dynamic_kwargs)
+
+    dynamic_args = tuple(x for i, x in enumerate(args) if i not in static_argnums)
+    return dynamic_fun, dynamic_args, dynamic_kwargs
+
+
+def _out_struct(closed: ClosedJaxpr, out_tree):
+    return out_tree.unflatten(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+                              for a in closed.out_avals)
+
+
+@api_boundary
+def eval_shape(fun: Callable, *args, **kwargs) -> Any:
+    """The shapes and dtypes of `fun(*args, **kwargs)`, computed without computing it.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one.
+      *args, **kwargs: arrays, numbers, or `ShapeDtypeStruct`s.
+
+    Returns:
+      a pytree of `ShapeDtypeStruct`s.
+
+    >>> eval_shape(lambda x: x + 1, ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    check_callable(fun)
+    return _out_struct(*trace_function(fun, args, kwargs, traced_for="eval_shape"))
+
+
+# ----------------------------------------------------------------------------------------------
+# Transformations of whole jaxprs, for the rules of primitives that contain one
+
+
+def jaxpr_cache(transform: Callable) -> Callable:
+    """Remember `transform(closed_jaxpr, *hashable)` as long as the jaxpr lives."""
+    cache: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+    lock = threading.Lock()  # not held while transforming: two threads may do the same work
+
+    @functools.wraps(transform)
+    def cached(jaxpr, *args):
+        key = (args, settings.trace_context(), tuple(state.axis_sizes.items()))
+        with lock:
+            results = cache.setdefault(jaxpr, {})
+        if key not in results:
+            results.setdefault(key, transform(jaxpr, *args))
+        return results[key]
+
+    return cached
+
+
+@jaxpr_cache
+def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
+    """The jaxpr of primals and nonzero tangents to primals and nonzero tangents.
+
+    Args:
+      nonzeros: for each argument, whether its tangent is an argument too.
+      instantiate: for each result, whether its tangent must be a result even if it is zero.
+
+    Returns:
+      the new `ClosedJaxpr`, and for each result whether its tangent is among the new results.
+    """
+    nonzeros_out: list[bool] = []
+
+    def jvp_fun(*args):
+        primals, rest = args[:len(nonzeros)], iter(args[len(nonzeros):])
+        tangents = [next(rest) if nonzero else Zero.from_primal_value(x)
+                    for x, nonzero in zip(primals, nonzeros)]
+        outs, out_tangents = jvp_flat(jaxpr_as_fun(jaxpr), primals, tangents)
+        nonzeros_out[:] = [type(t) is not Zero or force
+                           for t, force in zip(out_tangents, instantiate)]
+        kept = [instantiate_zeros(t) for t, keep in zip(out_tangents, nonzeros_out) if keep]
+        return [*outs, *kept]
+
+    tangent_avals = [a.to_tangent_aval() for a, nonzero in zip(jaxpr.in_avals, nonzeros) if nonzero]
+    closed = trace_to_jaxpr(jvp_fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
+    return closed, tuple(nonzeros_out)
+
+
+@jaxpr_cache
+def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data: AxisData, in_dims: tuple,
+                out_dims: tuple | None = None):
+    """The jaxpr with a batch dimension in some arguments and results.
+
+    Args:
+      in_dims: for each argument the place of its batch dimension, or `None`.
+      out_dims: the places wanted in the results; `None` for wherever they come out.
+
+    Returns:
+      the new `ClosedJaxpr`, and the places of the batch dimensions in its results.
+    """
+    dims: list[int | None] = []
+
+    def batched_fun(*args):
+        outs, dims[:] = batch_fun(jaxpr_as_fun(jaxpr), axis_data, in_dims, args)
+        if out_dims is None:
+            return outs
+        outs = [matchaxis(axis_data, d, wanted, x) for x, d, wanted in zip(outs, dims, out_dims)]
+        dims[:] = out_dims
+        return outs
+
+    in_avals = [unmapped_aval(axis_data.size, d, aval) for d, aval in zip(in_dims, jaxpr.in_avals)]
+    return trace_to_jaxpr(batched_fun, in_avals, jaxpr.debug_info), tuple(dims)

@@ -1,0 +1,410 @@
+"""Chapter 8: transposition, reverse mode's second half.
+
+A linear program maps tangents to tangents by a matrix that nobody writes down. Its transpose maps
+cotangents back: run the equations in reverse, and let each hand the cotangent of its result to
+its linear operands, by the primitive's transpose rule. Where a value was used twice, the
+cotangents add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .core import Primitive, ShapedArray, missing_rule, typeof
+from .forward import Zero, add_tangents, instantiate_zeros, zeros
+from .jaxpr import ClosedJaxpr, Jaxpr, Literal
+from .jit import jit_p
+from .primitives import dot, reductions, shaping, slicing
+from .primitives import elementwise as lax
+from .staging import jaxpr_cache, trace_to_jaxpr
+
+# ----------------------------------------------------------------------------------------------
+# The backward pass
+
+
+class UndefinedPrimal:
+    """Stands for a linear operand, whose value a transpose rule has not got (and must not need).
+
+    Args:
+      aval: the operand's type.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"UndefinedPrimal({self.aval})"
+
+
+def is_undefined_primal(x) -> bool:
+    """Whether `x` is a linear operand."""
+    return type(x) is UndefinedPrimal
+
+
+# primitive -> (ct, *operands, **params) -> one cotangent (or Zero, or None) for each operand.
+# Linear operands are `UndefinedPrimal`s; of several results, `ct` is the list of cotangents.
+primitive_transposes: dict[Primitive, Callable] = {}
+
+
+def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
+                  sums: Sequence = ()) -> list:
+    """Cotangents of the linear arguments of a jaxpr, from those of its results.
+
+    Args:
+      consts: values for `jaxpr.constvars`.
+      args: for each argument a value, or an `UndefinedPrimal` where the jaxpr is linear in it.
+      cts: a cotangent (or `Zero`) for each result.
+      sums: for each argument what its cotangent is to be added to, or `None`.
+
+    Returns:
+      for each argument its cotangent, a `Zero`, or `None` if it is not linear.
+    """
+    values = dict(zip(jaxpr.constvars, consts))
+    values.update((v, x) for v, x in zip(jaxpr.invars, args) if not is_undefined_primal(x))
+    linear = {v: x.aval for v, x in zip(jaxpr.invars, args) if is_undefined_primal(x)}
+    linear_eqns = _evaluate_nonlinear(jaxpr, values, linear)
+    ct_of = {v: x for v, x in zip(jaxpr.invars, sums) if x is not None}
+
+    def accumulate(v, ct):
+        if ct is not None and type(ct) is not Zero and type(v) is not Literal and v in linear:
+            ct_of[v] = add_tangents(ct_of[v], ct) if v in ct_of else ct
+
+    for v, ct in zip(jaxpr.outvars, cts):
+        accumulate(v, ct)
+    while linear_eqns:
+        eqn = linear_eqns.pop()
+        if any(v in ct_of for v in eqn.outvars):
+            for v, ct in zip(eqn.invars, _transpose_eqn(eqn, values, linear, ct_of)):
+                accumulate(v, ct)
+    return [ct_of.get(v, Zero(linear[v])) if v in linear else None for v in jaxpr.invars]
+
+
+def _evaluate_nonlinear(jaxpr, values, linear):
+    """Compute what does not depend on the linear arguments; returns the other equations.
+
+    `values` and `linear`, the types of what is linear, are completed.
+    """
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        if any(type(v) is not Literal and v in linear for v in eqn.invars):
+            linear.update((v, v.aval) for v in eqn.outvars)
+            linear_eqns.append(eqn)
+        else:
+            operands = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
+            outs = eqn.primitive.bind(*operands, **eqn.params)
+            values.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+    return linear_eqns
+
+
+def _transpose_eqn(eqn, values, linear, ct_of):
+    """Apply the transpose rule of one equation to the cotangents of its results."""
+    operands = [v.val if type(v) is Literal else
+                UndefinedPrimal(linear[v]) if v in linear else values[v] for v in eqn.invars]
+    cts = [ct_of.pop(v, None) for v in eqn.outvars]
+    cts = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts)]
+    rule = primitive_transposes.get(eqn.primitive)
+    if rule is None:
+        raise missing_rule(eqn.primitive, "Transpose (reverse-mode differentiation)", 8)
+    return rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
+
+
+# ----------------------------------------------------------------------------------------------
+# Ways to fill the table
+
+
+def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
+    """One rule for each operand, `(ct, *operands, **params) -> its cotangent`.
+
+    It is used for those operands that are linear; `None`: the primitive never is, in that one.
+    """
+    def transpose(ct, *operands, **params):
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+        if any(rule is None and is_undefined_primal(x) for rule, x in zip(rules, operands)):
+            both = all(map(is_undefined_primal, operands))  # JAX knows x / x as an error of its own
+            raise not_linear(primitive, RuntimeError if both else AssertionError)
+        return [rule(ct, *operands, **params) if rule and is_undefined_primal(x) else None
+                for rule, x in zip(rules, operands)]
+
+    primitive_transposes[primitive] = transpose
+
+
+def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
+    """As `deftranspose`, for a primitive that is linear in either operand, not in both at once."""
+    deftranspose(primitive, lhs_rule, rhs_rule)
+    either = primitive_transposes[primitive]
+
+    def transpose(ct, x, y, **params):
+        if is_undefined_primal(x) and is_undefined_primal(y):
+            raise not_linear(primitive)
+        return either(ct, x, y, **params)
+
+    primitive_transposes[primitive] = transpose
+
+
+def not_linear(primitive: Primitive, kind: type[Exception] = AssertionError) -> Exception:
+    """The error for an operation that depends on the linear arguments in another way."""
+    return kind(
+        f"Only linear functions can be transposed: '{primitive.name}' is not linear in all those "
+        "operands that depend on the arguments (as their product is not, or a quotient by one).")
+
+
+def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
+    """The rule of a primitive that is linear in all operands: `(ct, *operands, **params)`."""
+    def transpose(ct, *operands, **params):
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+        return transpose_rule(ct, *operands, **params)
+
+    primitive_transposes[primitive] = transpose
+
+
+# ----------------------------------------------------------------------------------------------
+# The starter set
+
+
+def _unbroadcast(aval, ct):
+    """Sum `ct` over the dimensions in which an operand of this type was repeated."""
+    shape = typeof(ct).shape
+    if aval.shape == shape:
+        return ct
+    if not aval.shape:
+        return reductions.reduce_sum(ct, range(len(shape)))
+    repeated = [d for d, (n, m) in enumerate(zip(aval.shape, shape)) if n != m]
+    return shaping.reshape(reductions.reduce_sum(ct, repeated), aval.shape)
+
+
+deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
+deftranspose(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct))
+deftranspose(lax.real_p, lambda ct, x: lax.complex(ct, lax.constant(0, typeof(ct).dtype)))
+deftranspose(lax.imag_p, lambda ct, x: lax.complex(lax.constant(0, typeof(ct).dtype), lax.neg(ct)))
+deftranspose(lax.complex_p, lambda ct, x, y: _unbroadcast(x.aval, lax.real(ct)),
+             lambda ct, x, y: _unbroadcast(y.aval, lax.imag(lax.neg(ct))))
+deftranspose(lax.conj_p, lambda ct, x, *, input_dtype:
+             lax.conj(ct) if x.aval.dtype.kind == "c" else lax.real(ct))
+deftranspose(lax.convert_element_type_p, lambda ct, x, *, new_dtype, weak_type:
+             lax.convert_element_type_p.bind(
+                 lax.real(ct) if new_dtype.kind == "c" != x.aval.dtype.kind else ct,
+                 new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))
+deftranspose(lax.add_p, lambda ct, x, y: _unbroadcast(x.aval, ct),
+             lambda ct, x, y: _unbroadcast(y.aval, ct))
+deftranspose(lax.sub_p, lambda ct, x, y: _unbroadcast(x.aval, ct),
+             lambda ct, x, y: _unbroadcast(y.aval, lax.neg(ct)))
+deftranspose(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
+defbilinear(lax.mul_p, lambda ct, x, y: _unbroadcast(x.aval, lax.mul(ct, y)),
+            lambda ct, x, y: _unbroadcast(y.aval, lax.mul(x, ct)))
+deftranspose(lax.div_p, lambda ct, x, y: _unbroadcast(x.aval, lax.div(ct, y)), None)
+
+
+def _select_n_transpose(ct, which, *cases):
+    if is_undefined_primal(which):
+        raise not_linear(lax.select_n_p)
+    if type(ct) is Zero:
+        return [None, *(Zero(x.aval) if is_undefined_primal(x) else None for x in cases)]
+    zero = zeros(typeof(ct))
+
+    def chosen(i):
+        return lax.select_n(which, *(ct if j == i else zero for j in range(len(cases))))
+
+    return [None, *(chosen(i) if is_undefined_primal(x) else None for i, x in enumerate(cases))]
+
+
+primitive_transposes[lax.select_n_p] = _select_n_transpose
+
+
+def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
+    """Sum over the new dimensions, and over those that had size 1."""
+    ones = [i for i, n in enumerate(x.aval.shape) if n == 1]
+    kept = [d for d, n in zip(broadcast_dimensions, x.aval.shape) if n != 1]
+    summed = reductions.reduce_sum(ct, [d for d in range(len(shape)) if d not in kept])
+    return shaping.expand_dims(summed, ones)
+
+
+def _reshape_transpose(ct, x, *, new_sizes, dimensions):
+    if dimensions is None:
+        return shaping.reshape(ct, x.aval.shape)
+    back = shaping.reshape(ct, [x.aval.shape[d] for d in dimensions])
+    return shaping.transpose(back, _inverse(dimensions))
+
+
+def _inverse(permutation):
+    return tuple(map(int, np.argsort(permutation)))
+
+
+deftranspose(shaping.broadcast_in_dim_p, _broadcast_in_dim_transpose)
+deftranspose(shaping.reshape_p, _reshape_transpose)
+deftranspose(shaping.squeeze_p, lambda ct, x, *, dimensions: shaping.expand_dims(ct, dimensions))
+deftranspose(shaping.transpose_p, lambda ct, x, *, permutation:
+             shaping.transpose(ct, _inverse(permutation)))
+deftranspose(shaping.rev_p, lambda ct, x, *, dimensions: shaping.rev(ct, dimensions))
+
+
+def _concatenate_transpose(ct, *operands, dimension):
+    if type(ct) is Zero:
+        return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+    sizes = [typeof(x).shape[dimension] for x in operands]
+    pieces = shaping.split(ct, sizes, dimension)
+    return [piece if is_undefined_primal(x) else None for x, piece in zip(operands, pieces)]
+
+
+def _stack_transpose(ct, *operands, axis):
+    if type(ct) is Zero:
+        return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+    pieces = shaping.unstack_p.bind(ct, axis=axis)
+    return [piece if is_undefined_primal(x) else None for x, piece in zip(operands, pieces)]
+
+
+primitive_transposes[shaping.concatenate_p] = _concatenate_transpose
+primitive_transposes[shaping.stack_p] = _stack_transpose
+primitive_transposes[shaping.unstack_p] = lambda cts, x, *, axis: [
+    shaping.stack_p.bind(*map(instantiate_zeros, cts), axis=axis)]
+primitive_transposes[shaping.split_p] = lambda cts, x, *, sizes, axis: [
+    shaping.concatenate(list(map(instantiate_zeros, cts)), axis)]
+
+
+def _pad_transpose(ct, x, value, *, padding_config):
+    if type(ct) is Zero:
+        return [Zero(z.aval) if is_undefined_primal(z) else None for z in (x, value)]
+    # Cut what was added, then keep the places of the elements; the rest belongs to `value`.
+    cut = [(-low, -high, 0) for low, high, _ in padding_config]
+    inside = shaping.pad(ct, lax.constant(0, typeof(ct).dtype), cut)
+    strides = [interior + 1 for _, _, interior in padding_config]
+    x_ct = slicing.slice_p.bind(inside, start_indices=(0,) * len(strides),
+                                limit_indices=typeof(inside).shape, strides=tuple(strides))
+    if not is_undefined_primal(value):
+        return [x_ct, None]
+    everything = range(typeof(ct).ndim)
+    value_ct = lax.sub(reductions.reduce_sum(ct, everything),
+                       reductions.reduce_sum(x_ct, everything))
+    return [x_ct if is_undefined_primal(x) else None, value_ct]
+
+
+primitive_transposes[shaping.pad_p] = _pad_transpose
+
+
+def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
+    strides = strides or (1,) * len(start_indices)
+    sizes = zip(start_indices, strides, typeof(ct).shape, x.aval.shape)
+    config = [(low, full - low - ((n - 1) * step + 1 if n else 0), step - 1)
+              for low, step, n, full in sizes]
+    return shaping.pad(ct, lax.constant(0, typeof(ct).dtype), config)
+
+
+deftranspose(slicing.slice_p, _slice_transpose)
+
+
+def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
+    if type(ct) is Zero:
+        return [Zero(x.aval)] + [None] * len(starts)
+    return [slicing.dynamic_update_slice_p.bind(zeros(x.aval), ct, *starts)] + [None] * len(starts)
+
+
+def _dynamic_update_slice_transpose(ct, x, update, *starts):
+    x_ct = update_ct = None
+    if type(ct) is Zero:
+        x_ct, update_ct = (Zero(z.aval) if is_undefined_primal(z) else None for z in (x, update))
+        return [x_ct, update_ct] + [None] * len(starts)
+    update_aval = typeof(update)
+    if is_undefined_primal(x):
+        x_ct = slicing.dynamic_update_slice_p.bind(ct, zeros(update_aval), *starts)
+    if is_undefined_primal(update):
+        update_ct = slicing.dynamic_slice_p.bind(ct, *starts, slice_sizes=update_aval.shape)
+    return [x_ct, update_ct] + [None] * len(starts)
+
+
+primitive_transposes[slicing.dynamic_slice_p] = _dynamic_slice_transpose
+primitive_transposes[slicing.dynamic_update_slice_p] = _dynamic_update_slice_transpose
+
+
+def _reduce_sum_transpose(ct, x, *, axes):
+    kept = [d for d in range(x.aval.ndim) if d not in axes]
+    return shaping.broadcast_in_dim(ct, x.aval.shape, kept)
+
+
+deftranspose(reductions.reduce_sum_p, _reduce_sum_transpose)
+deftranspose(reductions.cumsum_p, lambda ct, x, *, axis, reverse:
+             reductions.cumsum(ct, axis, not reverse))
+
+
+def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, precision, preferred_element_type,
+                               swapped=False):
+    """The cotangent of `x`: contract `ct` with the free dimensions of `y`, and put the
+    dimensions of the result (batch, free of `x`, contracted) back to their places."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    y_free = [d for d in range(typeof(y).ndim) if d not in (*y_contract, *y_batch)]
+    n_batch, n_x_free = len(x_batch), x.aval.ndim - len(x_contract) - len(x_batch)
+    x_free = [d for d in range(x.aval.ndim) if d not in (*x_contract, *x_batch)]
+    after_batch = range(n_batch, n_batch + len(y_free)) if swapped else \
+        range(n_batch + n_x_free, n_batch + n_x_free + len(y_free))
+    numbers = ((tuple(after_batch), tuple(y_free)), (tuple(range(n_batch)), y_batch))
+    # The contracted dimensions come out in their order in `y`.
+    contracted = [x_contract[y_contract.index(d)] for d in sorted(y_contract)]
+    out = dot.dot_general(ct, y, numbers, precision, preferred_element_type)
+    out = shaping.transpose(out, _inverse([*x_batch, *x_free, *contracted]))
+    return lax.convert(out, x.aval.dtype, typeof(out).weak_type)
+
+
+def _dot_general_transpose_rhs(ct, x, y, *, dimension_numbers, **params):
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    swapped = ((y_contract, x_contract), (y_batch, x_batch))
+    return _dot_general_transpose_lhs(ct, y, x, dimension_numbers=swapped, swapped=True, **params)
+
+
+defbilinear(dot.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs)
+
+
+# ----------------------------------------------------------------------------------------------
+# jit
+
+
+@jaxpr_cache
+def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
+    """The jaxpr of non-linear arguments and nonzero cotangents to cotangents that are not zero.
+
+    Args:
+      linear: for each argument, whether the jaxpr is linear in it.
+      ct_avals: for each result the type of its cotangent, or `None` if that is zero.
+
+    Returns:
+      the new `ClosedJaxpr`, and for each linear argument whether its cotangent is a result.
+    """
+    nonzero_out: list[bool] = []
+
+    def transposed(*args):
+        rest = iter(args)
+        operands = [UndefinedPrimal(aval) if is_linear else next(rest)
+                    for aval, is_linear in zip(jaxpr.in_avals, linear)]
+        cts = [Zero(aval) if ct_aval is None else next(rest)
+               for aval, ct_aval in zip(jaxpr.out_avals, ct_avals)]
+        cts_out = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
+        cts_out = [ct for ct, is_linear in zip(cts_out, linear) if is_linear]
+        nonzero_out[:] = [type(ct) is not Zero for ct in cts_out]
+        return [ct for ct in cts_out if type(ct) is not Zero]
+
+    in_avals = [aval for aval, is_linear in zip(jaxpr.in_avals, linear) if not is_linear]
+    in_avals += [ct_aval for ct_aval in ct_avals if ct_aval is not None]
+    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), tuple(nonzero_out)
+
+
+def nonzero_avals(cts) -> tuple:
+    """The types of cotangents, `None` for those that are zero."""
+    return tuple(None if type(ct) is Zero else typeof(ct) for ct in cts)
+
+
+def _jit_transpose(cts, *operands, jaxpr, donated_invars, **params):
+    linear = tuple(map(is_undefined_primal, operands))
+    transposed, nonzero_out = transpose_jaxpr(
+        jaxpr, linear, nonzero_avals(cts))
+    args = [x for x in operands if not is_undefined_primal(x)]
+    args += [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(jit_p.bind(*args, jaxpr=transposed, donated_invars=(False,) * len(args), **params))
+    nonzero = iter(nonzero_out)
+    return [None if not is_undefined_primal(x) else next(outs) if next(nonzero) else Zero(x.aval)
+            for x in operands]
+
+
+primitive_transposes[jit_p] = _jit_transpose

@@ -1,0 +1,452 @@
+"""Chapter 15: calling Python from compiled programs.
+
+A callback is a Python function that a program calls while it runs: XLA hands it the operands as
+NumPy arrays, and takes the results back. There are three primitives, which differ in what may be
+assumed of the function:
+
+    pure_callback   no effect: it may be called often, or never if nobody reads its results
+    io_callback     an effect, which happens exactly once; it is not differentiated
+    debug_callback  an effect, and no results: it watches, and lets every transformation pass
+
+Evaluated, all three just call the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..core import dtypes
+from ..core.array import Array, as_array
+from ..core.batching import moveaxis, primitive_batchers, unmapped_aval
+from ..core.core import Primitive, ShapedArray, eval_context, typeof
+from ..core.dispatch import effects_barrier  # noqa: F401  (programs wait with it for callbacks)
+from ..core.effects import (
+    Effect,
+    control_flow_allowed_effects,
+    is_ordered,
+    lowerable_effects,
+    ordered_effects,
+    remat_allowed_effects,
+)
+from ..core.forward import primitive_jvps
+from ..core.lowering import TOKEN, register_lowering, tensor_type
+from ..core.primitives import shaping, slicing
+from ..core.transposition import primitive_transposes
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten, tree_leaves
+from ..errors import JaxRuntimeError, api_boundary
+from ..lax.control_flow.common import merge, partition
+from ..lax.control_flow.scan import scan
+from ..parallel.placed import sees_to_places
+from ..parallel.spmd import on_all_devices
+
+# ----------------------------------------------------------------------------------------------
+# Effects
+
+
+class IOEffect(Effect):
+    """A callback that reads or changes something."""
+
+    def __str__(self):
+        return "IO"
+
+
+class OrderedIOEffect(Effect):
+    """The same, in the order of the program."""
+
+    def __str__(self):
+        return "OrderedIO"
+
+
+class DebugEffect(Effect):
+    """A callback that only shows something."""
+
+    def __str__(self):
+        return "Debug"
+
+
+class OrderedDebugEffect(Effect):
+    """The same, in the order of the program."""
+
+    def __str__(self):
+        return "OrderedDebug"
+
+
+io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
+debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
+for _kind in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect):
+    lowerable_effects.add_type(_kind)
+    control_flow_allowed_effects.add_type(_kind)
+for _kind in (OrderedIOEffect, OrderedDebugEffect):
+    ordered_effects.add_type(_kind)
+for _kind in (DebugEffect, OrderedDebugEffect):
+    remat_allowed_effects.add_type(_kind)
+
+# ----------------------------------------------------------------------------------------------
+# Calling the function
+
+
+class CallbackPrimitive(Primitive):
+    """A call of a Python function. Result types are not remembered: that would keep it alive."""
+
+    def __init__(self, name: str):
+        super().__init__(name, multiple_results=True)
+
+    def out_aval(self, avals, params):
+        return self.abstract_eval(*avals, **params)
+
+
+@dataclass(frozen=True)
+class _FlatCallback:
+    """The user's function on leaves: equal for the same function and structure of arguments."""
+
+    callback_func: Callable
+    in_tree: PyTreeDef
+
+    def __call__(self, *leaves):
+        args, kwargs = self.in_tree.unflatten(leaves)
+        return tree_leaves(self.callback_func(*args, **kwargs))
+
+
+def _checked_results(outs: Sequence, avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+    """What the function returned, in NumPy: XLA would take any bytes, and so we look first."""
+    if len(outs) != len(avals):
+        raise RuntimeError("Mismatched number of outputs from callback. "
+                           f"Expected: {len(avals)}, Actual: {len(outs)}")
+    values = [np.asarray(x) for x in outs]
+    values = [x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False) for x in values]
+    for i, (x, aval) in enumerate(zip(values, avals)):
+        for what in ("shape", "dtype"):
+            expected, actual = getattr(aval, what), getattr(x, what)
+            if expected != actual:
+                raise RuntimeError(f"Incorrect output {what} for return value #{i}: "
+                                   f"Expected: {expected}, Actual: {actual}")
+    return values
+
+
+def _strong(x) -> Array:
+    """A concrete operand as an array; it comes without its weak type, as out of a program."""
+    x = as_array(x)
+    return Array(x._value, x.aval.strip_weak_type(), x._buffer) if x.aval.weak_type else x
+
+
+def _evaluate(callback: Callable, args: Sequence, avals: Sequence[ShapedArray]) -> list[Array]:
+    """Call the function now. What it raises comes as the error that a program would have."""
+    try:
+        with eval_context():
+            values = _checked_results(callback(*map(_strong, args)), avals)
+    except Exception as error:
+        text = "".join(traceback.format_exception(error))
+        raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
+    return [Array(np.array(x), aval) for x, aval in zip(values, avals)]
+
+
+def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[ShapedArray],
+                   effects: frozenset | set) -> list:
+    """Have the program call `callback`, from arrays to a list of arrays.
+
+    It may be called in a thread of XLA's, which knows nothing of the settings in this one.
+    """
+    in_avals = [x.aval.strip_weak_type() for x in operands]
+    x64 = settings.enable_x64.value
+
+    def on_host(*values):
+        if settings.enable_x64.value != x64:
+            with settings.enable_x64(x64):
+                return on_host(*values)
+        with eval_context():
+            outs = callback(*map(Array, values, in_avals))
+            return tuple(_checked_results(outs, avals))
+
+    outs = call_python(ctx, on_host, operands, avals, bool(effects), is_ordered(effects))
+    return on_all_devices(ctx, outs)
+
+
+def call_python(ctx, function: Callable, operands: Sequence, avals: Sequence[ShapedArray],
+                has_side_effect: bool, ordered: bool) -> list:
+    """Append a call of a function from NumPy arrays to a tuple of them. An ordered one takes and
+    gives a token, which is nothing in Python."""
+    call = function
+    if ordered:
+        call = lambda token, *xs: (token, *function(*xs))
+        operands, avals = [ctx.ordered_token(), *operands], [TOKEN, *avals]
+    names, kinds = (", ".join(texts) for texts in zip(*[(x.name, x.type) for x in operands])
+                    ) if operands else ("", "")
+    outs = ", ".join(map(tensor_type, avals))
+    backend_config = f"{{index = {ctx.module.add_callback(call)} : ui64}}"
+    options = (f"api_version = 4 : i32, backend_config = {backend_config}, "
+               f"has_side_effect = {str(has_side_effect).lower()}{_caller(ctx, avals)}")
+    results = ctx.ops(f"stablehlo.custom_call @xla_ffi_python_cpu_callback({names}) "
+                      f"{{{options}}} : ({kinds}) -> ({outs})", avals)
+    if ordered:
+        ctx.token, *results = results
+    return results
+
+
+def _caller(ctx, avals) -> str:
+    """Of several devices the first calls Python; within a `shard_map`, each for itself."""
+    if not ctx.module.devices:
+        return ""
+    if ctx.mesh and set(ctx.manual_axes) != set(ctx.mesh.axis_names):
+        raise NotImplementedError("Python cannot be called within a `shard_map` over some axes "
+                                  f"of the mesh, {ctx.manual_axes} of {ctx.mesh}.")
+    who = "" if ctx.mesh else ", device_ids=[0]"
+    symbol = ctx.module.declare("caller", f"sdy.mesh @ = <[]{who}>")
+    ranks = [len(aval.shape) * bool(ctx.mesh) for aval in avals] or [0]
+    each = ", ".join(f"<@{symbol}, [{', '.join(['{}'] * rank)}]>" for rank in ranks)
+    return f", sdy.sharding = #sdy.sharding_per_value<[{each}]>"
+
+
+def _result_avals(shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:
+    """The types that the user declared, and their structure."""
+    leaves, tree = tree_flatten(shape_dtypes)
+    for x in leaves:
+        if dtypes.canonicalize_dtype(x.dtype) != np.dtype(x.dtype):
+            raise ValueError("result_shape_dtypes cannot specify 64-bit types when "
+                             "`jax_enable_x64` is disabled")
+    return tuple(ShapedArray(x.shape, x.dtype) for x in leaves), tree
+
+
+# ----------------------------------------------------------------------------------------------
+# pure_callback
+
+_VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+                 "legacy_vectorized", None)
+
+pure_callback_p = CallbackPrimitive("pure_callback")
+
+
+@api_boundary
+def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding: Any = None,
+                  vmap_method: str | None = None, **kwargs: Any) -> Any:
+    """`callback(*args, **kwargs)`, a Python function that a compiled program calls while it runs.
+
+    The function must be pure: XLA may call it more than once, or not at all if nobody reads the
+    results. It is not differentiated; wrap it in `custom_jvp` or `custom_vjp` for that.
+
+    Args:
+      callback: takes arrays (whose contents are known), returns a pytree of arrays or NumPy arrays.
+      result_shape_dtypes: a pytree of what has a `shape` and a `dtype`, such as `ShapeDtypeStruct`:
+        the structure and the types of its result.
+      *args, **kwargs: pytrees of arrays, passed on to the function.
+      sharding: accepted for JAX's sake.
+      vmap_method: what `vmap` does: call it for one example after the other ("sequential", or
+        "sequential_unrolled"), or once for all, which then lie along a new first axis. Arguments
+        that are the same for all examples then have a first axis of size 1 ("expand_dims"), or
+        are repeated ("broadcast_all").
+
+    Returns:
+      a pytree of arrays.
+
+    Raises:
+      ValueError: an unknown `vmap_method`; 64-bit results without x64; differentiation.
+      NotImplementedError: `vmap` without a `vmap_method`.
+      JaxRuntimeError: the function raises an exception, or returns something else than declared.
+
+    >>> wave = lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), "float32"), x)
+    >>> jax.jit(wave)(0.0)
+    Array(0., dtype=float32)
+    """
+    if vmap_method not in _VMAP_METHODS:
+        raise ValueError(f"vmap_method must be one of the allowed methods {list(_VMAP_METHODS)}, "
+                         f"but got: {vmap_method}")
+    leaves, in_tree = tree_flatten((args, kwargs))
+    avals, out_tree = _result_avals(result_shape_dtypes)
+    outs = pure_callback_p.bind(*leaves, callback=_FlatCallback(callback, in_tree),
+                                result_avals=avals, vmap_method=vmap_method)
+    return out_tree.unflatten(outs)
+
+
+def _pure_batch(args, dims, *, vmap_method, result_avals, **params):
+    (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
+    args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+    bind = functools.partial(pure_callback_p.bind, vmap_method=vmap_method, **params)
+    if vmap_method in ("sequential", "sequential_unrolled"):
+        outs = _one_by_one(functools.partial(bind, result_avals=result_avals), args, dims,
+                           unroll=vmap_method == "sequential_unrolled")
+    elif vmap_method is not None:
+        if vmap_method != "legacy_vectorized":
+            n = size if vmap_method == "broadcast_all" else 1
+            args = [shaping.broadcast(x, (n,)) if d is None else x for x, d in zip(args, dims)]
+        outs = bind(*args, result_avals=tuple(unmapped_aval(size, 0, a) for a in result_avals))
+    else:
+        raise NotImplementedError(
+            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+            f"{', '.join(map(repr, _VMAP_METHODS[:-1]))}. Got vmap_method=None.")
+    return outs, (0,) * len(outs)
+
+
+def _one_by_one(bind, args, dims, **options):
+    """A loop over the examples; what is the same for all of them is not looped over."""
+    batched = [d is not None for d in dims]
+    same, examples = partition(batched, args)
+    return scan(lambda _, xs: ((), bind(*merge(batched, same, xs))), (), examples, **options)[1]
+
+
+def _error(text: str) -> Callable:
+    """A rule that says why there is none."""
+    def rule(*args, **params):
+        raise ValueError(text)
+
+    return rule
+
+
+pure_callback_p.def_impl(lambda *args, callback, result_avals, **params:
+                         _evaluate(callback, args, result_avals))
+pure_callback_p.def_abstract_eval(lambda *avals, result_avals, **params: list(result_avals))
+primitive_jvps[pure_callback_p] = _error(
+    "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking "
+    "gradients.")
+primitive_transposes[pure_callback_p] = _error(
+    "Pure callbacks do not support transpose. Please use `jax.custom_vjp` to use callbacks while "
+    "taking gradients.")
+primitive_batchers[pure_callback_p] = _pure_batch
+register_lowering(pure_callback_p, lambda ctx, *operands, callback, result_avals, **params:
+                  lower_callback(ctx, callback, operands, result_avals, frozenset()))
+
+# ----------------------------------------------------------------------------------------------
+# io_callback
+
+io_callback_p = CallbackPrimitive("io_callback")
+
+
+@api_boundary
+def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding: Any = None,
+                ordered: bool = False, **kwargs: Any) -> Any:
+    """`callback(*args, **kwargs)`, a Python function with effects, called by compiled programs.
+
+    It is called exactly as often as the program says, whether its results are read or not.
+
+    Args:
+      callback: takes arrays (whose contents are known), returns a pytree of arrays or NumPy arrays.
+      result_shape_dtypes: a pytree of what has a `shape` and a `dtype`, such as `ShapeDtypeStruct`:
+        the structure and the types of its result. `None` for a function that returns nothing.
+      *args, **kwargs: pytrees of arrays, passed on to the function.
+      sharding: accepted for JAX's sake.
+      ordered: whether the calls have to happen in the order of the program.
+
+    Returns:
+      a pytree of arrays.
+
+    Raises:
+      ValueError: 64-bit results without x64; differentiation; `vmap`, if it is ordered.
+      NotImplementedError: differentiation of a function under `checkpoint` that calls it.
+      JaxRuntimeError: the function raises an exception, or returns something else than declared.
+
+    >>> from minijax.experimental import io_callback
+    >>> seen = []
+    >>> jax.jit(lambda x: io_callback(lambda x: seen.append(int(x)), None, x, ordered=True))(3)
+    >>> seen
+    [3]
+    """
+    leaves, in_tree = tree_flatten((args, kwargs))
+    avals, out_tree = _result_avals(result_shape_dtypes)
+    outs = io_callback_p.bind(*leaves, callback=_FlatCallback(callback, in_tree),
+                              result_avals=avals, ordered=ordered)
+    return out_tree.unflatten(outs)
+
+
+def _io_effects(ordered):
+    return {ordered_io_effect if ordered else io_effect}
+
+
+def _io_batch(args, dims, *, ordered, **params):
+    if ordered:
+        raise ValueError("Cannot `vmap` ordered IO callback: the examples have no order.")
+    args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+    outs = _one_by_one(functools.partial(io_callback_p.bind, ordered=False, **params), args, dims)
+    return outs, (0,) * len(outs)
+
+
+io_callback_p.def_impl(lambda *args, callback, result_avals, **params:
+                       _evaluate(callback, args, result_avals))
+io_callback_p.def_effectful_abstract_eval(
+    lambda *avals, result_avals, ordered, **params: (list(result_avals), _io_effects(ordered)))
+primitive_jvps[io_callback_p] = _error("IO callbacks do not support JVP.")
+primitive_transposes[io_callback_p] = _error("IO callbacks do not support transpose.")
+primitive_batchers[io_callback_p] = _io_batch
+register_lowering(io_callback_p, lambda ctx, *operands, callback, result_avals, ordered, **params:
+                  lower_callback(ctx, callback, operands, result_avals, _io_effects(ordered)))
+
+# ----------------------------------------------------------------------------------------------
+# debug_callback
+
+debug_callback_p = CallbackPrimitive("debug_callback")
+
+
+def unrolled_batching(primitive: Primitive) -> Callable:
+    """The batching rule of a primitive without results that shows one example after the other."""
+    def rule(args, dims, **params):
+        (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
+        for i in range(size):
+            primitive.bind(*[x if d is None else slicing.index_in_dim(x, i, d, keepdims=False)
+                             for x, d in zip(args, dims)], **params)
+        return [], []
+
+    return rule
+
+
+def _debug_evaluate(*args, callback, **params):
+    with eval_context():
+        callback(*map(as_array, args))
+    return []
+
+
+def define_debug_rules(primitive: Primitive, callback_of: Callable) -> None:
+    """The rules of a primitive that watches: it sees primals, and is no part of what is computed.
+
+    `callback_of(**params)` is the pair of the function to be called, and the effect.
+    """
+    def evaluate(*args, **params):
+        return _debug_evaluate(*args, callback=callback_of(**params)[0])
+
+    def lower(ctx, *operands, **params):
+        callback, effect = callback_of(**params)
+        return lower_callback(ctx, callback, operands, [], {effect})
+
+    primitive.def_impl(evaluate)
+    sees_to_places.add(primitive)
+    primitive.def_effectful_abstract_eval(
+        lambda *avals, **params: ([], {callback_of(**params)[1]}))
+    primitive_jvps[primitive] = lambda primals, tangents, **params: (
+        primitive.bind(*primals, **params), [])
+    primitive_batchers[primitive] = unrolled_batching(primitive)
+    primitive_transposes[primitive] = lambda cts, *operands, **params: [None] * len(operands)
+    register_lowering(primitive, lower)
+
+
+define_debug_rules(debug_callback_p, lambda *, callback, effect, **params: (callback, effect))
+
+
+def split_static_args(args: tuple, kwargs: dict) -> tuple[PyTreeDef, list, dict[int, Any]]:
+    """The structure of the arguments, the leaves that are arrays, and (by position) the others."""
+    leaves, in_tree = tree_flatten((args, kwargs))
+    static = {i: x for i, x in enumerate(leaves) if not _is_array(x)}
+    return in_tree, [x for i, x in enumerate(leaves) if i not in static], static
+
+
+def _is_array(x):
+    try:
+        typeof(x)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+def with_static_args(callback: Callable, in_tree: PyTreeDef, static: dict[int, Any]) -> Callable:
+    """The function of the leaves that are arrays; it returns nothing."""
+    def flat_callback(*dynamic):
+        rest = iter(dynamic)
+        leaves = [static[i] if i in static else next(rest) for i in range(in_tree.num_leaves)]
+        args, kwargs = in_tree.unflatten(leaves)
+        callback(*args, **kwargs)
+        return ()
+
+    return flat_callback

@@ -1,0 +1,175 @@
+"""Chapter 15: looking into compiled programs: `print`, `callback`, `breakpoint`.
+
+`debug.print` is a primitive of its own, so that jaxprs show what is printed; it behaves like a
+`debug_callback` in every rule.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import logging
+import string
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..errors import api_boundary, user_frame
+from .callbacks import (
+    CallbackPrimitive,
+    debug_callback_p,
+    debug_effect,
+    define_debug_rules,
+    ordered_debug_effect,
+    split_static_args,
+    with_static_args,
+)
+
+_logger = logging.getLogger("minijax.debug")
+
+
+@api_boundary
+def callback(callback: Callable | None = None, *args: Any, ordered: bool = False,
+             partitioned: bool = False, **kwargs: Any) -> Any:
+    """Call a Python function with the values of arrays, also from compiled programs.
+
+    It changes nothing of what is computed, and every transformation passes it: under `grad` the
+    function sees primals, under `vmap` one example after the other.
+
+    Args:
+      callback: the function; what it returns is not used. Without it, a function of it and its
+        arguments: `callback(ordered=True)(f, x)`.
+      *args, **kwargs: pytrees, passed on; leaves that are no arrays are passed as they are.
+      ordered: whether the calls have to happen in the order of the program.
+      partitioned: accepted for JAX's sake.
+
+    Raises:
+      TypeError: `callback` is not callable.
+
+    >>> seen = []
+    >>> jax.vmap(lambda x: jax.debug.callback(lambda x: seen.append(int(x)), x))(jnp.arange(3))
+    >>> seen
+    [0, 1, 2]
+    """
+    def call(callback, *args, **kwargs):
+        if not callable(callback):
+            raise TypeError("first argument to jax.debug.callback must be callable, but got an "
+                            f"object of type {type(callback)}")
+        in_tree, dynamic, static = split_static_args(args, kwargs)
+        debug_callback_p.bind(*dynamic, callback=with_static_args(callback, in_tree, static),
+                              effect=_effect(ordered), partitioned=partitioned)
+
+    if callback is not None:
+        return call(callback, *args, **kwargs)
+    return _without_arguments("debug_callback", call, args, kwargs)
+
+
+def _without_arguments(name, call, args, kwargs):
+    if args or kwargs:
+        raise TypeError(f"{name} received unexpected arguments in the two-call form: "
+                        f"args={args} kwargs={kwargs}")
+    return call
+
+
+def _effect(ordered):
+    return ordered_debug_effect if ordered else debug_effect
+
+
+# ----------------------------------------------------------------------------------------------
+# print
+
+
+class _FormatChecker(string.Formatter):
+    """Formats nothing, and complains of arguments that the format does not use."""
+
+    def format_field(self, value, format_spec):
+        return ""
+
+    def check_unused_args(self, used_args, args, kwargs):
+        positional = [x for i, x in enumerate(args) if i not in used_args]
+        named = [name for name in kwargs if name not in used_args]
+        if positional:
+            raise ValueError(f"Unused positional arguments to `jax.debug.print`: {positional}")
+        if named:
+            raise ValueError(
+                f"Unused keyword arguments to `jax.debug.print`: {named}. If the format is an "
+                'f-string (f"{x}"), it was formatted while tracing: pass a plain string.')
+
+
+_checker = _FormatChecker()
+
+debug_print_p = CallbackPrimitive("debug_print")
+
+
+@api_boundary
+def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> Any:
+    """Print the values of arrays, also from compiled programs.
+
+    Args:
+      fmt: a format as for `str.format`, such as "x is {x}". (Not an f-string: that would be
+        formatted while the function is traced.) Without it, a function of it and its arguments:
+        `print(ordered=True)("x is {}", x)`.
+      *args, **kwargs: what to format: pytrees of arrays, and anything else.
+      ordered: whether to print in the order of the program.
+      partitioned: accepted for JAX's sake.
+      skip_format_check: do not check that the format uses all arguments.
+
+    Raises:
+      ValueError: the format does not use an argument.
+      KeyError, IndexError: the format uses one that is not there.
+
+    >>> jax.debug.print("{} and {x:.2f}", jnp.arange(2), x=0.5)
+    [0 1] and 0.50
+    """
+    def show(fmt, *args, **kwargs):
+        if not skip_format_check:
+            _checker.format(fmt, *args, **kwargs)
+        has_placeholders = any(field is not None for _, field, *_ in string.Formatter().parse(fmt))
+        in_tree, dynamic, static = split_static_args(args, kwargs)
+        debug_print_p.bind(
+            *dynamic, fmt=fmt, ordered=ordered, partitioned=partitioned, in_tree=in_tree,
+            static_args=tuple(static.items()),
+            np_printoptions=tuple(np.get_printoptions().items()),
+            has_placeholders=has_placeholders,
+            logging_record=_logging_record() if _use_logging else None)
+
+    if fmt is not None:
+        return show(fmt, *args, **kwargs)
+    return _without_arguments("debug_print", show, args, kwargs)
+
+
+log = partial(print, _use_logging=True)  # to the logger `minijax.debug`, at level INFO
+
+
+def _logging_record():
+    """A record without a message yet, of the user's line."""
+    frame = user_frame()
+    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("(unknown file)", 0)
+    return _logger.makeRecord(_logger.name, logging.INFO, file, line, "", (), None)
+
+
+def _show(fmt, np_printoptions, has_placeholders, logging_record, *args, **kwargs):
+    if has_placeholders:
+        with np.printoptions(**dict(np_printoptions)):
+            message = fmt.format(*args, **kwargs)
+    else:
+        message = " ".join([fmt, *map(str, args)])
+    if logging_record is None:
+        builtins.print(message, file=sys.stdout)
+        return
+    record = copy.copy(logging_record)
+    record.msg = message
+    _logger.handle(record)
+
+
+def _callback_of(*, fmt, ordered, partitioned, in_tree, static_args, np_printoptions,
+                 has_placeholders, logging_record):
+    show = partial(_show, fmt, np_printoptions, has_placeholders, logging_record)
+    return with_static_args(show, in_tree, dict(static_args)), _effect(ordered)
+
+
+define_debug_rules(debug_print_p, _callback_of)

@@ -1,0 +1,57 @@
+"""Chapter 10: names for parts of a program, which its jaxprs and its StableHLO carry along."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+
+from ..core.api_util import fun_name
+from ..errors import source
+
+
+class named_scope(contextlib.ContextDecorator):
+    """A context in which operations belong to a scope of this name, inside the scopes around it.
+
+    The names are on the operations in StableHLO (`lower(...).as_text(debug_info=True)`), in XLA's
+    profiles, and in `jaxpr.pretty_print(name_stack=True)`. They change nothing else.
+
+    Args:
+      name: a string.
+
+    Raises:
+      TypeError: it is none.
+
+    >>> def f(x):
+    ...     with named_scope("layer"):
+    ...         return jnp.sin(x)
+    >>> print(jax.make_jaxpr(f)(1.0).jaxpr.pretty_print(name_stack=True))
+    { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } # [layer]
+    """
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise TypeError("named_scope name argument must be a string.")
+        self.name = name
+
+    def _recreate_cm(self):
+        return named_scope(self.name)  # a decorated function may call itself
+
+    def __enter__(self):
+        self._outside = source.name_stack
+        source.name_stack = f"{self._outside}/{self.name}" if self._outside else self.name
+
+    def __exit__(self, *error):
+        source.name_stack = self._outside
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """`fun`, whose operations belong to a scope of this name.
+
+    Args:
+      fun: a function.
+      name: the function's own name by default.
+
+    >>> _ = jax.make_jaxpr(named_call(jnp.sin, name="wave"))(1.0)
+    """
+    return functools.wraps(fun)(named_scope(fun_name(fun) if name is None else name)(fun))

@@ -1,0 +1,76 @@
+"""Chapter 15: `debug_nans` and `debug_infs`, which raise where a NaN or an infinity comes from.
+
+While one of the settings is on, every evaluation of a primitive is looked at. A jitted function is
+one primitive: if its result is not as it should be, it is evaluated again, one equation at a time,
+until an operation in it is found to be the one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import Array
+from ..core.core import Primitive, eval_trace
+from ..core.jaxpr import eval_jaxpr
+from ..core.jit import jit_p
+from ..parallel.placed import contents_here
+from ..settings import debug_infs, debug_nans
+
+
+def _unwanted(outs: Sequence) -> str | None:
+    """ "nan" or "inf", if the results have some, and the setting for it is on."""
+    floats = [contents for x in outs
+              if isinstance(x, Array) and dtypes.issubdtype(x.aval.dtype, np.inexact)
+              for contents in contents_here(x)]
+    if debug_nans.value and any(np.isnan(x).any() for x in floats):
+        return "nan"
+    if debug_infs.value and any(np.isinf(x).any() for x in floats):
+        return "inf"
+    return None
+
+
+def check_values(primitive: Primitive, args: Sequence, params: dict, out) -> None:
+    """Raise `FloatingPointError` if there is a NaN (or an infinity) in a result."""
+    if not (debug_nans.value or debug_infs.value):
+        return
+    kind = _unwanted(out if primitive.multiple_results else [out])
+    if kind is None:
+        return
+    if primitive is jit_p:
+        _find_inside(kind, args, **params)
+    raise FloatingPointError(f"invalid value ({kind}) encountered in {primitive.name}")
+
+
+def _find_inside(kind: str, args, *, name, jaxpr, **params) -> None:
+    """Evaluate a jitted function one equation at a time: one of them will raise."""
+    if len(jaxpr.eqns) == 1 and (only := jaxpr.eqns[0].primitive) is not jit_p:
+        raise FloatingPointError(f"invalid value ({kind}) encountered in {only.name}")
+    if not any(isinstance(x, Array) and x.is_deleted() for x in args):  # donated
+        eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+    raise FloatingPointError(
+        f"invalid value ({kind}) encountered in jit({name}). The function was evaluated again, one "
+        "operation at a time, to find out where, but that gave no invalid value (or its arguments "
+        "were donated): XLA may have rewritten the program to one that has no such value, or has "
+        "one. Try `jax.disable_jit()`.")
+
+
+_on = 0  # how often one of the settings is on: in the process, and in the threads' overrides
+_lock = threading.Lock()
+
+
+def _watch(value: bool, begins: bool) -> None:
+    """Evaluations are looked at as long as one of the settings is on anywhere."""
+    global _on
+    if value:
+        with _lock:
+            _on += 1 if begins else -1
+            eval_trace.check = check_values if _on else None
+
+
+for _setting in (debug_nans, debug_infs):
+    _setting.watchers.append(_watch)
+    _watch(_setting.value, True)  # it may come from the environment

@@ -1,0 +1,584 @@
+"""Chapter 11: `x[index]` with arrays in the index, and `x.at[index]`.
+
+An index is read into a *plan*: which gather takes the elements, and what is left to do with the
+windows (dimensions to reverse, new ones to put in). The same plan tells `x.at[index].set(y)` which
+scatter puts them back.
+
+NumPy's rules, in short: arrays in the index broadcast together, and the result has their common
+shape in place of the dimensions they index, where they stand if they stand together, else in front.
+An integer beside arrays counts as one of them. A mask of n dimensions is the n arrays of the
+indices where it is true, so its contents must be known. `True` adds a dimension of size 1 (`False`
+of size 0) that is indexed by an array.
+"""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import dtypes, indexing
+from ..core.array import Array, as_array
+from ..core.core import ArrayMethods, eval_trace, is_concrete, state, typeof
+from ..core.indexing import slice_bounds
+from ..core.operators import install_methods, promote_dtypes
+from ..core.primitives import elementwise as prim
+from ..core.primitives.shape_rules import broadcast_shapes
+from ..core.primitives.shaping import (
+    broadcast_in_dim,
+    broadcast_to,
+    concatenate,
+    expand_dims,
+    full_like,
+    iota,
+    rev,
+    squeeze,
+)
+from ..errors import NonConcreteBooleanIndexError, user_stacklevel
+from .gathering import gather, take_at_hand
+from .scattering import (
+    scatter,
+    scatter_add,
+    scatter_apply,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
+)
+from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter
+
+# ----------------------------------------------------------------------------------------------
+# Reading the index
+
+
+class Entry(NamedTuple):
+    """One entry of an index, and the dimension that it indexes; `None`, if it makes a new one."""
+
+    index: Any  # `None`, a slice, an integer, an array of integers, or a boolean
+    axis: int | None
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it takes single elements: an integer or an array of them."""
+        return self.axis is not None and not isinstance(self.index, builtins.slice)
+
+
+def _read(index, shape: Sequence[int]) -> tuple[list[Entry], bool]:
+    """The entries for each dimension, and whether those that are arrays stand together.
+
+    Masks are arrays of integers already, and `...` is written out; `True` and `False` remain.
+    """
+    raw = [_array_entry(entry, position) for position, entry in
+           enumerate(indexing.as_tuple(index))]
+    spans = [_span(entry) for entry in raw]
+    given = sum(spans)
+    if sum(entry is Ellipsis for entry in raw) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if given > len(shape):
+        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, "
+                         f"but {given} were indexed")
+    if not any(entry is Ellipsis for entry in raw):
+        raw, spans = [*raw, Ellipsis], [*spans, 0]
+    entries: list[Entry] = []
+    places: list[int] = []  # where arrays stand in the index
+    axis = position = 0
+    for i, (entry, span) in enumerate(zip(raw, spans)):
+        if entry is Ellipsis:
+            span = len(shape) - given
+            entries += [Entry(builtins.slice(None), axis + k) for k in range(span)]
+        elif entry is None:
+            entries.append(Entry(None, None))
+        elif _is_mask(entry) and not span:
+            entries.append(Entry(bool(_known_mask(entry)), None))
+        elif _is_mask(entry):
+            entries += _mask_entries(entry, shape, axis, i)
+            places += range(position, position + span)
+            position += span - 1
+        else:
+            entries.append(Entry(entry, axis))
+            places += [] if isinstance(entry, builtins.slice) else [position]
+        axis, position = axis + span, position + 1
+    return entries, all(b - a == 1 for a, b in zip(places, places[1:]))
+
+
+def _array_entry(entry, position):
+    """An entry, sequences made arrays; an error if it can be no index."""
+    if entry is None or entry is Ellipsis or isinstance(entry, (builtins.slice, int, np.bool_)):
+        return entry
+    if isinstance(entry, (list, tuple, range)):
+        entry = _array_of_sequence(entry)
+    if isinstance(entry, (ArrayMethods, np.ndarray, np.integer)):
+        if entry.dtype == bool or dtypes.issubdtype(entry.dtype, np.integer):
+            return entry
+        raise indexing.no_index(entry, position)
+    if hasattr(entry, "__jax_array__"):
+        return _array_entry(entry.__jax_array__(), position)
+    if isinstance(entry, str):
+        raise TypeError(f"JAX does not support string indexing; got idx={entry!r}")
+    raise indexing.no_index(entry, position)
+
+
+def _array_of_sequence(entry):
+    """The array that a list in a tuple stands for; an empty one is of integers."""
+    if not len(entry):
+        return as_array(np.zeros((0,), np.int32))
+    if any(isinstance(x, ArrayMethods) for x in entry):
+        dtype, _ = dtypes.lattice_result_type(*entry)
+        return concatenate([expand_dims(prim.convert(x, dtype), (0,)) for x in entry], 0)
+    return as_array(np.asarray(entry))
+
+
+def _is_mask(entry) -> bool:
+    return isinstance(entry, (bool, np.bool_)) or getattr(entry, "dtype", None) == bool
+
+
+def _span(entry) -> int:
+    """How many dimensions an entry indexes."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return np.ndim(entry) if _is_mask(entry) else 1
+
+
+def _known_mask(mask):
+    """The contents of a mask.
+
+    Raises:
+      NonConcreteBooleanIndexError: they are not known yet.
+    """
+    if not is_concrete(mask):
+        raise NonConcreteBooleanIndexError(mask)
+    return mask.concrete_value() if isinstance(mask, ArrayMethods) else mask
+
+
+def _mask_entries(mask, shape, axis, position) -> list[Entry]:
+    """The arrays of integers that a mask stands for, one for each of its dimensions."""
+    value = np.asarray(_known_mask(mask))
+    expected = tuple(shape[axis:axis + mask.ndim])
+    if any(n not in (0, m) for n, m in zip(mask.shape, expected)):
+        raise IndexError("boolean index did not match shape of indexed array in index "
+                         f"{position}: got {mask.shape}, expected {expected}")
+    return [Entry(i, axis + k) for k, i in enumerate(np.nonzero(value))]
+
+
+def _from_front(entry: Entry, size: int) -> Entry:
+    """Negative integers count from the end."""
+    if not entry.is_integer:
+        return entry
+    if isinstance(entry.index, (int, np.integer)):
+        return entry._replace(index=entry.index + size if entry.index < 0 else entry.index)
+    return entry._replace(index=from_front(entry.index, size))
+
+
+def from_front(index, size: int):
+    """An array of integers, the negative ones counted from the end of a dimension."""
+    dtype = typeof(index).dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return index
+    size = dtype.type(min(size, np.iinfo(dtype).max))
+    if type(index) is Array and not state.trace.staging:
+        value = np.asarray(index)
+        return as_array(np.where(value < 0, value + size, value))
+    return prim.select(index < 0, prim.add(index, size), index)
+
+
+# ----------------------------------------------------------------------------------------------
+# The plan
+
+
+class Plan(NamedTuple):
+    """What takes the elements of an index: a gather, then `rev`, then `expand_dims`."""
+
+    shape: tuple[int, ...]  # of the result
+    indices: Any
+    numbers: GatherDimensionNumbers
+    sizes: tuple[int, ...]
+    reversed_dims: tuple[int, ...]
+    new_dims: tuple[int, ...]
+    boolean_dims: tuple[int, ...]  # dimensions of size 1 that the operand gets for `True`
+    in_order: bool  # whether each element is taken once, in the order of the operand
+
+
+class _Planner:
+    """Collects, from left to right, what the entries of an index ask for."""
+
+    def __init__(self, shape: Sequence[int]):
+        self.operand_shape, self.dtype = shape, index_dtype(shape)
+        self.columns: list[tuple[Any, int]] = []  # entries of index vectors, from a dimension on
+        self.index_shape: list[int] = []
+        self.shape: list[int] = []
+        self.sizes: list[int] = []
+        self.offset_dims: list[int] = []
+        self.collapsed: list[int] = []
+        self.index_map: list[int] = []
+        self.reversed_dims: list[int] = []
+        self.new_dims: list[int] = []
+        self.windows_ndim = 0  # dimensions of the result, but for the new ones
+
+    def column(self, values, axis: int) -> None:
+        """Index vectors get an entry, which says where windows start in dimension `axis`."""
+        if not isinstance(values, np.ndarray):
+            values = prim.convert(values, self.dtype)
+        elif typeof(values).dtype != self.dtype:
+            values = prim.convert(as_array(values), self.dtype)
+        self.columns.append((values, len(self.index_shape)))
+        self.index_map.append(axis)
+
+    def arrays(self, arrays: Sequence, axes: Sequence[int]) -> None:
+        """The arrays of the index, all at once."""
+        shape = broadcast_shapes(*[typeof(a).shape for a in arrays])
+        arrays = [a if typeof(a).shape == shape else broadcast_to(a, shape) for a in arrays]
+        for array, axis in zip(arrays, axes):
+            self.column(array, axis)
+        self.index_shape += shape
+        self.shape += shape
+        self.collapsed += axes
+        self.windows_ndim += len(shape)
+
+    def integer(self, index, axis: int) -> None:
+        """A single integer, traced or not."""
+        if not self.operand_shape[axis]:
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        self.column(index, axis)
+        self.collapsed.append(axis)
+        self.sizes.append(1)
+
+    def new_axis(self) -> None:
+        self.new_dims.append(len(self.shape))
+        self.shape.append(1)
+
+    def slice(self, start: int, stop: int, step: int, axis: int) -> None:
+        """A window dimension; if elements are left out, one more dimension of the indices."""
+        size = len(range(start, stop, step))
+        self.shape.append(size)
+        if step == 1:
+            if size != self.operand_shape[axis]:
+                self.column(start, axis)
+            self.sizes.append(size)
+            self.offset_dims.append(self.windows_ndim)
+        else:
+            self.column(self.progression(start, step, size), axis)
+            self.index_shape.append(size)
+            self.collapsed.append(axis)
+            self.sizes.append(1)
+            if step < 0:
+                self.reversed_dims.append(self.windows_ndim)
+        self.windows_ndim += 1
+
+    def progression(self, start, step, size):
+        """start, start + step, …; backwards if the step is negative."""
+        places = prim.mul(prim.constant(step, self.dtype), iota(self.dtype, size))
+        places = prim.add(prim.constant(start, self.dtype), places)
+        return rev(places, (0,)) if step < 0 else places
+
+    def indices(self):
+        """The index vectors: the columns, broadcast together and joined."""
+        if not self.columns:
+            return np.zeros((0,), self.dtype)
+        if len(self.columns) == 1:
+            ((values, _),) = self.columns
+            return expand_dims(values, (typeof(values).ndim,))
+        shape = (*self.index_shape, 1)
+        return concatenate([broadcast_in_dim(a, shape, range(d, d + typeof(a).ndim))
+                            for a, d in self.columns], len(shape) - 1)
+
+
+def plan(index, shape: Sequence[int], wrap: bool = True) -> Plan:
+    """How to take `x[index]` of an array of this shape.
+
+    Args:
+      index: what stands between the brackets.
+      wrap: whether negative integers count from the end.
+
+    Raises:
+      IndexError, TypeError: no valid index.
+    """
+    entries, together = _read(index, shape)
+    entries, shape, boolean_dims = _with_boolean_dims(entries, shape)
+    bounds = {e.axis: slice_bounds(e.index, shape[e.axis], i) for i, e in enumerate(entries)
+              if isinstance(e.index, builtins.slice)}
+    if wrap:
+        entries = [e if e.axis is None else _from_front(e, shape[e.axis]) for e in entries]
+    arrays: list[Any] = []  # the entries that are taken together, all of which have an axis
+    if any(e.is_integer and np.ndim(e.index) for e in entries):
+        arrays = [e for e in entries if e.is_integer]
+    planner = _Planner(shape)
+    for i, entry in enumerate(entries):
+        if arrays and (entry is arrays[0] if together else i == 0):
+            values = [_as_array(e.index) for e in arrays]
+            planner.arrays(values, [e.axis for e in arrays])
+        if entry.axis is None:
+            planner.new_axis()
+        elif entry.axis in bounds:
+            planner.slice(*bounds[entry.axis], entry.axis)
+        elif arrays:
+            planner.sizes.append(1)
+        else:
+            planner.integer(entry.index, entry.axis)
+    numbers = GatherDimensionNumbers(tuple(planner.offset_dims), tuple(sorted(planner.collapsed)),
+                                     tuple(planner.index_map))
+    return Plan(tuple(planner.shape), planner.indices(), numbers, tuple(planner.sizes),
+                tuple(planner.reversed_dims), tuple(planner.new_dims), boolean_dims, not arrays)
+
+
+def _as_array(index):
+    """An integer as what broadcasts with arrays."""
+    return prim.constant(index, dtypes.default_int_dtype(), True) if type(index) is int else index
+
+
+def _with_boolean_dims(entries, shape):
+    """`True` and `False` as arrays that index a dimension of size 1, made for them."""
+    new_entries, new_shape, boolean_dims, axis = [], [], [], 0
+    for entry in entries:
+        if entry.axis is None and entry.index is None:
+            new_entries.append(entry)
+            continue
+        if entry.axis is None:
+            boolean_dims.append(axis)
+            new_shape.append(1)
+            entry = Entry(np.arange(int(entry.index)), axis)
+        else:
+            new_shape.append(shape[entry.axis])
+            entry = entry._replace(axis=axis)
+        new_entries.append(entry)
+        axis += 1
+    return new_entries, tuple(new_shape), tuple(boolean_dims)
+
+
+# ----------------------------------------------------------------------------------------------
+# Reading
+
+
+def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+               mode: str | GatherScatterMode | None = None, fill_value=None,
+               wrap_negative_indices: bool = True):
+    """`x[index]` by a gather, whatever the index; see `x.at[index].get`."""
+    entries = indexing.as_tuple(index)
+    if len(entries) == 1 and mode is None and wrap_negative_indices:
+        found = take_at_hand(x, entries[0], 0)
+        if found is not None:
+            return found
+    how = plan(index, typeof(x).shape, wrap_negative_indices)
+    fill_value = _known_scalar(fill_value)
+    if how.boolean_dims:
+        x = expand_dims(x, how.boolean_dims)
+    if 0 in how.shape:
+        return full_like(x, 0, shape=how.shape)
+    if 0 not in typeof(how.indices).shape:
+        x = gather(x, how.indices, how.numbers, how.sizes, mode=mode, fill_value=fill_value,
+                   unique_indices=unique_indices or how.in_order,
+                   indices_are_sorted=indices_are_sorted or how.in_order)
+    if how.reversed_dims:
+        x = rev(x, how.reversed_dims)
+    return expand_dims(x, how.new_dims) if how.new_dims else x
+
+
+def _known_scalar(fill_value):
+    """The fill value as a parameter: a Python or NumPy number."""
+    if fill_value is None:
+        return None
+    if np.ndim(fill_value):
+        raise ValueError("fill_value argument to indexed get() must be a scalar")
+    if isinstance(fill_value, (ArrayMethods, np.ndarray)):
+        return fill_value.item()
+    return fill_value
+
+
+indexing.advanced_getitem.append(take_index)
+
+
+# ----------------------------------------------------------------------------------------------
+# Writing: `x.at[index]`
+
+
+def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False,
+                  unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+                  wrap_negative_indices: bool = True):
+    """`x` with `y` combined into `x[index]` by one of the scatter functions."""
+    aval = typeof(x)
+    y = _update_value(y, aval)
+    how = plan(index, aval.shape, wrap_negative_indices)
+    if not dtypes.safe_to_cast(y, x):
+        warnings.warn(
+            "scatter inputs have incompatible types: cannot safely cast value from dtype="
+            f"{typeof(y).dtype} to dtype={aval.dtype}. In future JAX releases this will result "
+            "in an error.", FutureWarning, stacklevel=user_stacklevel())
+    if 0 in how.shape:
+        return x
+    x, y = promote_dtypes(x, y)
+    y = broadcast_to(y, how.shape) if typeof(y).shape != how.shape else y
+    if how.new_dims:
+        y = squeeze(y, how.new_dims)
+    if how.reversed_dims:
+        y = rev(y, how.reversed_dims)
+    if how.boolean_dims:
+        x = expand_dims(x, how.boolean_dims)
+    out = op(x, how.indices, y, of_scatter(how.numbers), mode=mode,
+             indices_are_sorted=how.in_order or indices_are_sorted,
+             unique_indices=how.in_order or unique_indices)
+    if how.boolean_dims:
+        out = squeeze(out, how.boolean_dims)
+    return prim.convert(out, aval.dtype, aval.weak_type)
+
+
+def set_at_hand(x, index, y):
+    """A short cut in evaluation of `x.at[index].set(y)`, or `None` where it is none: all is at
+    hand, `y` is of the type of `x` or a Python number like it, and no index is out of bounds."""
+    if not (state.trace is eval_trace and type(x) is Array and x._value is not None
+            and isinstance(x.aval.dtype, np.dtype)):
+        return None
+    entries = [_entry_at_hand(entry) for entry in indexing.as_tuple(index)]
+    if any(entry is None for entry in entries):
+        return None
+    dtype = x.aval.dtype
+    if type(y) is Array and y._value is not None and y.aval.dtype == dtype:
+        y = y._value
+    elif not (type(y) is float and dtype.kind in "fc" or type(y) is int and dtype.kind in "iufc"):
+        return None
+    out = np.array(x._value)
+    try:
+        if np.ndim(y) and np.ndim(y) > out[tuple(entries)].ndim:
+            return None
+        out[tuple(entries)] = y
+    except (IndexError, TypeError, ValueError, OverflowError):
+        return None
+    return Array(out, x.aval)
+
+
+def _entry_at_hand(entry):
+    """An integer, a slice or an array of integers, for NumPy; `None` for what else may index."""
+    if type(entry) is Array:
+        return entry._value if entry.aval.dtype.kind == "i" else None
+    return entry if type(entry) in (int, builtins.slice) else None
+
+
+def _update_value(y, aval):
+    """What is written, as an array; a Python integer is of the array's type if that has it."""
+    if isinstance(y, ArrayMethods):
+        return y
+    if isinstance(y, int) and dtypes.issubdtype(aval.dtype, np.integer):
+        info = dtypes.iinfo(aval.dtype)
+        if info.min <= y <= info.max:
+            return prim.constant(y, aval.dtype)
+    if isinstance(y, (list, tuple)):
+        y = dtypes.coerce_to_array(y)
+    own = typeof(y)
+    return prim.constant(y, own.dtype, own.weak_type)
+
+
+class IndexUpdateHelper:
+    """`x.at`, to be indexed: `x.at[index]`."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array):
+        self.array = array
+
+    def __getitem__(self, index) -> IndexUpdateRef:
+        return IndexUpdateRef(self.array, index)
+
+    def __repr__(self):
+        return f"_IndexUpdateHelper({self.array!r})"
+
+
+class IndexUpdateRef:
+    """`x.at[index]`: its methods return a copy of `x`, changed there.
+
+    All of them take these keywords:
+      indices_are_sorted, unique_indices: promises, which may make it faster.
+      mode: what happens to indices out of bounds: "clip" (moved inside), "fill" or "drop" (`get`
+        fills in, the others leave them out), "promise_in_bounds".
+      wrap_negative_indices: whether negative integers count from the end.
+
+    >>> x = jnp.zeros(4)
+    >>> x.at[1].set(5.0).at[jnp.array([2, 2])].add(1.0).tolist()
+    [0.0, 5.0, 2.0, 0.0]
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array, index):
+        self.array, self.index = array, index
+
+    def __repr__(self):
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, fill_value=None,
+            wrap_negative_indices: bool = True):
+        """`x[index]`, with a mode, and a `fill_value` for mode "fill"."""
+        options: dict[str, Any] = {
+            "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+            "mode": mode, "fill_value": fill_value,
+            "wrap_negative_indices": wrap_negative_indices}
+        may_slice = mode is None or GatherScatterMode.from_any(mode) in _SLICING_MODES
+        if may_slice and _is_box(self.index, wrap_negative_indices):
+            return indexing.getitem(self.array, self.index)
+        return take_index(self.array, self.index, **options)
+
+    def set(self, values, **options):
+        """`x[index] = values`; of several for one element, any one may win."""
+        found = None if options else set_at_hand(self.array, self.index, values)
+        return found if found is not None else scatter_index(
+            self.array, self.index, values, scatter, **options)
+
+    def add(self, values, **options):
+        """`x[index] += values`, repeated indices as often as they occur."""
+        return scatter_index(self.array, self.index, values, scatter_add, **options)
+
+    def subtract(self, values, **options):
+        """`x[index] -= values`, repeated indices as often as they occur."""
+        return scatter_index(self.array, self.index, values, scatter_sub, **options)
+
+    def multiply(self, values, **options):
+        """`x[index] *= values`, repeated indices as often as they occur."""
+        return scatter_index(self.array, self.index, values, scatter_mul, **options)
+
+    mul = multiply
+
+    def divide(self, values, **options):
+        """`x[index] /= values`, repeated indices as often as they occur."""
+        return self.array / self._factors(values, options)
+
+    def power(self, values, **options):
+        """`x[index] **= values`, repeated indices as often as they occur."""
+        return self.array ** self._factors(values, options)
+
+    def _factors(self, values, options):
+        ones = full_like(self.array, 1)
+        return scatter_index(ones, self.index, values, scatter_mul, **options)
+
+    def min(self, values, **options):
+        """`x[index] = minimum(x[index], values)`."""
+        return scatter_index(self.array, self.index, values, scatter_min, **options)
+
+    def max(self, values, **options):
+        """`x[index] = maximum(x[index], values)`."""
+        return scatter_index(self.array, self.index, values, scatter_max, **options)
+
+    def apply(self, func: Callable, **options):
+        """`x[index] = func(x[index])`, repeated indices as often as they occur.
+
+        It cannot be differentiated.
+        """
+        def op(x, indices, y, numbers, **params):
+            return scatter_apply(x, indices, func, numbers, update_shape=typeof(y).shape, **params)
+
+        zero = prim.constant(0, typeof(self.array).dtype)
+        return scatter_index(self.array, self.index, zero, op, **options)
+
+
+def _is_box(index, wrap: bool) -> bool:
+    """Whether slices do for an index; negative integers only if they count from the end."""
+    return indexing.is_basic(index) and (wrap or not any(
+        entry is not None and entry is not Ellipsis and not isinstance(entry, builtins.slice)
+        and not (isinstance(entry, (int, np.integer)) and entry >= 0)
+        for entry in indexing.as_tuple(index)))
+
+
+_SLICING_MODES = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
+
+install_methods({"at": property(
+    IndexUpdateHelper, doc="`x.at[index].set(y)` and its like: changed copies of the array.")})

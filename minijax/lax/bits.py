@@ -1,0 +1,282 @@
+"""Chapter 11: operations on the bits of numbers."""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import def_numpy
+from ..core.batching import bdim_at_front, primitive_batchers
+from ..core.batching_rules import defbroadcasting, defvectorized
+from ..core.core import Primitive, ShapedArray, concrete_or_error
+from ..core.forward import defjvp_zero, deflinear
+from ..core.jit import apply_primitive
+from ..core.lowering import register_lowering, tensor_type
+from ..core.lowering_elementwise import comparison_kind
+from ..core.primitives.shape_rules import FLOAT, INTEGER, ORDERED, elementwise_rule, make_primitive
+from ..core.transposition import deftranspose
+
+# ----------------------------------------------------------------------------------------------
+# bitcast_convert_type: other elements of the same bits
+
+
+def _bitcast_type(x, *, new_dtype):
+    """Elements are cut into several, along a new last dimension, or a last dimension is fused."""
+    if x.dtype != new_dtype and any(dtype.kind in "bc" for dtype in (x.dtype, np.dtype(new_dtype))):
+        raise TypeError("lax.bitcast_convert_type: booleans and complex numbers have no bits to "
+                        f"be read as another type, got {x.dtype.name} and {new_dtype.name}")
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    if old == new:
+        shape = x.shape
+    elif old > new:
+        shape = (*x.shape, old // new)
+    elif x.ndim and x.shape[-1] == new // old:
+        shape = x.shape[:-1]
+    else:
+        raise ValueError(
+            f"Attempting to convert array of shape {x.shape} from {x.dtype.name} of size {old} to "
+            f"{new_dtype.name} of size {new}, bits: the last dimension must be {new // old}."
+        )
+    return ShapedArray(shape, new_dtype)
+
+
+def _bitcast(x, *, new_dtype):
+    new_dtype, x = np.dtype(new_dtype), np.asarray(x, order="C")
+    if x.dtype.itemsize == new_dtype.itemsize:
+        return x.view(new_dtype)
+    if x.dtype.itemsize > new_dtype.itemsize:
+        return x[..., None].view(new_dtype)
+    return x.view(new_dtype)[..., 0]
+
+
+def _batch_bitcast(args, dims, **params):
+    (x,), (dim,) = args, dims  # not the last dimension, which may come or go
+    return bitcast_convert_type_p.bind(bdim_at_front(x, dim, 1), **params), 0
+
+
+def _lower_bitcast(ctx, x, *, new_dtype):
+    (out,) = ctx.avals_out
+    return ctx.op(f"stablehlo.bitcast_convert {x.name} : ({x.type}) -> {tensor_type(out)}", out)
+
+
+bitcast_convert_type_p = make_primitive("bitcast_convert_type", _bitcast_type)
+def_numpy(bitcast_convert_type_p, _bitcast)
+primitive_batchers[bitcast_convert_type_p] = _batch_bitcast
+defjvp_zero(bitcast_convert_type_p)
+register_lowering(bitcast_convert_type_p, _lower_bitcast)
+
+
+def bitcast_convert_type(operand, new_dtype):
+    """The bits of `operand` read as elements of another type.
+
+    Args:
+      operand: an array.
+      new_dtype: the element type. If it is narrower, each element becomes several, along a new
+        last dimension; if it is wider, the last dimension is what becomes one element.
+
+    Raises:
+      ValueError: the last dimension is not of the right size.
+
+    >>> lax.bitcast_convert_type(jnp.float32(1), "int32").item()
+    1065353216
+    """
+    new_dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype)
+    return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
+
+
+# ----------------------------------------------------------------------------------------------
+# Counting bits, and the neighbours of floating point numbers
+
+
+def _clz(x):
+    width = 8 * x.dtype.itemsize
+    bits = x.astype(np.dtype(f"u{x.dtype.itemsize}"))
+    used = sum((bits >> np.array(i, bits.dtype)) != 0 for i in range(width))
+    return (width - used).astype(x.dtype)
+
+
+def _popcount(x):
+    unsigned = x.astype(np.dtype(f"u{x.dtype.itemsize}"))
+    return np.bitwise_count(unsigned).astype(x.dtype)
+
+
+def _count(name, numpy_rule, op):
+    primitive = make_primitive(name, elementwise_rule(name, [INTEGER]))
+    def_numpy(primitive, numpy_rule)
+    defvectorized(primitive)
+    defjvp_zero(primitive)
+    register_lowering(
+        primitive, lambda ctx, x: ctx.op(f"stablehlo.{op} {x.name} : {x.type}", x.aval))
+    return primitive
+
+
+clz_p = _count("clz", _clz, "count_leading_zeros")
+population_count_p = _count("population_count", _popcount, "popcnt")
+
+
+def clz(x):
+    """How many bits are zero before the first that is one, elementwise, of integers."""
+    return clz_p.bind(x)
+
+
+def population_count(x):
+    """How many bits are one, elementwise, of integers."""
+    return population_count_p.bind(x)
+
+
+def _lower_nextafter(ctx, x, y):
+    (out,) = ctx.avals_out
+    x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
+    return ctx.op(f"chlo.next_after {x.name}, {y.name} : {x.type}, {y.type} -> {x.type}", out)
+
+
+nextafter_p = make_primitive("nextafter", elementwise_rule("nextafter", [FLOAT, FLOAT]))
+nextafter_p.def_impl(functools.partial(apply_primitive, nextafter_p))
+defbroadcasting(nextafter_p)
+register_lowering(nextafter_p, _lower_nextafter)
+
+
+def nextafter(x1, x2):
+    """The number next to `x1` in the direction of `x2`, elementwise.
+
+    Args:
+      x1, x2: float arrays of one dtype, and of one shape or scalars.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not fit.
+    """
+    return nextafter_p.bind(x1, x2)
+
+
+# ----------------------------------------------------------------------------------------------
+# reduce_precision: floats with fewer bits, in the type that they are
+
+
+def _reduced_type(x, *, exponent_bits, mantissa_bits):
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError("reduce_precision: mantissa_bits must be non-negative; got "
+                         f"{mantissa_bits}")
+    return elementwise_rule("reduce_precision", [FLOAT])(x)
+
+
+def _lower_reduced(ctx, x, *, exponent_bits, mantissa_bits):
+    return ctx.op(f"stablehlo.reduce_precision {x.name}, format = "
+                  f"e{exponent_bits}m{mantissa_bits} : {x.type}", x.aval)
+
+
+reduce_precision_p = make_primitive("reduce_precision", _reduced_type)
+reduce_precision_p.def_impl(functools.partial(apply_primitive, reduce_precision_p))
+deflinear(reduce_precision_p)
+deftranspose(reduce_precision_p,
+             lambda ct, x, **format: reduce_precision_p.bind(ct, **format))
+defvectorized(reduce_precision_p)
+register_lowering(reduce_precision_p, _lower_reduced)
+
+
+def reduce_precision(operand, exponent_bits: int, mantissa_bits: int):
+    """The elements rounded to a floating point type of so many bits; the dtype stays.
+
+    Args:
+      operand: an array of floats.
+      exponent_bits: at least 1; numbers too large for them become infinite.
+      mantissa_bits: without the sign and the leading one; ties are rounded to even.
+
+    Raises:
+      ValueError: too few bits.
+      TypeError: no floats.
+
+    >>> lax.reduce_precision(jnp.float32(3.14159), 8, 7)  # as a bfloat16
+    Array(3.140625, dtype=float32)
+    """
+    exponent_bits, mantissa_bits = (concrete_or_error(operator.index, n, "bits of reduce_precision")
+                                    for n in (exponent_bits, mantissa_bits))
+    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits,
+                                   mantissa_bits=mantissa_bits)
+
+
+# ----------------------------------------------------------------------------------------------
+# The high bits of products
+
+
+def _high_product(x, y):
+    """By the halves of each, as in multiplication on paper; no type need be twice as wide."""
+    dtype = x.dtype
+    half = 4 * dtype.itemsize
+    low_bits, shift = dtype.type((1 << half) - 1), dtype.type(half)
+    (x_low, x_high), (y_low, y_high) = ((z & low_bits, z >> shift) for z in (x, y))
+    # Each sum is less than 2**(2 * half): nothing is lost. Signed types shift in their sign.
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    carry = ((x_low.astype(unsigned) * y_low.astype(unsigned)) >> unsigned.type(half)).astype(dtype)
+    middle = x_high * y_low + carry
+    rest = x_low * y_high + (middle & low_bits)
+    return x_high * y_high + (middle >> shift) + (rest >> shift)
+
+
+def _lower_mulhi(ctx, x, y):
+    (out,) = ctx.avals_out
+    x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
+    return ctx.op(f"chlo.mulhi {x.name}, {y.name} : {x.type}, {y.type} -> {x.type}", out)
+
+
+mulhi_p = make_primitive("mulhi", elementwise_rule("mulhi", [INTEGER, INTEGER]))
+def_numpy(mulhi_p, _high_product)
+defbroadcasting(mulhi_p)
+defjvp_zero(mulhi_p)
+register_lowering(mulhi_p, _lower_mulhi)
+
+
+def mulhi(x, y, /):
+    """The upper half of the bits of the product, elementwise, of integers.
+
+    Args:
+      x, y: integer arrays of one dtype, and of one shape or scalars.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not fit.
+
+    >>> lax.mulhi(jnp.uint8(200), jnp.uint8(200)).item()  # 40000 = 156 * 256 + 64
+    156
+    """
+    return mulhi_p.bind(x, y)
+
+
+# ----------------------------------------------------------------------------------------------
+# Comparisons in the order of IEEE 754's totalOrder: -nan < -inf < … < -0 < 0 < … < inf < nan
+
+
+def _total_order(name: str, compare: np.ufunc) -> Primitive:
+    def evaluate(x, y):
+        return compare(_ranks(x), _ranks(y))
+
+    def lower(ctx, x, y):
+        (out,) = ctx.avals_out
+        x, y = ctx.broadcast(x, out.shape), ctx.broadcast(y, out.shape)
+        kind = comparison_kind(x.aval.dtype).replace("FLOAT", "TOTALORDER")
+        return ctx.op(f"stablehlo.compare {name.upper()}, {x.name}, {y.name}, {kind} : "
+                      f"({x.type}, {x.type}) -> {tensor_type(out)}", out)
+
+    primitive = make_primitive(f"{name}_to", elementwise_rule(
+        f"{name}_to", [ORDERED, ORDERED], lambda dtype: np.dtype(bool)))
+    def_numpy(primitive, evaluate)
+    defbroadcasting(primitive)
+    defjvp_zero(primitive)
+    register_lowering(primitive, lower)
+    return primitive
+
+
+def _ranks(x):
+    """Integers in the order of all floats, NaNs too."""
+    if not dtypes.issubdtype(x.dtype, np.floating):
+        return x
+    bits = np.asarray(x).view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+eq_to_p = _total_order("eq", np.equal)
+le_to_p = _total_order("le", np.less_equal)
+lt_to_p = _total_order("lt", np.less)

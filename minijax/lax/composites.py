@@ -1,0 +1,235 @@
+"""Chapter 11: what is said to the compiler: functions that it may know by name, values that it must
+not leave out, and functions for each platform."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import primitive_batchers
+from ..core.core import Primitive, Tracer, typeof
+from ..core.effects import Effect, control_flow_allowed_effects, lowerable_effects
+from ..core.forward import deflinear, primitive_jvps
+from ..core.jaxpr import jaxpr_as_fun
+from ..core.lowering import element_type, register_lowering, tensor_type
+from ..core.transposition import primitive_transposes
+from ..core.tree_functions import tree_flatten, tree_leaves
+from ..errors import UnexpectedTracerError
+from ..runtime.devices import default_backend
+from .control_flow.common import stage
+
+# ----------------------------------------------------------------------------------------------
+# composite
+
+
+class HashableArray:
+    """An array among the attributes of a composite: equal to others of the same contents."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: np.ndarray):
+        self.value = value
+
+    def __repr__(self):
+        return f"HashableArray({self.value!r})"
+
+    def __hash__(self):
+        return hash((self.value.shape, self.value.dtype, self.value.tobytes()))
+
+    def __eq__(self, other):
+        return isinstance(other, HashableArray) and np.array_equal(self.value, other.value)
+
+
+def _evaluate(*args, jaxpr, **params):
+    return jaxpr_as_fun(jaxpr)(*args)
+
+
+_NAME = re.compile(r"[a-zA-Z]\w*([.][\w$]+)+", re.ASCII)
+
+
+def _lower(ctx, *operands, name, attributes, version, jaxpr):
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"XLA wants the name of a composite to be like 'my_namespace.my_op', got "
+                         f"{name!r}.")
+    function, outs = ctx.module.function(jaxpr, name)
+    operands = [*operands, *(ctx._hoist(*ctx.module.hoisted[key]) for key in function.hoisted)]
+    entries = {key: _attribute(tree.unflatten(leaves)) for key, leaves, tree in attributes
+               if tree.unflatten(leaves) is not None}
+    given = ", ".join(f"{key} = {text}" for key, text in entries.items())
+    options = f"composite_attributes = {{{given}}}, " if given else ""
+    types = ", ".join(x.type for x in operands)
+    return ctx.ops(
+        f'stablehlo.composite "{name}" {", ".join(x.name for x in operands)} {{{options}'
+        f"decomposition = @{function.name}, version = {version} : i32}} : ({types}) -> "
+        f"({', '.join(map(tensor_type, outs))})", outs)
+
+
+def _attribute(value) -> str:
+    """A Python value as the text of an attribute."""
+    if isinstance(value, HashableArray):
+        value = value.value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return f"{value} : {'i64' if isinstance(value, int) else 'f64'}"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_attribute, value))}]"
+    if isinstance(value, np.generic):
+        text = str(bool(value)).lower() if value.dtype == bool else repr(value.item())
+        return text if value.dtype == bool else f"{text} : {element_type(value.dtype)}"
+    if isinstance(value, np.ndarray):
+        return f"dense<{value.tolist()}> : {tensor_type(typeof(value))}".lower()
+    raise TypeError(f"An attribute of a composite must be a number, a string or a NumPy array, or "
+                    f"a sequence of them, got {value!r}")
+
+
+def _no_rule(kind: str) -> Callable:
+    def rule(*args, **params):
+        raise ValueError(f"{kind} rule for composite not implemented: give the function one by "
+                         "`custom_jvp` or `custom_vjp`.")
+
+    return rule
+
+
+composite_p = Primitive("composite", multiple_results=True)
+composite_p.def_impl(_evaluate)
+composite_p.def_abstract_eval(lambda *args, jaxpr, **params: jaxpr.out_avals)
+primitive_jvps[composite_p] = _no_rule("JVP")
+primitive_transposes[composite_p] = _no_rule("Transpose")
+register_lowering(composite_p, _lower)
+
+
+def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
+    """A function that the compiler can replace by something better, if it knows its name.
+
+    Args:
+      decomposition: what it computes, for compilers that do not know it. Its positional arguments
+        are arrays, the keyword arguments known values: the attributes.
+      name: under which the compiler sees it.
+      version: of that name's meaning.
+
+    Returns:
+      a function of the same arguments. It has no derivative, and no batching.
+
+    Raises:
+      UnexpectedTracerError: when called: an attribute is traced, or something closed over is.
+      ValueError: when compiled: a name without a namespace, as in "my_namespace.my_op".
+
+    >>> tangent = lax.composite(lambda x: jnp.sin(x) / jnp.cos(x), "my.tangent")
+    >>> tangent(0.0).item()
+    0.0
+    """
+    @functools.wraps(decomposition)
+    def call(*args, **kwargs):
+        if any(isinstance(v, Tracer) for v in kwargs.values()):
+            raise _traced(name, "an attribute", kwargs)
+        leaves, in_tree = tree_flatten(args)
+        function = functools.partial(decomposition, **kwargs) if kwargs else decomposition
+        staged = stage(function, in_tree, tuple(map(typeof, leaves)), "composite")
+        if any(isinstance(x, Tracer) for x in staged.consts):
+            raise _traced(name, "a constant", staged.consts)
+        outs = composite_p.bind(*staged.consts, *leaves, name=name, version=version,
+                                attributes=tuple(map(_flat_attribute, kwargs.items())),
+                                jaxpr=staged.jaxpr)
+        return staged.out_tree.unflatten(outs)
+
+    return call
+
+
+def _flat_attribute(item):
+    key, value = item
+    leaves, tree = tree_flatten(value)
+    return key, tuple(HashableArray(x) if isinstance(x, np.ndarray) else x for x in leaves), tree
+
+
+def _traced(name, what, values):
+    return UnexpectedTracerError(
+        f"There is a traced value as {what} of the composite '{name}': {values}. What is not known "
+        "when the program is compiled must be passed as a positional argument.")
+
+
+# ----------------------------------------------------------------------------------------------
+# dce_sink
+
+
+class NoDCEEffect(Effect):
+    """To be there counts as an effect: dead code elimination leaves the equation alone."""
+
+    __slots__ = ()
+
+
+no_dce_effect = NoDCEEffect()
+lowerable_effects.add_type(NoDCEEffect)
+control_flow_allowed_effects.add_type(NoDCEEffect)
+
+
+def _lower_sink(ctx, x, *, prevent_mlir_dce):
+    if prevent_mlir_dce:
+        ctx.ops(f'stablehlo.custom_call @dce_sink({x.name}) {{backend_config = "", '
+                f"has_side_effect = true, mhlo.backend_config = {{}}}} : ({x.type}) -> ()", [])
+    return []
+
+
+dce_sink_p = Primitive("dce_sink", multiple_results=True)
+dce_sink_p.def_effectful_abstract_eval(lambda x, **params: ([], {no_dce_effect}))
+dce_sink_p.def_impl(lambda x, **params: [])
+deflinear(dce_sink_p)
+primitive_transposes[dce_sink_p] = lambda cts, x, **params: [None]
+primitive_batchers[dce_sink_p] = lambda args, dims, **params: ([], [])
+register_lowering(dce_sink_p, _lower_sink)
+
+
+def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:
+    """Keep what computes `val`, though nobody uses it, in the jaxpr.
+
+    Args:
+      val: a tree of arrays.
+      prevent_mlir_dce: keep it in the compiled program, too.
+
+    >>> print(jax.make_jaxpr(lambda x: lax.dce_sink(2 * x))(1.0))
+    { lambda ; a:f32[]. let
+        b:f32[] = mul 2.0:f32[] a
+        dce_sink[prevent_mlir_dce=False] b
+      in () }
+    """
+    for leaf in tree_leaves(val):
+        dce_sink_p.bind(leaf, prevent_mlir_dce=prevent_mlir_dce)
+
+
+# ----------------------------------------------------------------------------------------------
+# platform_dependent
+
+
+def platform_dependent(*args, default: Callable | None = None, **per_platform: Callable) -> Any:
+    """The value of the function that is for this platform.
+
+    Args:
+      *args: the arguments of the functions.
+      default: the function for platforms that are not named.
+      **per_platform: functions, by the name of their platform: "cpu", "cuda", "rocm", "tpu".
+
+    Raises:
+      TypeError: not a function.
+      ValueError: a platform "gpu", which would be two.
+      NotImplementedError: no function for this platform.
+
+    >>> lax.platform_dependent(3.0, cpu=lambda x: x + 1, tpu=lambda x: x + 2)
+    4.0
+    """
+    for name, branch in [*per_platform.items(), *([("default", default)] if default else [])]:
+        if not callable(branch):
+            raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable.")
+    if "gpu" in per_platform:
+        raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
+    platform = default_backend().replace("gpu", "cuda")
+    chosen = per_platform.get(platform, default)
+    if chosen is None:
+        raise NotImplementedError(f"lax.platform_dependent has no branch for the platform "
+                                  f"{platform}, and no default.")
+    return chosen(*args)

@@ -1,0 +1,416 @@
+"""Chapter 9: what the loops and branches share.
+
+A control flow primitive holds functions, staged out to jaxprs. Here is how a function becomes one
+(`stage`), how jaxprs are brought to take the same arguments and to give the same results, how a
+loop's carry is checked, and how such a primitive is evaluated (`evaluate_compiled`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ... import settings
+from ...core import dtypes
+from ...core.api_util import arg_names, flatten_fun_nokwargs, fun_sourceinfo
+from ...core.array import as_array
+from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
+from ...core.dispatch import Spec, program_of
+from ...core.effects import check_allowed, control_flow_allowed_effects
+from ...core.forward import zeros
+from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+from ...core.lowering import TOKEN, Body, Value, tensor_type
+from ...core.partial_eval import convert_constvars, dce_closed
+from ...core.primitives import elementwise as lax
+from ...core.staging import DebugInfo, jaxpr_cache, trace_to_jaxpr
+from ...core.tree import PyTreeDef, keystr
+from ...core.tree_functions import equality_errors_pytreedef, tree_leaves_with_path
+
+# ----------------------------------------------------------------------------------------------
+# Lists
+
+
+def split_list(items: Iterable, *lengths: int) -> list[list]:
+    """Pieces of these lengths, and the rest."""
+    rest = iter(items)
+    return [*(list(itertools.islice(rest, n)) for n in lengths), list(rest)]
+
+
+def partition(flags: Sequence[bool], items: Sequence) -> tuple[list, list]:
+    """The items whose flag is false, and those whose flag is true."""
+    return (
+        [x for flag, x in zip(flags, items, strict=True) if not flag],
+        [x for flag, x in zip(flags, items, strict=True) if flag],
+    )
+
+
+def merge(flags: Sequence[bool], if_false: Iterable, if_true: Iterable) -> list:
+    """The inverse of `partition`."""
+    false, true = iter(if_false), iter(if_true)
+    return [next(true) if flag else next(false) for flag in flags]
+
+
+def either(*flags: Sequence[bool]) -> tuple[bool, ...]:
+    """The elementwise `or` of sequences of flags."""
+    return tuple(map(any, zip(*flags, strict=True)))
+
+
+def fixpoint(step: Callable[[tuple], Sequence[bool]], start: Sequence[bool]) -> tuple[bool, ...]:
+    """The least set of carries that contains `start` and whatever `step` makes of it.
+
+    A loop's output is its next input: a carry that comes out with a tangent (batched, unknown …)
+    must go in with one. `step` maps flags of the carries that go in to those that come out.
+    """
+    flags = tuple(start)
+    while (larger := either(flags, step(flags))) != flags:
+        flags = larger
+    return flags
+
+
+# ----------------------------------------------------------------------------------------------
+# From functions to jaxprs
+
+
+class Staged(NamedTuple):
+    """A function as a jaxpr whose first arguments are what the function closed over, `consts`."""
+
+    jaxpr: ClosedJaxpr
+    consts: tuple
+    out_tree: PyTreeDef
+
+
+_CONTROL_FLOW = {"scan", "cond", "switch", "while_cond", "while_body"}  # others are plain calls
+_staged: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def stage(fun: Callable, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], what: str) -> Staged:
+    """Trace `fun`, whose positional arguments have the structure `in_tree`.
+
+    It is done once for a function and types: the same function is the same jaxpr, so that what
+    was derived from it (its JVP, its compiled program) is found again.
+    """
+    key = (in_tree, tuple(in_avals), what, settings.trace_context(), *state.axis_sizes.items())
+    try:
+        known = _staged.setdefault(fun, {})
+    except TypeError:  # a callable without hash, or that cannot be referred to weakly
+        known = {}
+    if key not in known or not _is_alive(known[key]):
+        known[key] = _stage(fun, in_tree, in_avals, what)
+    return known[key]
+
+
+def _is_alive(staged):
+    """Whether the traces are still there of which `staged` closed over tracers."""
+    return all(x._trace.valid for x in staged.consts if isinstance(x, Tracer))
+
+
+def _stage(fun, in_tree, in_avals, what):
+    flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
+    names = functools.partial(_argument_names, _weakly(fun), in_tree)
+    debug_info = DebugInfo(what, fun_sourceinfo(fun), names)
+    closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
+    jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
+    if what in _CONTROL_FLOW:
+        check_allowed(jaxpr.effects, control_flow_allowed_effects, what)
+    return Staged(jaxpr, tuple(closed.consts), out_tree())
+
+
+def _weakly(fun):
+    """A function that returns `fun` if somebody else keeps it alive."""
+    try:
+        return weakref.ref(fun)
+    except TypeError:
+        return lambda: None
+
+
+def _argument_names(weak_fun, in_tree):
+    """Names for the arguments, if the function is still there and its containers take numbers."""
+    try:
+        return arg_names(weak_fun(), in_tree.unflatten(range(in_tree.num_leaves)), {})
+    except Exception:
+        return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
+
+
+def share_constants(*staged: Staged) -> tuple[list[ClosedJaxpr], list]:
+    """The jaxprs with the constants of all of them as first arguments, and those constants."""
+    shared = {id(x): x for s in staged for x in s.consts}
+    places = {key: i for i, key in enumerate(shared)}
+    avals = tuple(map(typeof, shared.values()))
+    jaxprs = [spread_inputs(s.jaxpr, tuple(places[id(x)] for x in s.consts), avals) for s in staged]
+    return jaxprs, list(shared.values())
+
+
+# ----------------------------------------------------------------------------------------------
+# Changing what a jaxpr takes and gives. The results are remembered, as `jvp_jaxpr`'s are: from
+# equal jaxprs come equal ones.
+
+
+@jaxpr_cache
+def spread_inputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
+    """The jaxpr with arguments of types `avals` for its first ones, which stand at `places`."""
+    inner = jaxpr.jaxpr
+    own = dict(zip(places, inner.invars))
+    spread = [own[i] if i in own else Var(aval) for i, aval in enumerate(avals)]
+    return ClosedJaxpr(inner.replace(invars=spread + inner.invars[len(places):]), jaxpr.consts)
+
+
+@jaxpr_cache
+def add_inputs(jaxpr: ClosedJaxpr, avals: tuple) -> ClosedJaxpr:
+    """The jaxpr with more arguments, of types `avals`, at the end; it ignores them."""
+    return jaxpr.map_jaxpr(lambda j: j.replace(invars=[*j.invars, *map(Var, avals)]))
+
+
+@jaxpr_cache
+def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
+    """The jaxpr with results of types `avals` for its last ones, which stand at `places`.
+
+    The others are zeros.
+    """
+    n_kept = len(jaxpr.outvars) - len(places)
+
+    def spread(*args):
+        outs = jaxpr_as_fun(jaxpr)(*args)
+        own = dict(zip(places, outs[n_kept:]))
+        return outs[:n_kept] + [own[i] if i in own else zeros(a) for i, a in enumerate(avals)]
+
+    return trace_to_jaxpr(spread, jaxpr.in_avals, jaxpr.debug_info)
+
+
+@jaxpr_cache
+def keep_outputs(jaxpr: ClosedJaxpr, keep: tuple[bool, ...]) -> ClosedJaxpr:
+    """The jaxpr with only those results that are kept; its equations are left as they are."""
+    outvars = [v for v, kept in zip(jaxpr.outvars, keep, strict=True) if kept]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(outvars=outvars), jaxpr.consts)
+
+
+@jaxpr_cache
+def without_dead_code(jaxpr: ClosedJaxpr, used_outputs: tuple[bool, ...],
+                      keep_inputs: tuple[bool, ...] | bool = False):
+    """`dce_closed`: the jaxpr of the used results, and for each argument whether it is left."""
+    pruned, used_inputs = dce_closed(jaxpr, used_outputs, keep_inputs)
+    return pruned, tuple(used_inputs)
+
+
+@jaxpr_cache
+def move_inputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
+    """The jaxpr with its arguments reordered: first the one that was numbered `order[0]` …"""
+    invars = [jaxpr.invars[i] for i in order]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(invars=invars), jaxpr.consts)
+
+
+@jaxpr_cache
+def move_outputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
+    """The jaxpr with the results numbered `order`, in that order."""
+    outvars = [jaxpr.outvars[i] for i in order]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(outvars=outvars), jaxpr.consts)
+
+
+def to_front(moved: Sequence[bool]) -> tuple[int, ...]:
+    """The order for `move_inputs` that brings the marked arguments to the front."""
+    rest, first = partition(moved, range(len(moved)))
+    return (*first, *rest)
+
+
+def forwarded(jaxpr: ClosedJaxpr) -> list[int | None]:
+    """For each result the number of the argument that it is, unchanged, or `None`."""
+    number = {v: i for i, v in enumerate(jaxpr.invars)}
+    return [None if type(v) is Literal else number.get(v) for v in jaxpr.outvars]
+
+
+# ----------------------------------------------------------------------------------------------
+# Types
+
+
+def same_type(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether two types are equal up to weak types."""
+    return a is b or (a.shape, a.dtype, a.vma) == (b.shape, b.dtype, b.vma)
+
+
+def show_avals(avals: Iterable[ShapedArray]) -> str:
+    """`f32[3] i32[]`"""
+    return " ".join(aval.str_short() for aval in avals)
+
+
+def promote_weak_types(values: Sequence, out_avals: Sequence) -> tuple[list, bool]:
+    """The initial carry, as the body returns it where the initial value is weakly typed.
+
+    `0` as the initial value of a sum of floats means `0.0`. Returns also whether anything changed:
+    then the body has to be traced again.
+    """
+    promoted = [_promote(x, typeof(x), aval) for x, aval in zip(values, out_avals)]
+    return promoted, any(x is not y for x, y in zip(values, promoted))
+
+
+def _promote(x, aval, out_aval):
+    if not aval.weak_type or same_type(aval, out_aval):
+        return x
+    dtype, _ = dtypes.lattice_result_type(aval, out_aval)
+    return lax.convert_element_type(x, dtype)
+
+
+def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequence,
+                out_tree: PyTreeDef, out_avals: Sequence) -> None:
+    """Check that the carry which a loop's body returns is of the type that it takes.
+
+    `what` says whose body it is: "scan body".
+
+    Raises:
+      TypeError: it is not; the message shows where, and both types.
+    """
+    name = _first_parameter(body)
+    if in_tree != out_tree:
+        raise TypeError(
+            f"{what} function carry input and carry output must have the same pytree structure, "
+            f"but they differ:\n\n{_tree_differences(name, in_tree, out_tree)}\n\n"
+            "Return from the body a carry of the structure that it is given."
+        )
+    wrong = [(path, a, b) for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
+             if not same_type(a, b)]
+    if wrong:
+        lines = [f"  * the input carry {_component(name, path)} has type {a.str_short(False)} "
+                 "but the corresponding output carry component has type "
+                 f"{b.str_short(False)}, so {type_difference(a, b)}" for path, a, b in wrong]
+        raise TypeError(
+            f"{what} function carry input and carry output must have equal types, but they "
+            "differ:\n\n" + "\n".join(lines) + "\n\nA loop's carry has one type throughout: give "
+            "the initial value the type of the result, or convert the result (`.astype`)."
+        )
+
+
+def _first_parameter(fun):
+    """The name of the function's first parameter, or `None`."""
+    try:
+        return next(iter(inspect.signature(fun).parameters), None)
+    except (ValueError, TypeError):
+        return None
+
+
+def _component(name, path):
+    """Words for a part of the carry: `component c[0]['x']`."""
+    if name is None:
+        return f"at path {keystr(path)}" if path else ""
+    return f"component {name}{keystr(path)}" if path else name
+
+
+def _tree_differences(name, in_tree, out_tree):
+    lines = [f"  * the input carry {_component(name, path)} is {expected} but the corresponding "
+             f"component of the carry output is {found}, so {why}"
+             for path, expected, found, why in equality_errors_pytreedef(in_tree, out_tree)]
+    return "\n".join(lines) or f"  * the input is {in_tree}\n  * the output is {out_tree}"
+
+
+def type_difference(a: ShapedArray, b: ShapedArray) -> str:
+    """In words, what tells two types apart."""
+    differing = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
+    differing += ["axes along which they vary"] * (a.vma != b.vma)
+    more = tuple(sorted(b.vma - a.vma))
+    hint = f" (`jax.lax.pcast(…, {more}, to='varying')` makes the first vary as well)" * bool(more)
+    return f"the {' and the '.join(differing)} do not match{hint}"
+
+
+def leaf_paths(tree: PyTreeDef) -> list[tuple]:
+    """The key path of each leaf; empty paths if a registered class will not be rebuilt."""
+    try:
+        leaves = tree_leaves_with_path(tree.unflatten(range(tree.num_leaves)))
+        return [path for path, _ in leaves]
+    except Exception:
+        return [()] * tree.num_leaves
+
+
+# ----------------------------------------------------------------------------------------------
+# Evaluation
+
+
+def with_type(x: Any, aval: ShapedArray):
+    """A concrete result as an `Array` of exactly this type: the weak type may be another."""
+    x = as_array(x)
+    return x if x.aval is aval else lax.convert(x, aval.dtype, aval.weak_type)
+
+
+def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: dict) -> list:
+    """Evaluate a primitive by XLA: as a program of one equation, compiled once.
+
+    The program is kept as long as the jaxpr lives that is the parameter named `param`.
+    """
+    others = tuple((key, value) for key, value in params.items() if key != param)
+    avals = tuple(map(typeof, args))
+    jaxpr = _of_one_equation(params[param], primitive, param, others, avals)
+    return program_of(jaxpr, Spec(primitive.name, (False,) * len(avals), False), args)(args)
+
+
+@jaxpr_cache
+def _of_one_equation(jaxpr, primitive, param, others, avals) -> ClosedJaxpr:
+    own = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)  # `jaxpr` itself would be kept alive by this
+    params = {param: own, **dict(others)}
+    invars, outvars = [*map(Var, avals)], [*map(Var, primitive.abstract_eval(*avals, **params))]
+    eqn = JaxprEqn(primitive, list(invars), outvars, params)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]))
+
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+
+Region = tuple[list[Value], Callable[[], list[Value]]]
+
+
+def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequence[ShapedArray],
+                    *regions: Region, ordered: bool = False, attributes: str = "") -> list[Value]:
+    """Append a StableHLO operation that contains regions, and has results of types `avals`.
+
+    A region is a pair: its arguments, and a function that appends its lines to `ctx` and returns
+    what the region returns. Its lines may use all values that are in scope outside. `ordered`:
+    whether there are ordered effects in a region.
+    """
+    if ordered:
+        return _with_token(ctx, op, operands, avals, regions)
+    name = ctx.fresh()
+    results = f"{name}:{len(avals)} = " if avals else ""
+    options = f" <{{{attributes}}}>" if attributes else ""
+    ctx.lines.append(f'    {results}"{op}"({_names(operands)}){options} ({{')
+    for i, (arguments, write) in enumerate(regions):
+        if i:
+            ctx.lines.append("    }, {")
+        if arguments:
+            ctx.lines.append(f"    ^bb0({', '.join(f'{x.name}: {x.type}' for x in arguments)}):")
+        outs = write()
+        types = ", ".join(x.type for x in outs)
+        ctx.lines.append(f"    stablehlo.return {_names(outs)} : {types}" if outs else
+                         "    stablehlo.return")
+    in_types, out_types = ", ".join(x.type for x in operands), ", ".join(map(tensor_type, avals))
+    ctx.lines.append(f"    }}) : ({in_types}) -> ({out_types}){ctx.location}")
+    return [Value(f"{name}#{i}", aval) for i, aval in enumerate(avals)]
+
+
+def _with_token(ctx, op, operands, avals, regions) -> list[Value]:
+    """`op_with_regions`, the token of ordered effects going through the regions: a loop carries
+    it, and branches see the one outside."""
+    outside, is_loop = ctx.ordered_token(), op == "stablehlo.while"
+
+    def threaded(number, region):
+        arguments, write = region
+        token = Value(ctx.fresh(), TOKEN) if is_loop else outside
+
+        def write_with_token():
+            ctx.token = token
+            outs = write()
+            return outs if is_loop and number == 0 else [*outs, ctx.token]
+
+        return [*arguments, token] if is_loop else arguments, write_with_token
+
+    *outs, ctx.token = op_with_regions(
+        ctx, op, [*operands, outside] if is_loop else operands, [*avals, TOKEN],
+        *(threaded(*numbered) for numbered in enumerate(regions)))
+    return outs
+
+
+def _names(values):
+    return ", ".join(x.name for x in values)
+
+
+def region_arguments(ctx: Body, avals: Iterable[ShapedArray]) -> list[Value]:
+    """Fresh values of these types, for the arguments of a region."""
+    return [Value(ctx.fresh(), aval) for aval in avals]

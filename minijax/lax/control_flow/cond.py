@@ -1,0 +1,466 @@
+"""Chapter 9: branches. `cond` and `switch`, and the primitive `cond` with all its rules.
+
+    out = cond[branches=(f0 f1 …)] index operands        means        out = f_index(operands)
+
+All branches take the same arguments, what any of them closed over among them, and give results of
+the same types. Only the chosen one runs. The rules transform each branch, and then make the
+branches agree again: where one branch has a tangent, a cotangent or a residual that another has
+not, that other one returns zeros.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ... import settings
+from ...core.api_util import argument_avals, fun_sourceinfo, leaf_names
+from ...core.array import as_array
+from ...core.batching import bdim_at_front, fancy_primitive_batchers, moveaxis
+from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
+from ...core.effects import is_ordered
+from ...core.forward import Zero, primitive_jvps
+from ...core.jaxpr import custom_typechecks, eval_jaxpr
+from ...core.lowering import register_lowering
+from ...core.partial_eval import (
+    dce_rules,
+    default_partial_eval,
+    partial_eval_jaxpr,
+    partial_eval_rules,
+)
+from ...core.primitives import elementwise as lax
+from ...core.primitives import shaping
+from ...core.staging import batch_jaxpr, jvp_jaxpr
+from ...core.transposition import (
+    is_undefined_primal,
+    nonzero_avals,
+    primitive_transposes,
+    transpose_jaxpr,
+)
+from ...core.tree import keystr
+from ...core.tree_functions import equality_errors_pytreedef, tree_flatten
+from ...core.tree_jvp import stop_gradient
+from ...errors import api_boundary
+from .common import (
+    Staged,
+    either,
+    forwarded,
+    keep_outputs,
+    leaf_paths,
+    merge,
+    op_with_regions,
+    partition,
+    same_type,
+    share_constants,
+    show_avals,
+    spread_inputs,
+    spread_outputs,
+    stage,
+    type_difference,
+    with_type,
+    without_dead_code,
+)
+
+# ----------------------------------------------------------------------------------------------
+# The public functions
+
+_not_given = object()
+
+
+@api_boundary
+def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = _not_given):
+    """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; only one of them is run.
+
+    Unlike Python's `if`, it may depend on a traced value. Both functions are traced. Mapped over
+    a batch of predicates, it computes both and selects.
+
+    Args:
+      pred: a scalar, boolean or a number (zero is false).
+      true_fun, false_fun: functions of the same arguments, whose results have the same structure,
+        shapes and dtypes.
+      *operands: pytrees of arrays.
+      operand: the one operand, passed by name.
+
+    Returns:
+      the result of the chosen function.
+
+    Raises:
+      TypeError: `pred` is no scalar or no number; the results differ in structure or type.
+
+    >>> import minijax as jax
+    >>> jax.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
+    Array(4., dtype=float32, weak_type=True)
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        return _cond_with_two_operands(pred, true_fun, false_fun, *operands)
+    operands = _operands(operands, operand)
+    pred = _predicate(pred)
+    if settings.disable_jit.value and is_concrete(pred):
+        return (true_fun if pred else false_fun)(*operands)
+    leaves, in_tree = tree_flatten(operands)
+    avals = argument_avals(leaves, "cond", lambda: leaf_names("operands", operands))
+    if_true = stage(true_fun, in_tree, avals, "cond")
+    if_false = stage(false_fun, in_tree, avals, "cond")
+    _check_branches("cond", {"true_fun": true_fun, "false_fun": false_fun}, [if_true, if_false])
+    (true_jaxpr, false_jaxpr), consts = share_constants(if_true, if_false)
+    index = lax.convert_element_type(pred, np.int32)
+    outs = _bind(index, [false_jaxpr, true_jaxpr], [*consts, *leaves])
+    return if_true.out_tree.unflatten(outs)
+
+
+def _cond_with_two_operands(pred, x_true, true_fun, x_false=None, false_fun=None, *rest):
+    """The old form `cond(pred, x_true, true_fun, x_false, false_fun)`."""
+    if rest or not (callable(true_fun) and callable(false_fun)):
+        raise TypeError("lax.cond: true_fun and false_fun must be callable, the second and third "
+                        "arguments: cond(pred, true_fun, false_fun, *operands).")
+    return cond(pred, lambda x, _: true_fun(x), lambda _, x: false_fun(x), x_true, x_false)
+
+
+def _operands(operands, operand):
+    """The operands, of which one may have been passed by name."""
+    if operand is _not_given:
+        return operands
+    if operands:
+        raise TypeError("If the keyword `operand` is passed then no positional operands can be, "
+                        f"got operand={operand} and {operands}.")
+    return (operand,)
+
+
+def _predicate(pred):
+    """A scalar as a boolean."""
+    if pred is None:
+        raise TypeError("cond: the predicate is None.")
+    try:
+        aval = typeof(pred)
+    except TypeError:
+        raise TypeError("cond: the predicate must be a scalar, boolean or number, got "
+                        f"{pred} of type {type(pred).__name__}.") from None
+    if aval.shape:
+        raise TypeError(f"cond: the predicate must be a scalar, got {pred} of shape {aval.shape}. "
+                        "To choose element by element, use `jnp.where` or `vmap`.")
+    if aval.dtype.kind not in "biuf":
+        raise TypeError("cond: the predicate must be boolean or a number, got "
+                        f"{aval.dtype.name}.")
+    return pred if aval.dtype.kind == "b" else pred != 0
+
+
+@api_boundary
+def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_given):
+    """`branches[index](*operands)`; an index out of range is clamped to the first or the last.
+
+    Args:
+      index: an integer scalar.
+      branches: functions as for `cond`, at least one.
+      *operands: pytrees of arrays.
+      operand: the one operand, passed by name.
+
+    Returns:
+      the result of the chosen function.
+
+    Raises:
+      TypeError: `index` is no integer scalar; the results differ in structure or type.
+      ValueError: there are no branches.
+
+    >>> import minijax as jax
+    >>> jax.lax.switch(5, [lambda x: x, lambda x: -x], 3.0)
+    Array(-3., dtype=float32, weak_type=True)
+    """
+    branches = tuple(branches)
+    if not all(map(callable, branches)):
+        raise TypeError("lax.switch: the branches must be a sequence of callables.")
+    operands = _operands(operands, operand)
+    _check_index(index)
+    if not branches:
+        raise ValueError("lax.switch: empty branch sequence, but there must be a result.")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    index = lax.clamp(np.int32(0), lax.convert_element_type(index, np.int32),
+                      np.int32(len(branches) - 1))
+    if settings.disable_jit.value and is_concrete(index):
+        return branches[int(index)](*operands)
+    leaves, in_tree = tree_flatten(operands)
+    avals = argument_avals(leaves, "switch", lambda: leaf_names("operands", operands))
+    staged = [stage(branch, in_tree, avals, "switch") for branch in branches]
+    _check_branches("switch", {f"branch {i}": f for i, f in enumerate(branches)}, staged)
+    jaxprs, consts = share_constants(*staged)
+    return staged[0].out_tree.unflatten(_bind(index, jaxprs, [*consts, *leaves]))
+
+
+def _check_index(index):
+    try:
+        aval = typeof(index)
+    except TypeError:
+        raise TypeError(f"switch: the index must be an integer scalar, got {index}.") from None
+    if aval.shape:
+        raise TypeError(f"switch: the index must be a scalar, got {index} of shape {aval.shape}.")
+    if aval.dtype.kind not in "iu":
+        raise TypeError(f"switch: the index must be an integer, got {index} of type "
+                        f"{aval.dtype.name}.")
+
+
+def _bind(index, jaxprs, operands) -> list:
+    """The results; one that is the same operand in all branches does not pass through `cond`."""
+    sources = [places[0] if len(set(places)) == 1 else None
+               for places in zip(*map(forwarded, jaxprs))]
+    computed = tuple(source is None for source in sources)
+    if not all(computed):
+        jaxprs = [keep_outputs(jaxpr, computed) for jaxpr in jaxprs]
+    outs = iter(cond_p.bind(index, *operands, branches=tuple(jaxprs)))
+    return [next(outs) if source is None else _as_result(operands[source]) for source in sources]
+
+
+def _as_result(x):
+    return x if isinstance(x, Tracer) else as_array(x)
+
+
+def _check_branches(what: str, funs: dict[str, Callable], staged: Sequence[Staged]) -> None:
+    """Check that all branches return what the first one does.
+
+    Raises:
+      TypeError: they do not; the message shows where, both types, and the functions.
+    """
+    (first_name, first_fun), *others = funs.items()
+    for (name, fun), other in zip(others, staged[1:]):
+        lines = _result_differences(first_name, staged[0], name, other)
+        if lines:
+            raise TypeError(
+                f"{what} branches must have equal output types, and the same pytree structure, "
+                f"but they differ.\n\n{first_name} is {fun_sourceinfo(first_fun)}\n"
+                f"{name} is {fun_sourceinfo(fun)}\n\n" + "\n".join(lines) +
+                f"\n\nRevise {first_name} and/or {name} so that they return the same types."
+            )
+
+
+def _result_differences(name1, staged1, name2, staged2) -> list[str]:
+    def output(name, path):
+        return f"{name} output{f' at path {keystr(path)}' if path else ''}"
+
+    if staged1.out_tree != staged2.out_tree:
+        return [f"  * {output(name1, path)} is {one} but {output(name2, path)} is {two}, so "
+                f"{why}"
+                for path, one, two, why in equality_errors_pytreedef(staged1.out_tree,
+                                                                     staged2.out_tree)]
+    types = zip(leaf_paths(staged1.out_tree), staged1.jaxpr.out_avals, staged2.jaxpr.out_avals)
+    return [f"  * {output(name1, path)} has type {a.str_short(False)} but the corresponding "
+            f"output of {name2} has type {b.str_short(False)}, so {type_difference(a, b)}"
+            for path, a, b in types if not same_type(a, b)]
+
+
+# ----------------------------------------------------------------------------------------------
+# The primitive: its evaluation and its types
+
+
+class _CondPrimitive(Primitive):
+    """Its result types are those of the branches: nothing need be remembered."""
+
+    def out_aval(self, avals, params):
+        return params["branches"][0].out_avals
+
+
+cond_p = _CondPrimitive("cond", multiple_results=True)
+
+
+@cond_p.def_impl
+def _evaluate(index, *operands, branches):
+    """Run the chosen branch, equation by equation: it runs once, so compiling would not pay."""
+    chosen = branches[min(max(int(index), 0), len(branches) - 1)]
+    outs = eval_jaxpr(chosen.jaxpr, chosen.consts, *operands)
+    return [*map(with_type, outs, branches[0].out_avals)]
+
+
+@cond_p.def_abstract_eval
+def _result_types(*avals, branches):
+    return branches[0].out_avals
+
+
+def _typecheck(index: ShapedArray, *operands: ShapedArray, branches):
+    """The branches must agree with one another, and with the operands."""
+    if index.shape or index.dtype != np.int32:
+        raise TypeError(f"the index must be of type i32[], not {index.str_short()}")
+    for i, branch in enumerate(branches):
+        _check_types(f"branch {i} takes", branch.in_avals, "operands are", operands)
+        _check_types(f"branch {i} returns", branch.out_avals, "branch 0", branches[0].out_avals)
+    return branches[0].out_avals
+
+
+def _check_types(what1, avals1, what2, avals2):
+    if len(avals1) != len(avals2) or not all(map(same_type, avals1, avals2)):
+        raise TypeError(f"{what1} {show_avals(avals1)}, {what2} {show_avals(avals2)}")
+
+
+custom_typechecks["cond"] = _typecheck
+
+# ----------------------------------------------------------------------------------------------
+# Forward mode and batching
+
+
+def _jvp(primals, tangents, *, branches):
+    """A result has a tangent if it has one in any branch."""
+    (index, *operands), (_, *operands_dot) = primals, tangents
+    nonzeros = tuple(type(t) is not Zero for t in operands_dot)
+    none = (False,) * len(branches[0].outvars)
+    nonzeros_out = either(*(jvp_jaxpr(branch, nonzeros, none)[1] for branch in branches))
+    new_branches = tuple(jvp_jaxpr(branch, nonzeros, nonzeros_out)[0] for branch in branches)
+    kept = [t for t in operands_dot if type(t) is not Zero]
+    outs = cond_p.bind(index, *operands, *kept, branches=new_branches)
+    primals_out, rest = outs[:len(none)], iter(outs[len(none):])
+    return primals_out, [next(rest) if nonzero else Zero.from_primal_value(x)
+                         for x, nonzero in zip(primals_out, nonzeros_out)]
+
+
+primitive_jvps[cond_p] = _jvp
+
+
+def _batch(axis_data, args, dims, *, branches):
+    (index, *operands), (index_dim, *operand_dims) = args, dims
+    if index_dim is not None:
+        return _batch_predicate(axis_data, args, dims, branches)
+    in_dims = tuple(None if d is None else 0 for d in operand_dims)
+    operands = [x if d is None else moveaxis(x, d, 0) for x, d in zip(operands, operand_dims)]
+    batched = [[d is not None for d in batch_jaxpr(branch, axis_data, in_dims)[1]]
+               for branch in branches]
+    out_dims = tuple(0 if b else None for b in either(*batched))
+    new_branches = tuple(batch_jaxpr(branch, axis_data, in_dims, out_dims)[0]
+                         for branch in branches)
+    return cond_p.bind(index, *operands, branches=new_branches), out_dims
+
+
+def _batch_predicate(axis_data, args, dims, branches):
+    """Each example chooses for itself: run all branches, and select."""
+    index, *operands = (bdim_at_front(x, d, axis_data.size) for x, d in zip(args, dims))
+    in_dims, out_dims = (0,) * len(operands), (0,) * len(branches[0].outvars)
+    outs = []
+    for i, branch in enumerate(branches):
+        chosen = lax.eq(index, lax.constant(i, typeof(index).dtype))
+        # Where the branch is not chosen its derivative may be infinite, and must not reach the
+        # operands (as infinity times zero): they come from behind a `stop_gradient` there.
+        ops = [_select_n(chosen, stop_gradient(x), x) for x in operands]
+        batched, _ = batch_jaxpr(branch, axis_data, in_dims, out_dims)
+        outs.append(eval_jaxpr(batched.jaxpr, batched.consts, *ops))
+    return [_select_n(index, *cases) for cases in zip(*outs)], out_dims
+
+
+def _select_n(which, *cases):
+    """`select_n` by the leading dimension."""
+    shape = typeof(cases[0]).shape
+    if len(shape) > 1:
+        which = shaping.broadcast_in_dim(which, shape, (0,))
+    return lax.select_n(which, *cases)
+
+
+fancy_primitive_batchers[cond_p] = _batch
+
+# ----------------------------------------------------------------------------------------------
+# Partial evaluation and dead code
+
+
+def _partial_eval(trace, primitive, args, params):
+    """With the index known, two `cond`s: one runs now and returns residuals, the other takes them.
+
+    The residuals of the branches are joined: a known operand is itself the residual, and those
+    that branches compute share a place if they have the same type.
+    """
+    (index, *operands), branches = args, params["branches"]
+    if trace.is_unknown(index):
+        return default_partial_eval(trace, primitive, args, params)
+    unknowns = tuple(map(trace.is_unknown, operands))
+    known_args, unknown_args = partition(unknowns, operands)
+    none = (False,) * len(branches[0].outvars)
+    out_unknowns = either(*(partial_eval_jaxpr(branch, unknowns, none)[2] for branch in branches))
+    parts = [partial_eval_jaxpr(branch, unknowns, out_unknowns) for branch in branches]
+
+    per_branch = [_residuals(unknown, forwarded) for _, unknown, _, _, forwarded in parts]
+    residuals = dict.fromkeys(itertools.chain(*per_branch))
+    computed = [r for r in residuals if r[0] is None]
+    known_branches = tuple(
+        spread_outputs(known, tuple(computed.index(r) for r in own if r[0] is None),
+                       tuple(aval for _, aval, _ in computed))
+        for (known, *_), own in zip(parts, per_branch))
+    places = {r: i for i, r in enumerate(residuals)}
+    residual_avals = tuple(aval for _, aval, _ in residuals)
+    unknown_branches = tuple(
+        spread_inputs(unknown, tuple(places[r] for r in own), residual_avals)
+        for (_, unknown, *_), own in zip(parts, per_branch))
+
+    outs = cond_p.bind(index, *known_args, branches=known_branches)
+    n_known = len(outs) - len(computed)
+    values = dict(zip(computed, outs[n_known:]))
+    residual_args = [values[r] if r[0] is None else known_args[r[0]] for r in residuals]
+    unknown_outs = default_partial_eval(trace, cond_p, [index, *residual_args, *unknown_args],
+                                        {"branches": unknown_branches})
+    return merge(out_unknowns, outs[:n_known], unknown_outs)
+
+
+def _residuals(unknown_jaxpr, forwarded) -> list[tuple]:
+    """For each residual of a branch what it is: (number of the known operand or `None`, type,
+    how many computed ones of this type come before it)."""
+    counts: dict = {}
+    found = []
+    for place, aval in zip(forwarded, unknown_jaxpr.in_avals):
+        count = 0 if place is not None else counts.setdefault(aval, itertools.count()).__next__()
+        found.append((place, aval, count))
+    return found
+
+
+partial_eval_rules[cond_p] = _partial_eval
+
+
+def _dce(used_outputs, eqn):
+    """Drop what is dead in all branches, and the operands that only that needed."""
+    branches, used = eqn.params["branches"], tuple(used_outputs)
+    used_inputs = either(*(without_dead_code(branch, used)[1] for branch in branches))
+    pruned = tuple(without_dead_code(branch, used, used_inputs)[0] for branch in branches)
+    used_invars = [True, *used_inputs]
+    return used_invars, eqn.replace(
+        invars=partition(used_invars, eqn.invars)[1],
+        outvars=partition(used_outputs, eqn.outvars)[1],
+        params={"branches": pruned})
+
+
+dce_rules[cond_p] = _dce
+
+# ----------------------------------------------------------------------------------------------
+# Transposition
+
+
+def _transpose(cts, index, *operands, branches):
+    """An operand has a cotangent if it has one in any branch."""
+    linear = tuple(map(is_undefined_primal, operands))
+    transposed = [transpose_jaxpr(branch, linear, nonzero_avals(cts)) for branch in branches]
+    nonzeros = either(*(nonzero_out for _, nonzero_out in transposed))
+    linear_avals = [x.aval for x in operands if is_undefined_primal(x)]
+    avals = tuple(aval for aval, nonzero in zip(linear_avals, nonzeros) if nonzero)
+    new_branches = tuple(
+        spread_outputs(jaxpr, _places(own, nonzeros), avals) for jaxpr, own in transposed)
+    nonlinear = [x for x in operands if not is_undefined_primal(x)]
+    kept = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(cond_p.bind(index, *nonlinear, *kept, branches=new_branches))
+    linear_cts = iter([next(outs) if nonzero else Zero(aval)
+                       for aval, nonzero in zip(linear_avals, nonzeros)])
+    return [None, *(next(linear_cts) if is_linear else None for is_linear in linear)]
+
+
+def _places(own, among):
+    """The places of the flags set in `own` among those set in `among`."""
+    return tuple(i for i, flag in enumerate(f for f, a in zip(own, among) if a) if flag)
+
+
+primitive_transposes[cond_p] = _transpose
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+
+
+def _lower(ctx, index, *operands, branches):
+    """A `case`, each branch in a region, where it sees the operands as they are."""
+    regions = [([], partial(ctx.inline, branch, operands)) for branch in branches]
+    ordered = any(is_ordered(branch.effects) for branch in branches)
+    return op_with_regions(ctx, "stablehlo.case", [index], branches[0].out_avals, *regions,
+                           ordered=ordered)
+
+
+register_lowering(cond_p, _lower)

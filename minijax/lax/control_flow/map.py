@@ -1,0 +1,58 @@
+"""Chapter 9: `map`, a function of each element of a sequence, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.core import typeof
+from ...core.primitives import shaping, slicing
+from ...core.tree_functions import tree_flatten, tree_map
+from ...core.vmap import vmap
+from ...errors import api_boundary
+from .scan import scan, scan_length
+
+
+@api_boundary
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
+    """`f` of each element of `xs` along the leading axis, one after the other, stacked.
+
+    Args:
+      f: a function of pytrees of arrays that returns one.
+      xs: a pytree of arrays with one size of leading axis.
+      batch_size: how many elements to compute at once, by `vmap`; 0: all. What is left over is
+        one smaller batch.
+
+    Raises:
+      ValueError: there are no `xs`, or they differ in the sizes of their leading axes; or
+        `batch_size` is negative.
+
+    >>> map(lambda x: x * x, jnp.arange(4))
+    Array([0, 1, 4, 9], dtype=int32)
+    """
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    leaves, tree = tree_flatten(xs)
+    size = scan_length(tree, leaves, None)
+    if batch_size < 0:
+        raise ValueError(f"map got a negative `batch_size`: {batch_size}.")
+    n_batches, n_rest = divmod(size, batch_size) if batch_size else (0, size)
+    if not n_batches:
+        return vmap(f)(xs)
+    batches = tree_map(lambda x: _reshape_leading(_rows(x, 0, size - n_rest), 1,
+                                                  (n_batches, batch_size)), xs)
+    rest = tree_map(lambda x: _rows(x, size - n_rest, size), xs) if n_rest else None
+    ys = scan(lambda _, x: ((), vmap(f)(x)), (), batches)[1]
+    more = vmap(f)(rest) if n_rest else None
+    ys = tree_map(lambda y: _reshape_leading(y, 2, (size - n_rest,)), ys)
+    return tree_map(lambda *parts: shaping.concatenate(parts, 0), ys, more) if n_rest else ys
+
+
+def _rows(x, start, stop):
+    shape = typeof(x).shape
+    return slicing.slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
+
+
+def _reshape_leading(x, n, sizes):
+    """`x` with its first `n` dimensions reshaped to `sizes`."""
+    return shaping.reshape(x, (*sizes, *typeof(x).shape[n:]))

@@ -1,0 +1,478 @@
+"""Chapter 9: loops of unknown length. `while_loop` and `fori_loop`, and the primitive `while`.
+
+    out = while[cond_jaxpr body_jaxpr cond_nconsts body_nconsts] *cond_consts *body_consts *init
+
+`carry = init; while cond(*cond_consts, *carry): carry = body(*body_consts, *carry)`. What the two
+functions closed over does not change from one round to the next: it is not carried.
+
+The carry comes out of the body as it went in: of the same types, and so too of the same kind. If
+one round gives a carry a tangent (a batch dimension, an unknown value), it has one from the start.
+The rules find which carries are concerned as the fixpoint of one round.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ... import settings
+from ...core import dtypes
+from ...core.api_util import argument_avals, leaf_names
+from ...core.array import as_array
+from ...core.batching import fancy_primitive_batchers, matchaxis
+from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
+from ...core.effects import is_ordered
+from ...core.forward import Zero, instantiate_zeros, primitive_jvps
+from ...core.jaxpr import custom_typechecks
+from ...core.lowering import lower_fun, register_lowering
+from ...core.partial_eval import (
+    dce_rules,
+    default_partial_eval,
+    partial_eval_jaxpr,
+    partial_eval_rules,
+)
+from ...core.primitives import elementwise as lax
+from ...core.primitives import reductions, shaping
+from ...core.staging import batch_jaxpr, jvp_jaxpr
+from ...core.transposition import primitive_transposes
+from ...core.tree_functions import tree_flatten, tree_map, treedef_is_leaf, treedef_tuple
+from ...errors import ConcretizationTypeError, api_boundary
+from .common import (
+    Staged,
+    add_inputs,
+    check_carry,
+    evaluate_compiled,
+    fixpoint,
+    forwarded,
+    keep_outputs,
+    merge,
+    move_inputs,
+    op_with_regions,
+    partition,
+    promote_weak_types,
+    region_arguments,
+    same_type,
+    show_avals,
+    split_list,
+    stage,
+    to_front,
+    without_dead_code,
+)
+from .scan import scan
+
+# ----------------------------------------------------------------------------------------------
+# The public functions
+
+
+@api_boundary
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+    """`val = init_val; while cond_fun(val): val = body_fun(val); return val`, as one operation.
+
+    Unlike Python's loop its length may depend on traced values, and it is not unrolled. It can be
+    differentiated in forward mode only: how much reverse mode would have to store is not known.
+
+    Args:
+      cond_fun: from the loop's value to a boolean scalar.
+      body_fun: from the loop's value to the next one, of the same structure, shapes and dtypes.
+      init_val: a pytree of arrays. Weakly typed leaves take the dtype that the body returns.
+
+    Returns:
+      the first value for which `cond_fun` is false.
+
+    Raises:
+      TypeError: `cond_fun` returns no boolean scalar; `body_fun` changes the type of the value.
+
+    >>> import minijax as jax
+    >>> jax.lax.while_loop(lambda x: x < 100, lambda x: 3 * x, 1)
+    Array(243, dtype=int32, weak_type=True)
+    """
+    if not (callable(body_fun) and callable(cond_fun)):
+        raise TypeError("lax.while_loop: cond_fun and body_fun must be callable.")
+    if settings.disable_jit.value:
+        try:
+            return _python_loop(cond_fun, body_fun, init_val)
+        except ConcretizationTypeError:
+            pass  # a transformation is around, and the predicate is not known
+    init, tree = tree_flatten(init_val)
+    argument_avals(init, "while_loop", lambda: leaf_names("init_val", init_val))
+    cond, body = _stage_both(cond_fun, body_fun, tree, init)
+    if len(body.jaxpr.outvars) == len(init):
+        init, changed = promote_weak_types(init, body.jaxpr.out_avals)
+        if changed:
+            cond, body = _stage_both(cond_fun, body_fun, tree, init)
+    check_carry("while_loop body", body_fun, tree, [*map(typeof, init)],
+                body.out_tree, body.jaxpr.out_avals)
+    return body.out_tree.unflatten(_bind(cond, body, init))
+
+
+def _python_loop(cond_fun, body_fun, init_val):
+    value = tree_map(_as_array, init_val)
+    while cond_fun(value):
+        value = tree_map(_as_array, body_fun(value))
+    return value
+
+
+def _as_array(x):
+    return x if isinstance(x, Tracer) else as_array(x)
+
+
+def _stage_both(cond_fun, body_fun, tree, init) -> tuple[Staged, Staged]:
+    in_tree, avals = treedef_tuple([tree]), [*map(typeof, init)]
+    cond = stage(cond_fun, in_tree, avals, "while_cond")
+    body = stage(body_fun, in_tree, avals, "while_body")
+    if not treedef_is_leaf(cond.out_tree) or len(cond.jaxpr.outvars) != 1:
+        raise TypeError("while_loop: cond_fun must return a boolean scalar, but it returns a "
+                        f"pytree {cond.out_tree}.")
+    (aval,) = cond.jaxpr.out_avals
+    if aval.shape or aval.dtype != np.bool_:
+        raise TypeError("while_loop: cond_fun must return a boolean scalar, but it returns "
+                        f"{aval.str_short(False)}. (For an array, say `jnp.any` or `jnp.all`.)")
+    return cond, body
+
+
+def _bind(cond: Staged, body: Staged, init: list) -> list:
+    """The final carry. One that the body hands on, and the condition ignores, is not carried.
+
+    It becomes a constant of the body: then it is not batched only because other carries are.
+    """
+    (cond_jaxpr, cond_consts, _), (body_jaxpr, body_consts, _) = cond, body
+    n_cond, n_body = len(cond_consts), len(body_consts)
+    changes = tuple(source != n_body + i for i, source in enumerate(forwarded(body_jaxpr)))
+    pruned, used = without_dead_code(cond_jaxpr, (True,), (True,) * n_cond + changes)
+    carried = used[n_cond:]
+    fixed, carry = partition(carried, init)
+    if fixed:
+        cond_jaxpr, body_jaxpr = pruned, keep_outputs(body_jaxpr, carried)
+        is_fixed = [not c for c in carried]
+        body_jaxpr = move_inputs(body_jaxpr, to_front([False] * n_body + is_fixed))
+    outs = while_p.bind(*cond_consts, *fixed, *body_consts, *carry,
+                        cond_nconsts=n_cond, cond_jaxpr=cond_jaxpr,
+                        body_nconsts=n_body + len(fixed), body_jaxpr=body_jaxpr)
+    return merge(carried, fixed, outs)  # as JAX does it, a fixed value comes out as it went in
+
+
+@api_boundary
+def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *,
+              unroll: int | bool | None = None) -> Any:
+    """`val = init_val; for i in range(lower, upper): val = body_fun(i, val); return val`
+
+    With bounds that are known while tracing it is a `scan`, and can be differentiated in reverse;
+    with others it is a `while_loop`, and cannot.
+
+    Args:
+      lower, upper: integer scalars of one dtype.
+      body_fun: from the number of the round and the loop's value to the next value, of the same
+        structure, shapes and dtypes.
+      init_val: a pytree of arrays.
+      unroll: how many rounds to write out one after the other (`True`: all); known bounds only.
+
+    Returns:
+      the last value; `init_val` if `upper <= lower`.
+
+    Raises:
+      TypeError: the bounds differ in dtype; `body_fun` changes the type of the value.
+      ValueError: `unroll` with bounds that are not known.
+
+    >>> import minijax as jax
+    >>> jax.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
+    Array(10, dtype=int32, weak_type=True)
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun must be callable.")
+    dtype = _bound_dtype(lower, upper)
+    if is_concrete(lower) and is_concrete(upper):
+        length = max(int(upper) - int(lower), 0)
+        if settings.disable_jit.value and length == 0:
+            return init_val
+        body = _wrapped(body_fun, _scan_body)
+        return scan(body, (int(lower), init_val), None, length,
+                    unroll=False if unroll is None else unroll)[0][1]
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError("fori_loop: `unroll` needs bounds that are known while tracing.")
+    lower, upper = (x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
+                    for x in (lower, upper))
+    init = lower, upper, init_val
+    return while_loop(_is_before_end, _wrapped(body_fun, _while_body), init)[2]
+
+
+def _bound_dtype(lower, upper) -> np.dtype:
+    """The dtype of the counter: that of both bounds, of which one may be a Python integer."""
+    low, high = typeof(lower), typeof(upper)
+    if low.dtype == high.dtype:
+        return low.dtype
+    signed = all(dtypes.issubdtype(aval.dtype, np.signedinteger) for aval in (low, high))
+    if signed and low.weak_type != high.weak_type:
+        return high.dtype if low.weak_type else low.dtype
+    raise TypeError("fori_loop: lower and upper must have equal types, got "
+                    f"{low.dtype.name} and {high.dtype.name}.")
+
+
+def _is_before_end(carry):
+    i, upper, _ = carry
+    return lax.lt(i, upper)
+
+
+def _while_body(body_fun, carry):
+    i, upper, value = carry
+    return lax.add(i, lax.constant(1, typeof(i).dtype)), upper, body_fun(i, value)
+
+
+def _scan_body(body_fun, carry, _):
+    i, value = carry
+    return (i + 1, body_fun(i, value)), None
+
+
+_wrappers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _wrapped(body_fun, wrapper) -> Callable:
+    """`wrapper` with its first argument given: one function for one `body_fun`, as it is staged
+    once for one function. It does not keep `body_fun` alive, whose entry it is."""
+    try:
+        known, get = _wrappers.setdefault(body_fun, {}), weakref.ref(body_fun)
+    except TypeError:  # a callable without hash, or that cannot be referred to weakly
+        return lambda carry, *xs: wrapper(body_fun, carry, *xs)
+    if wrapper not in known:
+        known[wrapper] = lambda carry, *xs: wrapper(get(), carry, *xs)
+    return known[wrapper]
+
+
+# ----------------------------------------------------------------------------------------------
+# The primitive: its evaluation and its types
+
+
+class _WhilePrimitive(Primitive):
+    """Its result types are those of the body: nothing need be remembered."""
+
+    def out_aval(self, avals, params):
+        return params["body_jaxpr"].out_avals
+
+
+while_p = _WhilePrimitive("while", multiple_results=True)
+
+
+@while_p.def_impl
+def _evaluate(*args, **params):
+    """By XLA, always: how many rounds there will be is not known, and NumPy is slow for many."""
+    return evaluate_compiled(while_p, args, "body_jaxpr", params)
+
+
+@while_p.def_abstract_eval
+def _result_types(*avals, body_jaxpr, **params):
+    return body_jaxpr.out_avals
+
+
+def _typecheck(*avals: ShapedArray, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """Both functions must take their constants and the carry; the body must return a carry."""
+    cond_consts, body_consts, carry = split_list(avals, cond_nconsts, body_nconsts)
+    _check_types("the condition takes", cond_jaxpr.in_avals, cond_consts + carry)
+    _check_types("the body takes", body_jaxpr.in_avals, body_consts + carry)
+    _check_types("the body returns", body_jaxpr.out_avals, carry)
+    return body_jaxpr.out_avals
+
+
+def _check_types(what, expected, avals):
+    if len(expected) != len(avals) or not all(map(same_type, expected, avals)):
+        raise TypeError(f"{what} {show_avals(expected)}, where the operands are "
+                        f"{show_avals(avals)}")
+
+
+custom_typechecks["while"] = _typecheck
+
+# ----------------------------------------------------------------------------------------------
+# Forward mode and batching
+
+
+def _jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """The tangents of the carry are carried along; the condition does not look at them."""
+    nonzeros = [type(t) is not Zero for t in tangents]
+    _, consts_nz, init_nz = map(tuple, split_list(nonzeros, cond_nconsts, body_nconsts))
+    carry_nz = fixpoint(lambda nz: jvp_jaxpr(body_jaxpr, consts_nz + nz, nz)[1], init_nz)
+    new_body, _ = jvp_jaxpr(body_jaxpr, consts_nz + carry_nz, carry_nz)
+
+    cond_consts, body_consts, init = split_list(primals, cond_nconsts, body_nconsts)
+    _, consts_dot, init_dot = split_list(tangents, cond_nconsts, body_nconsts)
+    consts_dot = partition(consts_nz, consts_dot)[1]
+    init_dot = [*map(instantiate_zeros, partition(carry_nz, init_dot)[1])]
+    # The body takes (consts, carry, consts_dot, carry_dot), but constants are to come first.
+    pieces = split_list(range(len(new_body.invars)), len(body_consts), len(init), len(consts_dot))
+    order = (*pieces[0], *pieces[2], *pieces[1], *pieces[3])
+    outs = while_p.bind(
+        *cond_consts, *body_consts, *consts_dot, *init, *init_dot,
+        cond_nconsts=cond_nconsts, cond_jaxpr=add_inputs(cond_jaxpr, tuple(map(typeof, init_dot))),
+        body_nconsts=body_nconsts + len(consts_dot), body_jaxpr=move_inputs(new_body, order))
+    out, rest = outs[:len(init)], iter(outs[len(init):])
+    return out, [next(rest) if nonzero else Zero.from_primal_value(x)
+                 for x, nonzero in zip(out, carry_nz)]
+
+
+primitive_jvps[while_p] = _jvp
+
+
+def _batch(axis_data, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """If the predicate is batched, the loop runs until all examples are done (see `_lower`).
+
+    Then the whole carry is batched, and has the dimensions of the predicate in front.
+    """
+    cond_dims, body_dims, init_dims = map(tuple, split_list(dims, cond_nconsts, body_nconsts))
+
+    def step(batched):
+        carry_dims = tuple(0 if b else None for b in batched)
+        _, out_dims = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims)
+        return [d is not None for d in out_dims]
+
+    batched = fixpoint(step, [d is not None for d in init_dims])
+    carry_dims = tuple(0 if b else None for b in batched)
+    _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis_data, cond_dims + carry_dims)
+    if pred_dim is not None:
+        pred_dim, carry_dims = 0, (0,) * len(batched)
+    else:
+        rank = cond_jaxpr.out_avals[0].ndim
+        carry_dims = tuple(rank if b else None for b in batched)
+    new_cond, _ = batch_jaxpr(cond_jaxpr, axis_data, cond_dims + carry_dims, (pred_dim,))
+    new_body, _ = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims, carry_dims)
+    *consts, init = split_list(args, cond_nconsts, body_nconsts)
+    init = [matchaxis(axis_data, d, wanted, x) for d, wanted, x in zip(init_dims, carry_dims, init)]
+    outs = while_p.bind(*consts[0], *consts[1], *init, cond_nconsts=cond_nconsts,
+                        cond_jaxpr=new_cond, body_nconsts=body_nconsts, body_jaxpr=new_body)
+    return outs, carry_dims
+
+
+fancy_primitive_batchers[while_p] = _batch
+
+# ----------------------------------------------------------------------------------------------
+# Partial evaluation, dead code, and why there is no transpose
+
+
+def _partial_eval(trace, primitive, args, params):
+    """Run the loop now for the carries that do not depend on unknowns, if its length is known.
+
+    For the others the whole loop is written down, with the known carries again: to save what
+    each round knows would need memory for a number of rounds that nobody can tell.
+    """
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    counts = params["cond_nconsts"], params["body_nconsts"]
+    cond_uk, body_uk, init_uk = map(tuple, split_list(map(trace.is_unknown, args), *counts))
+
+    def step(unknown):
+        return partial_eval_jaxpr(body_jaxpr, body_uk + unknown, unknown)[2]
+
+    carry_uk = fixpoint(step, init_uk)
+    known_cond, _, (length_unknown,), *_ = partial_eval_jaxpr(
+        cond_jaxpr, cond_uk + carry_uk, (False,))
+    outs = default_partial_eval(trace, while_p, args, params)
+    if length_unknown or all(carry_uk):
+        return outs
+    known_body, *_ = partial_eval_jaxpr(body_jaxpr, body_uk + carry_uk, carry_uk)
+    n_known = carry_uk.count(False)
+    no_residuals = tuple(i < n_known for i in range(len(known_body.outvars)))
+    known_body, _ = without_dead_code(known_body, no_residuals, True)
+    known_args = partition(cond_uk + body_uk + carry_uk, args)[0]
+    known_outs = while_p.bind(*known_args, cond_jaxpr=known_cond, body_jaxpr=known_body,
+                              cond_nconsts=cond_uk.count(False), body_nconsts=body_uk.count(False))
+    return merge(carry_uk, known_outs, partition(carry_uk, outs)[1])
+
+
+partial_eval_rules[while_p] = _partial_eval
+
+
+def _dce(used_outputs, eqn):
+    """Carry only what a used result or the condition needs, in any round."""
+    cond_jaxpr, body_jaxpr = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    cond_used = without_dead_code(cond_jaxpr, (True,))[1]
+
+    def step(needed):
+        return without_dead_code(body_jaxpr, needed)[1][n_body:]
+
+    needed = fixpoint(step, [a or b for a, b in zip(used_outputs, cond_used[n_cond:])])
+    new_cond, cond_used = without_dead_code(cond_jaxpr, (True,), (False,) * n_cond + needed)
+    new_body, body_used = without_dead_code(body_jaxpr, needed, (False,) * n_body + needed)
+    used_inputs = [*cond_used[:n_cond], *body_used]
+    params = {"cond_jaxpr": new_cond, "cond_nconsts": sum(cond_used[:n_cond]),
+              "body_jaxpr": new_body, "body_nconsts": sum(body_used[:n_body])}
+    return used_inputs, eqn.replace(invars=partition(used_inputs, eqn.invars)[1],
+                                    outvars=partition(needed, eqn.outvars)[1], params=params)
+
+
+dce_rules[while_p] = _dce
+
+
+def _transpose(cts, *operands, **params):
+    raise ValueError(
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+        "dynamic start/stop values: it goes through the rounds backwards, and would have to store "
+        "what each of them computed, but their number is not known. Use lax.scan, or "
+        "lax.fori_loop with static start/stop; or forward mode (jax.jvp, jax.jacfwd). "
+        "To understand why, read chapter 9 of the book."
+    )
+
+
+primitive_transposes[while_p] = _transpose
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+
+
+def _lower(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """A `while` that carries the carry; its regions see the constants outside.
+
+    A batched predicate goes on while any example does; those that are done keep their values.
+    """
+    cond_consts, body_consts, init = split_list(operands, cond_nconsts, body_nconsts)
+    pred_aval, avals = cond_jaxpr.out_avals[0], [x.aval for x in init]
+
+    def condition(carry):
+        (pred,) = ctx.inline(cond_jaxpr, cond_consts + carry)
+        return [_any(ctx, pred) if pred_aval.ndim else pred]
+
+    def body(carry):
+        new_carry = ctx.inline(body_jaxpr, body_consts + carry)
+        if not pred_aval.ndim:
+            return new_carry
+        (pred,) = ctx.inline(cond_jaxpr, cond_consts + carry)
+        return [_select(ctx, pred, new, old) for new, old in zip(new_carry, carry)]
+
+    if is_ordered(cond_jaxpr.effects):
+        return _lower_effectful_condition(ctx, init, condition, body)
+    arguments = region_arguments(ctx, avals), region_arguments(ctx, avals)
+    return op_with_regions(ctx, "stablehlo.while", init, avals,
+                           (arguments[0], partial(condition, arguments[0])),
+                           (arguments[1], partial(body, arguments[1])),
+                           ordered=is_ordered(body_jaxpr.effects))
+
+
+def _lower_effectful_condition(ctx, init, condition, body):
+    """The condition of a `while` cannot hand on the token of its effects. So the body computes the
+    next one, and carries it."""
+    init = condition(init) + init
+    avals = [x.aval for x in init]
+    in_condition, in_body = region_arguments(ctx, avals), region_arguments(ctx, avals)
+
+    def body_and_condition():
+        carry = body(in_body[1:])
+        return condition(carry) + carry
+
+    return op_with_regions(ctx, "stablehlo.while", init, avals,
+                           (in_condition, lambda: in_condition[:1]),
+                           (in_body, body_and_condition), ordered=True)[1:]
+
+
+_any = lower_fun(lambda pred: reductions.reduce_or(pred, range(typeof(pred).ndim)))
+
+
+def _where(pred, new, old):
+    """`new` where `pred`, else `old`; the dimensions of `pred` are the leading ones."""
+    shape = typeof(new).shape
+    if typeof(pred).shape != shape:
+        pred = shaping.broadcast_in_dim(pred, shape, range(typeof(pred).ndim))
+    return lax.select(pred, new, old)
+
+
+_select = lower_fun(_where)
+
+register_lowering(while_p, _lower)

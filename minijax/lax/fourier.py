@@ -1,0 +1,200 @@
+"""Chapter 11: the discrete Fourier transform.
+
+Of a vector x of length n, the transform is y[k] = Σ x[j] exp(-2πi jk/n), and the inverse one has
+the other sign and the factor 1/n. Over several dimensions it is taken along each in turn. The
+transform of a real vector is Hermitian, y[n-k] = conj(y[k]), so that n//2 + 1 of its elements tell
+all: those are what RFFT returns, and what IRFFT starts from.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import def_numpy
+from ..core.batching import moveaxis, primitive_batchers
+from ..core.core import ShapedArray, typeof
+from ..core.forward import deflinear
+from ..core.jit import apply_primitive
+from ..core.lowering import register_lowering, tensor_type
+from ..core.primitives import elementwise as prim
+from ..core.primitives.shape_rules import make_primitive
+from ..core.primitives.shaping import expand_dims, full
+from ..core.primitives.slicing import dynamic_update_slice
+from ..core.transposition import deflinear2
+from .staged import staged
+
+
+class FftType(enum.IntEnum):
+    """Which transform: forward or inverse, of complex numbers or of real ones."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+# ----------------------------------------------------------------------------------------------
+# Types, evaluation, lowering
+
+
+def _fft_type(x, *, fft_type, fft_lengths):
+    """What goes in and out has the `fft_lengths`, but that the last is halved on the Hermitian
+    side."""
+    n, given = len(fft_lengths), x.shape[x.ndim - len(fft_lengths):]
+    if n > x.ndim:
+        raise ValueError(f"fft of {n} dimensions, fft_lengths={fft_lengths}, got an array of shape "
+                         f"{x.shape}.")
+    is_real = x.dtype in (np.float32, np.float64)
+    if is_real != (fft_type is FftType.RFFT) or not (is_real or x.dtype.kind == "c"):
+        expected = "float32 or float64" if fft_type is FftType.RFFT else "complex64 or complex128"
+        raise ValueError(f"{fft_type.name} input must be {expected}, got {x.dtype.name}")
+    known = n - 1 if fft_type is FftType.IRFFT else n
+    if given[:known] != fft_lengths[:known]:
+        raise ValueError(f"{fft_type.name} input of shape {x.shape} must end with the dimensions "
+                         f"{fft_lengths[:known]}, as fft_lengths={fft_lengths} says.")
+    out = fft_lengths
+    if fft_type is FftType.RFFT:
+        out = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
+    return ShapedArray((*x.shape[: x.ndim - n], *out), _OUT_DTYPE[fft_type](x.dtype), x.weak_type)
+
+
+def _complex_dtype(dtype):
+    return np.result_type(dtype, np.complex64)
+
+
+def _real_dtype(dtype):
+    return np.finfo(dtype).dtype
+
+
+_OUT_DTYPE = {FftType.FFT: lambda dtype: dtype, FftType.IFFT: lambda dtype: dtype,
+              FftType.RFFT: _complex_dtype, FftType.IRFFT: _real_dtype}
+
+
+def _fft(x, *, fft_type, fft_lengths):
+    """NumPy, too, computes in the precision of its argument."""
+    if not x.size or 0 in fft_lengths:
+        out = _fft_type(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
+        return np.zeros(out.shape, out.dtype)  # as JAX, where NumPy complains
+    name = fft_type.name.lower()  # `np.fft` is imported when it is used first
+    if len(fft_lengths) == 1:
+        return getattr(np.fft, name)(x, fft_lengths[0])
+    return getattr(np.fft, name + "n")(x, fft_lengths, range(-len(fft_lengths), 0))
+
+
+def _lower_fft(ctx, x, *, fft_type, fft_lengths):
+    (out,) = ctx.avals_out
+    if not x.aval.size or not out.size:
+        return ctx.constant(out.dtype.type(0), out)
+    return ctx.op(f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} : "
+                  f"({x.type}) -> {tensor_type(out)}", out)
+
+
+fft_p = make_primitive("fft", _fft_type)
+def_numpy(fft_p, _fft)
+_small_fft, _large_fft = fft_p.impl, functools.partial(apply_primitive, fft_p)
+SMALL = 2**14
+register_lowering(fft_p, _lower_fft)
+
+
+@fft_p.def_impl
+def _evaluate(x, **params):
+    """By NumPy what takes less time than XLA's program takes to compile and to start."""
+    return (_small_fft if typeof(x).size <= SMALL else _large_fft)(x, **params)
+
+
+@staged(static_argnames=("fft_type", "fft_lengths"))
+def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]):
+    """The discrete Fourier transform over the last one, two or three dimensions.
+
+    Args:
+      x: an array; of real numbers for RFFT.
+      fft_type: an `FftType`, or its name: "FFT", "IFFT", "RFFT", "IRFFT", or in small letters.
+      fft_lengths: the sizes of these dimensions, on the side that is not halved.
+
+    Returns:
+      a complex array, real for IRFFT, of the shape of `x`, but that the last dimension n is
+      n // 2 + 1 behind RFFT and before IRFFT.
+
+    Raises:
+      ValueError: an unknown type, complex numbers for RFFT, or sizes that do not fit.
+      TypeError: a type that is neither.
+
+    >>> lax.fft(jnp.array([1.0, 2.0, 1.0, 0.0]), "fft", (4,)).real.tolist()
+    [4.0, 0.0, 0.0, 0.0]
+    """
+    fft_type, dtype = _as_fft_type(fft_type), typeof(x).dtype
+    if fft_type is not FftType.RFFT:
+        x = prim.convert_element_type(x, dtypes.to_complex_dtype(dtype))
+    elif dtype.kind == "c":
+        raise ValueError("only real valued inputs supported for rfft")
+    else:
+        x = prim.convert_element_type(x, dtypes.to_inexact_dtype(dtype))
+    if not len(fft_lengths):
+        return x
+    return fft_p.bind(x, fft_type=fft_type, fft_lengths=tuple(fft_lengths))
+
+
+def _as_fft_type(value) -> FftType:
+    if isinstance(value, FftType):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"Unknown FFT type value '{value}'")
+    if value not in {*FftType.__members__, *map(str.lower, FftType.__members__)}:
+        raise ValueError(f"Unknown FFT type '{value}'")
+    return FftType[value.upper()]
+
+
+# ----------------------------------------------------------------------------------------------
+# Differentiation and batching
+
+
+def _fft_transpose(ct, x, *, fft_type, fft_lengths):
+    if fft_type is FftType.RFFT:
+        return [_rfft_transpose(ct, fft_lengths)]
+    if fft_type is FftType.IRFFT:
+        return [_irfft_transpose(ct, fft_lengths)]
+    return [fft(ct, fft_type, fft_lengths)]  # its matrix is symmetric
+
+
+@staged(static_argnames=("fft_lengths",))
+def _rfft_transpose(ct, fft_lengths):
+    """Σ over k of ct[k] exp(-2πi jk/n), its real part: IRFFT of conj(ct), but that IRFFT counts
+    the elements that have a mirror image twice, and divides by n."""
+    count = _mirrored(fft_lengths[-1], typeof(ct))
+    count = expand_dims(count, range(typeof(ct).ndim - 1))
+    out = fft(prim.div(prim.conj(ct), count), FftType.IRFFT, fft_lengths)
+    return prim.mul(typeof(out).dtype.type(math.prod(fft_lengths)), out)
+
+
+def _irfft_transpose(ct, fft_lengths):
+    """The same the other way round."""
+    out = fft(ct, FftType.RFFT, fft_lengths)
+    aval = typeof(out)
+    count = expand_dims(_mirrored(fft_lengths[-1], aval), range(aval.ndim - 1))
+    scale = prim.mul(aval.dtype.type(1 / math.prod(fft_lengths)), count)
+    return prim.conj(prim.mul(scale, out))
+
+
+def _mirrored(n: int, aval):
+    """How often each of the n // 2 + 1 elements occurs in the whole transform: twice, but for the
+    first one, and for the last one if n is even."""
+    m, dtype = aval.shape[-1], aval.dtype
+    twice, once = full((m,), 2, dtype), full((1,), 1, dtype)
+    twice = dynamic_update_slice(twice, once, (0,))
+    return twice if n % 2 else dynamic_update_slice(twice, full((1,), 1, dtype), (m - 1,))
+
+
+def _fft_batch(args, dims, **params):
+    (x,), (dim,) = args, dims
+    return fft(moveaxis(x, dim, 0), **params), 0
+
+
+deflinear(fft_p)
+deflinear2(fft_p, _fft_transpose)
+primitive_batchers[fft_p] = _fft_batch

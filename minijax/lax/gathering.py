@@ -1,0 +1,307 @@
+"""Chapter 11: gather reads windows of an array, at places that are values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import Array, def_numpy
+from ..core.batching import moveaxis, primitive_batchers
+from ..core.core import ShapedArray, eval_trace, state, typeof
+from ..core.forward import defjvp
+from ..core.lowering import lower_fun, register_lowering, tensor_type
+from ..core.primitives import elementwise as prim
+from ..core.primitives import slicing
+from ..core.primitives.reductions import reduce_and
+from ..core.primitives.shape_rules import canonical_shape, make_primitive
+from ..core.primitives.shaping import broadcast_in_dim, concatenate, expand_dims, full_like
+from .windows import (
+    CLIP,
+    FILL_OR_DROP,
+    PROMISE_IN_BOUNDS,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    attribute,
+    canonical,
+    check_numbers,
+    flag,
+    index_dtype,
+    locate,
+    result_order,
+    shifted,
+    window_dims,
+)
+
+
+def _gather_shape(operand, indices, *, dimension_numbers, slice_sizes, **params):
+    numbers = dimension_numbers
+    out_ndim = len(numbers.offset_dims) + indices.ndim - 1
+    check_numbers("gather", operand, indices, numbers, out_ndim)
+    kept = window_dims(numbers, operand.ndim)
+    if len(slice_sizes) != operand.ndim or len(kept) != len(numbers.offset_dims):
+        raise TypeError("gather op must have one slice size for every operand dimension, and each "
+                        "of those among offset_dims, collapsed or batching; got slice_sizes="
+                        f"{slice_sizes}, {numbers} for operand shape {operand.shape}.")
+    in_range = all(0 <= size <= n for size, n in zip(slice_sizes, operand.shape))
+    if 0 not in indices.shape and not in_range:
+        raise TypeError(f"slice sizes {slice_sizes} in gather op are out of range: they must be "
+                        f"within the operand's shape {operand.shape}.")
+    if any(slice_sizes[d] != 1 for d in numbers.collapsed_slice_dims) or \
+            any(slice_sizes[d] > 1 for d in numbers.operand_batching_dims):
+        raise TypeError("gather op can only collapse slice dims with bound 1, and batch those with "
+                        f"bound 0 or 1; got slice_sizes={slice_sizes}, {numbers}.")
+    sizes, index_sizes = iter(slice_sizes[d] for d in kept), iter(indices.shape)
+    shape = [next(sizes if d in numbers.offset_dims else index_sizes) for d in range(out_ndim)]
+    return ShapedArray(shape, operand.dtype, operand.weak_type)
+
+
+def _gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **params):
+    numbers, n_batch = dimension_numbers, indices.ndim - 1
+    if _takes_slices(x, indices, numbers, slice_sizes, mode):
+        return x.take(indices[..., 0], axis=numbers.start_index_map[0], mode="clip")
+    place = locate(x.shape, indices, numbers, slice_sizes)
+    out = x.transpose(place.order)
+    if len(place.arrays) == 1:
+        out = out.take(place.arrays[0], axis=0)
+    elif place.arrays:
+        out = out[tuple(place.arrays)]
+    else:
+        out = np.broadcast_to(out, place.inside.shape + out.shape)
+    if mode is FILL_OR_DROP and not place.inside.all():
+        inside = place.inside.reshape(place.inside.shape + (1,) * len(place.window))
+        out = np.where(inside, out, np.asarray(fill_value).astype(x.dtype))
+    order = result_order(numbers, place.window, n_batch)
+    return out if order == list(range(out.ndim)) else out.transpose(order)
+
+
+def _takes_slices(x, indices, numbers, sizes, mode) -> bool:
+    """Whether NumPy's `take` does it: whole slices along one axis, put in that axis's place."""
+    if len(numbers.start_index_map) != 1 or numbers.operand_batching_dims or \
+            numbers.collapsed_slice_dims != numbers.start_index_map or not x.size:
+        return False
+    (axis,), n_batch = numbers.start_index_map, indices.ndim - 1
+    in_place = all(d == i + (n_batch if i >= axis else 0)
+                   for i, d in enumerate(numbers.offset_dims))
+    whole = all(size == n or d == axis for d, (size, n) in enumerate(zip(sizes, x.shape)))
+    return in_place and whole and (mode is not FILL_OR_DROP or not indices.size or
+                                   (indices.min() >= 0 and indices.max() < x.shape[axis]))
+
+
+gather_p = make_primitive("gather", _gather_shape)
+def_numpy(gather_p, _gather)
+
+
+def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Sequence[int], *, unique_indices: bool = False,
+           indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None,
+           fill_value=None):
+    """Windows of `operand`, one for each index vector.
+
+    Args:
+      operand: an array.
+      start_indices: integers; along the last dimension, the place of one window.
+      dimension_numbers: which dimensions correspond.
+      slice_sizes: the windows' size in each dimension of `operand`.
+      unique_indices, indices_are_sorted: promises, which may make it faster.
+      mode: for windows outside of the operand; by default "promise_in_bounds".
+      fill_value: what mode "fill" fills in; by default NaN, or the integers' lowest (unsigned:
+        highest) value.
+
+    Raises:
+      TypeError: shapes and dimension numbers that do not fit.
+
+    >>> numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+    >>> lax.gather(jnp.eye(3), jnp.array([[2], [0]]), numbers, (1, 3)).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    if mode is not FILL_OR_DROP:
+        fill_value = None
+    elif fill_value is None:
+        fill_value = default_fill_value(typeof(operand).dtype)
+    return gather_p.bind(
+        operand, start_indices, dimension_numbers=canonical(dimension_numbers),
+        slice_sizes=canonical_shape(slice_sizes), unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted), mode=mode, fill_value=fill_value)
+
+
+def take_at_hand(x, indices, axis: int | None, along: bool = False):
+    """A short cut in evaluation, for an array and indices whose values are at hand.
+
+    Args:
+      x: an array.
+      indices: what to take along the axis; if `along`, for each line its own (see
+        `jnp.take_along_axis`).
+      axis: an int; `None`: `x` is made flat first, and it is no `along`.
+
+    Returns:
+      the array, or `None`, if this is no such case, or an index is out of bounds.
+    """
+    if not (state.trace is eval_trace and type(x) is Array and type(indices) is Array):
+        return None
+    value, places, aval = x._value, indices._value, x.aval
+    if value is None or places is None or not isinstance(aval.dtype, np.dtype) or \
+            indices.aval.dtype.kind != "i":
+        return None
+    try:
+        if along and axis is not None:
+            index: list = [*_grid(aval.shape)]
+            index[axis] = places
+            out = value[tuple(index)]
+        else:
+            out = value.take(places, axis)
+    except IndexError:
+        return None
+    return Array(out, ShapedArray(out.shape, aval.dtype, aval.weak_type))
+
+
+@functools.lru_cache(maxsize=256)
+def _grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """For each dimension an array that counts along it, and has size 1 in all others."""
+    return tuple(np.ogrid[tuple(slice(n) for n in shape)])
+
+
+def index_take(src, idxs: Sequence, axes: Sequence[int]):
+    """The slices of `src` at given places along some axes; indices wrap around.
+
+    Args:
+      src: an array.
+      idxs: vectors of integers of one length, one for each of `axes`.
+      axes: dimensions of `src`.
+
+    >>> lax.index_take(jnp.arange(6).reshape(2, 3), [jnp.array([0, 1]), jnp.array([2, 0])], (0, 1))
+    Array([2, 3], dtype=int32)
+    """
+    shape = typeof(src).shape
+    indices = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
+    indices = indices % np.array([[shape[d] for d in axes]])
+    sizes = [1 if d in axes else n for d, n in enumerate(shape)]
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(axes),
+                                     tuple(axes))
+    return gather(src, indices, numbers, sizes)
+
+
+def default_fill_value(dtype):
+    """What is read outside of an array in mode "fill"."""
+    if dtypes.issubdtype(dtype, np.inexact):
+        return np.nan
+    if dtypes.issubdtype(dtype, np.signedinteger):
+        return int(dtypes.iinfo(dtype).min)
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return int(dtypes.iinfo(dtype).max)
+    return True
+
+
+# ----------------------------------------------------------------------------------------------
+# Differentiation (the transpose adds up what was read: see `scatter.py`) and batching
+
+
+def _gather_jvp(t, operand, indices, *, fill_value, **params):
+    return gather(t, indices, **params, fill_value=0)
+
+
+defjvp(gather_p, _gather_jvp, None)
+
+
+def _gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indices,
+                     indices_are_sorted, **params):
+    """The examples are one more window dimension, one more index dimension, or a pair of both."""
+    (x, indices), (x_dim, indices_dim) = args, dims
+    offset, collapsed, index_map, batching, index_batching = dimension_numbers
+    if x_dim is not None:
+        x = moveaxis(x, x_dim, 0)
+        collapsed, index_map = shifted(collapsed), shifted(index_map)
+        batching = shifted(batching)
+        n = typeof(x).shape[0]
+    if indices_dim is not None:
+        indices = moveaxis(indices, indices_dim, 0)
+        index_batching = shifted(index_batching)
+    if indices_dim is None:
+        offset, slice_sizes = shifted(offset, (0,)), (n, *slice_sizes)
+    elif x_dim is None:
+        offset = shifted(offset)
+        unique_indices = indices_are_sorted = False
+    else:
+        offset, slice_sizes = shifted(offset), (min(n, 1), *slice_sizes)
+        batching, index_batching = (0, *batching), (0, *index_batching)
+    numbers = GatherDimensionNumbers(offset, collapsed, index_map, batching, index_batching)
+    return gather(x, indices, numbers, slice_sizes, unique_indices=unique_indices,
+                  indices_are_sorted=indices_are_sorted, **params), 0
+
+
+def batched_starts(starts, dims):
+    """The starts of a dynamic slice, one by one, as gather's indices; and their batch dimension."""
+    size = next((typeof(i).shape[0] for i, d in zip(starts, dims) if d is not None), None)
+    if not starts:
+        return np.zeros((0,), np.int32), None
+    if size is None:
+        return concatenate([broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
+    columns = [broadcast_in_dim(i, (size, 1), () if d is None else (0,))
+               for i, d in zip(starts, dims)]
+    return concatenate(columns, 1), 0
+
+
+def _dynamic_slice_batching(args, dims, *, slice_sizes):
+    """A dynamic slice is a gather of one window, and many are a gather of many.
+
+    It takes the place of chapter 4's rule, which copied more than it needed.
+    """
+    (x, *starts), (x_dim, *start_dims) = args, dims
+    indices, indices_dim = batched_starts(starts, start_dims)
+    every = tuple(range(len(slice_sizes)))
+    return _gather_batching(
+        (x, indices), (x_dim, indices_dim), slice_sizes=slice_sizes, unique_indices=True,
+        dimension_numbers=GatherDimensionNumbers(every, (), every), indices_are_sorted=True,
+        mode=CLIP, fill_value=None)
+
+
+primitive_batchers[gather_p] = _gather_batching
+primitive_batchers[slicing.dynamic_slice_p] = _dynamic_slice_batching
+
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+
+
+def _lower_gather(ctx, x, indices, *, mode, **params):
+    rule = _filled if mode is FILL_OR_DROP else _lower_gather_inside
+    return rule(ctx, x, indices, mode=mode, **params)
+
+
+def _lower_gather_inside(ctx, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted,
+                         **params):
+    (out,) = ctx.avals_out
+    if not out.size:
+        return ctx.constant(out.dtype.type(0), out)
+    numbers = attribute("gather", **dimension_numbers._asdict(),
+                         index_vector_dim=indices.aval.ndim - 1)
+    sizes = ", ".join(map(str, slice_sizes))
+    sizes = f"array<i64: {sizes}>" if slice_sizes else "array<i64>"
+    return ctx.op(f'"stablehlo.gather"({x.name}, {indices.name}) <{{dimension_numbers = {numbers}, '
+                  f"indices_are_sorted = {flag(indices_are_sorted)}, slice_sizes = {sizes}}}> : "
+                  f"({x.type}, {indices.type}) -> {tensor_type(out)}", out)
+
+
+def _gather_filled(x, indices, *, dimension_numbers, slice_sizes, unique_indices,
+                   indices_are_sorted, mode, fill_value):
+    """A gather in mode "fill": of each window, moved inside, and the fill value, the right one."""
+    numbers, shape = dimension_numbers, typeof(x).shape
+    indices = prim.convert(indices, index_dtype(shape))
+    dtype, n_batch = typeof(indices).dtype, typeof(indices).ndim - 1
+    limits = np.array([shape[d] - slice_sizes[d] for d in numbers.start_index_map], dtype)
+    limits = broadcast_in_dim(limits, typeof(indices).shape, (n_batch,))
+    inside = prim.bitwise_and(prim.ge(indices, dtype.type(0)), prim.le(indices, limits))
+    inside = reduce_and(inside, (n_batch,))
+    out = gather(x, indices, numbers, slice_sizes, indices_are_sorted=indices_are_sorted)
+    rest = [d for d in range(typeof(out).ndim) if d not in numbers.offset_dims]
+    inside = broadcast_in_dim(inside, typeof(out).shape, rest)
+    return prim.select(inside, out, full_like(out, fill_value))
+
+
+_filled = lower_fun(_gather_filled)
+
+
+register_lowering(gather_p, _lower_gather)

@@ -1,0 +1,248 @@
+"""Chapter 11: the incomplete gamma function, by the two classical expansions.
+
+P(a, x) = 1 - Q(a, x) is the cumulative distribution of the gamma distribution. With the weight
+w = xᵃ exp(-x) / Γ(a), a power series gives P = w · S(a, x) where x is small, and a continued
+fraction gives Q = w · F(a, x) where it is large: `igamma` and `igammac` are P and Q. Both
+expansions are loops of ordinary operations, so that their derivatives by a need no expansions of
+their own: they are the loops' JVPs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import settings
+from ..core import dtypes
+from ..core.core import typeof
+from ..core.forward import defjvp, jvp_flat
+from ..core.lowering import lower_fun
+from ..core.primitives import elementwise as lax
+from ..core.primitives.reductions import reduce_or
+from ..core.primitives.shape_rules import broadcast_shapes
+from ..core.primitives.shaping import broadcast_to, full_like
+from .control_flow.while_loop import while_loop
+from .special import digamma, lgamma, lower_program, special_primitive
+
+MOST_STEPS = 10_000
+
+# ----------------------------------------------------------------------------------------------
+# The two expansions
+
+
+def _until_small(step: Callable, start: tuple, size: Callable, rounds: int):
+    """Repeat `step` on a state until `size(state)` is negligible in all elements. A second round
+    of as many steps is for derivatives, which converge later than values."""
+    eps = float(dtypes.finfo(typeof(start[0]).dtype).eps)
+
+    def more(state):
+        n, needed, rest = state[0] + 1, state[1], step(state[0], *state[2:])
+        large = size(*rest) > eps
+        return n, lax.select(reduce_or(large, range(typeof(large).ndim)), n + 1, needed), *rest
+
+    def going_on(state):
+        return (state[0] < rounds * state[1]) & (state[0] < MOST_STEPS)
+
+    return while_loop(going_on, more, (0, 1, *start))[2:]
+
+
+def series(a, x, rounds: int = 1):
+    """S(a, x) = 1/a + x / (a (a + 1)) + x² / (a (a + 1) (a + 2)) + …, for an x not above a or 1."""
+
+    def step(n, term, total):
+        term = term * x / (a + (n + 1))
+        return term, total + term
+
+    first = 1 / a
+    return _until_small(step, (first, first), lambda term, total: abs(term / total), rounds)[1]
+
+
+def continued_fraction(a, x, rounds: int = 1):
+    """F(a, x) = 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - …))), for an x
+    above a and 1. Numerators and denominators of its beginnings obey one recurrence; both are
+    scaled down when they get large."""
+    eps = float(dtypes.finfo(typeof(x).dtype).eps)
+
+    def step(n, p0, p1, q0, q1, value, change):
+        i = n + 1
+        numerator, b = i * (a - i), x + (2 * i + 1) - a
+        p, q = b * p1 + numerator * p0, b * q1 + numerator * q0
+        scale = lax.select(abs(p) > 1 / eps, full_like(p, eps), full_like(p, 1))
+        new = p / q
+        return p1 * scale, p * scale, q1 * scale, q * scale, new, (new - value) / new
+
+    b, zero, one = x + 1 - a, full_like(x, 0), full_like(x, 1)
+    start = zero, one, one, b, 1 / b, one
+    return _until_small(step, start, lambda *state: abs(state[-1]), rounds)[4]
+
+
+def _is_large(a, x):
+    """Whether the continued fraction is the better expansion."""
+    return (x >= 1) & (x > a)
+
+
+def _expand(expand: Callable, a, x, large) -> tuple:
+    """Both expansions; each gets harmless arguments where it is not wanted."""
+    one, two = full_like(x, 1), full_like(x, 2)
+    return (expand(series, lax.select(large, one, a), lax.select(large, one, x)),
+            expand(continued_fraction, lax.select(large, a, one), lax.select(large, x, two)))
+
+
+def _weight(a, x):
+    """The largest numbers cancel, as far as they can, before the exponential."""
+    return lax.exp(a * lax.log(x) - x - lgamma(a))
+
+
+# ----------------------------------------------------------------------------------------------
+# P and Q
+
+
+def _probability(a, x, upper: bool):
+    """Q if `upper`, else P: of the two, one is expanded and the other is 1 minus that."""
+    bad = (x < 0) | (a < 0) | ((a == 0) & (x == 0)) | (a != a) | (x != x)
+    certain, impossible = x == math.inf, x == 0
+    if upper:
+        certain = certain | (a == 0)
+    special, one = certain | impossible | bad, full_like(x, 1)
+    a, x = lax.select(special, one, a), lax.select(special, one, x)
+    large = _is_large(a, x)
+    below, above = _expand(lambda expansion, a, x: expansion(a, x), a, x, large)
+    expanded = _weight(a, x) * lax.select(large, above, below)
+    out = lax.select(large if upper else ~large, expanded, 1 - expanded)
+    out = lax.select(certain, full_like(x, 1 - upper), out)
+    out = lax.select(impossible, full_like(x, upper), out)
+    return lax.select(bad, full_like(x, math.nan), out)
+
+
+igamma_p = special_primitive(
+    "igamma", 2, lower_program(lambda a, x: _probability(a, x, upper=False)))
+igammac_p = special_primitive(
+    "igammac", 2, lower_program(lambda a, x: _probability(a, x, upper=True)))
+
+
+def igamma(a, x):
+    """The regularized lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ exp(-t) dt,
+    elementwise: the probability that a sample of the gamma distribution is below x.
+
+    Args:
+      a, x: float arrays of one dtype, and of one shape or scalars.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not fit.
+
+    >>> lax.igamma(1.0, 2.0).round(4).item()  # 1 - exp(-2)
+    0.8647000193595886
+    """
+    return igamma_p.bind(a, x)
+
+
+def igammac(a, x):
+    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where that is
+    small, elementwise.
+
+    Args:
+      a, x: float arrays of one dtype, and of one shape or scalars.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not fit.
+
+    >>> lax.igammac(1.0, 2.0).round(4).item()  # exp(-2)
+    0.13529999554157257
+    """
+    return igammac_p.bind(a, x)
+
+
+# ----------------------------------------------------------------------------------------------
+# Derivatives
+
+
+def _in_double(program: Callable) -> Callable:
+    """Lowering by a program in double precision, whatever the setting: the terms of the
+    derivatives nearly cancel."""
+
+    def doubled(a, x):
+        dtype = typeof(a).dtype
+        shape = broadcast_shapes(typeof(a).shape, typeof(x).shape)
+        with settings.enable_x64(True):
+            a, x = (broadcast_to(lax.convert(y, np.dtype(np.float64)), shape) for y in (a, x))
+            return lax.convert(program(a, x), dtype)
+
+    return lower_fun(doubled)
+
+
+def _slope(a, x):
+    """∂P/∂a, divided by the weight w."""
+    log_slope = lax.log(x) - digamma(a)  # of log w
+    large = _is_large(a, x)
+
+    def slope(expansion, a, x):
+        value, derivative = jvp_flat(lambda a: [expansion(a, x, rounds=2)], [a], [full_like(a, 1)])
+        return value[0], derivative[0]
+
+    below, above = _expand(slope, a, x, large)
+    by_series, by_fraction = (log_slope * value + change for value, change in (below, above))
+    return lax.select(large, -by_fraction, by_series)
+
+
+def _grad_a(a, x):
+    return _or_nan(a, x, _weight(a, x) * _slope(a, x))
+
+
+def _movement(a, x):
+    """-(∂P/∂a) / (∂P/∂x), and ∂P/∂x is w / x."""
+    return _or_nan(a, x, -x * _slope(a, x))
+
+
+def _or_nan(a, x, value):
+    """`value` inside of the domain; 0 at its end, NaN outside."""
+    bad = (x < 0) | (a <= 0) | (a != a) | (x != x)
+    return lax.select(bad, full_like(x, math.nan), lax.select(x == 0, full_like(x, 0), value))
+
+
+igamma_grad_a_p = special_primitive("igamma_grad_a", 2, _in_double(_grad_a))
+random_gamma_grad_p = special_primitive("random_gamma_grad", 2, _in_double(_movement))
+
+
+def igamma_grad_a(a, x):
+    """The derivative of `igamma` by `a`, elementwise.
+
+    Args:
+      a, x: float arrays of one dtype, and of one shape or scalars.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not fit.
+
+    >>> lax.igamma_grad_a(1.0, 2.0).round(4).item()
+    -0.22110000252723694
+    """
+    return igamma_grad_a_p.bind(a, x)
+
+
+def random_gamma_grad(a, x):
+    """How a sample `x` of the gamma distribution moves with the parameter `a`, at a fixed
+    probability P(a, x), elementwise.
+
+    Args:
+      a, x: float arrays of one dtype, and of one shape or scalars.
+
+    Returns:
+      an array of their common shape.
+
+    >>> random_gamma_grad(jnp.float32(2), jnp.float32(1)).round(3)
+    Array(0.751, dtype=float32)
+    """
+    return random_gamma_grad_p.bind(a, x)
+
+
+def _density(t, a, x):
+    """t ∂P/∂x"""
+    log_density = lax.sub(lax.add(lax.neg(x), lax.mul(lax.sub(a, full_like(a, 1)), lax.log(x))),
+                          lgamma(a))
+    return lax.mul(t, lax.exp(log_density))
+
+
+defjvp(igamma_p, lambda t, a, x: lax.mul(t, igamma_grad_a(a, x)), _density)
+defjvp(igammac_p, lambda t, a, x: lax.neg(lax.mul(t, igamma_grad_a(a, x))),
+       lambda t, a, x: lax.neg(_density(t, a, x)))

@@ -1,0 +1,24 @@
+"""Chapter 11: linear algebra, one file a factorization.
+
+XLA calls LAPACK for them, see `lapack.py`; their derivatives are matrix calculus.
+"""
+
+from .triangular_solve import triangular_solve, triangular_solve_p
+from .cholesky import cholesky, cholesky_p
+from .lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
+from .solve import lu_solve, solve
+from .eigh import EighImplementation, eigh, eigh_p
+from .qr import (
+    geqp3, geqp3_p, geqrf, geqrf_p, householder_product, householder_product_p, ormqr, ormqr_p, qr,
+    qr_p,
+)
+from .svd import SvdAlgorithm, svd, svd_p
+from .eig import EigImplementation, eig, eig_p
+from .schur import hessenberg, hessenberg_p, schur, schur_p
+from .tridiagonal import tridiagonal, tridiagonal_p, tridiagonal_solve, tridiagonal_solve_p
+from .products import (
+    cholesky_update, cholesky_update_p, symmetric_product, symmetric_product_p,
+)
+
+# chapter 12
+from ...numpy.linalg._polar import qdwh

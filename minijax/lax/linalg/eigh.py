@@ -1,0 +1,115 @@
+"""Chapter 11: eigenvalues and eigenvectors of Hermitian matrices, A V = V diag(w)."""
+
+from __future__ import annotations
+
+import enum
+
+from ...core.core import typeof
+from ...core.forward import primitive_jvps
+from ...core.lowering import register_lowering
+from ...core.primitives import elementwise as prim
+from .common import (
+    adjoint,
+    check_square,
+    diagonal,
+    eye,
+    linear_algebra_primitive,
+    match_rank,
+    product,
+    real,
+    real_dtype,
+    symmetrize,
+)
+from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
+
+
+class EighImplementation(enum.Enum):
+    """How the decomposition is computed: on the CPU by `QR`."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+def _eigh_shapes(shape, *, subset_by_index, **params):
+    check_square("eigh", shape)
+    n = shape[0]
+    count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
+    return (n, count), (count,)
+
+
+eigh_p = linear_algebra_primitive(
+    "eigh", (2,), _eigh_shapes, lambda dtype, **params: (dtype, real_dtype(dtype)),
+    multiple_results=True)
+
+
+def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+         subset_by_index: tuple[int, int] | None = None,
+         implementation: EighImplementation | None = None):
+    """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+      x: Hermitian matrices, shape `(..., n, n)`; dtype floating or complex.
+      lower: which triangle is read, if `x` is not symmetrized.
+      symmetrize_input: take the Hermitian part of `x` first.
+      sort_eigenvalues: accepted for JAX's sake; they are always in ascending order here.
+      subset_by_index: the whole range `(0, n)`; others are for other devices.
+      implementation: `None` or `EighImplementation.QR`; others are for other devices.
+
+    Returns:
+      the eigenvectors, as columns, of the shape of `x`; the eigenvalues, shape `(..., n)`, real.
+
+    Raises:
+      ValueError, TypeError: matrices that are not square; integers, if not symmetrized.
+      NotImplementedError: what is for other devices.
+
+    >>> vectors, values = lax.linalg.eigh(jnp.array([[1.0, 2.0], [2.0, 1.0]]))
+    >>> values.round(3).tolist()
+    [-1.0, 3.0]
+    """
+    vectors, values = eigh_p.bind(
+        symmetrize(x) if symmetrize_input else x, lower=lower, sort_eigenvalues=sort_eigenvalues,
+        subset_by_index=subset_by_index, algorithm=implementation)
+    return vectors, values
+
+
+def _is_part(subset, n):
+    return subset is not None and tuple(subset) != (0, n)
+
+
+def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
+    """V̇ = V (F ∘ Vᴴ Ȧ V) with Fᵢⱼ = 1 / (wⱼ - wᵢ) off the diagonal; ẇ = diag(Vᴴ Ȧ V).
+
+    M. Giles, "An extended collection of matrix derivative results", 2008, section 3.1. It holds
+    for distinct eigenvalues.
+    """
+    (x,), (t,) = primals, tangents
+    n, dtype = typeof(x).shape[-1], typeof(x).dtype
+    if _is_part(subset_by_index, n):
+        raise NotImplementedError("eigh has a derivative only if all eigenvalues are asked for.")
+    v, w = eigh_p.bind(symmetrize(x), subset_by_index=subset_by_index, **params)
+    values, one = prim.convert(w, dtype), eye(dtype, n)
+    rows = values[..., None, :]
+    differences = prim.sub(prim.add(match_rank(one, x), rows), values[..., None])
+    factors = prim.sub(prim.integer_pow(differences, -1), match_rank(one, x))
+    t = product(product(adjoint(v), t), v)
+    v_dot = product(v, prim.mul(factors, t))
+    return [v, w], [v_dot, diagonal(real(t))]
+
+
+def _lower_eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    if _is_part(subset_by_index, x.aval.shape[-1]):
+        raise NotImplementedError("eigh computes all eigenvalues on this device: leave "
+                                  "subset_by_index out.")
+    if algorithm not in (None, EighImplementation.QR):
+        raise NotImplementedError(f"eigh has no {algorithm} on this device: leave it out.")
+    dtype = x.aval.dtype
+    name = routine("heevd" if dtype.kind == "c" else "syevd", dtype)
+    *results, info = lapack_call(ctx, name, [x], [*ctx.avals_out, info_type(x)], {0: 0},
+                                 mode="V", uplo="L" if lower else "U")
+    ok = succeeded(ctx, info)
+    return [nan_unless(ctx, ok, x) for x in results]
+
+
+primitive_jvps[eigh_p] = _eigh_jvp
+register_lowering(eigh_p, _lower_eigh)

@@ -1,0 +1,112 @@
+"""Chapter 11: calls of LAPACK's routines from compiled programs.
+
+XLA has no factorizations of its own worth speaking of. It calls functions of the host by name, as
+a `custom_call`, and jaxlib brings such functions for the LAPACK that SciPy is built with. They
+work in place on matrices stored by columns, as Fortran stores them, and say by a number, `info`,
+whether they succeeded: otherwise the result is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...core.core import ShapedArray
+from ...core.dispatch import xla
+from ...core.lowering import Body, Value, tensor_type
+from ...core.lowering_elementwise import compare, select
+
+LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+
+
+def routine(name: str, dtype: np.dtype) -> str:
+    """The name of the function for a LAPACK routine in this precision.
+
+    Raises:
+      NotImplementedError: LAPACK computes with single and double precision only.
+    """
+    if dtype.name not in LAPACK_DTYPES:
+        raise NotImplementedError(
+            f"Unsupported dtype {dtype.name}: linear algebra is computed in "
+            f"{', '.join(LAPACK_DTYPES)}. Convert the array, with `astype`.")
+    return f"lapack_{LAPACK_DTYPES[dtype.name]}{name}_ffi"
+
+
+def has_lapack() -> bool:
+    """Whether programs run on a CPU (by default), so that they can call LAPACK."""
+    return xla().platforms()[0] == "cpu"
+
+
+def lapack_call(
+    ctx: Body,
+    target: str,
+    operands: Sequence[Value],
+    results: Sequence[ShapedArray],
+    in_place: dict[int, int],
+    **attributes: str | int,
+) -> list[Value]:
+    """Append a call.
+
+    Args:
+      results: the types of the results.
+      in_place: numbers of operands, and of the results that take their memory.
+      attributes: letters, as LAPACK has them, and integers.
+    """
+    xla().load_lapack()
+    ndim = max(x.aval.ndim for x in operands)
+    in_types, out_types = [x.type for x in operands], [*map(tensor_type, results)]
+    aliases = ", ".join(_alias(i, out, len(results)) for i, out in in_place.items())
+    return ctx.ops(
+        f"stablehlo.custom_call @{target}({', '.join(x.name for x in operands)}) "
+        f"{{api_version = 4 : i32, backend_config = {{{_attributes(attributes)}}}, "
+        f"operand_layouts = [{', '.join(_layout(x.aval, ndim) for x in operands)}], "
+        f"result_layouts = [{', '.join(_layout(aval, ndim) for aval in results)}], "
+        f"output_operand_aliases = [{aliases}]}} : "
+        f"({', '.join(in_types)}) -> ({', '.join(out_types)})", results)
+
+
+def _alias(operand, result, n_results):
+    indices = result if n_results > 1 else ""
+    return (f"#stablehlo.output_operand_alias<output_tuple_indices = [{indices}], "
+            f"operand_index = {operand}, operand_tuple_indices = []>")
+
+
+def _attributes(attributes):
+    """`uplo = 76 : ui8, low = 1 : i32`"""
+    return ", ".join(f"{name} = {_attribute(value)}" for name, value in attributes.items())
+
+
+def _attribute(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{ord(value)} : ui8" if isinstance(value, str) else f"{value} : i32"
+
+
+def _layout(aval, ndim):
+    """Dimensions from the fastest running one: matrices by columns, all else by rows."""
+    order = list(range(aval.ndim - 1, -1, -1))
+    if aval.ndim == ndim >= 2:
+        order[:2] = [ndim - 2, ndim - 1]
+    return f"dense<{order if order else ''}> : tensor<{aval.ndim}xindex>"
+
+
+def info_type(x: Value) -> ShapedArray:
+    """The type of `info`, for a batch of matrices `x`."""
+    return ShapedArray(x.aval.shape[:-2], np.int32)
+
+
+def succeeded(ctx: Body, info: Value, direction: str = "EQ") -> Value:
+    """Which calls report success by an `info` of 0; `GE`: also by a positive one."""
+    return compare(ctx, direction, info, ctx.constant(0, info.aval))
+
+
+def nan_unless(ctx: Body, ok: Value, x: Value) -> Value:
+    """`x` with NaN for the members of the batch that are not `ok`."""
+    dtype = x.aval.dtype
+    nan = ctx.constant(dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan), x.aval)
+    dims = list(range(ok.aval.ndim))
+    which = ShapedArray(x.aval.shape, np.bool_)
+    ok = ctx.op(f"stablehlo.broadcast_in_dim {ok.name}, dims = {dims} : ({ok.type}) -> "
+                f"{tensor_type(which)}", which)
+    return select(ctx, ok, x, nan)

@@ -1,0 +1,40 @@
+"""Functions that are one `jit` equation when traced, and plain Python when not.
+
+JAX compiles many functions of `jax.numpy`, and a few of `jax.lax`, with `jit`, and so they stand in
+jaxprs under their own names: `jit[name=_where …]`. Our jaxprs read the same. But to compile
+`jnp.where` only to run it once would be slow, so outside of a staging trace the Python function
+runs as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core.core import state
+from ..core.jit import jit
+
+
+def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = (),
+           static_argnums: tuple[int, ...] | None = None, eager: bool = True) -> Any:
+    """Decorator: under a staging trace, a call of `function` is a `jit` equation of its name.
+
+    Args:
+      function: a function of arrays.
+      static_argnames, static_argnums: its parameters that are no arrays; they must be hashable.
+      eager: whether to run it as it is when nothing is traced; else it is always compiled, which
+        is better for a loop, and done here only when it is called for the first time.
+    """
+    if function is None:
+        return functools.partial(staged, static_argnames=static_argnames,
+                                 static_argnums=static_argnums, eager=eager)
+    jitted = functools.cache(lambda: jit(
+        function, static_argnames=static_argnames, static_argnums=static_argnums))
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        plain = eager and not state.trace.staging
+        return (function if plain else jitted())(*args, **kwargs)
+
+    return call

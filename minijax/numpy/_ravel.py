@@ -1,0 +1,62 @@
+"""Chapter 12: all arrays of a pytree as one vector, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import numpy as jnp
+from ..core import dtypes
+from ..core.core import typeof
+from ..core.primitives.elementwise import convert
+from ..core.primitives.shaping import split
+from ..core.tree import PyTreeDef
+from ..core.tree_functions import tree_flatten
+from ..core.tree_registration import Partial
+
+
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:
+    """A pytree of arrays as one vector, and the way back.
+
+    Args:
+      pytree: a pytree of arrays and numbers.
+
+    Returns:
+      `(vector, unravel)`: all elements in the order of the leaves, in the least dtype that holds
+      them all, and a function from a vector of this length and dtype to such a pytree.
+
+    Raises (when `unravel` is called):
+      TypeError: a vector of another dtype.
+      ValueError: a vector of another length.
+
+    >>> vector, unravel = ravel_pytree({"a": jnp.ones(2), "b": 3})
+    >>> vector.tolist(), unravel(vector * 2)["b"].item()
+    ([1.0, 1.0, 3.0], 6)
+    """
+    leaves, treedef = tree_flatten(pytree)
+    avals = tuple(map(typeof, leaves))
+    dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
+    unravel = Partial(_Unravel(treedef, avals, dtype))
+    if not leaves:
+        return jnp.zeros(0, dtype), unravel
+    return jnp.concatenate([jnp.ravel(convert(leaf, dtype)) for leaf in leaves]), unravel
+
+
+class _Unravel:
+    """From a vector to a tree with leaves of these types."""
+
+    def __init__(self, treedef: PyTreeDef, avals: tuple, dtype: np.dtype):
+        self.treedef, self.avals, self.dtype = treedef, avals, dtype
+
+    def __call__(self, vector):
+        if typeof(vector).dtype != self.dtype:
+            raise TypeError(f"unravel function given array of dtype {typeof(vector).dtype}, "
+                            f"but expected dtype {self.dtype}")
+        if not self.avals:
+            return self.treedef.unflatten(())
+        pieces = split(vector, [aval.size for aval in self.avals])
+        return self.treedef.unflatten(
+            convert(jnp.reshape(piece, aval.shape), aval.dtype)
+            for piece, aval in zip(pieces, self.avals))

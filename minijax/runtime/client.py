@@ -1,0 +1,558 @@
+"""Chapter 6: the one door to XLA. No other file of minijax imports `jaxlib`.
+
+`jaxlib` is XLA's compiler and runtime behind Python bindings that promise nobody anything: names
+move between releases, and a few calls import `jax` behind one's back. So everything that is
+wanted of it comes through the few functions below, and what differs between releases is decided
+here, once.
+
+Loading XLA takes longer than loading NumPy. Those who need this module therefore import it when
+they first need it, and `import minijax` stays light.
+
+XLA checks little: an executable reads whatever bytes it is handed. The types of the arguments
+are its caller's to check.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads: hush its log
+
+import ml_dtypes  # noqa: F401  (lets NumPy name the small floats that XLA returns)
+import numpy as np
+from jaxlib import _jax, xla_client
+from jaxlib import version as _jaxlib_version
+
+from .. import settings
+from ..core.core import ShapedArray
+from ..errors import JaxRuntimeError
+
+JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
+
+Buffer = xla_client.ArrayImpl  # an array in XLA's memory; it may still be being computed
+Device = xla_client.Device
+PyTreeRegistry = _jax.pytree.PyTreeRegistry
+
+XlaRuntimeError = xla_client.XlaRuntimeError
+
+
+def our_error(error: Exception) -> JaxRuntimeError:
+    """An error of jaxlib's as one of ours, which can be caught without loading jaxlib."""
+    return JaxRuntimeError(str(error))
+
+
+gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of XLA let go of
+
+# ----------------------------------------------------------------------------------------------
+# The client: one a process and platform, made when first asked for.
+
+_lock = threading.Lock()
+_clients: dict[str, xla_client.Client] = {}
+
+# Platforms other than the CPU, and modules of chapter 14 with the functions `is_here()`;
+# `start(load_plugin)`, which makes the client; `prepare(text, options)`, for modules to compile.
+accelerators: dict[str, Any] = {}
+
+
+def platforms() -> list[str]:
+    """The platforms to be used: those in `jax_platforms`, or all. The first is the default one
+    (`jax_platform_name` comes before others); an accelerator that is not here gives way to others.
+    """
+    wanted = settings.platforms.value or ",".join([*accelerators, "cpu"])
+    names = [*map(_platform, wanted.split(","))]
+    names = [n for n in names if n not in accelerators or accelerators[n].is_here()] or names
+    first = _platform(settings.platform_name.value or "")
+    return [first, *(name for name in names if name != first)] if first else names
+
+
+def _platform(name):
+    """The one name of a platform that may have two."""
+    return {"gpu": "cuda"}.get(name.strip(), name.strip())
+
+
+def backend(platform: str | None = None) -> xla_client.Client:
+    """The client of a platform (of the default one), made on the first call.
+
+    Raises:
+      RuntimeError: there is no such platform here.
+    """
+    name = _platform(platform) if platform else platforms()[0]
+    with _lock:
+        if name not in _clients:
+            _clients[name] = _make_client(name)
+        return _clients[name]
+
+
+def _make_client(platform):
+    if platform in accelerators:
+        return accelerators[platform].start(load_plugin)
+    if platform != "cpu":
+        raise RuntimeError(
+            f"Unable to initialize backend '{platform}': Backend '{platform}' is not in the list "
+            f"of known backends: {['cpu', *accelerators]}. Choose one of these, by "
+            'config.update("jax_platforms", "cpu") or JAX_PLATFORMS=cpu.'
+        )
+    count = settings.num_cpu_devices.value
+    return xla_client.make_cpu_client(num_devices=count if count > 0 else None, **peers)
+
+
+def load_plugin(platform: str, library: str, extension: Any = None) -> xla_client.Client:
+    """The client of a platform whose part of XLA is a shared library, a plugin.
+
+    `extension`, a module, makes known to it the functions that programs there may call.
+
+    Raises:
+      RuntimeError: it does not load, or finds no device.
+    """
+    if not xla_client.pjrt_plugin_loaded(platform):
+        plugin = xla_client.load_pjrt_plugin_dynamically(platform, library)
+        if extension is not None:
+            _register_calls(platform.upper(), plugin, extension)
+    if not xla_client.pjrt_plugin_initialized(platform):
+        xla_client.initialize_pjrt_plugin(platform)
+    options = xla_client.generate_pjrt_gpu_plugin_options()
+    options |= {name: peers[name] for name in ("node_id", "num_nodes") if name in peers}
+    return xla_client.make_c_api_client(platform, options, peers.get("distributed_client"))
+
+
+def _register_calls(platform, plugin, extension):
+    register = functools.partial(extension.register_custom_type, plugin)
+    xla_client.register_custom_type_handler(platform, register)
+    register = functools.partial(extension.register_custom_call_target, plugin)
+    xla_client.register_custom_call_handler(platform, register)
+    for name, value in extension.ffi_types().items():
+        xla_client.register_custom_type(name, value, platform=platform)
+    for name, value in extension.ffi_handlers().items():
+        xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
+
+
+# The other processes: what a client has to know of them, once chapter 14 has joined them.
+peers: dict[str, Any] = {}
+
+
+def start_service(address: str, num_processes: int, **timeouts: int):
+    """What all processes connect to, in the first of them, listening on `address`."""
+    return _jax.get_distributed_runtime_service(address, num_processes, **timeouts)
+
+
+def connect(address: str, num_processes: int, process_id: int, own_host: str | None,
+            **timeouts: int):
+    """Join the other processes, as soon as all are there. Gloo, whose part it is to move data
+    between them, listens on `own_host`; with `None` they move no data."""
+    client = _jax.get_distributed_runtime_client(
+        address, process_id, use_compression=True, **timeouts)
+    client.connect()
+    gloo = own_host and _jax.make_gloo_tcp_collectives(client, hostname=own_host)
+    peers.update(distributed_client=client, node_id=process_id, num_nodes=num_processes,
+                 collectives=gloo)
+    return client
+
+
+def is_started() -> bool:
+    """Whether some client has been made; it then knows of the peers that it was told of."""
+    return bool(_clients)
+
+
+def devices(platform: str | None = None) -> list[Device]:
+    """All devices of a platform."""
+    return backend(platform).devices()
+
+
+@functools.cache
+def default_device() -> Device:
+    """Where work goes that names no device."""
+    return backend().local_devices()[0]
+
+
+_replicated = xla_client.HloSharding.replicate()
+
+
+class SingleDeviceSharding(xla_client.SingleDeviceSharding):
+    """The placement of a whole array on one device, with the attributes C++ asks of it."""
+
+    memory_kind = None
+
+    def __init__(self, device: Device):
+        super().__init__(device)
+        self.device = device
+        self.devices = [device]
+        self._addressable_device_assignment = (device,)
+
+    def _to_xla_hlo_sharding(self, ndim: int):
+        return _replicated
+
+
+@functools.cache
+def placement(device: Device) -> SingleDeviceSharding:
+    """The one sharding object of a device."""
+    return SingleDeviceSharding(device)
+
+
+# ----------------------------------------------------------------------------------------------
+# Moving data.
+
+_COPY = xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ZERO_COPY = xla_client.HostBufferSemantics.ZERO_COPY
+
+
+def put(
+    value: np.ndarray, aval: ShapedArray, device: Device | None = None, owned: bool = False
+) -> Buffer:
+    """Hand a NumPy array to XLA.
+
+    XLA would read a well-aligned array in place, perhaps after this call returned. That is right
+    only if nobody writes to it any more, which the caller promises by `owned`; else it is copied.
+    """
+    sharding = placement(device or default_device())
+    semantics = _ZERO_COPY if owned else _COPY
+    return xla_client.batched_device_put(  # committed and force_copy are False, enable_x64 is True
+        aval, sharding, [value], sharding.devices, False, False, semantics, True
+    )
+
+
+def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
+    """The same array in the memory of another device."""
+    if buffer._sharding.device is device:
+        return buffer
+    sharding = placement(device)
+    return xla_client.batched_device_put(
+        buffer.aval, sharding, [buffer], sharding.devices, enable_x64=True
+    )
+
+
+def to_numpy(buffer: Buffer) -> np.ndarray:
+    """A read-only view of a buffer, waiting until it is computed. On the CPU nothing is copied.
+
+    The buffer must be alive: not donated, not deleted.
+
+    Raises:
+      JaxRuntimeError: the program that computes it has failed.
+    """
+    try:
+        return _to_numpy(buffer)
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
+
+
+def _to_numpy(buffer):
+    if JAXLIB_VERSION >= (0, 11) or buffer.platform() != "cpu":
+        return _fetch(buffer)  # for one because np.asarray would import jax
+    dtype = buffer.aval.dtype
+    if dtype.isbuiltin == 1:
+        return np.asarray(buffer)
+    buffer.block_until_ready()  # NumPy's buffer protocol has no letter for bfloat16 and its kin
+    return _view_foreign(buffer, buffer.aval)
+
+
+def _fetch(buffer):
+    """A buffer's contents by jaxlib's own way, which knows accelerators too."""
+    if JAXLIB_VERSION >= (0, 11):
+        return buffer._to_np_array_did_copy()[0]
+    return buffer._single_device_array_to_np_array_did_copy()[0]  # imports jax, if there is one
+
+
+def wait(*pending: Any) -> None:
+    """Wait until buffers are computed, or programs are at their end (`run_with_token`).
+
+    Raises:
+      JaxRuntimeError: a program has failed.
+    """
+    try:
+        for x in pending:
+            x.block_until_ready()
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+def _view_foreign(buffer, aval):
+    """View the bytes of a buffer as of type `aval`; the view keeps the DLPack capsule, so them."""
+    nbytes = aval.size * aval.dtype.itemsize
+    if not nbytes:
+        return np.empty(aval.shape, aval.dtype)
+    capsule = _jax.buffer_to_dlpack_managed_tensor(buffer, stream=None)
+    address = ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
+    memory = (ctypes.c_char * nbytes).from_address(address)
+    memory.owner = capsule
+    view = np.frombuffer(memory, aval.dtype).reshape(aval.shape)
+    view.flags.writeable = False
+    return view
+
+
+# ----------------------------------------------------------------------------------------------
+# Programs.
+
+
+class Executable:
+    """A compiled program.
+
+    `execute` runs it: buffers in, a result object out, whose `consume_with_handlers(handlers)` is
+    the list of the result buffers. Both are attributes for the sake of a fast dispatch.
+    """
+
+    __slots__ = ("loaded", "execute", "handlers")
+
+    def __init__(self, loaded, handlers: list):
+        self.loaded = loaded
+        self.execute = loaded.execute_sharded  # never `loaded.execute`: slow, and imports jax
+        self.handlers = handlers
+
+    def run_with_token(self, buffers: list[Buffer]) -> tuple[list[Buffer], Any]:
+        """Start the program; returns also a token, whose `block_until_ready` waits for its end."""
+        try:
+            started = self.execute(buffers, with_tokens=True)
+            return started.consume_with_handlers(self.handlers), started.consume_token()
+        except XlaRuntimeError as error:
+            raise our_error(error) from None
+
+    def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
+        """Start the program; it runs on while the results are handed out.
+
+        Raises:
+          JaxRuntimeError: XLA refuses, for one because a buffer was donated before.
+        """
+        try:
+            return self.execute(buffers).consume_with_handlers(self.handlers)
+        except XlaRuntimeError as error:
+            raise our_error(error) from None
+
+    def cost_analysis(self) -> dict[str, float]:
+        """What XLA reckons a run costs: "flops", "bytes accessed" …"""
+        cost = self.loaded.cost_analysis()
+        return cost[0] if isinstance(cost, list) else cost
+
+    def memory_analysis(self):
+        """XLA's account of the memory of a run: `argument_size_in_bytes`, `temp_size_in_bytes` …"""
+        return self.loaded.get_compiled_memory_stats()
+
+    def hlo_text(self) -> str:
+        """The optimised program."""
+        return "\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+
+@functools.cache
+def result_handler(aval: ShapedArray, sharding):
+    """What makes a buffer with the type `aval` of a raw result; C++ all through."""
+    checks = {} if JAXLIB_VERSION >= (0, 11) else {"_skip_checks": True}
+    return _jax.array_result_handler(aval, sharding, committed=False, **checks)
+
+
+def compile(text: str, out_avals: list[ShapedArray], device: Device | None = None,
+            options: dict[str, object] | None = None,
+            callbacks: Sequence[Callable] = ()) -> Executable:
+    """Compile a StableHLO module for one device. `options` sets XLA flags by name.
+
+    Its `xla_ffi_python_cpu_callback`s call the Python functions `callbacks`, by their number, which
+    live as long as the program.
+
+    Raises:
+      JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
+    """
+    device = device or default_device()
+    loaded = load(text, _compile_options((device,), options), (device,), callbacks)
+    return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
+
+
+# Chapter 14 supplies it: asks the disk before it calls `compile()`.
+load_or_compile: Callable = lambda compile, text, options, devices: compile()
+
+
+def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Callable]):
+    """Compile a module, and load the program on its devices."""
+    if (platform := _platform(devices[0].platform)) in accelerators:
+        text = accelerators[platform].prepare(text, options)
+    where, compile_and_load = _jax.DeviceList(devices), devices[0].client.compile_and_load
+    try:
+        if callbacks:  # the overload for text takes no functions
+            return compile_and_load(_parse(text), where, options, list(callbacks))
+        return load_or_compile(
+            lambda: compile_and_load(text, where, options), text, options, devices)
+    except XlaRuntimeError as error:
+        raise our_error(error) from None
+
+
+def deserialize(program: bytes, options, devices: tuple[Device, ...]):
+    """What `load` had returned in the process in which its `serialize()` gave these bytes.
+
+    Raises:
+      RuntimeError: they are something else.
+    """
+    return devices[0].client.deserialize_executable(program, _jax.DeviceList(devices), options)
+
+
+def _compile_options(devices, flags):
+    options = xla_client.CompileOptions()
+    options.num_partitions = len(devices)
+    assignment = np.array([[device.id for device in devices]], np.int32)
+    options.device_assignment = xla_client.DeviceAssignment.create(assignment)
+    if flags:
+        options.env_option_overrides = list(flags.items())
+    return options
+
+
+def _parse(text):
+    """A StableHLO module as MLIR's object, in a context of its own: threads do not share it."""
+    from jaxlib.mlir import ir  # the bindings take time to load
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+    registry, context = ir.DialectRegistry(), ir.Context()
+    _jax_mlir_ext.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in (stablehlo, chlo, sdy):
+        dialect.register_dialect(context)
+    return ir.Module.parse(text, context)
+
+
+@functools.cache
+def load_lapack() -> None:
+    """Tell XLA of the LAPACK routines that jaxlib brings, which programs can then call.
+
+    They are those of SciPy, which this loads: that takes a while.
+    """
+    from jaxlib import lapack
+
+    for name, function, api_version in lapack.registrations()["cpu"]:
+        xla_client.register_custom_call_target(
+            name, function, platform="cpu", api_version=api_version
+        )
+    lapack._lapack.initialize()
+
+
+def _to_hlo(text):
+    return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+
+
+def hlo_before_compiling(text: str) -> str:
+    """A StableHLO module in XLA's own language, as it stands."""
+    return _to_hlo(text).as_hlo_text()
+
+
+def cost_before_compiling(text: str) -> dict[str, float]:
+    """What XLA reckons of a StableHLO module as it stands, before any optimisation."""
+    return _jax.hlo_module_cost_analysis(backend(), _to_hlo(text).get_hlo_module())
+
+
+def approx_top_k_size(n: int, ndim: int, k: int, recall_target: float, whole_size: int) -> int:
+    """How many candidates XLA's approximate search for the `k` greatest of `n` elements returns."""
+    return _jax.approx_top_k_reduction_output_size(n, ndim, k, recall_target, False, whole_size)[0]
+
+
+# ----------------------------------------------------------------------------------------------
+# Several devices.
+
+# How an array is cut into tiles: `None` if each device holds all of it, or the number of tiles in
+# each dimension, the positions of the devices in the order of the tiles, and whether one more
+# dimension counts devices that hold the same tile.
+
+Tiling = tuple[tuple[int, ...], tuple[int, ...], bool] | None
+
+
+class XlaSharding(_jax.GSPMDSharding):
+    """How an array lies on several devices, with the attributes C++ asks of it."""
+
+    memory_kind = None
+
+    def __new__(cls, devices, tiling):
+        return super().__new__(cls)
+
+    def __init__(self, devices: tuple[Device, ...], tiling: Tiling):
+        self.hlo = _hlo_sharding(tiling)
+        super().__init__(_jax.DeviceList(devices), self.hlo)
+        here = devices[0].client.process_index()
+        self._addressable_device_assignment = tuple(
+            device for device in devices if device.process_index == here)
+
+    def _to_xla_hlo_sharding(self, ndim: int):
+        return self.hlo
+
+
+xla_sharding = functools.cache(XlaSharding)
+
+
+def _hlo_sharding(tiling):
+    if tiling is None:
+        return _replicated
+    dims, order, same_tile = tiling
+    kinds = [xla_client.OpSharding.Type.REPLICATED] * same_tile
+    tiles = np.array(order, np.int64).reshape(dims)
+    return xla_client.HloSharding.subgroup_with_device_ordering(tiles, subgroup_types=kinds)
+
+
+def tilings(loaded) -> tuple[list[Tiling], list[Tiling]]:
+    """How a partitioned program wants its arguments, and how it leaves its results."""
+    return tuple(  # type: ignore[return-value]
+        [_tiling(xla_client.HloSharding.from_proto(proto)) for proto in protos or ()]
+        for protos in (loaded.get_parameter_shardings(), loaded.get_output_shardings())
+    )
+
+
+def _tiling(sharding):
+    if not sharding.is_tiled():
+        return None
+    dims, order = sharding.tile_assignment_dimensions(), sharding.tile_assignment_devices()
+    return tuple(dims), tuple(order), sharding.replicate_on_last_tile_dim()
+
+
+def partitioned(text: str, devices: tuple[Device, ...], flags: dict[str, object] | None,
+                callbacks: Sequence[Callable]):
+    """Compile a module that Shardy, a part of XLA, splits into a program for each device."""
+    options = _compile_options(devices, flags)
+    build = options.executable_build_options
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    build.allow_spmd_sharding_propagation_to_parameters = [True]
+    build.allow_spmd_sharding_propagation_to_output = [True]
+    return load(text, options, devices, callbacks)
+
+
+def sharding_listener(function: Callable[[Tiling], None]) -> tuple[Callable, bytes]:
+    """What XLA's partitioner calls with the tiling of a value, for `function`, as long as it lives;
+    and its name for `@InspectSharding`."""
+    def listener(sharding):
+        function(_tiling(sharding))
+
+    return listener, xla_client.encode_inspect_sharding_callback(listener)
+
+
+def put_shards(aval: ShapedArray, sharding: XlaSharding, shards: list) -> Buffer:
+    """An array on several devices, of the part for each device of this process: buffers, or NumPy
+    arrays that nobody writes to any more."""
+    devices = list(sharding._addressable_device_assignment)
+    return xla_client.batched_device_put(aval, sharding, shards, devices, enable_x64=True)
+
+
+def shards(buffer: Buffer) -> list[Buffer]:
+    """The parts of an array on several devices that are in this process, a buffer for each.
+
+    jaxlib would import jax here: unless it is loaded already, it is told that there is none.
+    """
+    hidden = [] if "jax" in sys.modules else ["jax", "jax.core", "jax._src", "jax._src.core"]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        return buffer._arrays
+    finally:
+        for name in hidden:
+            sys.modules.pop(name, None)
+
+
+def shard_to_numpy(shard: Buffer, aval: ShapedArray) -> np.ndarray:
+    """A read-only view of one of `shards`, which has the type `aval`."""
+    try:
+        shard.block_until_ready()
+        if shard.platform() != "cpu":
+            return _fetch(shard)
+        return np.asarray(shard) if aval.dtype.isbuiltin == 1 else _view_foreign(shard, aval)
+    except XlaRuntimeError as error:
+        raise our_error(error) from None

@@ -1,0 +1,177 @@
+"""Chapter 14: programs on NVIDIA's GPUs.
+
+XLA's part for GPUs is a plugin: a shared library in a package of its own, which
+`pip install "minijax[cuda]"` installs together with NVIDIA's libraries. Here it is found, in the
+namespace package `jax_plugins`, without running code of the packages in there: that imports JAX.
+
+Factorizations of matrices are computed by LAPACK, which is for CPUs. On a GPU there are only those
+that XLA has itself: Cholesky's, and triangular solves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.dispatch import when_loaded
+from .compilation_cache import flags_for_gpus
+
+_DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # the last one on Windows
+_INSTALL = 'Install it by `pip install "minijax[cuda]"`, or choose JAX_PLATFORMS=cpu.'
+_logger = logging.getLogger(__name__)
+
+
+# NVIDIA's libraries, in the order in which one needs the other: package, then file. The
+# packages for CUDA 12 have a folder for each library; those for CUDA 13 have one for most.
+_LIBRARIES = {
+    12: """cuda_runtime/libcudart.so.12 cuda_nvrtc/libnvrtc.so.12 cublas/libcublas.so.12
+        cublas/libcublasLt.so.12 nccl/libnccl.so.2 cuda_cupti/libcupti.so.12
+        cusparse/libcusparse.so.12 cusolver/libcusolver.so.11 cufft/libcufft.so.11
+        nvshmem/libnvshmem_host.so.3 cudnn/libcudnn.so.9""",
+    13: """cu13/libcudart.so.13 cu13/libnvrtc.so.13 cu13/libcublas.so.13 cu13/libcublasLt.so.13
+        nccl/libnccl.so.2 cu13/libcupti.so.13 cu13/libcusparse.so.12 cu13/libcusolver.so.12
+        cu13/libcufft.so.12 nvshmem/libnvshmem_host.so.3 cudnn/libcudnn.so.9""",
+}
+
+
+def has_device() -> bool:
+    """Whether the driver of a GPU is loaded."""
+    return any(map(os.path.exists, _DEVICE_FILES))
+
+
+def _files(package: str, name: str) -> list[str]:
+    """The files of this name in the parts of a namespace package, without importing it."""
+    import importlib.util  # not all that finding a module takes is loaded as a rule
+
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations or () if spec else ()
+    return [path for folder in folders if os.path.exists(path := os.path.join(folder, name))]
+
+
+def plugin() -> tuple[str, int] | None:
+    """The path of XLA's plugin, the newest if there are more, and its CUDA's version; or `None`."""
+    for version in sorted(_LIBRARIES, reverse=True):
+        for path in _files("jax_plugins", f"xla_cuda{version}/xla_cuda_plugin.so"):
+            return path, version
+    return None
+
+
+@functools.cache
+def is_here() -> bool:
+    """Whether programs may run on a GPU, by default; tells of one that is there in vain."""
+    if not has_device():
+        return False
+    if plugin() is None:
+        _logger.warning("There is an NVIDIA GPU, but not XLA's plugin for it. %s", _INSTALL)
+    return plugin() is not None
+
+
+def libraries(version: int) -> Iterable[str]:
+    """Those of NVIDIA's libraries that are installed as Python packages, for a CUDA version."""
+    for name in _LIBRARIES[version].split():
+        yield from _files("nvidia", name.replace("/", "/lib/"))
+
+
+def _load_libraries(version):
+    """Load them, so that the plugin finds them: it looks where the system has its libraries, and
+    among those that the process has loaded."""
+    for path in libraries(version):
+        try:
+            ctypes.CDLL(path)
+        except OSError as error:  # perhaps the system has a better one
+            _logger.info("%s does not load: %s", path, error)
+
+
+def _extension(version) -> Any:
+    """The module with the functions that programs on the GPU may call, or `None`."""
+    try:
+        return importlib.import_module(f"jax_cuda{version}_plugin.cuda_plugin_extension")
+    except ImportError as error:
+        _logger.info("Programs for CUDA can call no functions: %s", error)
+        return None
+
+
+def _check_release(version):
+    """Complain if the plugin was made for another release of jaxlib: C++ has no defence then."""
+    from importlib.metadata import PackageNotFoundError  # takes time to load
+    from importlib.metadata import version as release_of
+
+    package = f"jax-cuda{version}-pjrt"
+    try:
+        plugins, jaxlibs = release_of(package), release_of("jaxlib")
+    except PackageNotFoundError:  # built by hand
+        return
+    if plugins.split(".")[:2] != jaxlibs.split(".")[:2]:
+        raise RuntimeError(f"{package} {plugins} is not for jaxlib {jaxlibs}. Install it anew, "
+                           f'by `pip install "jax-cuda{version}-plugin[with-cuda]=={jaxlibs}"`.')
+
+
+def start(load_plugin: Any) -> Any:
+    """The client for GPUs.
+
+    Args:
+      load_plugin: the adapter's function that loads the library.
+
+    Raises:
+      RuntimeError: the plugin is not installed, does not load, or finds no GPU.
+    """
+    found = plugin()
+    if found is None:
+        raise RuntimeError(
+            f"Unknown backend: 'cuda' requested, but XLA's plugin for it is not here. {_INSTALL}")
+    library, version = found
+    try:
+        _check_release(version)
+        _load_libraries(version)
+        return load_plugin("cuda", library, _extension(version))
+    except RuntimeError as error:
+        raise RuntimeError(f"Unable to initialize backend 'cuda': {error} ({library})") from None
+
+
+# ----------------------------------------------------------------------------------------------
+# Programs
+
+
+_ON_CPU_ONLY = re.compile(r"@(lapack_\w+)")
+
+
+def prepare(text: str, options: Any) -> str:
+    """A module as it is on a GPU; tells the compiler where its tools are, and its own files.
+
+    Raises:
+      NotImplementedError: it calls LAPACK.
+    """
+    flags = flags_for_gpus()
+    if folder := _tools():
+        flags["xla_gpu_cuda_data_dir"] = folder
+    options.env_option_overrides = [*flags.items(), *options.env_option_overrides]
+    if call := _ON_CPU_ONLY.search(text):
+        raise NotImplementedError(
+            f"this program calls {call[1]}, which computes on CPUs only: there is no such "
+            "factorization for the platform 'cuda' here. Put the arrays on a CPU, by "
+            "`jax.device_put(x, jax.devices('cpu')[0])`.")
+    return text.replace("@xla_ffi_python_cpu_callback", "@xla_ffi_python_gpu_callback")
+
+
+@functools.cache
+def _tools() -> str | None:
+    """The folder with the assembler and the library of functions that the compiler needs."""
+    suffix = os.path.join("nvvm", "libdevice", "libdevice.10.bc")
+    found = [path.removesuffix(suffix) for package in ("cu13", "cuda_nvcc")
+             for path in _files("nvidia", os.path.join(package, suffix))]
+    return os.environ.get("CUDA_ROOT") or next(iter(found), None)
+
+
+def _join(client):
+    """Have the adapter know of GPUs."""
+    client.accelerators["cuda"] = sys.modules[__name__]
+
+
+when_loaded.append(_join)

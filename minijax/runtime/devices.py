@@ -1,0 +1,83 @@
+"""Chapter 6: the devices there are, and getting values from them.
+
+Programs run on the first device. Putting arrays on others is the subject of chapter 14.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import Array
+from ..core.dispatch import xla
+from ..core.tree_functions import tree_map
+
+
+def devices(backend: str | None = None) -> list:
+    """All devices of a platform.
+
+    Args:
+      backend: the platform, as `"cpu"`; by default the first of `jax_platforms`.
+
+    Raises:
+      RuntimeError: there is no such platform here.
+
+    >>> devices()[0]
+    CpuDevice(id=0)
+    """
+    return list(xla().devices(backend))
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are."""
+    return len(devices(backend))
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Begin to copy the arrays of a pytree to the host, where they are already; returns it."""
+    return x
+
+
+def default_backend() -> str:
+    """The name of the platform that programs run on.
+
+    >>> default_backend()
+    'cpu'
+    """
+    return xla().backend().platform
+
+
+def device_get(x: Any) -> Any:
+    """A pytree of arrays as NumPy arrays, waiting until they are computed; random keys stay keys.
+
+    >>> device_get(jnp.arange(3))
+    array([0, 1, 2], dtype=int32)
+    """
+    def get(leaf):
+        ours = isinstance(leaf, Array) and not isinstance(leaf.dtype, dtypes.ExtendedDType)
+        return np.asarray(leaf) if ours else leaf
+
+    return tree_map(get, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays of a pytree are computed; returns it."""
+    return tree_map(
+        lambda leaf: leaf.block_until_ready() if hasattr(leaf, "block_until_ready") else leaf, x)
+
+
+def _device(x: Array):
+    """The device that holds the array; for contents in NumPy, the one they would go to."""
+    x._check_alive()
+    return xla().default_device() if x._buffer is None else x._buffer._sharding.device
+
+
+def _devices(x: Array) -> set:
+    """The devices that hold the array."""
+    return {_device(x)}
+
+
+Array.devices = _devices  # type: ignore[attr-defined]
+Array.device = property(_device)  # type: ignore[attr-defined]
