@@ -61,8 +61,8 @@ def jit_jvp(primals, tangents, *, jaxpr, donated_invars, **params):
     """6.6: the JVP rule of the primitive `jit`.
 
     Of the tangents some may be `Zero`s. Return the lists of the results and of their tangents. Of
-    use: `jvp_jaxpr(jaxpr, nonzeros, instantiate)` of `minijax.core.staging` (give it tuples, since it
-    remembers its results), `jit_p` of `minijax.core.jit`, `Zero` of `minijax.core.forward`, and
+    use: `jvp_jaxpr(jaxpr, nonzeros, instantiate)` of `minijax.core.staging` (give it tuples, since
+    it remembers its results), `jit_p` of `minijax.core.jit`, `Zero` of `minijax.core.forward`, and
     `aval.to_tangent_aval()`, the type of the tangents of a type. An argument's tangent is donated
     if the argument is.
     """

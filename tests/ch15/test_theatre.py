@@ -79,8 +79,8 @@ def test_forward_mode_shows_boxes_in_boxes_and_the_rule_that_fires():
     assert (box["box"], box["primal"]["box"], box["primal"]["value"]["text"]) == (
         "jvp", "batch", "[0. 1. 2.]")
     (line,) = [line for path, line in (event["at"] for event in kinds(recording, "rule"))
-               if path == "forward.py"]
-    assert "sin_p" in recording.sources["forward.py"][line]
+               if path == "core/forward.py"]
+    assert "sin_p" in recording.sources["core/forward.py"][line]
 
 
 def test_reverse_mode_writes_equations_and_walks_them_back():
