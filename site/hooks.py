@@ -47,7 +47,7 @@ def on_files(files: Any, config: Any) -> Any:
     for uri, text in pages.generated():
         files.append(File.generated(config, uri, content=text))
     for name in ("player.css", "player.js"):
-        source = ROOT / "minijax" / "theatre" / name
+        source = ROOT / "minijax" / "debugging" / "theatre" / name
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(source)))
     return files
 

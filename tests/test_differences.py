@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import pkgutil
+import textwrap
 import warnings
 from types import ModuleType
 
@@ -13,7 +16,7 @@ import pytest
 
 import minijax
 from tools import differences
-from tools.differences import MISSING, MISSING_MODULES, MODULES, OTHERWISE, PACKAGES
+from tools.differences import IGNORED, MISSING, MISSING_MODULES, MODULES, OTHERWISE, PACKAGES
 
 DISTRIBUTIONS = [f"scipy.stats.{m.name}" for m in pkgutil.iter_modules(jax.scipy.stats.__path__)]
 
@@ -80,3 +83,45 @@ def test_the_page_has_every_name():
         for modules in table.values():
             for text in modules.values():
                 assert all(f"`{name}`" in page for name in text.split())
+
+
+def _unused_parameters(function) -> list[str]:
+    """The parameters of a function whose names its body does not mention."""
+    try:
+        node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, TypeError, SyntaxError):  # not written in Python, or a lambda in a table
+        return []
+    if not isinstance(node, ast.FunctionDef):
+        return []
+    spec = node.args
+    parameters = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
+    mentioned = {x.id for line in node.body for x in ast.walk(line) if isinstance(x, ast.Name)}
+    return [p.arg for p in parameters if p and p.arg not in {"self", "cls"} | mentioned]
+
+
+def _public_functions():
+    """(name, function) of all functions and methods that the public modules show, each once."""
+    seen = set()
+    for where in ("", *MODULES):
+        module = differences.module("minijax", where)
+        for name in dir(module):
+            value = getattr(module, name)
+            if name.startswith("_") or not getattr(value, "__module__", "").startswith("minijax"):
+                continue
+            methods = {f"{name}.{key}": getattr(value, key) for key in vars(value)
+                       if key == "__init__" or not key.startswith("_")} if isinstance(value, type) else {name: value}
+            for path, function in methods.items():
+                function = inspect.unwrap(function) if callable(function) else None
+                if inspect.isroutine(function) and function not in seen:
+                    seen.add(function)
+                    yield f"{where}.{path}".strip("."), function
+
+
+def test_ignored_parameters_are_those_that_are_declared():
+    anywhere = {p for functions in IGNORED.values() for p in functions.get("*", "").split()}
+    declared = {(name, p) for functions in IGNORED.values() for name, text in functions.items()
+                if name != "*" for p in text.split()}
+    found = {(name, p) for name, function in _public_functions()
+             for p in _unused_parameters(function) if p not in anywhere}
+    assert found - declared == set(), "ignored, and no reason declared in tools/differences.py"
+    assert declared - found == set(), "declared in tools/differences.py as ignored, but not so"

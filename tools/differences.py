@@ -132,6 +132,65 @@ MISSING_PARAMETERS: dict[str, str] = {
     INTERNAL: "_dot_general sum_match",
 }
 
+# Parameters that functions take and do not use: reason -> function -> names. A function `*` stands
+# for all that have parameters of these names.
+IGNORED: dict[str, dict[str, str]] = {
+    "JAX ignores it too: it is a hint for NumPy and SciPy, whose arrays may be overwritten": {
+        "*": "overwrite_a overwrite_b overwrite_c check_finite",
+        "numpy.nan_to_num": "copy", "numpy.reshape": "copy", "scipy.linalg.qr": "lwork",
+        "scipy.linalg.eigh": "turbo", "scipy.linalg.solve": "debug",
+        "scipy.linalg.solve_triangular": "debug", "scipy.optimize.minimize": "tol",
+        "numpy.intersect1d": "assume_unique", "numpy.unique": "sorted",
+        "numpy.histogram_bin_edges": "weights",
+    },
+    "JAX chooses between algorithms of an accelerator; here there is one": {
+        "scipy.linalg.svd": "lapack_driver", "scipy.linalg.polar": "max_iterations",
+        "scipy.linalg.expm_frechet": "method", "lax.linalg.qdwh": "is_hermitian",
+        "lax.scan": "_split_transpose", "lax.DotAlgorithm.compute_types": "lhs rhs out",
+        "interpreters.mlir.register_lowering": "inline cacheable",
+        "debug.breakpoint": "backend",
+    },
+    TYPED: {
+        "*": "out_sharding", "lax.full": "sharding", "lax.full_like": "sharding",
+        "pure_callback": "sharding", "experimental.io_callback": "sharding",
+        "interpreters.mlir.emit_python_callback":
+            "operand_avals returns_token partitioned sharding",
+    },
+    "devices are what the operating system says: one kind of memory, no physical mesh": {
+        "experimental.mesh_utils.create_device_mesh":
+            "contiguous_submeshes allow_split_physical_axes",
+        "experimental.mesh_utils.create_hybrid_device_mesh": "allow_split_physical_axes",
+        "distributed.initialize": "local_device_ids partition_index",
+        "sharding.Sharding.with_memory_kind": "kind",
+    },
+    "an old name or argument, which JAX itself ignores": {
+        "*": "reduce_axes", "ShapeDtypeStruct.__init__": "_ignored",
+        "api_util.debug_info": "_ignored", "core.find_top_trace": "args",
+        "core.get_opaque_trace_state": "convention",
+        "custom_derivatives.zero_from_primal": "symbolic_zeros",
+        "extend.source_info_util.summarize": "num_frames",
+        "tree_util.PyTreeDef.from_node_data_and_children": "node_registry",
+        "interpreters.partial_eval.trace_to_jaxpr_dynamic": "_ignored",
+    },
+    "an equation's effects are those of its primitive, and its settings those of the moment": {
+        "core.new_jaxpr_eqn": "effects ctx", "extend.core.JaxprEqn.replace": "effects ctx",
+        "extend.core.Jaxpr.__init__": "effects",
+    },
+    "the method always raises, or has the signature of the method that it implements": {
+        "numpy.fromfile": "args kwargs", "numpy.fromiter": "args kwargs",
+        "dtypes.ExtendedDType.full": "shape", "core.Primitive.impl": "args params",
+        "core.Primitive.abstract_eval": "avals params",
+        "core.Trace.process_primitive": "primitive args params",
+        "core.DropVar.pretty_print": "context print_dtype", "core.Literal.pretty_print": "context",
+        "core.Var.pretty_print": "print_dtype", "experimental.jet.jet": "_",
+        "sharding.Sharding.tiles": "ndim", "sharding.Sharding.check_compatible_aval": "aval_shape",
+        "scipy.spatial.transform.Rotation.random": "random_key num",
+        "scipy.stats.gaussian_kde.tree_unflatten": "aux_data",
+        "scipy.stats.gaussian_kde.integrate_box": "low_bounds high_bounds maxpts",
+        "scipy.stats.gaussian_kde.set_bandwidth": "bw_method",
+    },
+}
+
 # What both do, but not the same: reason -> calls, each a program of `jax`, `jnp` and `np`.
 OTHERWISE: dict[str, list[str]] = {
     "JAX reads the wrong elements; here it is as in NumPy": ["jnp.arange(3)[None, True, :]"],
@@ -209,6 +268,12 @@ def page() -> str:
     lines += ["", "| parameters that no function has | because |", "|---|---|"]
     for reason, names in MISSING_PARAMETERS.items():
         lines.append(f"| {' '.join(f'`{name}`' for name in names.split())} | {reason} |")
+    lines += ["", "| function | parameters without effect | because |", "|---|---|---|"]
+    for reason, functions in IGNORED.items():
+        for name, parameters in functions.items():
+            where = "all that have them" if name == "*" else f"`jax.{name}`"
+            listed = " ".join(f"`{parameter}`" for parameter in parameters.split())
+            lines.append(f"| {where} | {listed} | {reason} |")
     lines += ["", "| call | what is different |", "|---|---|"]
     for reason, calls in OTHERWISE.items():
         lines += [f"| `{call}` | {reason} |" for call in calls]
