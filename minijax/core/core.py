@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import errors, settings
 from . import dtypes
+from .extension import hooks
 
 # ----------------------------------------------------------------------------------------------
 # Abstract values: what is known of an array before it has contents.
@@ -198,27 +199,28 @@ class Trace:
 
 
 class EvalTrace(Trace):
-    """The bottom of every stack: it computes.
+    """The bottom of every stack: it computes, by a primitive's evaluation rule."""
 
-    `place(primitive, args, params)`, if there is one, evaluates instead: chapter 14 does it where
-    the arguments lie. `check(primitive, args, params, out)` sees every evaluation: chapter 15 looks
-    for NaNs.
-    """
-
-    __slots__ = ("place", "check")
+    __slots__ = ()
 
     def __init__(self):
         super().__init__(None)
-        self.place: Callable | None = None
-        self.check: Callable | None = None
 
     def process_primitive(self, primitive, args, params):
-        if self.place is None:
-            out = primitive.impl(*args, **params)
+        if not (hooks.evaluate or hooks.after_evaluation):
+            return primitive.impl(*args, **params)
+        return self._process_extended(primitive, args, params)
+
+    def _process_extended(self, primitive, args, params):
+        """The first extension that can evaluate the primitive does; then all see the result."""
+        for evaluate in hooks.evaluate:
+            out = evaluate(primitive, args, params)
+            if out is not NotImplemented:
+                break
         else:
-            out = self.place(primitive, args, params)
-        if self.check is not None:
-            self.check(primitive, args, params, out)
+            out = primitive.impl(*args, **params)
+        for look in hooks.after_evaluation:
+            look(primitive, args, params, out)
         return out
 
     def __repr__(self):

@@ -24,9 +24,10 @@ from .. import settings
 from ..errors import UnexpectedTracerError, user_stacklevel
 from . import lowering_rules  # noqa: F401  (fills the table of rules)
 from .array import Array
-from .core import ShapedArray, Tracer, check_escaped, eval_trace
+from .core import ShapedArray, Tracer, check_escaped
 from .dtypes import float0, storage_dtype
 from .effects import is_ordered
+from .extension import hooks
 from .jaxpr import ClosedJaxpr
 from .lowering import LoweredModule, lower_jaxpr
 from .tree import BUILTIN_NODE_TYPES, register_listeners, registry
@@ -275,15 +276,15 @@ def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
 
 
 def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
-    """Where a program for these arguments is to run; `None` if nobody said anything of places."""
-    if eval_trace.place is None and spec.device is None:
-        return None
-    return program_places(jaxpr, spec, args)
+    """Where a program for these arguments runs, as the first extension says that can tell.
 
-
-# Chapter 14 supplies it: a hashable object with the methods `lower(jaxpr, spec)`, for a module, and
-# `compile(module, jaxpr, options)`, for a `Program`; or `None`.
-program_places: Callable = lambda jaxpr, spec, args: None
+    `None` stands for the default device.
+    """
+    for program_places in hooks.program_places:
+        places = program_places(jaxpr, spec, args)
+        if places is not None:
+            return places
+    return None
 
 
 def kept_program(jaxpr: ClosedJaxpr, key: Any, make: Callable) -> Program:

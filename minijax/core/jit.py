@@ -44,6 +44,7 @@ from .array import Array
 from .batching import fancy_primitive_batchers
 from .core import Primitive, Tracer, eval_trace, state, typeof
 from .dispatch import Program, Spec, buffer_of, fast_registry, places_of, program_of, xla
+from .extension import hooks
 from .forward import Zero, primitive_jvps
 from .jaxpr import ClosedJaxpr, eval_jaxpr
 from .lowering import register_lowering
@@ -316,7 +317,7 @@ class JitFunction:
 
         `_call` does the rest: first calls, traced arguments, and whatever is not as it should be.
         """
-        if self._flatten is None or state.trace is not eval_trace or eval_trace.check is not None:
+        if self._flatten is None or state.trace is not eval_trace or hooks.after_evaluation:
             return self._call(args, kwargs)
         statics: tuple = ()
         try:
@@ -363,7 +364,7 @@ class JitFunction:
             return self._fun(*args, **kwargs)
         call = self._take_apart(args, kwargs)
         leaves, in_tree, trace = self._traced(call)
-        if state.trace is not eval_trace or trace.outer_tracers or eval_trace.check is not None:
+        if state.trace is not eval_trace or trace.outer_tracers or hooks.after_evaluation:
             return trace.out_tree.unflatten(self._bind(call, in_tree, trace, leaves))
         program = self._program(call, in_tree, trace, leaves)
         result = trace.out_tree.unflatten(program(leaves))

@@ -7,14 +7,14 @@ until an operation in it is found to be the one.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
-from ..core.core import Primitive, eval_trace
+from ..core.core import Primitive
+from ..core.extension import Extension, register, remove
 from ..core.jaxpr import eval_jaxpr
 from ..core.jit import jit_p
 from ..parallel.placed import contents_here
@@ -58,17 +58,21 @@ def _find_inside(kind: str, args, *, name, jaxpr, **params) -> None:
         "one. Try `jax.disable_jit()`.")
 
 
-_on = 0  # how often one of the settings is on: in the process, and in the threads' overrides
-_lock = threading.Lock()
+class ValueChecks(Extension):
+    """Checks the result of every evaluation."""
+
+    def after_evaluation(self, primitive, args, params, out):
+        check_values(primitive, args, params, out)
+
+
+_checks = ValueChecks()
 
 
 def _watch(value: bool, begins: bool) -> None:
-    """Evaluations are looked at as long as one of the settings is on anywhere."""
-    global _on
+    """The checks are registered once for each place where one of the settings is on: in the
+    process, or in a thread's override."""
     if value:
-        with _lock:
-            _on += 1 if begins else -1
-            eval_trace.check = check_values if _on else None
+        (register if begins else remove)(_checks)
 
 
 for _setting in (debug_nans, debug_infs):

@@ -23,6 +23,7 @@ import numpy as np
 from ..core import dtypes, indexing
 from ..core.array import Array, as_array
 from ..core.core import ArrayMethods, eval_trace, is_concrete, state, typeof
+from ..core.extension import hooks
 from ..core.indexing import slice_bounds
 from ..core.operators import install_methods, promote_dtypes
 from ..core.primitives import elementwise as prim
@@ -427,7 +428,7 @@ def set_at_hand(x, index, y):
     """A short cut in evaluation of `x.at[index].set(y)`, or `None` where it is none: all is at
     hand, `y` is of the type of `x` or a Python number like it, and no index is out of bounds."""
     if not (state.trace is eval_trace and type(x) is Array and x._value is not None
-            and isinstance(x.aval.dtype, np.dtype)):
+            and isinstance(x.aval.dtype, np.dtype)) or hooks.evaluate:
         return None
     entries = [_entry_at_hand(entry) for entry in indexing.as_tuple(index)]
     if any(entry is None for entry in entries):

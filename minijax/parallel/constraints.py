@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.batching import fancy_primitive_batchers
-from ..core.core import Primitive, ShapedArray, eval_trace, typeof
+from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import deflinear
 from ..core.jit import UNSPECIFIED, apply_primitive
 from ..core.lowering import register_lowering
@@ -25,7 +25,7 @@ from ..errors import api_boundary
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
-from .placed import PlacedArray, evaluate, sees_to_places
+from .placed import PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding
 from .spmd import constraint, is_abstract
 
@@ -106,7 +106,6 @@ sees_to_places.add(sharding_constraint_p)
 
 def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> Any:
     """`x`, which from here on lies so."""
-    eval_trace.place = evaluate
     return sharding_constraint_p.bind(x, **constraint_params(sharding, mesh))
 
 

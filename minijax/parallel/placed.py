@@ -9,15 +9,17 @@ there too (`spmd.py`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import settings
 from ..core.array import Array
-from ..core.core import Primitive, ShapedArray, eval_trace, typeof
+from ..core.core import Primitive, ShapedArray, typeof
 from ..core.dispatch import buffer_of, foreign_value, stored, xla
+from ..core.extension import Extension, register, remove
 from ..core.jit import apply_primitive, array_classes, jit_p
 from ..core.lowering import lowering_rules
 from ..custom_rules.calls import call_p, closed_call_p
@@ -31,7 +33,6 @@ from ..lax.reducing import reduce_p
 from ..lax.windowed_reductions import reduce_window_p
 from ..remat import remat_p
 from ..runtime import cuda
-from . import op_by_op
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 
@@ -66,7 +67,7 @@ class Shard:
 class PlacedArray(Array):
     """An array on certain devices, as `device_put` makes it. It looks like any other."""
 
-    __slots__ = ("shards", "sharding", "committed", "placed_type", "_host")
+    __slots__ = ("shards", "sharding", "committed", "placed_type", "_host", "_placing")
 
     shards: Any  # XLA's array on several devices, or a buffer on one
     sharding: Sharding
@@ -78,7 +79,7 @@ class PlacedArray(Array):
         self.aval, self.shards, self.sharding, self.committed = aval, shards, sharding, committed
         self.placed_type = (aval, sharding) if committed else aval
         self._host = None
-        eval_trace.place = evaluate
+        self._placing = _placing()
 
     # Contents
 
@@ -268,23 +269,64 @@ def _takes_place(primitive, impl):
             and author.partition(".")[0] == _OURS)
 
 
-def evaluate(primitive: Primitive, args: Sequence, params: dict):
-    """Evaluate a primitive where its arguments lie, or else on the default device, if that is not
-    the first one; without a place, as ever.
+class PlacedEvaluation(Extension):
+    """Evaluates a primitive on its arguments' devices, or on a default device that is not the
+    first one.
 
-    It becomes `eval_trace.place` as soon as there is an array with a place, there may be a GPU, or
-    another default device.
+    It is registered while there is a `PlacedArray`, an accelerator, or another default device.
     """
-    for x in args:
-        if type(x) is PlacedArray:
-            args = [_scalar_near(y, x.sharding) for y in args]
-            break
-    else:
-        if default_device() is None and not op_by_op.default_is_accelerator():
-            return primitive.impl(*args, **params)
-    if _takes_place(primitive, vars(primitive).get("impl")):
-        return apply_primitive(primitive, *args, **params)
-    return primitive.impl(*args, **params)
+
+    def evaluate(self, primitive, args, params):
+        for x in args:
+            if type(x) is PlacedArray:
+                args = [_scalar_near(y, x.sharding) for y in args]
+                break
+        else:
+            if default_device() is None and not default_is_accelerator():
+                return NotImplemented
+        if _takes_place(primitive, vars(primitive).get("impl")):
+            return apply_primitive(primitive, *args, **params)
+        return primitive.impl(*args, **params)
+
+
+placed_evaluation = PlacedEvaluation()
+
+
+class _Placing:
+    """Keeps the extension registered. All living `PlacedArray`s refer to the same one of these, so
+    the extension goes with the last of them."""
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self):
+        register(placed_evaluation)
+
+    def __del__(self):
+        remove(placed_evaluation)
+
+
+_living_placing: Callable[[], _Placing | None] = lambda: None  # a weak reference to it
+
+
+def _placing() -> _Placing:
+    """The one object for all arrays. (If two threads make one each, both count.)"""
+    global _living_placing
+    placing = _living_placing()
+    if placing is None:
+        placing = _Placing()
+        _living_placing = weakref.ref(placing)
+    return placing
+
+
+@functools.cache
+def default_is_accelerator() -> bool:
+    """Whether eager operations run on an accelerator by default.
+
+    On a CPU, NumPy evaluates. On a GPU, NumPy would have to fetch the arguments of every operation
+    and to send its result back. So each primitive is compiled there, once for each type of its
+    arguments. (JAX does so on CPUs too.)
+    """
+    return cuda.has_device() and xla().default_device().platform != "cpu"
 
 
 def _scalar_near(x, sharding):
@@ -303,8 +345,8 @@ def _copies(aval, data, sharding):
     return place_value(value, aval, everywhere, committed=False)
 
 
-if cuda.has_device():
-    eval_trace.place = evaluate
+if cuda.has_device():  # a look at files, which does not load XLA
+    register(placed_evaluation)
 
 
 def _parse_default_device(value: Any) -> Any:
@@ -332,9 +374,8 @@ def _other_device(choice):
 
 
 def _watch_default_device(choice: Any, begins: bool) -> None:
-    if begins and (isinstance(choice, str) or _other_device(choice) is not None):
-        eval_trace.place = evaluate
-        op_by_op.drop_short_cuts()
+    if choice is not None:
+        (register if begins else remove)(placed_evaluation)
 
 
 default_device_state.watchers.append(_watch_default_device)

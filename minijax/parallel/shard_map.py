@@ -17,7 +17,7 @@ from ..core.tree_functions import tree_flatten, tree_map
 from ..errors import api_boundary
 from ..lax.control_flow.common import merge, partition
 from ..settings import trace_context
-from . import placed, shard_map_lowering  # noqa: F401  (fills a table of rules)
+from . import shard_map_lowering  # noqa: F401  (fills a table of rules)
 from .inferred_specs import infer_specs
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import P
@@ -132,7 +132,6 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         specs = flat_in_specs(in_specs, args)
         arrays = _Arrays([spec is not None for spec in specs], leaves, in_tree)
         values, given.args = given.args, None
-        eval_trace.place = placed.evaluate
         names = functools.partial(arg_names, f, args, {})
         avals = argument_avals(arrays.dynamic, "shard_map", names)
         specs = tuple(spec for spec in specs if spec is not None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core import jit as chapter6
-from ..core.core import Tracer, eval_trace, typeof
+from ..core.core import Tracer, typeof
 from ..core.dispatch import xla
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..core.jit import UNSPECIFIED, JitFunction, Options, Tracing, jit
@@ -33,7 +33,7 @@ from .constraints import (
 )
 from .mesh import Mesh
 from .partition_spec import P
-from .placed import PlacedArray, evaluate
+from .placed import PlacedArray
 from .sharding import Sharding, SingleDeviceSharding, tile_assignment
 from .spmd import ToBePlaced, committed_sharding
 
@@ -192,7 +192,6 @@ def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_s
         return JitFunction(fun, options)
     if options.device is not None:
         raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
-    eval_trace.place = evaluate
     return ShardedJitFunction(fun, options._replace(shardings=shardings))
 
 

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 from ..core import dispatch, staging
 from ..core.array import Array
-from ..core.core import eval_trace
 from ..core.dispatch import (
     Program,
     Spec,
@@ -33,6 +32,7 @@ from ..core.dispatch import (
     xla,
 )
 from ..core.dtypes import float0
+from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from ..core.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
 from ..core.staging import ShapeDtypeStruct
@@ -41,7 +41,6 @@ from .partition_spec import P, PartitionSpec
 from .placed import (
     PlacedArray,
     default_device,
-    evaluate,
     on_one_device,
     shards_of,
     xla_sharding,
@@ -138,16 +137,14 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
                   bool(chosen), arrays)
 
 
-dispatch.program_places = program_places
+class PlacedPrograms(Extension):
+    """Programs run where their arguments lie. It costs nothing once a program is compiled."""
+
+    def program_places(self, jaxpr, spec, args):
+        return program_places(jaxpr, spec, args)
 
 
-def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
-    """Programs run on the devices of a mesh as soon as one is set."""
-    if begins and mesh is not None and not mesh.empty:
-        eval_trace.place = evaluate
-
-
-concrete_mesh.watchers.append(_watch_mesh)
+register(PlacedPrograms())
 
 
 class ToBePlaced(ShapeDtypeStruct):

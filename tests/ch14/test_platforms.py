@@ -17,12 +17,11 @@ import pytest
 
 import minijax
 from minijax import settings
-from minijax.core.array import Array, ArrayMethods
-from minijax.core.core import eval_trace
+from minijax.core.array import Array
 from minijax.core.dispatch import xla
-from minijax.lax import advanced_indexing
+from minijax.core.extension import registered
 from minijax.lax.linalg import cholesky, triangular_solve
-from minijax.parallel import op_by_op, placed
+from minijax.parallel import placed
 from minijax.runtime import cuda
 from tests.oracle import both
 
@@ -262,13 +261,9 @@ def test_where_lapack_is_not_xla_does_what_it_can(monkeypatch, program, dtype):
 @pytest.fixture
 def one_by_one(monkeypatch):
     """Eager operations are compiled, as where the default device is a GPU."""
-    for name in ("add", "sub", "mul", "truediv"):
-        for method in (f"__{name}__", f"__r{name}__"):
-            monkeypatch.setattr(ArrayMethods, method, getattr(ArrayMethods, method))
-    monkeypatch.setattr(advanced_indexing, "set_at_hand", advanced_indexing.set_at_hand)
-    monkeypatch.setattr(op_by_op, "default_is_accelerator", lambda: True)
-    monkeypatch.setattr(eval_trace, "place", placed.evaluate)
-    op_by_op.drop_short_cuts()
+    monkeypatch.setattr(placed, "default_is_accelerator", lambda: True)
+    with registered(placed.placed_evaluation):
+        yield
 
 
 X = np.linspace(0.1, 1.2, 12, dtype=np.float32).reshape(3, 4)
@@ -391,4 +386,4 @@ def test_nans_are_found_wherever_arrays_lie(where, settings_are_on):
 
 def test_without_an_accelerator_numpy_evaluates():
     assert jax.default_backend() == minijax.default_backend() == "cpu"
-    assert eval_trace.place is None or not op_by_op.default_is_accelerator()
+    assert not placed.default_is_accelerator()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.core.extension import hooks
 from tests.oracle import both, oracle, subject
 
 MINUS, ZERO = np.float32(-1), np.float32(0)
@@ -66,14 +67,14 @@ def test_what_xla_alone_makes_cannot_be_found():
 
 def test_checks_are_off_again_afterwards():
     with minijax.debug_nans(True):
-        assert minijax.core.eval_trace.check
-    assert minijax.core.eval_trace.check is None
+        assert hooks.after_evaluation
+    assert not hooks.after_evaluation
     minijax.config.update("jax_debug_infs", True)
     with minijax.debug_infs(False), minijax.debug_nans(True):
         assert np.isinf(minijax.numpy.exp(np.float32(1000)))
-    assert minijax.core.eval_trace.check
+    assert hooks.after_evaluation
     minijax.config.update("jax_debug_infs", False)
-    assert minijax.core.eval_trace.check is None
+    assert not hooks.after_evaluation
     assert np.isnan(minijax.numpy.log(MINUS))
     assert np.isnan(minijax.jit(minijax.numpy.log)(MINUS))
 

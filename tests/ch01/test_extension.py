@@ -1,0 +1,91 @@
+"""Chapter 1: extensions are asked while they are registered, and leave nothing behind."""
+
+import pytest
+
+from minijax import numpy as jnp
+from minijax.core import extension
+from minijax.core.extension import Extension, hooks, register, registered, remove
+
+
+class Seven(Extension):
+    """Evaluates `sin` to 7, and counts what it is asked."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def evaluate(self, primitive, args, params):
+        self.asked += 1
+        return jnp.float32(7) if primitive.name == "sin" else NotImplemented
+
+
+class Watching(Extension):
+    def __init__(self):
+        self.seen = []
+
+    def after_evaluation(self, primitive, args, params, out):
+        self.seen.append((primitive.name, float(out)))
+
+
+def test_an_extension_evaluates():
+    seven = Seven()
+    with registered(seven):
+        assert float(jnp.sin(0.0)) == 7 and float(jnp.cos(0.0)) == 1
+    assert seven.asked == 2 and float(jnp.sin(0.0)) == 0
+
+
+def test_all_see_what_was_evaluated():
+    first, second = Watching(), Watching()
+    with registered(first), registered(Seven()), registered(second):
+        jnp.sin(0.0)
+    jnp.sin(0.0)
+    assert first.seen == second.seen == [("sin", 7.0)]
+
+
+def test_registrations_are_counted():
+    watching = Watching()
+    register(watching)
+    with registered(watching):
+        jnp.sin(0.0)
+    assert len(watching.seen) == 1, "registered twice, asked once"
+    jnp.sin(0.0)
+    assert len(watching.seen) == 2, "still registered"
+    remove(watching)
+    jnp.sin(0.0)
+    assert len(watching.seen) == 2
+    with pytest.raises(ValueError, match="not in list"):
+        remove(watching)
+
+
+def test_points_are_documented():
+    for point in vars(hooks):
+        assert getattr(Extension, point).__doc__
+
+
+@pytest.mark.parametrize("point", vars(hooks))
+def test_nothing_is_left_of_an_extension(point):
+    before = getattr(hooks, point)
+    one = type("One", (Extension,), {point: lambda self, *args: None})()
+    with registered(one):
+        assert getattr(hooks, point) == (*before, getattr(one, point))
+        others = {name for name in vars(hooks) if name != point}
+        assert all(one != bound.__self__ for name in others for bound in getattr(hooks, name))
+    assert getattr(hooks, point) == before
+
+
+def test_a_removal_within_a_registration():
+    """A garbage collection can remove an extension at any moment."""
+    one, other = Seven(), Watching()
+
+    class Collecting(Watching):
+        """Its point is looked up while `hooks` are brought up to date."""
+
+        @property
+        def after_evaluation(self):
+            if one in extension._registered:
+                remove(one)
+            return super().after_evaluation
+
+    register(one)
+    with registered(other), registered(Collecting()):
+        assert one.evaluate not in hooks.evaluate
+        assert other.after_evaluation in hooks.after_evaluation
