@@ -265,14 +265,7 @@ def _call(fun, args, prevent_cse, policy):
 # The primitive, and the rules that are as `jit`'s
 
 
-class _RematPrimitive(Primitive):
-    """Its types are those of its jaxpr; to remember them would keep the jaxpr alive."""
-
-    def out_aval(self, avals, params):
-        return params["jaxpr"].out_avals
-
-
-remat_p = _RematPrimitive("remat2", multiple_results=True)
+remat_p = Primitive("remat2", multiple_results=True, memoize_avals=False)
 
 
 @remat_p.def_impl

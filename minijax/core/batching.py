@@ -168,17 +168,11 @@ class BatchTrace(Trace):
             else:
                 values.append(x)
                 dims.append(None)
-        state = core.state
-        previous, state.trace = state.trace, self.parent
-        try:
-            if batched or primitive in trace_batchers or (
-                    self.axis_data.name is not None and primitive in fancy_primitive_batchers):
-                rule = primitive_batchers.get(primitive) or self._fancy_rule(primitive)
-                out, out_dim = rule(values, dims, **params)
-            else:
-                return self.parent.process_primitive(primitive, values, params)
-        finally:
-            state.trace = previous
+        if not (batched or primitive in trace_batchers or (
+                self.axis_data.name is not None and primitive in fancy_primitive_batchers)):
+            return self.in_parent(self.parent.process_primitive, primitive, values, params)
+        rule = primitive_batchers.get(primitive) or self._fancy_rule(primitive)
+        out, out_dim = self.in_parent(rule, values, dims, **params)
         if primitive.multiple_results:
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim)]
         return out if out_dim is None else BatchTracer(self, out, out_dim)

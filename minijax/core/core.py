@@ -186,6 +186,14 @@ class Trace:
         """Interpret one application of a primitive."""
         raise NotImplementedError
 
+    def in_parent(self, f: Callable, /, *args, **params) -> Any:
+        """Call `f` with this trace's parent current: so a trace runs its rules."""
+        outside, state.trace = state.trace, self.parent  # type: ignore[assignment]
+        try:
+            return f(*args, **params)
+        finally:
+            state.trace = outside
+
     def literal(self, value, aval: ShapedArray) -> Any:
         """A known scalar, under staging: the staging trace writes it into the program."""
         return self.parent.literal(value, aval)  # type: ignore[union-attr]
@@ -493,6 +501,9 @@ class Primitive:
 
     Args:
       name: what jaxprs print.
+      multiple_results: whether the rules return a list of results.
+      memoize_avals: whether `out_aval` remembers its answers. They would keep the parameters alive,
+        so primitives that call a jaxpr or a Python function ask their rule each time.
 
     >>> double_p = Primitive("double")
     >>> rule = double_p.def_impl(lambda x: x + x)
@@ -506,9 +517,10 @@ class Primitive:
     effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
     joins_vma = True  # results vary over the axes over which any argument does (chapter 14)
 
-    def __init__(self, name: str, multiple_results: bool = False):
+    def __init__(self, name: str, multiple_results: bool = False, memoize_avals: bool = True):
         self.name = name
         self.multiple_results = multiple_results
+        self.memoize_avals = memoize_avals
         self._out_avals: dict = {}
 
     def bind(self, *args, **params):
@@ -551,6 +563,8 @@ class Primitive:
 
     def out_aval(self, avals: tuple, params: dict):
         """`abstract_eval`, remembered: equal types and parameters give equal results."""
+        if not self.memoize_avals:
+            return self.abstract_eval(*avals, **params)
         key = (avals, *params.items()) if params else avals
         try:
             out = self._out_avals.get(key)

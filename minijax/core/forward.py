@@ -126,16 +126,12 @@ class JVPTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         primals, tangents = zip(*map(self.unbox, args)) if args else ((), ())
-        parent = state.trace = self.parent
-        try:
-            if all(type(t) is Zero for t in tangents):
-                return parent.process_primitive(primitive, primals, params)
-            rule = primitive_jvps.get(primitive)
-            if rule is None:
-                raise missing_rule(primitive, "Differentiation", 2)
-            primal_out, tangent_out = rule(primals, tangents, **params)
-        finally:
-            state.trace = self
+        if all(type(t) is Zero for t in tangents):
+            return self.in_parent(self.parent.process_primitive, primitive, primals, params)
+        rule = primitive_jvps.get(primitive)
+        if rule is None:
+            raise missing_rule(primitive, "Differentiation", 2)
+        primal_out, tangent_out = self.in_parent(rule, primals, tangents, **params)
         if primitive.multiple_results:
             return [*map(self.box, primal_out, tangent_out)]
         return self.box(primal_out, tangent_out)

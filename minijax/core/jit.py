@@ -64,14 +64,7 @@ from .tree_functions import tree_flatten
 # The primitive, and its rules
 
 
-class _JitPrimitive(Primitive):
-    """A call of a jaxpr. Its result types are the jaxpr's: nothing need be remembered."""
-
-    def out_aval(self, avals, params):
-        return params["jaxpr"].out_avals
-
-
-jit_p = _JitPrimitive("jit", multiple_results=True)
+jit_p = Primitive("jit", multiple_results=True, memoize_avals=False)
 
 
 @jit_p.def_impl

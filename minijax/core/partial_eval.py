@@ -75,12 +75,7 @@ class JaxprTrace(Trace):
             rule = partial_eval_rules.get(primitive, default_partial_eval)
         else:
             rule = _evaluate_known
-        parent = self.parent
-        state.trace = parent
-        try:
-            return rule(self, primitive, args, params)
-        finally:
-            state.trace = self
+        return self.in_parent(rule, self, primitive, args, params)
 
 
 def _evaluate_known(trace, primitive, args, params):

@@ -208,10 +208,7 @@ class CustomCall(Primitive):
     Python function while the call is interpreted, a `ClosedJaxpr` in an equation."""
 
     def __init__(self, name: str):
-        super().__init__(name, multiple_results=True)
-
-    def out_aval(self, avals, params):
-        return params["call_jaxpr"].out_avals
+        super().__init__(name, multiple_results=True, memoize_avals=False)
 
     def impl(self, *args, call_jaxpr, **rules):
         try:

@@ -142,14 +142,7 @@ class _LinearSolveTuple(NamedTuple):
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-class _SolvePrimitive(Primitive):
-    """Its result types are those of `b`: to remember them would keep its jaxprs alive."""
-
-    def out_aval(self, avals, params):
-        return self.abstract_eval(*avals, **params)
-
-
-linear_solve_p = _SolvePrimitive("custom_linear_solve", multiple_results=True)
+linear_solve_p = Primitive("custom_linear_solve", multiple_results=True, memoize_avals=False)
 
 
 @api_boundary

@@ -93,14 +93,9 @@ for _kind in (DebugEffect, OrderedDebugEffect):
 # Calling the function
 
 
-class CallbackPrimitive(Primitive):
-    """A call of a Python function. Result types are not remembered: that would keep it alive."""
-
-    def __init__(self, name: str):
-        super().__init__(name, multiple_results=True)
-
-    def out_aval(self, avals, params):
-        return self.abstract_eval(*avals, **params)
+def callback_primitive(name: str) -> Primitive:
+    """A primitive that calls a Python function."""
+    return Primitive(name, multiple_results=True, memoize_avals=False)
 
 
 @dataclass(frozen=True)
@@ -220,7 +215,7 @@ def _result_avals(shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:
 _VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
                  "legacy_vectorized", None)
 
-pure_callback_p = CallbackPrimitive("pure_callback")
+pure_callback_p = callback_primitive("pure_callback")
 
 
 @api_boundary
@@ -314,7 +309,7 @@ register_lowering(pure_callback_p, lambda ctx, *operands, callback, result_avals
 # ----------------------------------------------------------------------------------------------
 # io_callback
 
-io_callback_p = CallbackPrimitive("io_callback")
+io_callback_p = callback_primitive("io_callback")
 
 
 @api_boundary
@@ -378,7 +373,7 @@ register_lowering(io_callback_p, lambda ctx, *operands, callback, result_avals, 
 # ----------------------------------------------------------------------------------------------
 # debug_callback
 
-debug_callback_p = CallbackPrimitive("debug_callback")
+debug_callback_p = callback_primitive("debug_callback")
 
 
 def unrolled_batching(primitive: Primitive) -> Callable:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import api_boundary, user_frame
 from .callbacks import (
-    CallbackPrimitive,
+    callback_primitive,
     debug_callback_p,
     debug_effect,
     define_debug_rules,
@@ -101,7 +101,7 @@ class _FormatChecker(string.Formatter):
 
 _checker = _FormatChecker()
 
-debug_print_p = CallbackPrimitive("debug_print")
+debug_print_p = callback_primitive("debug_print")
 
 
 @api_boundary

@@ -175,14 +175,11 @@ class JetTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         polynomials = [self.unbox(x) for x in args]
-        parent = state.trace = self.parent
-        try:
-            if all(len(x) == 1 for x in polynomials):
-                return parent.process_primitive(primitive, [x[0] for x in polynomials], params)
-            rule = jet_rules.get(primitive) or functools.partial(by_jvp, primitive)
-            out = rule(self.order, *polynomials, **params)
-        finally:
-            state.trace = self
+        if all(len(x) == 1 for x in polynomials):
+            constants = [x[0] for x in polynomials]
+            return self.in_parent(self.parent.process_primitive, primitive, constants, params)
+        rule = jet_rules.get(primitive) or functools.partial(by_jvp, primitive)
+        out = self.in_parent(rule, self.order, *polynomials, **params)
         return [*map(self.box, out)] if primitive.multiple_results else self.box(out)
 
 

@@ -118,16 +118,8 @@ def inside(scope: Scope) -> Iterator[None]:
 # The primitive: types and evaluation
 
 
-class _ShardMapPrimitive(Primitive):
-    """Its result types are those of its jaxpr, put together: nothing need be remembered."""
-
-    joins_vma = False
-
-    def out_aval(self, avals, params):
-        return self.abstract_eval(*avals, **params)
-
-
-shard_map_p = _ShardMapPrimitive("shard_map", multiple_results=True)
+shard_map_p = Primitive("shard_map", multiple_results=True, memoize_avals=False)
+shard_map_p.joins_vma = False
 placed.sees_to_places.add(shard_map_p)
 
 

@@ -254,14 +254,7 @@ def _result_differences(name1, staged1, name2, staged2) -> list[str]:
 # The primitive: its evaluation and its types
 
 
-class _CondPrimitive(Primitive):
-    """Its result types are those of the branches: nothing need be remembered."""
-
-    def out_aval(self, avals, params):
-        return params["branches"][0].out_avals
-
-
-cond_p = _CondPrimitive("cond", multiple_results=True)
+cond_p = Primitive("cond", multiple_results=True, memoize_avals=False)
 
 
 @cond_p.def_impl

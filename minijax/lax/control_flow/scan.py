@@ -225,14 +225,7 @@ def _checked_unroll(unroll, length) -> int:
 # The primitive: evaluation and types
 
 
-class _ScanPrimitive(Primitive):
-    """Its result types are the jaxpr's, almost: nothing need be remembered."""
-
-    def out_aval(self, avals, params):
-        return self.abstract_eval(*avals, **params)
-
-
-scan_p = _ScanPrimitive("scan", multiple_results=True)
+scan_p = Primitive("scan", multiple_results=True, memoize_avals=False)
 
 
 @scan_p.def_impl

@@ -245,14 +245,7 @@ def _wrapped(body_fun, wrapper) -> Callable:
 # The primitive: its evaluation and its types
 
 
-class _WhilePrimitive(Primitive):
-    """Its result types are those of the body: nothing need be remembered."""
-
-    def out_aval(self, avals, params):
-        return params["body_jaxpr"].out_avals
-
-
-while_p = _WhilePrimitive("while", multiple_results=True)
+while_p = Primitive("while", multiple_results=True, memoize_avals=False)
 
 
 @while_p.def_impl
