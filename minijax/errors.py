@@ -57,12 +57,51 @@ def is_user_frame(frame: FrameType) -> bool:
     return _is_user_file(frame.f_code.co_filename)
 
 
+class SourceInfo:
+    """Where an equation comes from: a place in the user's code, and the named scopes around it.
+
+    `location` is `user_location()`, two references. It becomes text only when it is printed.
+    """
+
+    __slots__ = ("location", "name_stack")
+
+    def __init__(self, location: tuple[CodeType, int] | None = None, name_stack: str = ""):
+        self.location, self.name_stack = location, name_stack
+
+    def joined(self, outer: str) -> str:
+        """The named scopes, inside those of an `outer` stack."""
+        return f"{outer}/{self.name_stack}" if outer and self.name_stack else (
+            self.name_stack or outer)
+
+    def __str__(self):
+        """`file.py:12:4 (function)`, as JAX prints it, with the column counted from 0."""
+        if self.location is None:
+            return "unknown"
+        code, lasti = self.location
+        positions = next(itertools.islice(code.co_positions(), lasti // 2, None))
+        return f"{code.co_filename}:{positions[0]}:{positions[2]} ({code.co_qualname})"
+
+
 class _Source(threading.local):
-    """What is being interpreted in this thread: the equation of a jaxpr, which came from a place of
-    its own (`location`, else `None`), within named scopes (`name_stack`, as "outer/inner")."""
+    """The equation that this thread interprets now.
+
+    `location` is the place in the user's code that the equation comes from, or `None` outside of
+    equations. `name_stack` has the named scopes, as "outer/inner".
+    """
 
     location: tuple[CodeType, int] | None = None
     name_stack = ""
+
+    def enter(self, info: SourceInfo | None) -> tuple:
+        """Begin an equation from the place `info`. Returns what `restore` needs at its end."""
+        outside = self.location, self.name_stack
+        if info is not None:
+            self.location, self.name_stack = info.location, info.joined(outside[1])
+        return outside
+
+    def restore(self, outside: tuple) -> None:
+        """End an equation."""
+        self.location, self.name_stack = outside
 
 
 source = _Source()
@@ -70,13 +109,13 @@ source = _Source()
 
 @contextlib.contextmanager
 def own_source() -> Iterator[None]:
-    """A context for tracing a function of its own: it is in no scope, and nobody's equation."""
+    """A context for tracing a function of its own, which belongs to no scope and no equation."""
     outside = source.location, source.name_stack
-    source.location, source.name_stack = None, ""
+    source.restore((None, ""))
     try:
         yield
     finally:
-        source.location, source.name_stack = outside
+        source.restore(outside)
 
 
 def user_frame() -> FrameType | None:
@@ -107,6 +146,11 @@ def format_location(location: tuple[CodeType, int] | None) -> str:
     return f"{_short_path(code.co_filename)}:{positions[0]} ({code.co_name})"
 
 
+def new_source_info(name_stack: str = "") -> SourceInfo:
+    """The user's line that is running now."""
+    return SourceInfo(user_location(), name_stack)
+
+
 def _short_path(filename: str) -> str:
     """The path as the user would type it: relative if it lies in the working directory."""
     return filename.removeprefix(os.getcwd() + os.sep)
@@ -123,6 +167,33 @@ def user_stacklevel() -> int:
     while frame.f_back is not None and not _is_user_file(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     return level
+
+
+class DebugInfo:
+    """The names of a traced function, its arguments and its results, for messages.
+
+    `arg_names` may be a function that makes the names. It is called when the names are needed.
+    """
+
+    __slots__ = ("traced_for", "func_src_info", "_arg_names", "result_paths")
+
+    def __init__(self, traced_for="", func_src_info="", arg_names=(), result_paths=()):
+        self.traced_for, self.func_src_info = traced_for, func_src_info
+        self._arg_names, self.result_paths = arg_names, result_paths
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        if callable(self._arg_names):
+            self._arg_names = self._arg_names()
+        return self._arg_names
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.split(" ")[0]
+
+    def __repr__(self):
+        return (f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
+                f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})")
 
 
 # ----------------------------------------------------------------------------------------------

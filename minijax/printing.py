@@ -241,13 +241,6 @@ def _open(jaxpr):
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
-def _jaxprs_in_params(params: dict[str, Any]) -> Iterator[Any]:
-    for value in params.values():
-        for item in value if type(value) is tuple else (value,):
-            if _is_jaxpr(item):
-                yield _open(item)
-
-
 _LONG = 10  # equations
 
 
@@ -267,7 +260,7 @@ def shared_jaxprs(root) -> dict[Any, str]:
             continue
         for eqn in jaxpr.eqns:
             name = eqn.params.get("name")
-            for inner in _jaxprs_in_params(eqn.params):
+            for inner in eqn.subjaxprs:
                 queue.append(inner)
                 if name is not None:
                     names.setdefault(inner, name.strip("<>"))
@@ -478,6 +471,47 @@ def _plain_param(value) -> str:
 
 # ----------------------------------------------------------------------------------------------
 # The entrances.
+
+
+class PrettyPrinted:
+    """A base class of jaxprs, open and closed: it gives them their text."""
+
+    __slots__ = ()
+
+    def pretty_print(self, *, source_info: bool = False, print_shapes: bool = True,
+                     custom_pp_eqn_rules: bool = True, name_stack: bool = False,
+                     print_effects: bool = False, width: int = 80, use_color: bool = False) -> str:
+        """The jaxpr's text.
+
+        Args:
+          source_info: note in the margin where each equation comes from.
+          print_shapes: print the types of binders.
+          custom_pp_eqn_rules: leave out parameters that carry no information (`pp_rules`).
+          name_stack: note the named scopes around each equation.
+          print_effects: print the jaxpr's effects after its results.
+          width: the column after which lines are broken where possible.
+          use_color: mark keywords and types by terminal colours.
+        """
+        note = source_of if source_info else _no_note
+        options = PrintOptions(print_shapes, name_stack, custom_pp_eqn_rules, note, print_effects)
+        return print_jaxpr(self, options, width, use_color)
+
+    def __str__(self):
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+    def _repr_pretty_(self, p, cycle):
+        p.text(self.pretty_print(use_color=True))
+
+
+def source_of(eqn) -> str:
+    """The user's line that an equation comes from."""
+    return str(eqn.source_info or "unknown")
+
+
+def _no_note(eqn) -> None:
+    return None
 
 
 def print_jaxpr(jaxpr, options: PrintOptions, width: int = 80, use_color: bool = False) -> str:

@@ -12,7 +12,7 @@ from .core import (
 # chapter 5
 from .effects import Effects, no_effects
 from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, gensym, new_jaxpr_eqn
-from .staging import DebugInfo
+from ..errors import DebugInfo
 
 ParamDict = dict
 max_dim, min_dim = max, min

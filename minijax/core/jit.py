@@ -25,7 +25,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from .. import settings
-from ..errors import api_boundary
+from ..errors import DebugInfo, api_boundary
 from ..settings import trace_context
 from .api_util import (
     arg_names,
@@ -50,7 +50,6 @@ from .jaxpr import ClosedJaxpr, eval_jaxpr
 from .lowering import register_lowering
 from .stages import CallInfo, Lowered, Traced
 from .staging import (
-    DebugInfo,
     abstractify_args,
     batch_jaxpr,
     jvp_jaxpr,

@@ -16,14 +16,8 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..errors import (
-    UnexpectedTracerError,
-    api_boundary,
-    format_location,
-    own_source,
-    source,
-    user_location,
-)
+from ..checks import staging as checks
+from ..errors import DebugInfo, SourceInfo, api_boundary, own_source, source, user_location
 from . import dtypes
 from .api_util import (
     arg_names,
@@ -40,8 +34,6 @@ from .core import (
     ShapedArray,
     Trace,
     Tracer,
-    check_escaped,
-    check_leaks,
     new_trace,
     state,
     typeof,
@@ -53,9 +45,7 @@ from .jaxpr import (
     Jaxpr,
     JaxprEqn,
     Literal,
-    SourceInfo,
     Var,
-    check_jaxpr,
     jaxpr_as_fun,
 )
 from .primitives.elementwise import constant, convert_element_type_p
@@ -125,21 +115,19 @@ def as_constant(x):
 class DynamicJaxprTracer(Tracer):
     """A variable (or a literal) of a jaxpr in the making."""
 
-    __slots__ = ("atom", "_location")
+    __slots__ = ("atom", "location")
 
     _trace: DynamicJaxprTrace
 
     def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
-        self._trace, self.atom, self._location = trace, atom, location
+        self._trace, self.atom, self.location = trace, atom, location
 
     @property
     def aval(self) -> ShapedArray:
         return self.atom.aval
 
     def _origin_msg(self) -> str:
-        if self._location is None:
-            return self._trace.argument_msg(self.atom)
-        return f"It was created on line {format_location(self._location)}."
+        return checks.origin(self)
 
     def __repr__(self):
         weak = "~" * self.atom.aval.weak_type
@@ -160,14 +148,6 @@ class DynamicJaxprTrace(Trace):
     def new_arg(self, aval: ShapedArray) -> DynamicJaxprTracer:
         return DynamicJaxprTracer(self, self.builder.new_invar(aval))
 
-    def argument_msg(self, atom: Atom) -> str:
-        """Which argument of which function it is, if it is one."""
-        info, invars = self.debug_info, self.builder.invars
-        if info is None or atom not in invars or len(info.arg_names) != len(invars):
-            return ""
-        name = info.arg_names[invars.index(atom)]
-        return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
-
     def literal(self, value, aval):
         value = aval.dtype.type(value)
         if aval.weak_type:  # as Python's number, so that it is weakly typed in an evaluation, too
@@ -180,19 +160,8 @@ class DynamicJaxprTrace(Trace):
         if isinstance(x, DynamicJaxprTracer) and x._trace is self:
             return x.atom
         if isinstance(x, Tracer):
-            check_escaped(x)
-            self._check_outer(x)
+            checks.outer_tracer(self, x)
         return self.builder.constant(x)
-
-    def _check_outer(self, x: Tracer) -> None:
-        """A tracer of another trace is a constant here, unless that trace stands on this one."""
-        above = x._trace.parent
-        while above is not None:
-            if above is self:
-                raise UnexpectedTracerError(
-                    f"{x} has reached a jaxpr that is traced below the transformation it belongs "
-                    f"to.\n{x._origin_msg()}")
-            above = above.parent
 
     def process_primitive(self, primitive, args, params):
         rule = staging_rules.get(primitive)
@@ -229,33 +198,6 @@ def _stage_conversion(trace, args, params):
 staging_rules[convert_element_type_p] = _stage_conversion
 
 
-class DebugInfo:
-    """The names of a traced function, its arguments and results, for messages.
-
-    The names of the arguments are made by a function that is called when somebody asks.
-    """
-
-    __slots__ = ("traced_for", "func_src_info", "_arg_names", "result_paths")
-
-    def __init__(self, traced_for="", func_src_info="", arg_names=(), result_paths=()):
-        self.traced_for, self.func_src_info = traced_for, func_src_info
-        self._arg_names, self.result_paths = arg_names, result_paths
-
-    @property
-    def arg_names(self) -> tuple[str, ...]:
-        if callable(self._arg_names):
-            self._arg_names = self._arg_names()
-        return self._arg_names
-
-    @property
-    def func_name(self) -> str:
-        return self.func_src_info.split(" ")[0]
-
-    def __repr__(self):
-        return (f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
-                f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})")
-
-
 def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
                static_argnums=(), static_argnames=(), **_ignored) -> DebugInfo:
     """The names for a function that is traced at these arguments.
@@ -271,32 +213,22 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
                    debug_info: DebugInfo | None = None, copy_constants: bool = True) -> ClosedJaxpr:
     """Trace `fun`, from arrays to a list of arrays, at arguments of these types.
 
-    The constants of the jaxpr are the arrays that `fun` closed over, tracers of outer traces
-    among them. NumPy arrays, which somebody could change, are copied; not so if the caller hands
-    the constants on as arguments, and has to know them again by their identity.
+    The constants of the jaxpr are the arrays that `fun` closed over, including the tracers of
+    outer traces. NumPy arrays are copied, because their contents can change. With
+    `copy_constants=False` they stay the same objects, for callers that recognise them by `id`.
     """
     trace = DynamicJaxprTrace(debug_info)
     with new_trace(trace), own_source():
-        outs = fun(*map(trace.new_arg, in_avals))
-        outvars = [trace.atom(_checked_output(out)) for out in outs]
-    if settings.check_tracer_leaks.value:
-        del outs
-        check_leaks(trace)
+        outvars = _traced_results(trace, fun, in_avals)
     closed = trace.builder.build(outvars, debug_info, copy_constants)
-    if settings.enable_checks.value:
-        check_jaxpr(closed)
+    checks.finished_trace(trace, closed)
     return closed
 
 
-def _checked_output(x):
-    try:
-        typeof(x)
-    except TypeError as error:
-        raise TypeError(
-            f"A traced function must return arrays and numbers, but one of its results is {x!r} "
-            f"of type {type(x).__name__}, which is not a valid JAX type."
-        ) from error
-    return x
+def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence) -> list[Atom]:
+    outs = fun(*map(trace.new_arg, in_avals))
+    checks.traced_results(outs)
+    return [trace.atom(out) for out in outs]
 
 
 # ----------------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import convert_constvars
-from ..core.staging import DebugInfo, trace_to_jaxpr
+from ..core.staging import trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree_functions import tree_flatten, treedef_tuple
-from ..errors import api_boundary
+from ..errors import DebugInfo, api_boundary
 from ..lax.control_flow.common import merge, partition, split_list
 
 # ----------------------------------------------------------------------------------------------

@@ -25,10 +25,10 @@ from ..core.core import Primitive, ShapedArray, set_current_trace, typeof
 from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.partial_eval import convert_constvars, dce_closed, default_partial_eval
-from ..core.staging import DebugInfo, DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
+from ..core.staging import DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
 from ..core.tree import PyTreeDef
 from ..core.tree_functions import tree_flatten
-from ..errors import UnexpectedTracerError
+from ..errors import DebugInfo, UnexpectedTracerError
 
 # ----------------------------------------------------------------------------------------------
 # Zeros that a user's rule can meet

@@ -16,11 +16,11 @@ from ..core.lowering import register_lowering
 from ..core.partial_eval import convert_constvars, linearize
 from ..core.primitives.elementwise import neg
 from ..core.reverse import linear_transpose
-from ..core.staging import DebugInfo, batch_jaxpr, trace_to_jaxpr
+from ..core.staging import batch_jaxpr, trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef
 from ..core.tree_functions import tree_flatten, tree_leaves
-from ..errors import api_boundary
+from ..errors import DebugInfo, api_boundary
 from ..lax.control_flow.common import split_list
 from .jvp import custom_jvp
 

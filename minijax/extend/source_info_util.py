@@ -4,7 +4,7 @@
 from .. import errors as _errors
 
 # chapter 5
-from ..core.jaxpr import SourceInfo, new_source_info
+from ..errors import SourceInfo, new_source_info
 
 import contextlib as _contextlib
 

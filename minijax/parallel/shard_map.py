@@ -11,10 +11,10 @@ from ..core.core import Tracer, eval_trace, state
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import jit
 from ..core.partial_eval import convert_constvars
-from ..core.staging import DebugInfo, trace_to_jaxpr
+from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef
 from ..core.tree_functions import tree_flatten, tree_map
-from ..errors import api_boundary
+from ..errors import DebugInfo, api_boundary
 from ..lax.control_flow.common import merge, partition
 from ..settings import trace_context
 from . import shard_map_lowering  # noqa: F401  (fills a table of rules)

@@ -22,18 +22,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .. import settings
+from ..checks.staging import check_jaxpr, checks_inside, custom_typechecks
 from ..core.batching import fancy_primitive_batchers
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.forward import Zero, primitive_jvps
-from ..core.jaxpr import (
-    ClosedJaxpr,
-    Var,
-    check_jaxpr,
-    checks_inside,
-    custom_typechecks,
-    jaxpr_as_fun,
-)
+from ..core.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
 from ..core.partial_eval import (
     dce_closed,
     dce_rules,

@@ -79,7 +79,8 @@ class _Converted(_Rebuilt):
         left_out = SHARDING | OF_JIT
         left_out |= {name for name in ("accuracy", "out_dtype") if eqn.params.get(name) is None}
         params = self.params(eqn, left_out)
-        return jaxpr.JaxprEqn(eqn.primitive, self.all(eqn.invars), self.all(eqn.outvars), params)
+        return jaxpr.JaxprEqn(eqn.primitive, self.all(eqn.invars), self.all(eqn.outvars), params,
+                              effects=jaxpr.no_effects)
 
     def all(self, atoms: Any) -> list[Any]:
         return [self.atoms.setdefault(id(a), self.atom(a)) for a in atoms]

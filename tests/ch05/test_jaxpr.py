@@ -12,28 +12,26 @@ import pytest
 from jax.extend import core as jex
 
 from minijax import core, errors, util
+from minijax.checks.staging import check_jaxpr, custom_typechecks
 from minijax.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
     Jaxpr,
     JaxprEqn,
     Literal,
-    SourceInfo,
     Var,
-    check_jaxpr,
     clean_up_dead_vars,
-    custom_typechecks,
     eval_jaxpr,
     gensym,
     jaxpr_as_fun,
     jaxprs_in_params,
     last_used,
     new_jaxpr_eqn,
-    new_source_info,
     no_effects,
     open_jaxpr,
     subjaxprs,
 )
+from minijax.errors import SourceInfo, new_source_info
 
 F32 = core.ShapedArray((), "float32")
 WEAK = core.ShapedArray((), "float32", True)

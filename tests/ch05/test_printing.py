@@ -23,10 +23,9 @@ from minijax.core.jaxpr import (
     Jaxpr,
     JaxprEqn,
     Literal,
-    SourceInfo,
     Var,
-    new_source_info,
 )
+from minijax.errors import SourceInfo, new_source_info
 from tests.ch05.real_jaxprs import both_texts, converted, jax_text
 
 F32 = core.ShapedArray((), "float32")

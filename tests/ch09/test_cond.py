@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import minijax
+from minijax.checks.staging import check_jaxpr
 from minijax.core import dispatch
-from minijax.core.jaxpr import check_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, linearize_flat, partial_eval_jaxpr
 from minijax.core.tree_functions import tree_structure
 from minijax.lax.control_flow.common import stage

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import minijax
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.core.jaxpr import check_jaxpr, eval_jaxpr
+from minijax.checks.staging import check_jaxpr
+from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from tests.oracle import both
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core.jaxpr import check_jaxpr
+from minijax.checks.staging import check_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from minijax.extend.core import jaxpr_as_fun
 from minijax.lax.control_flow.while_loop import while_p

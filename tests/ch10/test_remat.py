@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core.jaxpr import ClosedJaxpr, check_jaxpr
+from minijax.checks.staging import check_jaxpr
+from minijax.core.jaxpr import ClosedJaxpr
 from tests.oracle import both, oracle, subject
 
 W = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)

@@ -61,6 +61,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 
 
 # chapter 5
+from ...checks.staging import check_jaxpr
 from ...core.effects import Effect, Effects
 from ...core.jaxpr import (
     ClosedJaxpr,
@@ -69,7 +70,6 @@ from ...core.jaxpr import (
     JaxprEqn,
     Literal,
     Var,
-    check_jaxpr,
     gensym,
     jaxpr_as_fun,
     jaxprs_in_params,
@@ -77,7 +77,7 @@ from ...core.jaxpr import (
     no_effects,
     subjaxprs,
 )
-from ...core.staging import DebugInfo
+from ...errors import DebugInfo
 
 # chapter 8
 from . import primitives

@@ -26,9 +26,10 @@ from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_f
 from ...core.lowering import TOKEN, Body, Value, tensor_type
 from ...core.partial_eval import convert_constvars, dce_closed
 from ...core.primitives import elementwise as lax
-from ...core.staging import DebugInfo, jaxpr_cache, trace_to_jaxpr
+from ...core.staging import jaxpr_cache, trace_to_jaxpr
 from ...core.tree import PyTreeDef, keystr
 from ...core.tree_functions import equality_errors_pytreedef, tree_leaves_with_path
+from ...errors import DebugInfo
 
 # ----------------------------------------------------------------------------------------------
 # Lists

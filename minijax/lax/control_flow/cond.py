@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from ... import settings
+from ...checks.staging import custom_typechecks
 from ...core.api_util import argument_avals, fun_sourceinfo, leaf_names
 from ...core.array import as_array
 from ...core.batching import bdim_at_front, fancy_primitive_batchers, moveaxis
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
 from ...core.effects import is_ordered
 from ...core.forward import Zero, primitive_jvps
-from ...core.jaxpr import custom_typechecks, eval_jaxpr
+from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering
 from ...core.partial_eval import (
     dce_rules,

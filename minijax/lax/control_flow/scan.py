@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import settings
+from ...checks.staging import custom_typechecks
 from ...core.api_util import argument_avals, leaf_names
 from ...core.array import as_array
 from ...core.batching import fancy_primitive_batchers, matchaxis
 from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeof
 from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
-from ...core.jaxpr import ClosedJaxpr, JaxprEqn, custom_typechecks, eval_jaxpr
+from ...core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ...core.lowering import Body, Value, register_lowering, with_shape
 from ...core.lowering_elementwise import cast_text, compare, emit, typed_text
 from ...core.lowering_rules import emit_slice

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
+from ...checks.staging import custom_typechecks
 from ...core import dtypes
 from ...core.api_util import argument_avals, leaf_names
 from ...core.array import as_array
@@ -27,7 +28,6 @@ from ...core.batching import fancy_primitive_batchers, matchaxis
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
 from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
-from ...core.jaxpr import custom_typechecks
 from ...core.lowering import lower_fun, register_lowering
 from ...core.partial_eval import (
     dce_rules,

@@ -1,0 +1,221 @@
+"""What `core/staging.py` refuses, and the type checker of jaxprs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import printing, settings
+from ..core.core import ShapedArray, Tracer, check_escaped, check_leaks, typeof
+from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
+from ..errors import JaxprTypeError, UnexpectedTracerError, format_location
+
+if TYPE_CHECKING:
+    from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer
+
+# ----------------------------------------------------------------------------------------------
+# Traces.
+
+
+def outer_tracer(trace: DynamicJaxprTrace, x: Tracer) -> None:
+    """Raise `UnexpectedTracerError` unless a tracer of another trace may be a constant of `trace`.
+
+    It may not if that trace has ended, or if that trace stands on this one.
+    """
+    check_escaped(x)
+    above = x._trace.parent
+    while above is not None:
+        if above is trace:
+            raise UnexpectedTracerError(
+                f"{x} has reached a jaxpr that is traced below the transformation it belongs "
+                f"to.\n{x._origin_msg()}")
+        above = above.parent
+
+
+def origin(tracer: DynamicJaxprTracer) -> str:
+    """Where a traced value was made, or which argument of which function it is."""
+    if tracer.location is not None:
+        return f"It was created on line {format_location(tracer.location)}."
+    info, invars = tracer._trace.debug_info, tracer._trace.builder.invars
+    if info is None or tracer.atom not in invars or len(info.arg_names) != len(invars):
+        return ""
+    name = info.arg_names[invars.index(tracer.atom)]
+    return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
+
+
+def traced_results(outs: Sequence[Any]) -> None:
+    """Raise `TypeError` unless the results of a traced function are arrays and numbers."""
+    for x in outs:
+        try:
+            typeof(x)
+        except TypeError as error:
+            raise TypeError(
+                "A traced function must return arrays and numbers, but one of its results is "
+                f"{x!r} of type {type(x).__name__}, which is not a valid JAX type."
+            ) from error
+
+
+def finished_trace(trace: DynamicJaxprTrace, closed: ClosedJaxpr) -> None:
+    """Check a trace for leaks, and its jaxpr for ill-typed equations, if the settings ask for it.
+
+    The caller has let go of its tracers.
+    """
+    if settings.check_tracer_leaks.value:
+        check_leaks(trace)
+    if settings.enable_checks.value:
+        check_jaxpr(closed)
+
+
+# ----------------------------------------------------------------------------------------------
+# Type checking.
+
+TypecheckRule = Callable[..., Sequence[ShapedArray]]
+
+# By the primitive's name: a function from operand avals and params to result avals, for primitives
+# whose parameters put conditions on their operands. For all others `abstract_eval` is enough.
+custom_typechecks: dict[str, TypecheckRule] = {}
+
+checks_inside: set[str] = set()  # the primitives whose rule checks their inner jaxprs itself
+
+
+class _IllTyped(Exception):
+    """What is wrong. `text` has a `{}` for each of `atoms`, whose names are found later."""
+
+    def __init__(self, text: str, *atoms: Atom):
+        self.text, self.atoms = text, atoms
+
+
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Check that a jaxpr, and each jaxpr inside it, is well typed.
+
+    Each variable must be bound exactly once, before it is read. The results of each equation must
+    have the types that the primitive's `abstract_eval` gives, up to weak types.
+
+    Raises:
+      JaxprTypeError: the jaxpr is ill-typed. The message shows the equation.
+
+    >>> check_jaxpr(jax.make_jaxpr(lambda x: x + 1)(2.0))
+    """
+    for inner in _with_subjaxprs(open_jaxpr(jaxpr)):
+        _check_one(inner)
+
+
+def _with_subjaxprs(jaxpr: Jaxpr) -> list[Jaxpr]:
+    """The jaxpr and all jaxprs inside it at any depth, each once, outer ones first."""
+    found = {jaxpr: None}  # a dict, as an ordered set
+    agenda = [jaxpr]
+    while agenda:
+        inside = [inner for eqn in agenda.pop().eqns if eqn.primitive.name not in checks_inside
+                  for inner in eqn.subjaxprs]
+        fresh = [inner for inner in inside if inner not in found]
+        found.update(dict.fromkeys(fresh))
+        agenda.extend(dict.fromkeys(fresh))
+    return list(found)
+
+
+def _check_one(jaxpr: Jaxpr) -> None:
+    """Check a jaxpr, assuming that the jaxprs inside it are well typed."""
+    scope: set[Var] = set()
+    index = None
+    try:
+        for v in (*jaxpr.constvars, *jaxpr.invars):
+            _bind(scope, v)
+        for index, eqn in enumerate(jaxpr.eqns):  # noqa: B007 (`except` reads it)
+            _check_eqn(scope, eqn)
+        index = None
+        for atom in jaxpr.outvars:
+            _read(scope, atom)
+    except _IllTyped as wrong:
+        raise _type_error(jaxpr, index, wrong) from wrong.__cause__
+
+
+def _check_eqn(scope: set[Var], eqn: JaxprEqn) -> None:
+    in_avals = [_read(scope, atom) for atom in eqn.invars]
+    out_avals = _result_avals(eqn, in_avals)
+    if len(out_avals) != len(eqn.outvars):
+        raise _IllTyped(f"{len(out_avals)} results for {len(eqn.outvars)} let-binders")
+    for v, aval in zip(eqn.outvars, out_avals, strict=True):
+        _bind(scope, v)
+        if not _same_type(v.aval, aval):
+            raise _IllTyped(
+                f"Value for variable '{{}}' inconsistently typed as {aval.str_short()} "
+                f"for let-binder of type {v.aval.str_short()}",
+                v,
+            )
+
+
+def _read(scope: set[Var], atom: Atom) -> ShapedArray:
+    """The type of an atom that is in scope."""
+    if isinstance(atom, Literal):
+        if not _fits_literal(atom):
+            kind = atom.aval.str_short()
+            raise _IllTyped(f"Literal value {{}} does not match its type annotation {kind}", atom)
+    elif atom not in scope:
+        raise _IllTyped("Variable '{}' not defined", atom)
+    return atom.aval
+
+
+def _bind(scope: set[Var], v: Var) -> None:
+    """Bring a variable into scope. A `DropVar` is never in scope."""
+    if v in scope:
+        raise _IllTyped("Variable '{}' already bound", v)
+    if not isinstance(v, DropVar):
+        scope.add(v)
+
+
+def _result_avals(eqn: JaxprEqn, in_avals: list[ShapedArray]) -> Sequence[ShapedArray]:
+    rule = custom_typechecks.get(eqn.primitive.name)
+    try:
+        if rule is not None:
+            return rule(*in_avals, **eqn.params)
+        out = eqn.primitive.abstract_eval(*in_avals, **eqn.params)
+    except (TypeError, ValueError) as error:
+        raise _IllTyped(_escaped(f"{eqn.primitive} cannot be applied here: {error}")) from error
+    return out if eqn.primitive.multiple_results else (out,)
+
+
+def _check_jit(*in_avals: ShapedArray, jaxpr: ClosedJaxpr, **_) -> list[ShapedArray]:
+    """The operands must have the types of the jaxpr's arguments."""
+    expected = jaxpr.in_avals
+    if len(in_avals) != len(expected) or not all(map(_same_type, in_avals, expected)):
+        given, wanted = (" ".join(a.str_short() for a in avals) for avals in (in_avals, expected))
+        raise _IllTyped(f"Operands of types {given} for a jaxpr that expects {wanted}")
+    return jaxpr.out_avals
+
+
+custom_typechecks["jit"] = _check_jit
+
+
+def _same_type(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether two types are equal up to weak types."""
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype)
+
+
+def _fits_literal(literal: Literal) -> bool:
+    """Whether the value has the literal's type. A Python number fits any scalar type."""
+    value, aval = literal.val, literal.aval
+    if type(value) in (bool, int, float, complex):
+        return aval.shape == ()
+    return _same_type(typeof(value), aval)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+_RADIUS = 10  # equations shown before and after
+
+
+def _type_error(jaxpr: Jaxpr, index: int | None, wrong: _IllTyped) -> JaxprTypeError:
+    """The error that shows the jaxpr, and the equation at `index` unless that is `None`."""
+    printer = printing.named_printer_for(jaxpr, printing.PrintOptions())
+    message = [wrong.text.format(*(atom.pretty_print(printer) for atom in wrong.atoms))]
+    if index is None:
+        excerpt = printer.jaxpr(jaxpr, is_definition=True)
+    else:
+        eqn = jaxpr.eqns[index]
+        equation = printing.layout(printing.run(printer.eqn(eqn)))
+        message += ["in equation:", equation, f"from source: {printing.source_of(eqn)}"]
+        excerpt = printer.excerpt(jaxpr, index, _RADIUS, note="<-- here")
+    message += ["while checking jaxpr:", printing.layout(printing.run(excerpt))]
+    return JaxprTypeError("\n\n".join(message))
