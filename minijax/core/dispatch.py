@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from ..errors import UnexpectedTracerError, user_stacklevel
+from ..errors import user_stacklevel
 from . import lowering_rules  # noqa: F401  (fills the table of rules)
 from .array import Array
-from .core import ShapedArray, Tracer, check_escaped
-from .dtypes import float0, storage_dtype
+from .core import ShapedArray
+from .dtypes import float0
 from .effects import is_ordered
 from .extension import hooks
 from .jaxpr import ClosedJaxpr
-from .lowering import LoweredModule, lower_jaxpr
+from .lowering import LoweredModule, contents, lower_jaxpr, stored
 from .tree import BUILTIN_NODE_TYPES, register_listeners, registry
 
 
@@ -63,7 +63,7 @@ Array._await_buffer = staticmethod(lambda buffer: xla().wait(buffer))
 def buffer_of(x: Any, aval: ShapedArray):
     """An XLA buffer with the contents of an argument of this type; an `Array` keeps its own."""
     if type(x) is not Array:
-        return xla().put(foreign_value(x, aval), stored(aval))
+        return xla().put(contents(x, aval), stored(aval))
     if x._buffer is None:
         x._check_alive()
         value = np.asarray(x._value)
@@ -72,27 +72,6 @@ def buffer_of(x: Any, aval: ShapedArray):
         assert (value.shape, value.dtype) == (inside.shape, inside.dtype), (value, aval)
         x._buffer = xla().put(value, inside, owned=True)
     return x._buffer
-
-
-_PLAIN = (np.ndarray, np.generic, bool, int, float, complex)
-
-
-def foreign_value(x: Any, aval: ShapedArray) -> np.ndarray:
-    """An argument that is not an `Array`, in NumPy.
-
-    Raises:
-      UnexpectedTracerError: it is a tracer, of a trace that does not concern the program.
-    """
-    if aval.dtype.kind == "V" and aval.dtype == float0:  # has no contents; XLA gets zeros
-        return np.zeros(aval.shape, np.bool_)
-    if isinstance(x, _PLAIN):
-        return np.asarray(x, aval.dtype)
-    if isinstance(x, Tracer):
-        check_escaped(x)
-        raise UnexpectedTracerError(f"a traced value came to a program that is to be run: {x}")
-    if isinstance(x, Array):  # of chapter 14, as a constant of the program
-        return np.asarray(x._numpy())
-    return np.asarray(x.__jax_array__(), aval.dtype)
 
 
 def array_of(buffer, aval: ShapedArray):
@@ -113,10 +92,10 @@ class Program:
 
     __slots__ = ("executable", "in_avals", "out_avals", "kept", "constants", "donated", "effects")
 
-    def __init__(self, executable, module: LoweredModule, in_avals, out_avals):
+    def __init__(self, executable, module: LoweredModule, jaxpr: ClosedJaxpr):
         self.executable = executable
-        self.in_avals, self.out_avals = in_avals, out_avals
-        self.kept, self.donated, self.effects = module.kept, module.donated, module.effects
+        self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.kept, self.donated, self.effects = module.kept, module.donated, jaxpr.effects
         self.constants = [buffer_of(x, aval) for x, aval in module.hoisted]
 
     def __call__(self, args: Sequence) -> list:
@@ -204,14 +183,8 @@ def compile_module(
     in_avals, out_avals = jaxpr.in_avals, jaxpr.out_avals
     with logged(f"Finished XLA compilation for argument types {in_avals}", "backend_compile"):
         executable = xla().compile(
-            module.text, [*map(stored, out_avals)], device, options, module.callbacks)
-    return Program(executable, module, in_avals, out_avals)
-
-
-def stored(aval):
-    """The type as which XLA holds an array of this type."""
-    dtype = aval.dtype
-    return ShapedArray(aval.shape, storage_dtype(dtype)) if dtype.kind == "V" else aval
+            module.text, [*map(stored, out_avals)], device, options, **module.for_compiler)
+    return Program(executable, module, jaxpr)
 
 
 _logger = logging.getLogger("minijax.jit")

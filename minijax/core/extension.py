@@ -49,6 +49,11 @@ class Extension:
         """
         return None
 
+    def lower_call(self, ctx: Any, jaxpr: Any, operands: Sequence, name: str) -> Any:
+        """The results of a call of `jaxpr`, a jaxpr with effects, as values of the function `ctx`
+        that is being lowered; `NotImplemented` for an ordinary call."""
+        return NotImplemented
+
 
 _points = [name for name in vars(Extension) if not name.startswith("__")]
 hooks: Any = SimpleNamespace(**dict.fromkeys(_points, ()))

@@ -1,7 +1,9 @@
-"""Chapter 6: from jaxprs to StableHLO, the language that XLA compiles.
+"""Chapter 6: how does a jaxpr become a program that XLA can compile?
 
-A jaxpr becomes the text of a module. Each equation is lowered by the rule of its primitive, which
-writes a line or a few and says which values hold the results:
+    lower_jaxpr : a jaxpr (a → b)  →  the text of a StableHLO module (a → b)
+
+Each equation is lowered by the rule of its primitive. The rule writes one line, or a few, and
+returns the values that hold the results:
 
     { lambda a:f32[3]. let b = sin a; c = add b 1.0 in (c,) }
 
@@ -12,9 +14,9 @@ writes a line or a few and says which values hold the results:
       return %1 : tensor<3xf32>
     }
 
-Text needs no MLIR bindings, is quicker to build than a tree of objects, and can be read. This file
-holds the machinery; the rules are in `lowering_rules.py`, except those of primitives that have a
-file to themselves.
+Text needs no MLIR bindings, is built faster than a tree of objects, and can be read. The rules of
+the starter primitives come after the machinery; other primitives have theirs in their own files.
+The counterpart in JAX is `jax/_src/interpreters/mlir.py`, which builds MLIR objects.
 """
 
 from __future__ import annotations
@@ -27,14 +29,16 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import lowering as checks
+from .array import Array
 from .core import Primitive, ShapedArray, missing_rule
-from .dtypes import ExtendedDType, float0, storage_dtype
-from .effects import is_ordered, lowerable_effects, ordered_effects
+from .dtypes import float0, storage_dtype
+from .extension import hooks
 from .jaxpr import ClosedJaxpr, Jaxpr, Literal
 from .staging import trace_to_jaxpr
 
 # ----------------------------------------------------------------------------------------------
-# The table of rules.
+# The table of rules
 
 lowering_rules: dict[Primitive, Callable] = {}
 
@@ -42,17 +46,18 @@ lowering_rules: dict[Primitive, Callable] = {}
 def register_lowering(primitive: Primitive, rule: Callable) -> None:
     """Give a primitive its rule: `(ctx, *operands, **params) -> Value`.
 
-    Operands are `Value`s, `ctx` the function being written (`Body`), `ctx.avals_out` the types of
-    the results. A primitive with several results returns a sequence of values.
+    Operands are `Value`s, `ctx` is the function being written (a `Body`), and `ctx.avals_out`
+    holds the avals of the results. With several results, the rule returns a sequence of values.
     """
     lowering_rules[primitive] = rule
 
 
 def lower_fun(fun: Callable, multiple_results: bool = False) -> Callable:
-    """A rule made of a function on arrays: its jaxpr is lowered in place of the primitive."""
+    """A rule from a function on arrays: the function's jaxpr is lowered in place of the primitive.
+    """
 
     def rule(ctx, *operands, **params):
-        in_avals = tuple(x.aval.update(vma=()) for x in operands)  # here all are alike
+        in_avals = tuple(x.aval.update(vma=()) for x in operands)
         jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs, **params), multiple_results), in_avals)
         outs = ctx.inline(jaxpr, operands)
         return outs if multiple_results else outs[0]
@@ -65,7 +70,7 @@ def _as_list(out, multiple_results):
 
 
 # ----------------------------------------------------------------------------------------------
-# Types and constants, as text.
+# Types and constants, as text
 
 _ELEMENT_TYPES = {
     "bool": "i1",
@@ -81,25 +86,22 @@ _ELEMENT_TYPES = {
 
 @functools.cache
 def element_type(dtype: np.dtype) -> str:
-    """`f32`, `i1`, `complex<f64>` … (`float0` has no contents: any type serves)."""
+    """`f32`, `i1`, `complex<f64>` …"""
     return _ELEMENT_TYPES[storage_dtype(dtype).name]
 
 
-class _TokenType:
-    """The type of the value that is passed from one ordered effect to the next: no array."""
-
-    shape = ()
+def _array_type(aval: ShapedArray) -> str:
+    return f"tensor<{''.join(f'{d}x' for d in aval.shape)}{element_type(aval.dtype)}>"
 
 
-TOKEN: Any = _TokenType()
+# How each class of abstract values is written. Later chapters add classes.
+ir_type_handlers: dict[type, Callable[[Any], str]] = {ShapedArray: _array_type}
 
 
 @functools.cache
 def tensor_type(aval: ShapedArray) -> str:
     """`tensor<2x3xf32>`."""
-    if aval is TOKEN:
-        return "!stablehlo.token"
-    return f"tensor<{''.join(f'{d}x' for d in aval.shape)}{element_type(aval.dtype)}>"
+    return ir_type_handlers[type(aval)](aval)
 
 
 @functools.cache
@@ -112,6 +114,22 @@ def with_shape(aval: ShapedArray, shape: tuple[int, ...]) -> ShapedArray:
 def with_dtype(aval: ShapedArray, dtype: np.dtype) -> ShapedArray:
     """`aval` with another element type."""
     return ShapedArray(aval.shape, dtype)
+
+
+def stored(aval: ShapedArray) -> ShapedArray:
+    """The aval that an array of this aval has inside XLA, which knows fewer dtypes than we do."""
+    dtype = aval.dtype
+    return ShapedArray(aval.shape, storage_dtype(dtype)) if dtype.kind == "V" else aval
+
+
+def contents(x: Any, aval: ShapedArray) -> np.ndarray:
+    """The contents of a concrete value, as XLA stores a value of type `aval`."""
+    checks.concrete(x)
+    if aval.dtype == float0:  # has no contents
+        return np.zeros(aval.shape, np.bool_)
+    if isinstance(x, Array):
+        return np.asarray(x._numpy())
+    return np.asarray(x.__jax_array__() if hasattr(x, "__jax_array__") else x, aval.dtype)
 
 
 def element_text(value: Any, dtype: np.dtype) -> str:
@@ -149,11 +167,11 @@ def dense_text(value: np.ndarray) -> str:
 
 
 # ----------------------------------------------------------------------------------------------
-# Values and function bodies.
+# Values
 
 
 class Value:
-    """What a rule is handed and hands back: the name of an SSA value, and its type."""
+    """An operand or result of a lowering rule: the name of an SSA value, and its aval."""
 
     __slots__ = ("name", "aval")
 
@@ -169,8 +187,11 @@ class Value:
 
 
 class Constant(Value):
-    """A value known now. Its line is written when its name is first asked for: often it never
-    is, because a rule wants the constant in another shape."""
+    """A value known at compile time.
+
+    Its line is written when a rule first asks for its name. Often no rule does, because it needs
+    the constant in another shape.
+    """
 
     __slots__ = ("ctx", "value")
 
@@ -182,27 +203,29 @@ class Constant(Value):
         return self.ctx.constant_name(self.value, self.aval)
 
 
-HOIST_BYTES = 1024  # constants larger than this are handed over as arguments, not spelt out
+# ----------------------------------------------------------------------------------------------
+# Functions and modules
+
+HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
 
 
 class Body:
     """A function while it is being written: rules append their lines to it.
 
-    Constants stand at its head, each once, where regions inside it can see them too. Large ones
-    become hidden arguments (`hoisted`), which callers have to pass on.
+    Its constants stand at the head, each once, where regions inside the function can see them.
+    Large ones become hidden arguments (`hoisted`), which callers pass on. `context` says what
+    surrounds the function, and `state` holds what lowering rules keep while they write it. Both
+    belong to later chapters.
     """
 
-    def __init__(self, module: Module, name: str, function_name: str, manual: tuple = (None, ())):
-        self.module = module
-        self.name = name
-        self.mesh, self.manual_axes = manual  # chapter 14: of the `shard_map` around
-        self.scope = "jit(" + re.sub(r'["\\\s]', "", function_name) + ")"
+    def __init__(self, module: Module, name: str, scope: str, context: tuple = ()):
+        self.module, self.name, self.scope, self.context = module, name, scope, context
+        self.state: dict[str, Any] = {}
         self.lines: list[str] = []
         self.constants: dict[str, str] = {}  # right-hand side -> name
         self.hoisted: dict[int, Value] = {}  # id of the array (kept by the module) -> argument
         self.avals_out: Sequence[ShapedArray] = ()
         self.location = ""
-        self.token: Value | None = None  # of the last ordered effect
         self._count = 0
 
     def fresh(self) -> str:
@@ -228,24 +251,15 @@ class Body:
         return [Value(f"{name}#{i}", aval) for i, aval in enumerate(avals)]
 
     def constant(self, value: Any, aval: ShapedArray) -> Value:
-        """A value known now; a scalar stands for all elements of a larger `aval`."""
+        """A value known at compile time; a scalar stands for all elements of a larger `aval`."""
         return Constant(self, value, aval)
 
-    def constant_name(self, value, aval) -> str:
+    def constant_name(self, value: Any, aval: ShapedArray) -> str:
         """The name of a constant, whose line is written if this is its first use."""
-        if isinstance(aval.dtype, ExtendedDType):
-            value = value._numpy() if hasattr(value, "_numpy") else value
-            aval = ShapedArray(aval.shape, aval.dtype.storage)
-        if aval.dtype == float0:
-            dense = "false"
-        elif isinstance(value, (bool, int, float, complex, np.generic)):
-            dense = element_text(value, aval.dtype)
-        else:
-            array = np.asarray(value, aval.dtype)
-            if array.nbytes > HOIST_BYTES and array.shape == aval.shape:
-                return self._hoist(value, aval).name
-            dense = dense_text(array)
-        text = f"stablehlo.constant dense<{dense}> : {tensor_type(aval)}"
+        array = contents(value, aval)
+        if array.nbytes > HOIST_BYTES and array.shape == aval.shape:
+            return self._hoist(value, aval).name
+        text = f"stablehlo.constant dense<{dense_text(array)}> : {tensor_type(aval)}"
         return self.constants.setdefault(text, f"%c{len(self.constants)}")
 
     def _hoist(self, value, aval):
@@ -254,6 +268,10 @@ class Body:
             self.module.hoisted.setdefault(id(value), (value, aval))
             self.hoisted[id(value)] = Value(f"%hoisted{len(self.hoisted)}", aval)
         return self.hoisted[id(value)]
+
+    def hidden_operands(self, callee: Body) -> list[Value]:
+        """The large constants that a call of `callee` must pass."""
+        return [self._hoist(*self.module.hoisted[key]) for key in callee.hoisted]
 
     def broadcast(self, x: Value, shape: tuple[int, ...]) -> Value:
         """`x` spread over `shape`: it has that shape, or rank 0, or dimensions of size 1."""
@@ -267,42 +285,59 @@ class Body:
         text = f"stablehlo.broadcast_in_dim {x.name}, dims = {dims}"
         return self.op(f"{text} : ({tensor_type(aval)}) -> {tensor_type(out)}", out)
 
-    def inline(self, jaxpr: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
-        """Lower the equations of `jaxpr` here; returns its results."""
-        saved = self.avals_out, self.location
-        outs = _lower_equations(self, jaxpr, live_equations(jaxpr.jaxpr), operands)
-        self.avals_out, self.location = saved
-        return outs
+    def inline(self, closed: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
+        """Lower the equations of a jaxpr here, one after the other; returns its results."""
+        jaxpr = closed.jaxpr
+        consts = [Constant(self, c, v.aval) for v, c in zip(jaxpr.constvars, closed.consts)]
+        env: dict[Any, Value] = dict(zip(jaxpr.constvars + jaxpr.invars, [*consts, *operands]))
+
+        def read(atom):
+            return Constant(self, atom.val, atom.aval) if type(atom) is Literal else env[atom]
+
+        outside = self.avals_out, self.location
+        for eqn in live_equations(jaxpr):
+            self.avals_out = [v.aval for v in eqn.outvars]
+            if self.module.locations:
+                self.location = self._location_of(eqn)
+            outs = self._rule(eqn.primitive)(self, *map(read, eqn.invars), **eqn.params)
+            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+        self.avals_out, self.location = outside
+        return [read(atom) for atom in jaxpr.outvars]
+
+    @staticmethod
+    def _rule(primitive):
+        try:
+            return lowering_rules[primitive]
+        except KeyError:
+            raise missing_rule(primitive, "Lowering", 6) from None
+
+    def _location_of(self, eqn) -> str:
+        """Which equation an operation came from, for profiles and for readers of the text."""
+        stack = eqn.source_info.name_stack if eqn.source_info else ""
+        scope = f"{self.scope}/{stack}" if stack else self.scope
+        return f' loc("{scope}/{eqn.primitive.name}")'
 
     def call(self, jaxpr: ClosedJaxpr, operands: Sequence[Value], name: str) -> list[Value]:
         """Call the function that holds `jaxpr`, which is written on the first call."""
-        function, outs = self.module.function(jaxpr, name, (self.mesh, self.manual_axes))
-        hidden = [self._hoist(*self.module.hoisted[key]) for key in function.hoisted]
-        if is_ordered(jaxpr.effects):
-            *results, self.token = self._call(
-                function, [*operands, self.ordered_token(), *hidden], [*outs, TOKEN])
-            return results
-        return self._call(function, [*operands, *hidden], outs)
+        for lower_call in hooks.lower_call if jaxpr.effects else ():
+            outs = lower_call(self, jaxpr, operands, name)
+            if outs is not NotImplemented:
+                return outs
+        return self.call_function(*self.module.function(jaxpr, name, self.context), operands)
 
-    def _call(self, function, values, outs):
-        names = ", ".join(x.name for x in values)
-        types = ", ".join(x.type for x in values)
-        results = ", ".join(map(tensor_type, outs))
-        return self.ops(f"func.call @{function.name}({names}) : ({types}) -> ({results})", outs)
-
-    def ordered_token(self) -> Value:
-        """The token that the next ordered effect has to take. (Its result is to become `token`.)
-
-        To be called outside of a region before it is written, if the region has ordered effects.
-        """
-        if self.token is None:
-            self.token = self.op("stablehlo.create_token : !stablehlo.token", TOKEN)
-        return self.token
+    def call_function(self, callee: Body, out_avals: Sequence[ShapedArray],
+                      operands: Sequence[Value]) -> list[Value]:
+        """Call a function of the module."""
+        operands = [*operands, *self.hidden_operands(callee)]
+        names = ", ".join(x.name for x in operands)
+        types = ", ".join(x.type for x in operands)
+        results = ", ".join(map(tensor_type, out_avals))
+        return self.ops(f"func.call @{callee.name}({names}) : ({types}) -> ({results})", out_avals)
 
     def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
         """The finished function. `arguments` are spelt `%name: type`."""
-        names = ", ".join(x.name for x in results)  # may write a constant: before those are listed
-        arguments = [*arguments, *(f"{x.name}: {x.type}" for x in self.hoisted.values())]
+        names = ", ".join(x.name for x in results)  # can write a constant, so it must come first
+        arguments = [*arguments, *map(_argument, self.hoisted.values())]
         types = ", ".join(x.type for x in results)
         signature = f"@{self.name}({', '.join(arguments)}) -> ({types})"
         constants = [f"    {name} = {text}" for text, name in self.constants.items()]
@@ -311,17 +346,30 @@ class Body:
         return "\n".join([head, *constants, *self.lines, tail, "  }"])
 
 
-class Module:
-    """A module while it is being written: its functions, and the constants they had hoisted."""
+def _argument(x: Value, attributes: Sequence[str] = ()) -> str:
+    """An argument at the head of a function: `%arg0: tensor<f32> {attributes}`."""
+    return f"{x.name}: {x.type}" + (f" {{{', '.join(attributes)}}}" if attributes else "")
 
-    def __init__(self, name: str, locations: bool = False, devices: Sequence = ()):
+
+def _scope(name: str) -> str:
+    return "jit(" + re.sub(r'["\\\s]', "", name) + ")"
+
+
+class Module:
+    """A module while it is being written: its functions, and the constants they had hoisted.
+
+    `for_compiler` holds keyword arguments for the compiler, which come from lowering rules.
+    """
+
+    num_partitions = 1
+
+    def __init__(self, name: str, locations: bool = False):
         self.name = _symbol(name)
         self.locations = locations
-        self.devices = devices  # those that run it, if there are several
         self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
         self.functions: list[str] = []
         self.hoisted: dict[int, tuple[Any, ShapedArray]] = {}
-        self.callbacks: list[Callable] = []  # the Python functions that it calls, by number
+        self.for_compiler: dict[str, Any] = {}
         self._names = {"main"}
         self._called: dict[tuple, tuple[ClosedJaxpr, Body, list[ShapedArray]]] = {}
 
@@ -333,26 +381,20 @@ class Module:
         self._names.add(free)
         return free
 
-    def add_callback(self, function: Callable) -> int:
-        """The number of a Python function that the program calls (chapter 15)."""
-        self.callbacks.append(function)
-        return len(self.callbacks) - 1
+    def function(self, jaxpr: ClosedJaxpr, name: str, context: tuple = (),
+                 more_avals: Sequence = (), lower: Callable = Body.inline) -> tuple[Body, list]:
+        """The private function of a jaxpr, and its result avals; written on the first call.
 
-    def function(
-        self, jaxpr: ClosedJaxpr, name: str, manual: tuple = (None, ())
-    ) -> tuple[Body, list[ShapedArray]]:
-        """The private function of a jaxpr, and its result types; written on the first call."""
-        key = id(jaxpr), manual
+        `lower(body, jaxpr, arguments)` appends its lines and returns its results. The arguments
+        are those of the jaxpr, and more of the types `more_avals`.
+        """
+        key = id(jaxpr), context
         if key not in self._called:
-            body = Body(self, self.unique(name), name, manual)
-            arguments = [Value(f"%arg{i}", v.aval) for i, v in enumerate(jaxpr.jaxpr.invars)]
-            if is_ordered(jaxpr.effects):
-                body.token = Value("%token", TOKEN)
-            tokens = [] if body.token is None else [body.token]
-            results = _lower_equations(body, jaxpr, live_equations(jaxpr.jaxpr), arguments)
-            heads = [f"{x.name}: {x.type}" for x in arguments + tokens]
-            tokens = [] if body.token is None else [body.token]
-            self.functions.append(body.text(heads, results + tokens, "private"))
+            body = Body(self, self.unique(name), _scope(name), context)
+            avals = [*jaxpr.in_avals, *more_avals]
+            arguments = [Value(f"%arg{i}", aval) for i, aval in enumerate(avals)]
+            results = lower(body, jaxpr, arguments)
+            self.functions.append(body.text([*map(_argument, arguments)], results, "private"))
             self._called[key] = jaxpr, body, [x.aval for x in results]
         return self._called[key][1:]
 
@@ -362,9 +404,13 @@ class Module:
             self.symbols[text] = self.unique(name)
         return self.symbols[text]
 
+    def argument_attributes(self, i: int) -> list[str]:
+        """What the module says of argument `i` besides its type."""
+        return []
+
     def text(self) -> str:
         """The finished module."""
-        attributes = (f"mhlo.num_partitions = {max(1, len(self.devices))} : i32, "
+        attributes = (f"mhlo.num_partitions = {self.num_partitions} : i32, "
                       "mhlo.num_replicas = 1 : i32")
         head = f"module @{self.name} attributes {{{attributes}}} {{"
         symbols = [f"  {text.replace('@', '@' + name, 1)}" for text, name in self.symbols.items()]
@@ -372,45 +418,69 @@ class Module:
 
 
 def _symbol(name: str) -> str:
-    """`name` with every character that MLIR would not have in a bare symbol replaced."""
+    """`name` with every character replaced that a bare MLIR symbol cannot contain."""
     return re.sub(r"[^A-Za-z0-9_.]", "_", name).rstrip("_") or "_"
 
 
 # ----------------------------------------------------------------------------------------------
-# Equations.
+# Whole programs
 
 
-def _lower_equations(
-    ctx: Body, closed: ClosedJaxpr, equations: Sequence, operands: Sequence[Value]
-) -> list[Value]:
-    """Lower the live `equations` of a jaxpr into `ctx`, one after the other: no recursion."""
-    jaxpr = closed.jaxpr
-    env: dict[Any, Value] = {
-        v: Constant(ctx, c, v.aval) for v, c in zip(jaxpr.constvars, closed.consts)
-    }
-    env.update(zip(jaxpr.invars, operands))
+@dataclass(frozen=True)
+class LoweredModule:
+    """The text of a module, and how to call it.
 
-    def read(atom):
-        return Constant(ctx, atom.val, atom.aval) if type(atom) is Literal else env[atom]
+    Its arguments are those arguments of the jaxpr whose numbers are in `kept`, then the arrays
+    `hoisted`. A result takes the memory of each argument in `donated`; those in `not_donated` were
+    offered too, but no result has their type. The compiler gets the keyword arguments
+    `for_compiler`.
+    """
 
-    locations = ctx.module.locations
-    for eqn in equations:
-        primitive, outvars = eqn.primitive, eqn.outvars
-        if locations:
-            stack = eqn.source_info.name_stack if eqn.source_info else ""
-            scope = f"{ctx.scope}/{stack}" if stack else ctx.scope
-            ctx.location = f' loc("{scope}/{primitive.name}")'
-        ctx.avals_out = [v.aval for v in outvars]
-        try:
-            rule = lowering_rules[primitive]
-        except KeyError:
-            raise missing_rule(primitive, "Lowering", 6) from None
-        outs = rule(ctx, *map(read, eqn.invars), **eqn.params)
-        if primitive.multiple_results:
-            env.update(zip(outvars, outs))
-        else:
-            env[outvars[0]] = outs
-    return [read(atom) for atom in jaxpr.outvars]
+    text: str
+    kept: tuple[int, ...]
+    hoisted: tuple[tuple[Any, ShapedArray], ...]
+    donated: tuple[int, ...]
+    not_donated: tuple[int, ...]
+    for_compiler: dict[str, Any]
+
+
+def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool] = (),
+                keep_unused: bool = False, locations: bool = False,
+                make_module: Callable[..., Module] = Module) -> LoweredModule:
+    """Lower a jaxpr to a module whose public function is `@main`.
+
+    Args:
+      jaxpr: the program.
+      name: of the function; the module is called `jit_<name>`.
+      donated: for each argument whether its memory may be reused for a result.
+      keep_unused: pass also the arguments that no equation reads.
+      locations: note at each operation which equation it came from.
+      make_module: `Module`, or a subclass that says more of its arguments.
+
+    Raises:
+      NotImplementedError: a primitive has no lowering rule; the error names it.
+      ValueError: the jaxpr has an effect that XLA cannot have.
+    """
+    checks.effects(jaxpr)
+    module = make_module(f"jit_{name}", locations)
+    body = Body(module, "main", _scope(name))
+    invars = jaxpr.jaxpr.invars
+    used = set(invars) if keep_unused else used_variables(jaxpr.jaxpr)
+    kept = tuple(i for i, v in enumerate(invars) if v in used)
+    arguments = {i: Value(f"%arg{n}", invars[i].aval) for n, i in enumerate(kept)}
+    unread = Value("%unread", ShapedArray((), np.dtype(bool)))
+    results = body.inline(jaxpr, [arguments.get(i, unread) for i in range(len(invars))])
+    offered = [i for i in kept if donated and donated[i]]
+    aliases = match_donations(offered, invars, jaxpr.out_avals)
+    heads = []
+    for i, x in arguments.items():
+        alias = [f"tf.aliasing_output = {aliases[i]} : i32"] if i in aliases else []
+        heads.append(_argument(x, alias + module.argument_attributes(i)))
+    module.functions.append(body.text(heads, results, "public"))
+    hoisted = tuple(module.hoisted[key] for key in body.hoisted)
+    not_donated = tuple(i for i in offered if i not in aliases)
+    return LoweredModule(
+        module.text(), kept, hoisted, tuple(aliases), not_donated, module.for_compiler)
 
 
 def live_equations(jaxpr: Jaxpr) -> list:
@@ -424,84 +494,9 @@ def live_equations(jaxpr: Jaxpr) -> list:
     return live[::-1]
 
 
-# ----------------------------------------------------------------------------------------------
-# Whole programs.
-
-
-@dataclass(frozen=True)
-class LoweredModule:
-    """The text of a module, and how to call it.
-
-    Its arguments are those of the jaxpr numbered in `kept`, then the arrays `hoisted`. A result
-    takes the memory of the arguments numbered in `donated`; for those in `not_donated`, which were
-    offered too, there is none of their type. The program calls the Python functions `callbacks`.
-    """
-
-    text: str
-    kept: tuple[int, ...]
-    hoisted: tuple[tuple[Any, ShapedArray], ...]
-    donated: tuple[int, ...]
-    not_donated: tuple[int, ...]
-    callbacks: tuple[Callable, ...] = ()
-    effects: frozenset = frozenset()
-
-
-def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool] = (),
-                keep_unused: bool = False, locations: bool = False, devices: Sequence = (),
-                attributes: Callable | None = None) -> LoweredModule:
-    """Lower a jaxpr to a module whose public function is `@main`.
-
-    Args:
-      jaxpr: the program.
-      name: of the function; the module is called `jit_<name>`.
-      donated: for each argument whether its memory may be reused for a result.
-      keep_unused: pass also the arguments that no equation reads.
-      locations: note at each operation which equation it came from.
-      devices: those that run it, if there are several: XLA makes a program for each.
-      attributes: chapter 14 says with it how the arguments lie on them: a function of the module
-        and the number of an argument.
-
-    Raises:
-      NotImplementedError: a primitive has no lowering rule; it names it.
-      ValueError: there is an effect that XLA cannot have.
-    """
-    if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
-        raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")
-    if devices and (ordered := ordered_effects.filter_in(jaxpr.effects)):
-        raise ValueError(f"Several devices cannot have effects in order: {ordered}")
-    module = Module(f"jit_{name}", locations, devices)
-    body = Body(module, "main", name)
-    invars, outvars = jaxpr.jaxpr.invars, jaxpr.jaxpr.outvars
-    equations = live_equations(jaxpr.jaxpr)
-    used = set(invars) if keep_unused else used_variables(jaxpr.jaxpr, equations)
-    kept = tuple(i for i, v in enumerate(invars) if v in used)
-    arguments = {i: Value(f"%arg{n}", invars[i].aval) for n, i in enumerate(kept)}
-    unread = Value("%unread", ShapedArray((), np.bool_))
-    results = _lower_equations(
-        body, jaxpr, equations, [arguments.get(i, unread) for i in range(len(invars))]
-    )
-    offered = [i for i in kept if donated and donated[i]]
-    aliases = match_donations(offered, invars, [v.aval for v in outvars])
-    notes = {i: [f"tf.aliasing_output = {alias} : i32"] for i, alias in aliases.items()}
-    if attributes:
-        for i in kept:
-            notes.setdefault(i, []).extend(attributes(module, i))
-    heads = [_argument_head(x, notes.get(i)) for i, x in arguments.items()]
-    module.functions.append(body.text(heads, results, "public"))
-    hoisted = tuple(module.hoisted[key] for key in body.hoisted)
-    not_donated = tuple(i for i in offered if i not in aliases)
-    return LoweredModule(module.text(), kept, hoisted, tuple(aliases), not_donated,
-                         tuple(module.callbacks), jaxpr.effects)
-
-
-def _argument_head(x: Value, notes: list[str] | None) -> str:
-    """An argument of `@main`, with attributes, as which result may take its memory."""
-    return f"{x.name}: {x.type}" + (f" {{{', '.join(notes)}}}" if notes else "")
-
-
-def used_variables(jaxpr: Jaxpr, equations: Sequence) -> set:
-    """The variables that one of the `equations` reads, or that are results (and literals)."""
-    return set(jaxpr.outvars).union(*(eqn.invars for eqn in equations))
+def used_variables(jaxpr: Jaxpr) -> set:
+    """The variables that a live equation reads, or that are results (and literals)."""
+    return set(jaxpr.outvars).union(*(eqn.invars for eqn in live_equations(jaxpr)))
 
 
 def match_donations(offered, invars, out_avals) -> dict[int, int]:

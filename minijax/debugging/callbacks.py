@@ -36,7 +36,7 @@ from ..core.effects import (
     remat_allowed_effects,
 )
 from ..core.forward import primitive_jvps
-from ..core.lowering import TOKEN, register_lowering, tensor_type
+from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import shaping, slicing
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef
@@ -44,6 +44,8 @@ from ..core.tree_functions import tree_flatten, tree_leaves
 from ..errors import JaxRuntimeError, api_boundary
 from ..lax.control_flow.common import merge, partition
 from ..lax.control_flow.scan import scan
+from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
+from ..parallel.modules import add_host_callback, devices_of_module, manual_context
 from ..parallel.placed import sees_to_places
 from ..parallel.spmd import on_all_devices
 
@@ -171,30 +173,32 @@ def call_python(ctx, function: Callable, operands: Sequence, avals: Sequence[Sha
     call = function
     if ordered:
         call = lambda token, *xs: (token, *function(*xs))
-        operands, avals = [ctx.ordered_token(), *operands], [TOKEN, *avals]
+        operands, avals = [ordered_token(ctx), *operands], [TOKEN, *avals]
     names, kinds = (", ".join(texts) for texts in zip(*[(x.name, x.type) for x in operands])
                     ) if operands else ("", "")
     outs = ", ".join(map(tensor_type, avals))
-    backend_config = f"{{index = {ctx.module.add_callback(call)} : ui64}}"
+    backend_config = f"{{index = {add_host_callback(ctx, call)} : ui64}}"
     options = (f"api_version = 4 : i32, backend_config = {backend_config}, "
                f"has_side_effect = {str(has_side_effect).lower()}{_caller(ctx, avals)}")
     results = ctx.ops(f"stablehlo.custom_call @xla_ffi_python_cpu_callback({names}) "
                       f"{{{options}}} : ({kinds}) -> ({outs})", avals)
     if ordered:
-        ctx.token, *results = results
+        token, *results = results
+        set_token(ctx, token)
     return results
 
 
 def _caller(ctx, avals) -> str:
     """Of several devices the first calls Python; within a `shard_map`, each for itself."""
-    if not ctx.module.devices:
+    if not devices_of_module(ctx):
         return ""
-    if ctx.mesh and set(ctx.manual_axes) != set(ctx.mesh.axis_names):
+    mesh, manual_axes = manual_context(ctx)
+    if mesh and set(manual_axes) != set(mesh.axis_names):
         raise NotImplementedError("Python cannot be called within a `shard_map` over some axes "
-                                  f"of the mesh, {ctx.manual_axes} of {ctx.mesh}.")
-    who = "" if ctx.mesh else ", device_ids=[0]"
+                                  f"of the mesh, {manual_axes} of {mesh}.")
+    who = "" if mesh else ", device_ids=[0]"
     symbol = ctx.module.declare("caller", f"sdy.mesh @ = <[]{who}>")
-    ranks = [len(aval.shape) * bool(ctx.mesh) for aval in avals] or [0]
+    ranks = [len(aval.shape) * bool(mesh) for aval in avals] or [0]
     each = ", ".join(f"<@{symbol}, [{', '.join(['{}'] * rank)}]>" for rank in ranks)
     return f", sdy.sharding = #sdy.sharding_per_value<[{each}]>"
 

@@ -51,6 +51,7 @@ def aval_to_ir_type(ctx, aval=None) -> str:
 
 # chapter 15
 from ..debugging.callbacks import call_python as _call_python
+from ..lax.control_flow.tokens import ordered_token as _ordered_token
 
 
 def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *,
@@ -71,4 +72,4 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
     """
     results = _call_python(
         ctx, callback, operands, result_avals, has_side_effect, token is not None)
-    return results, ctx.token if token is not None else None, callback
+    return results, _ordered_token(ctx) if token is not None else None, callback

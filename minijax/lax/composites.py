@@ -56,7 +56,7 @@ def _lower(ctx, *operands, name, attributes, version, jaxpr):
         raise ValueError(f"XLA wants the name of a composite to be like 'my_namespace.my_op', got "
                          f"{name!r}.")
     function, outs = ctx.module.function(jaxpr, name)
-    operands = [*operands, *(ctx._hoist(*ctx.module.hoisted[key]) for key in function.hoisted)]
+    operands = [*operands, *ctx.hidden_operands(function)]
     entries = {key: _attribute(tree.unflatten(leaves)) for key, leaves, tree in attributes
                if tree.unflatten(leaves) is not None}
     given = ", ".join(f"{key} = {text}" for key, text in entries.items())

@@ -35,7 +35,7 @@ from .collectives import (
     reduce_scatter_p,
     senders,
 )
-from .sharding import sdy_mesh
+from .modules import manual_context, mesh_symbol
 from .vma import axis_tuple
 
 # ----------------------------------------------------------------------------------------------
@@ -48,7 +48,8 @@ def _mesh_shape(ctx: Body, names: tuple) -> dict:
     Raises:
       NameError: a name is not that of an axis around.
     """
-    shape = {} if ctx.mesh is None else ctx.mesh.shape
+    mesh, _ = manual_context(ctx)
+    shape = {} if mesh is None else mesh.shape
     for name in names:
         if name not in shape:
             raise NameError(f"unbound axis name: {name}. It is to be compiled for "
@@ -214,14 +215,15 @@ def _lower_index(ctx, *, axis_name):
     shape = _mesh_shape(ctx, (axis_name,))
     names, sizes = [*shape], [*shape.values()]
     place = names.index(axis_name)
-    rest = [name for name in names if name not in ctx.manual_axes]
+    whole_mesh, manual_axes = manual_context(ctx)
+    rest = [name for name in names if name not in manual_axes]
     if not rest:
         return _index_of_partition(ctx, math.prod(sizes[place + 1 :]), sizes[place])
     outside, ctx.lines = ctx.lines, []
     index = _index_of_partition(ctx, math.prod(sizes[place + 1 :]), sizes[place])
     lines, ctx.lines = ctx.lines, outside
     axes = ", ".join(f'"{name}"' for name in rest)
-    mesh = ctx.module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(ctx.mesh)}")
+    mesh = mesh_symbol(ctx.module, whole_mesh)
     head = (f"sdy.manual_computation() in_shardings=[] out_shardings=[<@{mesh}, []>] "
             f"manual_axes={{{axes}}} () {{")
     tail = f"    sdy.return {index.name} : {index.type}\n    }} : () -> {index.type}"

@@ -24,6 +24,7 @@ from ..core.tree_functions import flatten_axes, tree_flatten
 from ..errors import api_boundary
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
+from .modules import devices_of_module, manual_context
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding
@@ -238,7 +239,7 @@ fancy_primitive_batchers[sharding_constraint_p] = _batch
 
 
 def _lower(ctx, x, *, sharding, **params):
-    devices = ctx.module.devices
+    devices = devices_of_module(ctx)
     if not devices and is_abstract(sharding):
         return x
     if sharding.num_devices != max(1, len(devices)):
@@ -246,7 +247,8 @@ def _lower(ctx, x, *, sharding, **params):
                          f"in it speaks of {sharding.num_devices}: {sharding}.")
     if not devices:
         return x
-    return constraint(ctx, x, sharding, sharding.mesh if ctx.mesh is None else ctx.mesh)
+    mesh, _ = manual_context(ctx)
+    return constraint(ctx, x, sharding, sharding.mesh if mesh is None else mesh)
 
 
 register_lowering(sharding_constraint_p, _lower)

@@ -23,6 +23,7 @@ from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes
 from ..core.tree_functions import tree_map
+from .modules import add_host_callback
 from .placed import sees_to_places
 from .sharding import Sharding, SingleDeviceSharding
 from .spmd import lowering, sharding_of
@@ -112,7 +113,7 @@ def _lower(ctx, x, *, callback):
         return []
     listener, address = xla().sharding_listener(
         lambda tiling: callback(sharding_of(tiling, places)))
-    ctx.module.add_callback(listener)  # lives as long as the program
+    add_host_callback(ctx, listener)  # lives as long as the program
     key = "".join(f"\\{byte:02X}" for byte in address)
     ctx.op(f'stablehlo.custom_call @InspectSharding({x.name}) {{api_version = 1 : i32, '
            f'backend_config = "{key}", has_side_effect = true}} : ({x.type}) -> {x.type}', x.aval)

@@ -18,10 +18,10 @@ import numpy as np
 from .. import settings
 from ..core.array import Array
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.dispatch import buffer_of, foreign_value, stored, xla
+from ..core.dispatch import buffer_of, xla
 from ..core.extension import Extension, register, remove
 from ..core.jit import apply_primitive, array_classes, jit_p
-from ..core.lowering import lowering_rules
+from ..core.lowering import contents, lowering_rules, stored
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.closures import linear_call_p
 from ..custom_rules.jvp import custom_jvp_call_p
@@ -408,7 +408,7 @@ def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
         return buffer_on(x, aval, sharding._device_assignment[0])
     if isinstance(x, Array):
         return place_value(x._numpy(), aval, sharding, owned=True).shards
-    return place_value(foreign_value(x, aval), aval, sharding).shards
+    return place_value(contents(x, aval), aval, sharding).shards
 
 
 def buffer_on(x: Any, aval: ShapedArray, device):
@@ -423,7 +423,7 @@ def buffer_on(x: Any, aval: ShapedArray, device):
         return xla().copy_to_device(buffer_of(x, aval), device)
     if isinstance(x, Array):
         return xla().put(np.asarray(x._numpy(), order="C"), stored(aval), device, owned=True)
-    return xla().put(foreign_value(x, aval), stored(aval), device)
+    return xla().put(contents(x, aval), stored(aval), device)
 
 
 def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, committed=True,

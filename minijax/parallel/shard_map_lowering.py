@@ -14,44 +14,45 @@ from __future__ import annotations
 import re
 
 from ..core.effects import is_ordered
-from ..core.lowering import TOKEN, Body, Value, register_lowering, tensor_type
+from ..core.lowering import Body, Value, register_lowering, tensor_type
+from ..lax.control_flow.tokens import TOKEN, inline_with_token, ordered_token, set_token
+from .modules import devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P
 from .shard_map_primitive import Scope, inside, shard_map_p
 from .sharding import quoted
-from .spmd import mesh_symbol
 
 
 def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
     scope = Scope(**params)
     axes = scope.in_order(scope.newly_manual_axes)
-    manual = ctx.mesh or scope.mesh, (*ctx.manual_axes, *axes)
+    mesh, manual_axes = manual_context(ctx)
+    manual = mesh or scope.mesh, (*manual_axes, *axes)
     if scope.size(axes) == 1:
         return _in_place(ctx, jaxpr, operands, scope, manual)
-    if len(ctx.module.devices) != scope.mesh.size:
+    if len(devices_of_module(ctx)) != scope.mesh.size:
         raise ValueError(f"shard_map over {scope.mesh}: which devices are those? Pass a Mesh, put "
                          "one in force by `jax.set_mesh`, or pass arguments that lie on one.")
-    body = Body(ctx.module, "", "", manual)
-    body.scope = f"{ctx.scope}/shard_map"
-    args = [Value(f"%arg{i}", aval) for i, aval in enumerate(jaxpr.in_avals)]
-    if is_ordered(jaxpr.effects):
-        body.token = Value("%token", TOKEN)
-        args, operands = [*args, body.token], [*operands, ctx.ordered_token()]
+    body = Body(ctx.module, "", f"{ctx.scope}/shard_map", manual)
+    ordered, avals, inline = is_ordered(jaxpr.effects), jaxpr.in_avals, Body.inline
+    if ordered:
+        avals, inline = [*avals, TOKEN], inline_with_token
+        operands, out_specs = [*operands, ordered_token(ctx)], (*out_specs, P())
+    args = [Value(f"%arg{i}", aval) for i, aval in enumerate(avals)]
     with inside(scope._replace(check_vma=False)):  # the types are checked
-        outs = body.inline(jaxpr, args)
-    if is_ordered(jaxpr.effects):
-        *results, ctx.token = _manual_computation(
-            ctx, body, args, operands, [*outs, body.token], scope, in_specs, (*out_specs, P()))
-        return results
-    return _manual_computation(ctx, body, args, operands, outs, scope, in_specs, out_specs)
+        outs = inline(body, jaxpr, args)
+    results = _manual_computation(ctx, body, args, operands, outs, scope, in_specs, out_specs)
+    if ordered:
+        *results, token = results
+        set_token(ctx, token)
+    return results
 
 
 def _in_place(ctx, jaxpr, operands, scope, manual):
     """There is one shard of everything, the whole."""
-    outside = ctx.mesh, ctx.manual_axes
-    ctx.mesh, ctx.manual_axes = manual
+    outside, ctx.context = ctx.context, manual
     with inside(scope._replace(check_vma=False)):
         outs = ctx.inline(jaxpr, operands)
-    ctx.mesh, ctx.manual_axes = outside
+    ctx.context = outside
     return outs
 
 
@@ -61,8 +62,8 @@ def _manual_computation(ctx, body, args, operands, outs, scope, in_specs, out_sp
     tail = f"    sdy.return {names} : {_types(outs)}" if outs else "    sdy.return"
     constants = [f"    {name} = {text}" for text, name in body.constants.items()]
     args = [*args, *body.hoisted.values()]
-    operands = [*operands, *(ctx._hoist(*ctx.module.hoisted[key]) for key in body.hoisted)]
-    symbol = mesh_symbol(ctx.module, body.mesh)
+    operands = [*operands, *ctx.hidden_operands(body)]
+    symbol = mesh_symbol(ctx.module, manual_context(body)[0])
     whole = [x.aval if x.aval is TOKEN else scope.unshard_aval(spec, x.aval)
              for spec, x in zip(out_specs, outs)]
     head = f"({', '.join(f'{x.name}: {x.type}' for x in args)}) {{"

@@ -28,15 +28,16 @@ from ..core.dispatch import (
     Spec,
     array_of,
     run_with_effects,
-    stored,
     xla,
 )
 from ..core.dtypes import float0
+from ..core.effects import ordered_effects
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
-from ..core.lowering import LoweredModule, live_equations, lower_jaxpr, used_variables
+from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..core.staging import ShapeDtypeStruct
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
+from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P, PartitionSpec
 from .placed import (
     PlacedArray,
@@ -49,7 +50,6 @@ from .sharding import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
-    sdy_mesh,
     sdy_sharding,
     spec_of,
 )
@@ -79,10 +79,12 @@ class Places(NamedTuple):
         try:
             if len(self.devices) == 1:
                 return dispatch.lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
-            module = lower_jaxpr(
-                jaxpr, spec.name, (), spec.keep_unused, locations=True, devices=self.devices,
-                attributes=functools.partial(_attributes, jaxpr, spec, self),
-            )  # fmt: skip
+            _check_not_ordered(jaxpr)
+            attributes = functools.partial(_attributes, jaxpr, spec, self)
+            make_module = functools.partial(
+                PartitionedModule, devices=self.devices, attributes=attributes)
+            module = lower_jaxpr(jaxpr, spec.name, (), spec.keep_unused, locations=True,
+                                 make_module=make_module)
         finally:
             lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated and spec.donated[i])
@@ -94,6 +96,11 @@ class Places(NamedTuple):
         types = f"for argument types {jaxpr.in_avals}"
         with dispatch.logged(f"Finished XLA compilation {types}", "backend_compile"):
             return make(module, jaxpr, options, self)
+
+
+def _check_not_ordered(jaxpr):
+    if ordered := ordered_effects.filter_in(jaxpr.effects):
+        raise ValueError(f"Several devices cannot have effects in order: {ordered}")
 
 
 class _Lowering(threading.local):
@@ -228,7 +235,7 @@ def _summary(jaxpr: ClosedJaxpr) -> tuple[frozenset[int], tuple[Mesh | Sharding,
     equations name, each once."""
     if jaxpr not in _summaries:
         inner = jaxpr.jaxpr
-        used = used_variables(inner, live_equations(inner))
+        used = used_variables(inner)
         read = frozenset(i for i, v in enumerate(inner.invars) if v in used)
         _summaries[jaxpr] = read, tuple(dict.fromkeys(_find_shardings(inner)))
     return _summaries[jaxpr]
@@ -315,7 +322,7 @@ class _PlacedProgram(Program):
                     for sharding, aval in zip(outs, jaxpr.out_avals)]
         self.executable = xla().Executable(loaded, handlers)
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
-        self.kept, self.effects, self.donated = module.kept, module.effects, module.donated
+        self.kept, self.effects, self.donated = module.kept, jaxpr.effects, module.donated
         self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
         self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]
         self.outputs = [(aval, None if aval.dtype == float0 else x)
@@ -370,7 +377,7 @@ class _SingleDeviceProgram(_PlacedProgram):
     def __init__(self, module, jaxpr, options, places):
         device = places.devices[0]
         program = xla().compile(
-            module.text, [*map(stored, jaxpr.out_avals)], device, options, module.callbacks)
+            module.text, [*map(stored, jaxpr.out_avals)], device, options, **module.for_compiler)
         in_avals, asked = _known(module, jaxpr, places)
         first = next(filter(None, asked), None)
         if places.mesh is None or isinstance(first, SingleDeviceSharding):
@@ -387,7 +394,7 @@ class _PartitionedProgram(_PlacedProgram):
     __slots__ = ()
 
     def __init__(self, module, jaxpr, options, places):
-        loaded = xla().partitioned(module.text, places.devices, options, module.callbacks)
+        loaded = xla().partitioned(module.text, places.devices, options, **module.for_compiler)
         in_avals, asked = _known(module, jaxpr, places)
         ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla().tilings(loaded))
         self._set(loaded, module, jaxpr, ins, outs, committed=True)
@@ -417,21 +424,16 @@ def _attributes(jaxpr, spec, places, module, i) -> list[str]:
     return attributes
 
 
-def mesh_symbol(module, mesh: Mesh | AbstractMesh, devices=None) -> str:
-    """The name by which a module knows a mesh, which is declared at its head."""
-    return module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(mesh, devices)}")
-
-
 def constraint(ctx, x, sharding: Sharding, mesh: Mesh | AbstractMesh):
     """A line that says how a value lies, in the words of a mesh."""
-    symbol = mesh_symbol(ctx.module, mesh, ctx.module.devices)
+    symbol = mesh_symbol(ctx.module, mesh, devices_of_module(ctx))
     text = sdy_sharding(sharding, x.aval.ndim, symbol).removeprefix("#sdy.sharding")
     return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {x.type}", x.aval)
 
 
 def on_all_devices(ctx, values: list) -> list:
     """Values that one of several devices has, which all may need."""
-    if not ctx.module.devices or ctx.mesh:
+    if not devices_of_module(ctx) or manual_context(ctx)[0]:
         return values
     mesh = lowering.places.mesh  # type: ignore[union-attr]
     assert mesh is not None

@@ -350,17 +350,17 @@ def result_handler(aval: ShapedArray, sharding):
 
 def compile(text: str, out_avals: list[ShapedArray], device: Device | None = None,
             options: dict[str, object] | None = None,
-            callbacks: Sequence[Callable] = ()) -> Executable:
+            host_callbacks: Sequence[Callable] = ()) -> Executable:
     """Compile a StableHLO module for one device. `options` sets XLA flags by name.
 
-    Its `xla_ffi_python_cpu_callback`s call the Python functions `callbacks`, by their number, which
-    live as long as the program.
+    Its `xla_ffi_python_cpu_callback`s call the Python functions `host_callbacks`, by their number.
+    These live as long as the program.
 
     Raises:
       JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
     """
     device = device or default_device()
-    loaded = load(text, _compile_options((device,), options), (device,), callbacks)
+    loaded = load(text, _compile_options((device,), options), (device,), host_callbacks)
     return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
 
 
@@ -507,14 +507,14 @@ def _tiling(sharding):
 
 
 def partitioned(text: str, devices: tuple[Device, ...], flags: dict[str, object] | None,
-                callbacks: Sequence[Callable]):
+                host_callbacks: Sequence[Callable] = ()):
     """Compile a module that Shardy, a part of XLA, splits into a program for each device."""
     options = _compile_options(devices, flags)
     build = options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
     build.allow_spmd_sharding_propagation_to_parameters = [True]
     build.allow_spmd_sharding_propagation_to_output = [True]
-    return load(text, options, devices, callbacks)
+    return load(text, options, devices, host_callbacks)
 
 
 def sharding_listener(function: Callable[[Tiling], None]) -> tuple[Callable, bytes]:

@@ -23,13 +23,14 @@ from ...core.dispatch import Spec, program_of
 from ...core.effects import check_allowed, control_flow_allowed_effects
 from ...core.forward import zeros
 from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
-from ...core.lowering import TOKEN, Body, Value, tensor_type
+from ...core.lowering import Body, Value, tensor_type
 from ...core.partial_eval import convert_constvars, dce_closed
 from ...core.primitives import elementwise as lax
 from ...core.staging import jaxpr_cache, trace_to_jaxpr
 from ...core.tree import PyTreeDef, keystr
 from ...core.tree_functions import equality_errors_pytreedef, tree_leaves_with_path
 from ...errors import DebugInfo
+from .tokens import with_token
 
 # ----------------------------------------------------------------------------------------------
 # Lists
@@ -367,7 +368,7 @@ def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequen
     whether there are ordered effects in a region.
     """
     if ordered:
-        return _with_token(ctx, op, operands, avals, regions)
+        return with_token(op_with_regions, ctx, op, operands, avals, regions)
     name = ctx.fresh()
     results = f"{name}:{len(avals)} = " if avals else ""
     options = f" <{{{attributes}}}>" if attributes else ""
@@ -384,28 +385,6 @@ def op_with_regions(ctx: Body, op: str, operands: Sequence[Value], avals: Sequen
     in_types, out_types = ", ".join(x.type for x in operands), ", ".join(map(tensor_type, avals))
     ctx.lines.append(f"    }}) : ({in_types}) -> ({out_types}){ctx.location}")
     return [Value(f"{name}#{i}", aval) for i, aval in enumerate(avals)]
-
-
-def _with_token(ctx, op, operands, avals, regions) -> list[Value]:
-    """`op_with_regions`, the token of ordered effects going through the regions: a loop carries
-    it, and branches see the one outside."""
-    outside, is_loop = ctx.ordered_token(), op == "stablehlo.while"
-
-    def threaded(number, region):
-        arguments, write = region
-        token = Value(ctx.fresh(), TOKEN) if is_loop else outside
-
-        def write_with_token():
-            ctx.token = token
-            outs = write()
-            return outs if is_loop and number == 0 else [*outs, ctx.token]
-
-        return [*arguments, token] if is_loop else arguments, write_with_token
-
-    *outs, ctx.token = op_with_regions(
-        ctx, op, [*operands, outside] if is_loop else operands, [*avals, TOKEN],
-        *(threaded(*numbered) for numbered in enumerate(regions)))
-    return outs
 
 
 def _names(values):

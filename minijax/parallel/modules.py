@@ -1,0 +1,49 @@
+"""Chapter 14: StableHLO modules for several devices.
+
+Such a module knows its devices, declares their mesh at its head, and says for each argument how it
+is sharded. A function in it can lie within a `shard_map`: the mesh and the manual axes are then its
+`context` (see `core/lowering.py:Body`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.lowering import Body, Module
+from .mesh import AbstractMesh, Mesh
+from .sharding import sdy_mesh
+
+
+class PartitionedModule(Module):
+    """A module that XLA splits into one program for each of the `devices`."""
+
+    def __init__(self, name: str, locations: bool, devices: Sequence, attributes: Callable):
+        super().__init__(name, locations)
+        self.devices, self.num_partitions = devices, len(devices)
+        self._attributes = attributes
+
+    def argument_attributes(self, i: int) -> list[str]:
+        return self._attributes(self, i)
+
+
+def devices_of_module(ctx: Body) -> Sequence:
+    """The devices that run the module, if there are several; otherwise nothing."""
+    return ctx.module.devices if isinstance(ctx.module, PartitionedModule) else ()
+
+
+def manual_context(ctx: Body) -> tuple[Any, tuple]:
+    """The mesh of the `shard_map` around a function, or `None`, and the manual axes."""
+    return ctx.context or (None, ())  # type: ignore[return-value]
+
+
+def mesh_symbol(module: Module, mesh: Mesh | AbstractMesh, devices: Any = None) -> str:
+    """The symbol of a mesh, which is declared at the module's head."""
+    return module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(mesh, devices)}")
+
+
+def add_host_callback(ctx: Body, function: Callable) -> int:
+    """Add a Python function that the program calls; returns its number. XLA keeps it alive."""
+    callbacks = ctx.module.for_compiler.setdefault("host_callbacks", [])
+    callbacks.append(function)
+    return len(callbacks) - 1
