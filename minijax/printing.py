@@ -542,3 +542,28 @@ def named_printer_for(jaxpr, options: PrintOptions) -> Printer:
     printer = printer_for(jaxpr, options)
     _documents(printer, jaxpr)
     return printer
+
+
+# ----------------------------------------------------------------------------------------------
+# The structures of pytrees
+
+
+def treedef_text(treedef) -> str:
+    """A `PyTreeDef` in JAX's notation: `*` for a leaf, Python's own for the built-in containers."""
+    node = treedef.node_data()
+    if node is None:
+        return "*"
+    cls, aux = node
+    parts = [treedef_text(subtree) for subtree in treedef.subtrees]
+    inside = ", ".join(parts)
+    if cls is type(None):
+        return "None"
+    if cls is tuple:
+        return f"({inside},)" if len(parts) == 1 else f"({inside})"
+    if cls is list:
+        return f"[{inside}]"
+    if cls is dict:
+        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(aux, parts)) + "}"
+    if cls is treedef.aux:  # a namedtuple
+        return f"CustomNode(namedtuple[{cls.__name__}], [{inside}])"
+    return f"CustomNode({cls.__name__}[{aux}], [{inside}])"

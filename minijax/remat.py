@@ -47,11 +47,12 @@ from .core.transposition import (
     primitive_transposes,
     transpose_jaxpr,
 )
-from .core.tree_functions import broadcast_prefix, tree_flatten, tree_leaves, tree_map
+from .core.tree import tree_flatten, tree_leaves, tree_map
 from .custom_rules.common import with_statics
 from .errors import ConcretizationTypeError, api_boundary
 from .lax.control_flow.common import merge, partition, split_list, stage
 from .lax.control_flow.scan import scan_p
+from .pytree.functions import broadcast_prefix
 
 # ----------------------------------------------------------------------------------------------
 # Policies

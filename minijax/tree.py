@@ -1,20 +1,20 @@
 """`jax.tree`: the functions on pytrees, under short names (chapter 3)."""
 
 # chapter 3
-from .core.tree_registration import static as static
-from .core.tree_functions import tree_all as all
-from .core.tree_functions import tree_broadcast as broadcast
-from .core.tree_functions import tree_flatten as flatten
-from .core.tree_functions import tree_flatten_with_path as flatten_with_path
-from .core.tree_functions import tree_leaves as leaves
-from .core.tree_functions import tree_leaves_with_path as leaves_with_path
-from .core.tree_functions import tree_map as map
-from .core.tree_functions import tree_map_with_path as map_with_path
-from .core.tree_functions import tree_reduce as reduce
-from .core.tree_functions import tree_reduce_associative as reduce_associative
-from .core.tree_functions import tree_structure as structure
-from .core.tree_functions import tree_transpose as transpose
-from .core.tree_functions import tree_unflatten as unflatten
+from .pytree.registration import static as static
+from .pytree.functions import tree_all as all
+from .pytree.functions import tree_broadcast as broadcast
+from .core.tree import tree_flatten as flatten
+from .pytree.paths import tree_flatten_with_path as flatten_with_path
+from .core.tree import tree_leaves as leaves
+from .pytree.paths import tree_leaves_with_path as leaves_with_path
+from .core.tree import tree_map as map
+from .pytree.paths import tree_map_with_path as map_with_path
+from .pytree.functions import tree_reduce as reduce
+from .pytree.functions import tree_reduce_associative as reduce_associative
+from .core.tree import tree_structure as structure
+from .core.tree import tree_transpose as transpose
+from .core.tree import tree_unflatten as unflatten
 
 __all__ = [
     "all",

@@ -7,12 +7,18 @@ from .core.tree import (
     GetAttrKey,
     KeyEntry,
     KeyPath,
+    Partial,
     PyTreeDef,
     SequenceKey,
-    keystr,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_structure,
+    tree_transpose,
+    tree_unflatten,
+    treedef_tuple,
 )
-from .core.tree_registration import (
-    Partial,
+from .pytree.registration import (
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
@@ -20,27 +26,23 @@ from .core.tree_registration import (
     register_pytree_with_keys_class,
     register_static,
 )
-from .core.tree_functions import (
+from .pytree.functions import (
     all_leaves,
     flatten_one_level,
     flatten_one_level_with_keys,
     is_tree_node,
     tree_all,
     tree_broadcast,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_leaves_with_path,
-    tree_map,
-    tree_map_with_path,
     tree_reduce,
     tree_reduce_associative,
-    tree_structure,
-    tree_transpose,
-    tree_unflatten,
     treedef_children,
     treedef_is_leaf,
-    treedef_tuple,
+)
+from .pytree.paths import (
+    keystr,
+    tree_flatten_with_path,
+    tree_leaves_with_path,
+    tree_map_with_path,
 )
 
 

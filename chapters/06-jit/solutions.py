@@ -9,7 +9,7 @@ from minijax.core.jaxpr import Literal
 from minijax.core.jit import jit_p
 from minijax.core.lowering_elementwise import emit
 from minijax.core.staging import jvp_jaxpr
-from minijax.core.tree_functions import tree_flatten
+from minijax.core.tree import tree_flatten
 
 
 def signature(args, static):

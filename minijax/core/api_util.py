@@ -10,109 +10,13 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
-from operator import index
 from typing import Any, NamedTuple
 
+from ..checks.tree import keystr, leaves_with_path
 from .core import ShapedArray, typeof, valid_jaxtype
-from .tree import PyTreeDef, keystr
-from .tree_functions import flatten_axes as flatten_axes  # and for this one
-from .tree_functions import tree_flatten, tree_leaves_with_path
+from .tree import PyTreeDef, ensure_index_tuple, positive_argnums
+from .tree import flatten_axes as flatten_axes  # and for this one
 from .util import safe_map as safe_map  # programs look for it here, as in `jax.api_util`
-
-# ----------------------------------------------------------------------------------------------
-# Functions of pytrees as functions of leaves
-
-
-class TreeCell:
-    """Call it for the structure of a function's result, once the function has been called."""
-
-    __slots__ = ("treedef",)
-
-    treedef: PyTreeDef
-
-    def __call__(self) -> PyTreeDef:
-        try:
-            return self.treedef
-        except AttributeError:
-            raise RuntimeError(
-                "The structure of the result is known only after the flattened function was called."
-            ) from None
-
-
-def flatten_fun(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
-    """`f` as a function from leaves to a list of leaves, and the structure of its result.
-
-    `in_tree` is that of (args, kwargs).
-    """
-    out_tree = TreeCell()
-
-    def flat_fun(*leaves):
-        args, kwargs = in_tree.unflatten(leaves)
-        out_leaves, out_tree.treedef = tree_flatten(f(*args, **kwargs))
-        return out_leaves
-
-    return _wrapped_like(f, flatten_fun, in_tree, flat_fun), out_tree
-
-
-def _wrapped_like(f, transformation, in_tree, flat_fun):
-    """`flat_fun`; of a `WrappedFun` (`extend.linear_util`) another one."""
-    return f.wrap((transformation, (in_tree,)), flat_fun) if hasattr(f, "wrap") else flat_fun
-
-
-def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
-    """`flatten_fun` where `in_tree` is that of args alone."""
-    out_tree = TreeCell()
-
-    def flat_fun(*leaves):
-        out_leaves, out_tree.treedef = tree_flatten(f(*in_tree.unflatten(leaves)))
-        return out_leaves
-
-    return _wrapped_like(f, flatten_fun_nokwargs, in_tree, flat_fun), out_tree
-
-
-def flatten_fun_has_aux(
-    f: Callable, in_tree: PyTreeDef
-) -> tuple[Callable[..., tuple[list, list]], TreeCell, TreeCell]:
-    """`flatten_fun` for an `f` that returns (out, aux).
-
-    The flat function returns two lists; of each of them, a cell gives the structure.
-    """
-    out_tree, aux_tree = TreeCell(), TreeCell()
-
-    def flat_fun(*leaves):
-        args, kwargs = in_tree.unflatten(leaves)
-        out, aux = check_aux_pair(f(*args, **kwargs))
-        out_leaves, out_tree.treedef = tree_flatten(out)
-        aux_leaves, aux_tree.treedef = tree_flatten(aux)
-        return out_leaves, aux_leaves
-
-    return flat_fun, out_tree, aux_tree
-
-
-def flatten_fun_nokwargs_has_aux(
-    f: Callable, in_tree: PyTreeDef
-) -> tuple[Callable[..., tuple[list, list]], TreeCell, TreeCell]:
-    """`flatten_fun_has_aux` where `in_tree` is that of args alone."""
-    out_tree, aux_tree = TreeCell(), TreeCell()
-
-    def flat_fun(*leaves):
-        out, aux = check_aux_pair(f(*in_tree.unflatten(leaves)))
-        out_leaves, out_tree.treedef = tree_flatten(out)
-        aux_leaves, aux_tree.treedef = tree_flatten(aux)
-        return out_leaves, aux_leaves
-
-    return flat_fun, out_tree, aux_tree
-
-
-def check_aux_pair(result: Any) -> tuple[Any, Any]:
-    """What a function under `has_aux=True` returned, checked to be a pair (out, aux)."""
-    if not (isinstance(result, (tuple, list)) and len(result) == 2):
-        raise TypeError(
-            "With has_aux=True the function must return a pair (output, auxiliary data), "
-            f"but it returned {result!r} of type {type(result).__name__}."
-        )
-    out, aux = result
-    return out, aux
 
 
 def check_callable(fun: Any) -> None:
@@ -139,22 +43,6 @@ def check_callable(fun: Any) -> None:
 # Arguments chosen by position or name
 
 
-def ensure_index_tuple(x: Any) -> tuple[int, ...]:
-    """An int or a sequence of ints as a tuple of ints. TypeError for anything else."""
-    try:
-        return (index(x),)
-    except TypeError:
-        return tuple(map(index, x))
-
-
-def ensure_index(x: Any) -> int | tuple[int, ...]:
-    """An int as an int, a sequence of ints as a tuple of ints. TypeError for anything else."""
-    try:
-        return index(x)
-    except TypeError:
-        return tuple(map(index, x))
-
-
 def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
     """A string or several as a tuple of strings. TypeError for anything else."""
     names = (x,) if isinstance(x, str) else tuple(x)
@@ -162,26 +50,6 @@ def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
         if not isinstance(name, str):
             raise TypeError(f"Expected argument names as strings, got {name!r}.")
     return names
-
-
-def positive_argnums(
-    argnums: Iterable[int], num_args: int, drop_too_large: bool = False
-) -> tuple[int, ...]:
-    """`argnums` counted from the front. ValueError for one that is out of bounds.
-
-    With `drop_too_large`, numbers past the end are left out: they name defaults not passed.
-    """
-    result = []
-    for i in argnums:
-        if i >= num_args and drop_too_large:
-            continue
-        if not -num_args <= i < num_args:
-            raise ValueError(
-                f"Argument number {i} is out of bounds: the call has {num_args} positional "
-                f"arguments, so numbers go from {-num_args} to {num_args - 1}."
-            )
-        result.append(i % num_args)
-    return tuple(result)
 
 
 def check_argnums_passed(argnums: int | Sequence[int], args: Sequence[Any], purpose: str) -> None:
@@ -195,30 +63,6 @@ def check_argnums_passed(argnums: int | Sequence[int], args: Sequence[Any], purp
             f"{purpose} argnums={argnums} requires at least {highest + 1} positional arguments, "
             f"but the call has {len(args)}. (Arguments passed by keyword do not count.)"
         )
-
-
-def argnums_partial(
-    f: Callable, dynamic_argnums: int | Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
-) -> tuple[Callable, tuple[Any, ...]]:
-    """`f` as a function of the chosen positional arguments only; and their values.
-
-    Negative numbers count from the end; ValueError if one is out of bounds.
-    """
-    argnums = positive_argnums(ensure_index_tuple(dynamic_argnums), len(args))
-    chosen = tuple([args[i] for i in argnums])
-    if argnums == tuple(range(len(args))) and not kwargs:
-        return f, chosen
-
-    # Do not keep the chosen values alive, nor let them slip in where a tracer should be.
-    fixed = [None if i in argnums else arg for i, arg in enumerate(args)]
-
-    def partial_fun(*dynamic_args):
-        all_args = list(fixed)
-        for i, arg in zip(argnums, dynamic_args):
-            all_args[i] = arg
-        return f(*all_args, **kwargs)
-
-    return partial_fun, chosen
 
 
 class ResolvedArgs(NamedTuple):
@@ -402,7 +246,7 @@ def arg_names(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
     return tuple(
         name + _path_text(path)
         for name, tree in named
-        for path, leaf in tree_leaves_with_path(tree)
+        for path, leaf in leaves_with_path(tree)
         if leaf is not _STATIC
     )
 
@@ -424,7 +268,7 @@ def _named_by_signature(signature, args, kwargs):
 
 def result_paths(tree: Any) -> tuple[str, ...]:
     """A name like `result['w'][0]` for each leaf of a function's result."""
-    return tuple("result" + _path_text(path) for path, _ in tree_leaves_with_path(tree))
+    return tuple("result" + _path_text(path) for path, _ in leaves_with_path(tree))
 
 
 def _path_text(path):
@@ -434,7 +278,7 @@ def _path_text(path):
 
 def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
     """A name like `init['w'][0]` for each leaf of the argument `name`."""
-    return tuple(name + _path_text(path) for path, _ in tree_leaves_with_path(tree))
+    return tuple(name + _path_text(path) for path, _ in leaves_with_path(tree))
 
 
 def argument_avals(leaves: Sequence[Any], where: str, names: Callable[[], Sequence[str]]

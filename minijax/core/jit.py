@@ -32,11 +32,9 @@ from .api_util import (
     check_callable,
     check_static_hashable,
     donation_vector,
-    flatten_fun,
     fun_name,
     fun_signature,
     fun_sourceinfo,
-    positive_argnums,
     rebase_donate_argnums,
     resolve_argnums,
 )
@@ -56,8 +54,7 @@ from .staging import (
     staging_rules,
     trace_to_jaxpr,
 )
-from .tree import PyTreeDef
-from .tree_functions import tree_flatten
+from .tree import PyTreeDef, flatten_fun, positive_argnums, tree_flatten
 
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules

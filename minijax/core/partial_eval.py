@@ -16,22 +16,15 @@ from typing import Any
 
 from ..errors import api_boundary
 from . import dtypes
-from .api_util import (
-    arg_names,
-    argument_avals,
-    check_callable,
-    flatten_fun_nokwargs,
-    flatten_fun_nokwargs_has_aux,
-)
+from .api_util import arg_names, argument_avals, check_callable
 from .array import owned
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
-from .forward import JVPTracer, LinearizeTracer, Zero, jvp_flat, zeros
+from .forward import LinearizeTracer, Zero, jvp_flat, zeros
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
 from .jit import jit_p
 from .staging import JaxprBuilder, jaxpr_cache, trace_to_jaxpr
-from .tree import PyTreeDef
-from .tree_functions import tree_flatten
-from .tree_registration import Partial
+from .tree import Partial, PyTreeDef, flatten_fun_nokwargs, tree_flatten
+from .tree_jvp import without_aux
 
 # ----------------------------------------------------------------------------------------------
 # The trace
@@ -308,39 +301,20 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     check_callable(fun)
     leaves, in_tree = flatten_owned(primals)
     in_avals = tuple(argument_avals(leaves, "linearize", lambda: arg_names(fun, primals, {})))
-    flat_fun, out_tree, aux = flatten_with_aux(fun, in_tree, has_aux)
+    only_out, aux = without_aux(fun, has_aux)
+    flat_fun, out_tree = flatten_fun_nokwargs(only_out, in_tree)
     outs, jaxpr, nonzeros = linearize_flat(flat_fun, leaves)
     zero_avals = [None if nonzero else typeof(out).to_tangent_aval()
                   for out, nonzero in zip(outs, nonzeros)]
     call = LinearFunction(jaxpr.jaxpr, tuple(zero_avals), in_avals, in_tree, out_tree())
     result = out_tree().unflatten(outs), Partial(call, jaxpr.consts)
-    return (*result, aux()) if has_aux else result
+    return (*result, *aux)
 
 
 def flatten_owned(tree) -> tuple[list, PyTreeDef]:
     """`tree_flatten`, with NumPy arrays copied: residuals live longer than the call."""
     leaves, treedef = tree_flatten(tree)
     return [*map(owned, leaves)], treedef
-
-
-def flatten_with_aux(fun, in_tree, has_aux):
-    """The flat function, the structure of its result, and (after the call) its auxiliary data."""
-    if not has_aux:
-        return *flatten_fun_nokwargs(fun, in_tree), None
-    both, out_tree, aux_tree = flatten_fun_nokwargs_has_aux(fun, in_tree)
-    aux_leaves: list = []
-
-    def flat_fun(*args):
-        outs, aux = both(*args)
-        aux_leaves[:] = map(primal_value, aux)
-        return outs
-
-    return flat_fun, out_tree, lambda: aux_tree().unflatten(aux_leaves)
-
-
-def primal_value(x):
-    """A result as it is outside of the differentiation: without its tangent."""
-    return x.primal if isinstance(x, JVPTracer) else x
 
 
 class LinearFunction:

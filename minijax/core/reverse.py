@@ -8,39 +8,39 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.tree import equality_errors_pytreedef, keystr
 from ..errors import api_boundary
 from . import dtypes
 from .api_util import (
     arg_names,
-    argnums_partial,
     argument_avals,
     check_argnums_passed,
     check_callable,
-    ensure_index,
-    ensure_index_tuple,
-    flatten_fun_nokwargs,
     fun_sourceinfo,
 )
 from .core import typeof
 from .forward import Zero, instantiate_zeros
 from .jaxpr import Jaxpr
 from .jit import jit
-from .partial_eval import flatten_owned, flatten_with_aux, linearize_flat
+from .partial_eval import flatten_owned, linearize_flat
 from .primitives import elementwise as lax
 from .primitives import shaping
 from .staging import abstractify, trace_to_jaxpr
 from .transposition import UndefinedPrimal, backward_pass
-from .tree import PyTreeDef, keystr
-from .tree_functions import (
-    equality_errors_pytreedef,
+from .tree import (
+    Partial,
+    PyTreeDef,
+    argnums_partial,
+    ensure_index,
+    ensure_index_tuple,
+    flatten_fun_nokwargs,
     tree_flatten,
     tree_leaves,
     tree_map,
     tree_structure,
     tree_transpose,
 )
-from .tree_jvp import jvp
-from .tree_registration import Partial
+from .tree_jvp import jvp, without_aux
 from .vmap import vmap
 
 # ----------------------------------------------------------------------------------------------
@@ -119,12 +119,13 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     check_callable(fun)
     leaves, in_tree = flatten_owned(primals)
     avals = argument_avals(leaves, "vjp", lambda: arg_names(fun, primals, {}))
-    flat_fun, out_tree, aux = flatten_with_aux(fun, in_tree, has_aux)
+    only_out, aux = without_aux(fun, has_aux)
+    flat_fun, out_tree = flatten_fun_nokwargs(only_out, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
     pullback = PullbackFunction(closed.jaxpr, tuple(nonzeros), tuple(avals),
                                 tuple(map(typeof, outs)), in_tree, out_tree(), fun_sourceinfo(fun))
     result = out_tree().unflatten(outs), Partial(pullback, closed.consts)
-    return (*result, aux()) if has_aux else result
+    return (*result, *aux)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -203,7 +204,8 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         for leaf in given:
             _check_input("grad", holomorphic, allow_int, leaf)
         leaves, in_tree = flatten_owned(tuple(dyn_args))
-        flat_fun, out_tree, aux = flatten_with_aux(partial_fun, in_tree, has_aux)
+        partial_fun, aux = without_aux(partial_fun, has_aux)
+        flat_fun, out_tree = flatten_fun_nokwargs(partial_fun, in_tree)
         outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
         out = _check_scalar(outs, out_tree())
         _check_output("grad", holomorphic, out)
@@ -213,7 +215,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
                           [one] if nonzeros[0] else [])
         gradient = in_tree.unflatten(grads)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
-        return ((out, aux()) if has_aux else out), gradient
+        return ((out, *aux) if has_aux else out), gradient
 
     return api_boundary(value_and_grad_f)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.tree import structure_errors
 from ..errors import api_boundary
 from .api_util import arg_names
 from .core import ShapedArray, Tracer
@@ -20,8 +21,7 @@ from .dispatch import Program, Spec, compile_module, lower, xla
 from .jaxpr import ClosedJaxpr
 from .lowering import LoweredModule
 from .staging import ShapeDtypeStruct, abstractify
-from .tree import PyTreeDef
-from .tree_functions import structure_errors, tree_flatten
+from .tree import PyTreeDef, tree_flatten
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,7 @@ from .. import settings
 from ..checks import staging as checks
 from ..errors import DebugInfo, SourceInfo, api_boundary, own_source, source, user_location
 from . import dtypes
-from .api_util import (
-    arg_names,
-    check_callable,
-    ensure_index_tuple,
-    ensure_str_tuple,
-    flatten_fun,
-    fun_sourceinfo,
-    positive_argnums,
-)
+from .api_util import arg_names, check_callable, ensure_str_tuple, fun_sourceinfo
 from .array import Array, as_array
 from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
 from .core import (
@@ -49,7 +41,14 @@ from .jaxpr import (
     jaxpr_as_fun,
 )
 from .primitives.elementwise import constant, convert_element_type_p
-from .tree_functions import tree_flatten
+from .tree import (
+    ensure_index_tuple,
+    flatten_fun,
+    positive_argnums,
+    split_statics,
+    tree_flatten,
+    with_statics,
+)
 
 # ----------------------------------------------------------------------------------------------
 # Writing equations down
@@ -379,31 +378,15 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
 def trace_function(fun, args, kwargs, static_argnums=(), static_argnames=(), traced_for="jit"):
     """The jaxpr of `fun` at these arguments, and the structure of its result."""
     static_argnums = ensure_index_tuple(static_argnums)
-    dynamic_fun, dynamic_args, dynamic_kwargs = split_static(
-        fun, args, kwargs, positive_argnums(static_argnums, len(args)),
+    dynamic_args, dynamic_kwargs, statics = split_statics(
+        args, kwargs, positive_argnums(static_argnums, len(args)),
         ensure_str_tuple(static_argnames))
     leaves, in_tree = tree_flatten((dynamic_args, dynamic_kwargs))
     names = functools.partial(arg_names, fun, args, kwargs, static_argnums, static_argnames)
     in_avals = abstractify_args(fun, leaves, names)
-    flat_fun, out_tree = flatten_fun(dynamic_fun, in_tree)
+    flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
     debug_info = DebugInfo(traced_for, fun_sourceinfo(fun), names)
     return trace_to_jaxpr(flat_fun, in_avals, debug_info), out_tree()
-
-
-def split_static(fun, args, kwargs, static_argnums, static_argnames):
-    """`fun` with its static arguments given, and the arguments that are left."""
-    if not static_argnums and not static_argnames:
-        return fun, tuple(args), kwargs
-    static_kwargs = {name: kwargs[name] for name in static_argnames if name in kwargs}
-    dynamic_kwargs = {name: x for name, x in kwargs.items() if name not in static_kwargs}
-
-    def dynamic_fun(*dynamic_args, **dynamic_kwargs):
-        rest = iter(dynamic_args)
-        full = [x if i in static_argnums else next(rest) for i, x in enumerate(args)]
-        return fun(*full, **static_kwargs, **dynamic_kwargs)
-
-    dynamic_args = tuple(x for i, x in enumerate(args) if i not in static_argnums)
-    return dynamic_fun, dynamic_args, dynamic_kwargs
 
 
 def _out_struct(closed: ClosedJaxpr, out_tree):

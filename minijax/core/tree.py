@@ -1,20 +1,31 @@
-"""Chapter 3, first half: the *structure* of a pytree.
+"""Chapter 3: pytrees. How does a function of nested containers become a function of a flat list?
 
-A pytree is a value seen as nested containers with leaves. Flattening splits it into its leaves
-(a plain list) and a `PyTreeDef`, which remembers everything else; unflattening puts them together
-again. What counts as a container is decided by exact type, in one table: `registry`. This file
-holds that table, the keys of which paths are made, the recursions, and `PyTreeDef`.
+A pytree is a value seen as nested containers with leaves. Flattening splits it into its leaves and
+a `PyTreeDef`, which describes everything else. Unflattening puts the two together again:
+
+    tree_flatten        : tree → [leaf], PyTreeDef
+    PyTreeDef.unflatten : [leaf] → tree
+    flatten_fun         : (tree → tree), PyTreeDef → ([leaf] → [leaf]), PyTreeDef of the result
+
+The table `registry` decides by exact type what counts as a container. The transformations work on
+flat lists; this file is all that they know of containers. The counterparts in JAX are
+`jax/_src/tree_util.py` with its registry in C++, and `jax/_src/api_util.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from operator import attrgetter, index
+from typing import Any
+
+from .. import printing
+from ..checks import tree as checks
 
 # ----------------------------------------------------------------------------------------------
-# Paths
+# Paths: the keys that lead from a tree to one of its leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +72,17 @@ KeyEntry = Any  # one of the four above, or any object that a registered type us
 KeyPath = tuple[KeyEntry, ...]
 
 
-def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """Write a key path as text.
-
-    Args:
-        keys: a tuple of keys, as `tree_flatten_with_path` gives.
-        simple: leave out brackets, quotes and dots.
-        separator: what to put between the keys.
-
-    >>> import minijax as jax
-    >>> [(path, _)] = jax.tree_util.tree_leaves_with_path({"layers": [1.0]})
-    >>> jax.tree_util.keystr(path), jax.tree_util.keystr(path, simple=True, separator="/")
-    ("['layers'][0]", 'layers/0')
-    """
-    return separator.join(map(_simple_key if simple else str, keys))
-
-
-def _simple_key(key: KeyEntry) -> str:
-    match key:
-        case SequenceKey(inner) | DictKey(inner) | GetAttrKey(inner) | FlattenedIndexKey(inner):
-            return str(inner)
-    return str(key)
-
-
 # ----------------------------------------------------------------------------------------------
-# Node types: how each container comes apart and goes together
+# Node types: how a container is split into its children, and how it is built from them
 
 
 class NodeType:
     """How values of one type flatten by one level.
 
-    `flatten(x) -> (children, aux)` and `unflatten(aux, children) -> x` are inverse to each other;
-    `aux` is what of `x` is not a child, compared with `==`. `flatten_with_keys(x)` gives
-    `((key, child), ...), aux`. `dataclass_fields` is (data fields, meta fields) for a type from
-    `register_dataclass`, else None: whoever mirrors this registry may treat those specially.
+    `flatten(x) -> (children, aux)` and `unflatten(aux, children) -> x` are inverse to each other.
+    `aux` is everything in `x` except the children; structures compare it with `==`.
+    `flatten_with_keys(x)` returns `((key, child), ...), aux`. `dataclass_fields` is
+    (data fields, meta fields) for a type from `register_dataclass`, else None.
     """
 
     __slots__ = ("python_type", "flatten", "unflatten", "flatten_with_keys", "dataclass_fields")
@@ -103,9 +91,7 @@ class NodeType:
                  unflatten: Callable[[Any, Any], Any],
                  flatten_with_keys: Callable[[Any], tuple[Any, Any]] | None = None,
                  dataclass_fields: tuple[tuple[str, ...], tuple[str, ...]] | None = None):
-        self.python_type = python_type
-        self.flatten = flatten
-        self.unflatten = unflatten
+        self.python_type, self.flatten, self.unflatten = python_type, flatten, unflatten
         self.flatten_with_keys = flatten_with_keys or self._flatten_with_indices
         self.dataclass_fields = dataclass_fields
 
@@ -117,26 +103,8 @@ class NodeType:
         return f"NodeType({self.python_type.__name__})"
 
 
-registry: dict[type, NodeType] = {}
-
-# Called with each newly registered NodeType. Whoever keeps a second registry (chapter 6: XLA's, in
-# C++) first copies `registry`, then appends itself here.
-register_listeners: list[Callable[[NodeType], None]] = []
-
-
-def register_node_type(node_type: NodeType) -> None:
-    """Enter `node_type` in the registry; a type has at most one entry, for good."""
-    if registry.setdefault(node_type.python_type, node_type) is not node_type:
-        raise ValueError(
-            f"{node_type.python_type} is already registered as a pytree node type. A type can only "
-            "be registered once, because structures made earlier rely on its registration."
-        )
-    for listener in register_listeners:
-        listener(node_type)
-
-
 def node_type_of(tree: Any) -> NodeType | None:
-    """The node type that takes `tree` apart, or None for a leaf.
+    """The node type of a container, or None for a leaf.
 
     Only the exact type counts: an instance of a subclass of `dict` is a leaf, as in JAX.
     """
@@ -150,13 +118,9 @@ def sorted_keys(mapping: dict) -> tuple:
     """The keys in the order of their leaves: sorted, so that equal dicts flatten alike."""
     try:
         return tuple(sorted(mapping))
-    except Exception as e:
-        types = ", ".join(sorted({type(key).__name__ for key in mapping}))
-        raise ValueError(
-            "A dict in a pytree must have keys that can be sorted, but comparing the keys "
-            f"{list(mapping)!r} (of type {types}) raised {type(e).__name__}: {e}. "
-            "Use keys of one type, or an OrderedDict."
-        ) from e
+    except Exception as error:
+        checks.keys_can_be_sorted(mapping, error)
+        raise
 
 
 def _flatten_sequence(xs):
@@ -191,8 +155,19 @@ NAMEDTUPLE = NodeType(
 )
 
 BUILTIN_NODE_TYPES = (TUPLE, LIST, DICT, NONE_TYPE)
-for _node_type in BUILTIN_NODE_TYPES:
-    register_node_type(_node_type)
+registry: dict[type, NodeType] = {node.python_type: node for node in BUILTIN_NODE_TYPES}
+
+# Called with each newly registered NodeType. A second registry (XLA's, in C++) first copies
+# `registry`, and then adds itself to this list.
+register_listeners: list[Callable[[NodeType], None]] = []
+
+
+def register_node_type(node_type: NodeType) -> None:
+    """Enter `node_type` in the registry. A type has at most one entry, which never changes."""
+    checks.registered_once(node_type, registry)
+    registry.setdefault(node_type.python_type, node_type)
+    for listener in register_listeners:
+        listener(node_type)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -214,9 +189,7 @@ class PyTreeDef:
     def __init__(
         self, node_type: NodeType | None, aux: Any, subtrees: tuple[PyTreeDef, ...], num_leaves: int
     ):
-        self.node_type = node_type
-        self.aux = aux
-        self.subtrees = subtrees
+        self.node_type, self.aux, self.subtrees = node_type, aux, subtrees
         self.num_leaves = num_leaves
         self._hash: int | None = None
 
@@ -242,11 +215,7 @@ class PyTreeDef:
         if not isinstance(leaves, (list, tuple)):
             # One more than needed shows that there are too many, even of infinitely many.
             leaves = list(islice(leaves, self.num_leaves + 1))
-        if len(leaves) != self.num_leaves:
-            got = f"more than {self.num_leaves}" if len(leaves) > self.num_leaves else len(leaves)
-            raise ValueError(
-                f"Cannot unflatten: {self} has {self.num_leaves} leaves, but {got} were given."
-            )
+        checks.number_of_leaves(self, leaves, "unflatten")
         return _unflatten(self, iter(leaves))
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
@@ -258,11 +227,9 @@ class PyTreeDef:
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """The structure in which every leaf of this one is replaced by `inner`."""
-        if not isinstance(inner, PyTreeDef):
-            raise TypeError(f"PyTreeDef.compose expects a PyTreeDef, got {type(inner)}.")
-        if self is LEAF:
+        checks.is_treedef("PyTreeDef.compose", inner)
+        if self.node_type is None:
             return inner
-        assert self.node_type is not None
         subtrees = tuple(subtree.compose(inner) for subtree in self.subtrees)
         return make_treedef(self.node_type, self.aux, subtrees)
 
@@ -270,25 +237,21 @@ class PyTreeDef:
              leaves: Iterable[Any]) -> Any:
         """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
         leaves = list(map(f_leaf, leaves) if f_leaf else leaves)
-        if len(leaves) != self.num_leaves:
-            raise ValueError(
-                f"Cannot walk: {self} has {self.num_leaves} leaves, but {len(leaves)} were given."
-            )
+        checks.number_of_leaves(self, leaves, "walk")
         return _walk(self, f_node, iter(leaves))
 
     @staticmethod
     def from_node_data_and_children(
         node_registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
     ) -> PyTreeDef:
-        """The inverse of `node_data` and `children`. The first argument is there for JAX's sake."""
+        """The inverse of `node_data` and `children`. JAX's signature has a registry, unused."""
         if node_data is None:
             return LEAF
         cls, aux = node_data
+        checks.is_node_class(cls, registry)
         node_type = registry.get(cls)
-        if node_type is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            node_type, aux = NAMEDTUPLE, cls
         if node_type is None:
-            raise RuntimeError(f"{cls} is not registered as a pytree node type.")
+            return make_treedef(NAMEDTUPLE, cls, tuple(children))
         return make_treedef(node_type, tuple(aux) if node_type is DICT else aux, tuple(children))
 
     def __eq__(self, other: object) -> bool:
@@ -309,7 +272,7 @@ class PyTreeDef:
         return self._hash
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({_text(self)})"
+        return f"PyTreeDef({printing.treedef_text(self)})"
 
     def __reduce__(self):
         return PyTreeDef.from_node_data_and_children, (None, self.node_data(), self.subtrees)
@@ -333,37 +296,52 @@ def _hash_if_possible(aux):
         return 0
 
 
-def _text(treedef):
-    """`treedef` in JAX's notation: `*` for a leaf, Python's own for the built-in containers."""
-    node_type, aux = treedef.node_type, treedef.aux
-    if node_type is None:
-        return "*"
-    parts = [_text(sub) for sub in treedef.subtrees]
-    inside = ", ".join(parts)
-    if node_type is NONE_TYPE:
-        return "None"
-    if node_type is TUPLE:
-        return f"({inside},)" if len(parts) == 1 else f"({inside})"
-    if node_type is LIST:
-        return f"[{inside}]"
-    if node_type is DICT:
-        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(aux, parts)) + "}"
-    if node_type is NAMEDTUPLE:
-        return f"CustomNode(namedtuple[{aux.__name__}], [{inside}])"
-    return f"CustomNode({node_type.python_type.__name__}[{aux}], [{inside}])"
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose elements have the given structures.
+
+    >>> import minijax as jax
+    >>> jax.tree_util.treedef_tuple([jax.tree.structure(1), jax.tree.structure([1])])
+    PyTreeDef((*, [*]))
+    """
+    treedefs = tuple(treedefs)
+    for treedef in treedefs:
+        checks.is_treedef("treedef_tuple", treedef)
+    return make_treedef(TUPLE, None, treedefs)
 
 
 # ----------------------------------------------------------------------------------------------
-# The recursions
+# Flatten and unflatten
 
 
-def flatten_into(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> PyTreeDef:
+IsLeaf = Callable[[Any], bool] | None  # a node for which it returns True counts as a leaf
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Split a pytree into its leaves, left to right, and its structure.
+
+    Args:
+        tree: any value.
+        is_leaf: called on every node on the way down; True makes that node a leaf.
+
+    Raises:
+        ValueError: if a dict has keys that cannot be sorted.
+
+    >>> import minijax as jax
+    >>> jax.tree.flatten({"b": (1, 2), "a": [3, None]})
+    ([3, 1, 2], PyTreeDef({'a': [*, None], 'b': (*, *)}))
+    """
+    leaves: list[Any] = []
+    treedef = flatten_into(tree, leaves, is_leaf)
+    return leaves, treedef
+
+
+def flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> PyTreeDef:
     """Append the leaves of `tree` to `leaves`, left to right, and return its structure."""
-    if is_leaf is not None and _says_leaf(is_leaf(tree)):
+    if is_leaf is not None and checks.leaf_answer(is_leaf(tree)):
         leaves.append(tree)
         return LEAF
     node_type = registry.get(type(tree))
-    if node_type is None:  # the hottest path: node_type_of by hand
+    if node_type is None:  # `node_type_of`, inlined: no other code runs as often
         if not (isinstance(tree, tuple) and hasattr(tree, "_fields")):
             leaves.append(tree)
             return LEAF
@@ -378,24 +356,17 @@ def flatten_into(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | 
     return PyTreeDef(node_type, aux, tuple(subtrees), len(leaves) - start)
 
 
-def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, Any]],
-                           is_leaf: Callable[[KeyPath, Any], bool] | None) -> PyTreeDef:
-    """`flatten_into`, but appends (path, leaf) pairs, and `is_leaf` sees the path too."""
-    node_type = node_type_of(tree)
-    if node_type is None or (is_leaf is not None and _says_leaf(is_leaf(path, tree))):
-        out.append((path, tree))
-        return LEAF
-    pairs, aux = node_type.flatten_with_keys(tree)
-    subtrees = [flatten_with_path_into(child, (*path, key), out, is_leaf) for key, child in pairs]
-    return make_treedef(node_type, aux, tuple(subtrees))
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Put leaves into a structure: the inverse of `tree_flatten`.
 
+    Raises:
+        ValueError: if there are more or fewer leaves than `treedef` has.
 
-def _says_leaf(answer):
-    if answer is True or answer is False or answer is None:
-        return answer
-    raise ValueError(
-        f"is_leaf must return True or False, but it returned {answer!r} of type {type(answer)}."
-    )
+    >>> import minijax as jax
+    >>> jax.tree.unflatten(jax.tree.structure([0, (0, 0)]), "xyz")
+    ['x', ('y', 'z')]
+    """
+    return treedef.unflatten(leaves)
 
 
 def _unflatten(treedef, leaves):
@@ -417,116 +388,295 @@ def _walk(treedef, f_node, leaves):
     )
 
 
-class _Mismatch(Exception):
-    """A structure is no prefix of a tree. Says no more: `differences` finds out where and why."""
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a pytree, left to right.
+
+    >>> import minijax as jax
+    >>> jax.tree.leaves([1, (2, {"a": 3}), None])
+    [1, 2, 3]
+    """
+    return tree_flatten(tree, is_leaf)[0]
 
 
-def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str) -> list[Any]:
-    """`treedef.flatten_up_to(tree)`; `name` says in the error which tree it was."""
-    subtrees: list[Any] = []
-    try:
-        _flatten_up_to_into(treedef, tree, subtrees)
-    except _Mismatch:
-        raise mismatch_error(treedef, tree, name) from None
-    return subtrees
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of a pytree.
 
-
-def _flatten_up_to_into(treedef, tree, out):
-    if treedef.node_type is None:
-        out.append(tree)
-        return
-    if node_type_of(tree) is not treedef.node_type:
-        raise _Mismatch
-    children, aux = treedef.node_type.flatten(tree)
-    if len(children) != len(treedef.subtrees) or aux != treedef.aux:
-        raise _Mismatch
-    for subtree, child in zip(treedef.subtrees, children):
-        _flatten_up_to_into(subtree, child, out)
+    >>> import minijax as jax
+    >>> jax.tree.structure([1, (2, {"a": 3}), None])
+    PyTreeDef([*, (*, {'a': *}), None])
+    """
+    return flatten_into(tree, [], is_leaf)
 
 
 # ----------------------------------------------------------------------------------------------
-# Saying where two structures differ
+# Map and transpose
 
 
-class Difference(NamedTuple):
-    """`expected` and `found`, both in words, disagree at `path`; `why` says in what."""
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply `f` to the leaves that stand at the same place of one or several trees.
 
-    path: KeyPath
-    expected: str
-    found: str
-    why: str
+    Args:
+        f: takes one argument per tree.
+        tree: gives the structure of the result.
+        *rest: trees of which `tree` is a prefix: `f` gets their subtrees where `tree` has leaves.
+        is_leaf: as for `tree_flatten`, for `tree`.
 
+    Raises:
+        ValueError: if `tree` is not a prefix of one of the rest; the message names the place.
 
-def differences(expected: PyTreeDef, tree: Any, strict: bool = False, path: KeyPath = (),
-                is_leaf: Callable[[Any], bool] | None = None) -> Iterator[Difference]:
-    """The topmost places where `tree` does not have the structure `expected`.
-
-    Unless `strict`, `expected` need only be a prefix: anything may stand where it has a leaf.
+    >>> import minijax as jax
+    >>> jax.tree.map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
+    {'a': 11, 'b': (22,)}
     """
-    found = flatten_into(tree, [], is_leaf)
-    if expected is LEAF:
-        if strict and found is not LEAF:
-            yield Difference(path, "a leaf", _describe(found), "one is a leaf and the other is not")
-        return
-    why = _root_difference(expected, found)
-    if why is not None:
-        yield Difference(path, _describe(expected), _describe(found), why)
-        return
-    assert expected.node_type is not None
-    keyed_children, _ = expected.node_type.flatten_with_keys(tree)
-    for subtree, (key, child) in zip(expected.subtrees, keyed_children):
-        yield from differences(subtree, child, strict, (*path, key), is_leaf)
+    leaves, treedef = tree_flatten(tree, is_leaf)
+    others = [flatten_up_to(treedef, r, f"tree_map rest[{i}]") for i, r in enumerate(rest)]
+    return treedef.unflatten(list(map(f, leaves, *others)))
 
 
-def _root_difference(expected, found):
-    """How the roots differ, children aside; None if they agree."""
-    if found is LEAF or expected.node_data()[0] is not found.node_data()[0]:
-        return "their types differ"
-    if expected.node_type is DICT and (why := _key_difference(expected.aux, found.aux)):
-        return why
-    if len(expected.subtrees) != len(found.subtrees):
-        return "their numbers of children differ"
-    if expected.aux != found.aux:
-        return f"their metadata differ, {expected.aux} and {found.aux}"
-    return None
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turn an outer structure of inner ones into an inner structure of outer ones.
+
+    Args:
+        outer_treedef: the structure on the outside.
+        inner_treedef: the structure on the inside; None means that of the first subtree.
+        pytree_to_transpose: a tree with the structure `outer_treedef.compose(inner_treedef)`.
+
+    Raises:
+        TypeError: if the tree does not have as many leaves as that structure.
+
+    >>> import minijax as jax
+    >>> outer, inner = jax.tree.structure([0, 0]), jax.tree.structure((0, 0))
+    >>> jax.tree.transpose(outer, inner, [(1, 2), (3, 4)])
+    ([1, 3], [2, 4])
+    """
+    leaves, treedef = tree_flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = tree_structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
+    checks.can_be_transposed(outer_treedef, inner_treedef, treedef)
+    size = inner_treedef.num_leaves
+    columns = [leaves[i::size] for i in range(size)]
+    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def _key_difference(expected, found):
-    """Which keys one has and the other has not; empty if none."""
-    missing = [key for key in expected if key not in set(found)]
-    extra = [key for key in found if key not in set(expected)]
-    parts = [("the second lacks keys", missing), ("the second has more keys", extra)]
-    return " and ".join(f"{text} {keys}" for text, keys in parts if keys)
+# ----------------------------------------------------------------------------------------------
+# Prefixes: a leaf of one tree stands for a whole subtree of another
 
 
-def _describe(treedef):
-    """One node in words."""
-    if treedef is LEAF:
-        return "a leaf"
-    if treedef is NONE:
-        return "None"
-    cls, _ = treedef.node_data()
-    if treedef.node_type is DICT:
-        return f"a dict with keys {list(treedef.aux)}"
-    if treedef.node_type in (TUPLE, LIST):
-        return f"a {cls.__name__} of length {len(treedef.subtrees)}"
-    return f"a {cls.__module__}.{cls.__qualname__} with {len(treedef.subtrees)} children"
+def flatten_up_to(treedef: PyTreeDef, tree: Any, name: str) -> list[Any]:
+    """`treedef.flatten_up_to(tree)`; errors call the tree `name`."""
+    subtrees: list[Any] = []
+    checks.is_prefix(_match(treedef, tree, _one_level, subtrees), treedef, tree, name)
+    return subtrees
 
 
-def mismatch_error(expected: PyTreeDef, tree: Any, name: str) -> ValueError:
-    """The error for "`expected` is no prefix of `tree`", which the message calls `name`."""
-    structure = flatten_into(tree, [], None)
-    first = next(differences(expected, tree), None)
-    what = (
-        difference_text(first, name) if first else f"{name} does not have the expected structure."
-    )
-    return ValueError(
-        f"{what}\n  expected structure: {expected}\n  structure of {name}: {structure}"
-    )
+def prefix_subtrees(prefix: PyTreeDef, full: PyTreeDef) -> list[PyTreeDef] | None:
+    """The parts of `full` that stand where `prefix` has leaves; None if it is not a prefix."""
+    subtrees: list[PyTreeDef] = []
+    return subtrees if _match(prefix, full, _ONE_LEVEL_OF_TREEDEF, subtrees) else None
 
 
-def difference_text(difference: Difference, name: str) -> str:
-    """One sentence that names the place, as in `in_axes[0]['w']`."""
-    path, expected, found, why = difference
-    place = f"{name}{keystr(path)}"
-    return f"Pytree structures differ at {place}: expected {expected}, got {found} ({why})."
+def _match(prefix, full, one_level, out):
+    """Append to `out` what stands in `full` at each leaf of `prefix`; False if they do not match.
+
+    `one_level(full) -> (node type, children, aux)` makes it work on trees and on structures.
+    """
+    if prefix is LEAF:
+        out.append(full)
+        return True
+    node_type, children, aux = one_level(full)
+    if node_type is not prefix.node_type or aux != prefix.aux:
+        return False
+    if len(children) != len(prefix.subtrees):
+        return False
+    return all(_match(sub, child, one_level, out) for sub, child in zip(prefix.subtrees, children))
+
+
+def _one_level(tree):
+    node_type = node_type_of(tree)
+    return (node_type, *node_type.flatten(tree)) if node_type else (None, (), None)
+
+
+_ONE_LEVEL_OF_TREEDEF = attrgetter("node_type", "subtrees", "aux")
+
+
+def flatten_axes(
+    name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
+) -> list[Any]:
+    """One axis for each leaf of `treedef`, from a tree prefix of ints and Nones (leaves here).
+
+    Args:
+        name: what errors call `axis_tree`, for example "vmap in_axes".
+        treedef: the structure of the values.
+        axis_tree: a prefix of it.
+        kws: both are pairs (for positional arguments, for keyword arguments); the user knows only
+            the former, so errors speak of those.
+        tupled_args: `treedef` is that of an argument tuple; errors explain what that means.
+
+    Raises:
+        ValueError: if `axis_tree` is not a prefix; it names the places.
+    """
+    axes, axis_treedef = tree_flatten(axis_tree, is_leaf=lambda x: x is None)
+    subtrees = prefix_subtrees(axis_treedef, treedef)
+    checks.axes_are_prefix(subtrees, name, treedef, axis_treedef, kws, tupled_args)
+    return [axis for axis, sub in zip(axes, subtrees or ()) for _ in range(sub.num_leaves)]
+
+
+# ----------------------------------------------------------------------------------------------
+# Functions of pytrees as functions of leaves
+
+
+class TreeCell:
+    """Call it for the structure of a function's result, after the function has been called."""
+
+    __slots__ = ("treedef",)
+
+    treedef: PyTreeDef
+
+    def __call__(self) -> PyTreeDef:
+        checks.function_was_called(self)
+        return self.treedef
+
+
+def flatten_fun(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
+    """`f` as a function from leaves to a list of leaves, and the structure of its result.
+
+    `in_tree` is the structure of (args, kwargs).
+    """
+    out_tree = TreeCell()
+
+    def flat_fun(*leaves):
+        args, kwargs = in_tree.unflatten(leaves)
+        out_leaves, out_tree.treedef = tree_flatten(f(*args, **kwargs))
+        return out_leaves
+
+    return flat_fun, out_tree
+
+
+def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:
+    """`flatten_fun` where `in_tree` is the structure of args alone."""
+    out_tree = TreeCell()
+
+    def flat_fun(*leaves):
+        out_leaves, out_tree.treedef = tree_flatten(f(*in_tree.unflatten(leaves)))
+        return out_leaves
+
+    return flat_fun, out_tree
+
+
+# ----------------------------------------------------------------------------------------------
+# Functions of some of their arguments
+
+
+def ensure_index_tuple(x: Any) -> tuple[int, ...]:
+    """An int or a sequence of ints as a tuple of ints. TypeError for anything else."""
+    i = ensure_index(x)
+    return i if isinstance(i, tuple) else (i,)
+
+
+def ensure_index(x: Any) -> int | tuple[int, ...]:
+    """An int as an int, a sequence of ints as a tuple of ints. TypeError for anything else."""
+    try:
+        return index(x)
+    except TypeError:
+        return tuple(map(index, x))
+
+
+def positive_argnums(
+    argnums: Iterable[int], num_args: int, drop_too_large: bool = False
+) -> tuple[int, ...]:
+    """`argnums` counted from the front. ValueError for one that is out of bounds.
+
+    With `drop_too_large`, numbers past the end are left out: they name defaults not passed.
+    """
+    if drop_too_large:
+        argnums = [i for i in argnums if i < num_args]
+    checks.argnums_in_bounds(argnums, num_args)
+    return tuple([i % num_args for i in argnums])
+
+
+def split_statics(
+    args: Sequence[Any], kwargs: dict[str, Any], argnums: Iterable[int], argnames: Iterable[str]
+) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
+    """The dynamic args and kwargs, and the static arguments by position or name."""
+    statics: dict[int | str, Any] = {i: args[i] for i in sorted(argnums)}
+    statics |= {name: kwargs[name] for name in argnames if name in kwargs}
+    dynamic_args = tuple([x for i, x in enumerate(args) if i not in statics])
+    return dynamic_args, {k: x for k, x in kwargs.items() if k not in statics}, statics
+
+
+def with_statics(f: Callable, statics: dict[int | str, Any]) -> Callable:
+    """`f` as a function of its other arguments. `statics` has values by position and by name."""
+    if not statics:
+        return f
+    by_name = {key: x for key, x in statics.items() if isinstance(key, str)}
+    by_position = sorted((key, x) for key, x in statics.items() if not isinstance(key, str))
+
+    def dynamic_fun(*args, **kwargs):
+        all_args = list(args)
+        for position, x in by_position:
+            all_args.insert(position, x)
+        return f(*all_args, **kwargs, **by_name)
+
+    return dynamic_fun
+
+
+def argnums_partial(
+    f: Callable, dynamic_argnums: int | Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Callable, tuple[Any, ...]]:
+    """`f` as a function of the chosen positional arguments only; and their values.
+
+    Negative numbers count from the end; ValueError if one is out of bounds.
+    """
+    argnums = positive_argnums(ensure_index_tuple(dynamic_argnums), len(args))
+    _, _, statics = split_statics(args, kwargs, {*range(len(args))} - {*argnums}, kwargs)
+    chosen, dynamic_fun = tuple([args[i] for i in argnums]), with_statics(f, statics)
+    if list(argnums) == sorted({*argnums}):
+        return dynamic_fun, chosen
+
+    def partial_fun(*dynamic_args):
+        by_position = dict(zip(argnums, dynamic_args))
+        return dynamic_fun(*[by_position[i] for i in sorted(by_position)])
+
+    return partial_fun, chosen
+
+
+# ----------------------------------------------------------------------------------------------
+# Functions as pytrees
+
+
+@dataclass(frozen=True)
+class _HashableCallableShim:
+    """A callable in which `functools.partial` does not recognise a partial."""
+
+    fun: Callable
+
+    def __call__(self, *args, **kwargs):
+        return self.fun(*args, **kwargs)
+
+
+class Partial(functools.partial):
+    """`functools.partial` as a pytree: the bound arguments are children, the function is aux data.
+
+    This way functions with their data can go in and out of `jit` and the other transformations.
+
+    >>> import minijax as jax
+    >>> add_one = jax.tree_util.Partial(lambda x, y: x + y, 1)
+    >>> add_one(2), jax.tree.leaves(add_one)
+    (3, [1])
+    """
+
+    def __new__(cls, func, *args, **kwargs):
+        # Python turns partial(partial(f, 1), 2) into partial(f, 1, 2). But the arguments bound in
+        # `func` need not be pytrees, so they must stay part of the function.
+        if isinstance(func, functools.partial):
+            func = _HashableCallableShim(func)
+        return super().__new__(cls, func, *args, **kwargs)
+
+
+registry[Partial] = NodeType(
+    Partial,
+    lambda partial: ((partial.args, partial.keywords), partial.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+)

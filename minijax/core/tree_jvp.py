@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..checks.tree import aux_pair, keystr, leaves_with_path
 from ..errors import api_boundary
 from . import dtypes
-from .api_util import (
-    argument_avals,
-    check_callable,
-    flatten_fun_nokwargs,
-    flatten_fun_nokwargs_has_aux,
-    leaf_names,
-)
+from .api_util import argument_avals, check_callable, leaf_names
 from .array import owned
-from .core import ArrayMethods, typeof
-from .forward import Zero, instantiate_zeros, jvp_flat
+from .core import ArrayMethods, state, typeof
+from .forward import JVPTracer, Zero, instantiate_zeros, jvp_flat
 from .primitives import elementwise as lax
 from .primitives.elementwise import stop_gradient_p
-from .tree import keystr
-from .tree_functions import tree_flatten, tree_flatten_with_path, tree_map
+from .tree import flatten_fun_nokwargs, tree_flatten, tree_map, tree_structure
 
 
 @api_boundary
@@ -45,21 +40,31 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     """
     check_callable(fun)
     flat_primals, flat_tangents, in_tree = _flatten_pair(primals, tangents)
-    if has_aux:
-        flat_fun_aux, out_tree, aux_tree = flatten_fun_nokwargs_has_aux(fun, in_tree)
-        aux_leaves: list = []
-
-        def without_aux(*args):
-            outs, aux = flat_fun_aux(*args)
-            aux_leaves.extend(aux)
-            return outs
-
-        outs, out_tangents = jvp_flat(without_aux, flat_primals, flat_tangents)
-        aux = aux_tree().unflatten([getattr(x, "primal", x) for x in aux_leaves])
-        return (*_unflatten_pair(out_tree(), outs, out_tangents), aux)
+    fun, aux = without_aux(fun, has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     outs, out_tangents = jvp_flat(flat_fun, flat_primals, flat_tangents)
-    return _unflatten_pair(out_tree(), outs, out_tangents)
+    return (*_unflatten_pair(out_tree(), outs, out_tangents), *aux)
+
+
+def without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
+    """`fun` without its auxiliary data, and a list that receives them when it is called."""
+    if not has_aux:
+        return fun, []
+    received: list = []
+
+    def fun_without_aux(*args):
+        result = fun(*args)
+        aux_pair(result)
+        out, aux = result
+        received[:] = [tree_map(functools.partial(_primal_in, state.trace), aux)]
+        return out
+
+    return fun_without_aux, received
+
+
+def _primal_in(trace, x):
+    """`x` as it is outside of the differentiation `trace`: without its tangent."""
+    return x.primal if isinstance(x, JVPTracer) and x._trace is trace else x
 
 
 def _flatten_pair(primals, tangents):
@@ -69,7 +74,8 @@ def _flatten_pair(primals, tangents):
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}."
         )
-    paths_and_primals, in_tree = tree_flatten_with_path(tuple(primals))
+    paths_and_primals = [*leaves_with_path(tuple(primals))]
+    in_tree = tree_structure(tuple(primals))
     flat_tangents, tangent_tree = tree_flatten(tuple(tangents))
     if in_tree != tangent_tree or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(

@@ -7,13 +7,13 @@ import operator
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from ..checks.tree import keystr, leaves_with_path
 from ..errors import api_boundary
 from . import batching_rules  # noqa: F401  (fills the table of rules)
-from .api_util import arg_names, check_callable, flatten_fun, fun_name
+from .api_util import arg_names, check_callable, fun_name
 from .batching import AxisData, batch_fun, matchaxis
 from .core import typeof, valid_jaxtype
-from .tree import keystr
-from .tree_functions import flatten_axes, tree_flatten, tree_leaves, tree_leaves_with_path
+from .tree import flatten_axes, flatten_fun, tree_flatten, tree_leaves
 
 
 def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
@@ -175,4 +175,4 @@ def _check_outputs(outs, dims, destinations, out_tree):
 
 def _path(tree, i):
     """Where in the tree its `i`th leaf is."""
-    return keystr(tree_leaves_with_path(tree.unflatten(range(tree.num_leaves)))[i][0])
+    return keystr([*leaves_with_path(tree.unflatten(range(tree.num_leaves)))][i][0])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import dtypes
-from ..core.api_util import flatten_fun_nokwargs, fun_sourceinfo
+from ..core.api_util import fun_sourceinfo
 from ..core.batching import BatchTracer
 from ..core.core import Primitive, Tracer, typeof
 from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
@@ -17,7 +17,7 @@ from ..core.lowering import register_lowering
 from ..core.partial_eval import convert_constvars
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..core.tree_functions import tree_flatten, treedef_tuple
+from ..core.tree import flatten_fun_nokwargs, tree_flatten, treedef_tuple
 from ..errors import DebugInfo, api_boundary
 from ..lax.control_flow.common import merge, partition, split_list
 

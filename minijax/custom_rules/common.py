@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.api_util import (
-    ensure_index_tuple,
     fun_name,
     fun_signature,
     fun_sourceinfo,
@@ -26,8 +25,7 @@ from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.partial_eval import convert_constvars, dce_closed, default_partial_eval
 from ..core.staging import DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten
+from ..core.tree import PyTreeDef, ensure_index_tuple, tree_flatten
 from ..errors import DebugInfo, UnexpectedTracerError
 
 # ----------------------------------------------------------------------------------------------

@@ -25,8 +25,7 @@ from ..core.partial_eval import dce_rules, partial_eval_rules
 from ..core.primitives.elementwise import stop_gradient_p
 from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten, tree_map
+from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..errors import api_boundary
 from ..printing import pp_rules
 from .common import (

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.api_util import flatten_fun_nokwargs, fun_sourceinfo
+from ..core.api_util import fun_sourceinfo
 from ..core.batching import AxisData, bdim_at_front, fancy_primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvp_flat, primitive_jvps
@@ -18,8 +18,7 @@ from ..core.primitives.elementwise import neg
 from ..core.reverse import linear_transpose
 from ..core.staging import batch_jaxpr, trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten, tree_leaves
+from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves
 from ..errors import DebugInfo, api_boundary
 from ..lax.control_flow.common import split_list
 from .jvp import custom_jvp

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import dtypes
-from ..core.api_util import flatten_fun_nokwargs, fun_name
+from ..core.api_util import fun_name
 from ..core.batching import primitive_batchers, trace_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, primitive_jvps
@@ -33,18 +33,12 @@ from ..core.partial_eval import dce_rules, partial_eval_rules
 from ..core.primitives.reductions import reduce_sum
 from ..core.staging import staging_rules, trace_to_jaxpr
 from ..core.transposition import primitive_transposes
-from ..core.tree import PyTreeDef, keystr
-from ..core.tree_functions import (
-    broadcast_prefix,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_map,
-    treedef_is_leaf,
-)
-from ..core.tree_registration import register_pytree_node_class
+from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
 from ..errors import UnexpectedTracerError, api_boundary
 from ..printing import pp_rules
+from ..pytree.functions import broadcast_prefix, treedef_is_leaf
+from ..pytree.paths import keystr, tree_flatten_with_path
+from ..pytree.registration import register_pytree_node_class
 from .common import (
     BatchedFun,
     CustomCall,

@@ -23,8 +23,7 @@ from ..core.forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.staging import jvp_jaxpr
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten, tree_map, treedef_tuple
+from ..core.tree import PyTreeDef, tree_flatten, tree_map, treedef_tuple
 from ..errors import api_boundary
 from ..lax.control_flow.common import merge, partition, split_list, stage
 from ..lax.control_flow.map import map as lax_map

@@ -39,8 +39,7 @@ from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import shaping, slicing
 from ..core.transposition import primitive_transposes
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten, tree_leaves
+from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ..errors import JaxRuntimeError, api_boundary
 from ..lax.control_flow.common import merge, partition
 from ..lax.control_flow.scan import scan

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from ..core.core import Tracer
 from ..core.primitives.elementwise import stop_gradient_p
-from ..core.tree_functions import tree_flatten, tree_map
+from ..core.tree import tree_flatten, tree_map
 from ..errors import api_boundary, is_user_frame
 from .callbacks import debug_callback_p, debug_effect, ordered_debug_effect, pure_callback
 

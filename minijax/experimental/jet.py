@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.api_util import flatten_fun_nokwargs
 from ..core.core import (
     Primitive,
     ShapedArray,
@@ -45,7 +44,7 @@ from ..core.jit import jit_p
 from ..core.primitives import dot, reductions, shaping, slicing
 from ..core.primitives import elementwise as lax
 from ..core.staging import jaxpr_cache, trace_to_jaxpr
-from ..core.tree_functions import tree_structure, treedef_is_leaf
+from ..core.tree import flatten_fun_nokwargs, tree_structure
 from ..custom_rules.common import as_fun
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax import (
@@ -69,6 +68,7 @@ from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
 from ..numpy._arguments import ensure_array
+from ..pytree.functions import treedef_is_leaf
 from ..remat import remat_p
 
 Polynomial = list  # of coefficients

@@ -24,7 +24,7 @@ from ..core.core import valid_jaxtype
 from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
 from ..core.reverse import vjp
-from ..core.tree_functions import tree_leaves, tree_map
+from ..core.tree import tree_leaves, tree_map
 from ..core.vmap import vmap
 from ..custom_rules import closure_convert, custom_vjp
 from ..lax.control_flow.scan import scan

@@ -17,7 +17,7 @@ from ..core.forward import deflinear, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import element_type, register_lowering, tensor_type
 from ..core.transposition import primitive_transposes
-from ..core.tree_functions import tree_flatten, tree_leaves
+from ..core.tree import tree_flatten, tree_leaves
 from ..errors import UnexpectedTracerError
 from ..runtime.devices import default_backend
 from .control_flow.common import stage

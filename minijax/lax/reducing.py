@@ -29,8 +29,7 @@ from ..core.primitives.elementwise import convert
 from ..core.primitives.shaping import full, pad, reshape, squeeze
 from ..core.primitives.slicing import slice_in_dim
 from ..core.staging import trace_to_jaxpr
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten
+from ..core.tree import PyTreeDef, tree_flatten
 from ..core.vmap import vmap
 from .control_flow.common import (
     Region,

@@ -27,7 +27,7 @@ from ..core.primitives.shape_rules import make_primitive
 from ..core.primitives.shaping import pad
 from ..core.staging import jvp_jaxpr, trace_to_jaxpr
 from ..core.transposition import deftranspose
-from ..core.tree_functions import tree_flatten
+from ..core.tree import tree_flatten
 from .control_flow.common import op_with_regions, split_list
 from .reducing import check_trees, combining_region, int_array, known_scalar, reducer_jaxpr
 from .sliding import dilated_shape, pads_of_transpose, padtype_to_pads, places

@@ -12,12 +12,12 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
-from ..core.api_util import ensure_index_tuple
 from ..core.core import concrete_or_error, typeof
 from ..core.primitives import elementwise as lax
 from ..core.primitives.elementwise import stop_gradient_p
 from ..core.primitives.shape_rules import canonical_axis
 from ..core.primitives.shaping import broadcasted_iota, expand_dims, full_like
+from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
 from ..lax.special import erfc
 from ..numpy._arguments import ensure_array, promote_args_inexact

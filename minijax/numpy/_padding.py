@@ -10,7 +10,7 @@ from ..core.core import concrete_or_error
 from ..core.primitives import shaping as lax
 from ..core.primitives.elementwise import convert, mul, sub
 from ..core.primitives.slicing import slice_in_dim
-from ..core.tree_functions import tree_map
+from ..core.tree import tree_map
 from ._arguments import ensure_array
 from ._constructors import asarray, empty_like
 from ._ranges import linspace

@@ -12,9 +12,7 @@ from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives.elementwise import convert
 from ..core.primitives.shaping import split
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten
-from ..core.tree_registration import Partial
+from ..core.tree import Partial, PyTreeDef, tree_flatten
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.api_util import ensure_index_tuple
 from ..core.core import typeof
 from ..core.primitives import elementwise as lax
 from ..core.primitives.elementwise import stop_gradient_p
 from ..core.primitives.shape_rules import canonical_axis
 from ..core.primitives.shaping import expand_dims, full_like
+from ..core.tree import ensure_index_tuple
 from . import _reductions
 from ._arguments import promote_args_inexact
 from ._constructors import array

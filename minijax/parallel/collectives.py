@@ -30,7 +30,7 @@ from ..core.primitives import elementwise as prim
 from ..core.primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum, reduce_sum_p
 from ..core.primitives.shape_rules import canonical_axis
 from ..core.primitives.shaping import expand_dims, squeeze
-from ..core.tree_functions import tree_map
+from ..core.tree import tree_map
 from .vma import Collective, axis_tuple, check_names, of_mesh, varies, varying
 
 AxisName = Hashable | Sequence[Hashable]

@@ -19,8 +19,7 @@ from ..core.jit import UNSPECIFIED, apply_primitive
 from ..core.lowering import register_lowering
 from ..core.staging import abstractify
 from ..core.transposition import deflinear2
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import flatten_axes, tree_flatten
+from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
 from ..errors import api_boundary
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.staging import abstractify
-from ..core.tree_functions import flatten_axes, tree_flatten
+from ..core.tree import flatten_axes, tree_flatten
 from ..errors import api_boundary
 from .constraints import check_fits, constrain
 from .mesh import (

@@ -15,8 +15,9 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, typeof
-from ..core.tree_functions import broadcast_prefix, tree_flatten
+from ..core.tree import tree_flatten
 from ..errors import UnexpectedTracerError, api_boundary
+from ..pytree.functions import broadcast_prefix
 from ..runtime.processes import process_count
 from .placed import PlacedArray, buffer_on, place_shards
 from .placement import concrete_sharding, device_put

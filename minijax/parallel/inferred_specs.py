@@ -13,7 +13,7 @@ from ..core.core import Tracer
 from ..core.forward import JVPTracer
 from ..core.jit import JitFunction
 from ..core.staging import DynamicJaxprTracer
-from ..core.tree_functions import tree_leaves, tree_map
+from ..core.tree import tree_leaves, tree_map
 from .mesh import AxisType
 from .partition_spec import P
 from .sharding import NamedSharding

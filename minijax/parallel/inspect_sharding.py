@@ -22,7 +22,7 @@ from ..core.effects import (
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes
-from ..core.tree_functions import tree_map
+from ..core.tree import tree_map
 from .modules import add_host_callback
 from .placed import sees_to_places
 from .sharding import Sharding, SingleDeviceSharding

@@ -24,7 +24,7 @@ from ..core.forward import Zero, deflinear
 from ..core.jit import jit
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..core.tree_functions import flatten_axes, tree_flatten
+from ..core.tree import flatten_axes, tree_flatten
 from ..errors import ConcretizationTypeError, api_boundary
 from ..numpy import _constructors as chapter12
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)

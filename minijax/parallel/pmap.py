@@ -12,24 +12,14 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..core.api_util import (
-    arg_names,
-    check_callable,
-    ensure_index_tuple,
-    rebase_donate_argnums,
-)
+from ..checks.tree import prefix_errors
+from ..core.api_util import arg_names, check_callable, rebase_donate_argnums
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import jit
 from ..core.primitives.shaping import expand_dims, squeeze
-from ..core.tree_functions import (
-    broadcast_prefix,
-    flatten_axes,
-    prefix_errors,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-)
+from ..core.tree import ensure_index_tuple, flatten_axes, tree_flatten, tree_leaves, tree_map
 from ..errors import api_boundary
+from ..pytree.functions import broadcast_prefix
 from ..runtime.devices import devices as all_devices
 from ..runtime.processes import local_devices, process_count
 from .global_arrays import make_array_from_process_local_data, part_of_this_process

@@ -12,8 +12,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import jit
 from ..core.partial_eval import convert_constvars
 from ..core.staging import trace_to_jaxpr
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten, tree_map
+from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..errors import DebugInfo, api_boundary
 from ..lax.control_flow.common import merge, partition
 from ..settings import trace_context

@@ -19,8 +19,7 @@ from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..core.jit import UNSPECIFIED, JitFunction, Options, Tracing, jit
 from ..core.stages import Compiled
 from ..core.staging import ShapeDtypeStruct, abstractify
-from ..core.tree import PyTreeDef
-from ..core.tree_functions import tree_flatten
+from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from . import mesh as meshes
 from .constraints import (

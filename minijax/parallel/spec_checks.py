@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..checks.tree import prefix_errors
 from ..core.api_util import fun_name
 from ..core.core import ShapedArray
-from ..core.tree import keystr
-from ..core.tree_functions import broadcast_prefix, generate_key_paths, prefix_errors
+from ..pytree.functions import broadcast_prefix
+from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import check_no_axis_twice

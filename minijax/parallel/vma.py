@@ -27,7 +27,7 @@ from ..core.forward import defjvp
 from ..core.jaxpr import Atom
 from ..core.lowering import register_lowering
 from ..core.staging import JaxprBuilder
-from ..core.tree_functions import tree_map
+from ..core.tree import tree_map
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.vjp import custom_lin_p
 from ..remat import optimization_barrier_p

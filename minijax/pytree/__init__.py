@@ -1,27 +1,63 @@
-"""Chapter 3: pytrees. Nested containers of arrays, taken apart into leaves and a structure.
+"""Chapter 3: what can be done with pytrees besides flattening them, which `core/tree.py` does.
 
-`structure.py` holds the node types, paths and `PyTreeDef`; `functions.py` what is done with whole
-trees (`tree_map` and its kin) and with prefixes of trees; `registration.py` how types join.
+`registration.py` says how types become containers, `paths.py` gives leaves the paths to them,
+`functions.py` reduces, broadcasts and inspects trees, and `flattening.py` has functions of pytrees
+as functions of leaves in all forms of `jax.api_util`.
 """
 
+from ..checks.tree import (
+    Difference,
+    equality_errors,
+    equality_errors_pytreedef,
+    prefix_errors,
+    structure_errors,
+)
 from ..core.tree import (
     LEAF,
     NONE,
     DictKey,
-    Difference,
     FlattenedIndexKey,
     GetAttrKey,
     KeyEntry,
     KeyPath,
     NodeType,
+    Partial,
     PyTreeDef,
     SequenceKey,
-    keystr,
+    flatten_axes,
+    prefix_subtrees,
     register_listeners,
     registry,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_structure,
+    tree_transpose,
+    tree_unflatten,
+    treedef_tuple,
 )
-from ..core.tree_registration import (
-    Partial,
+from .functions import (
+    all_leaves,
+    broadcast_prefix,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
+    tree_all,
+    tree_broadcast,
+    tree_reduce,
+    tree_reduce_associative,
+    treedef_children,
+    treedef_is_leaf,
+    treedef_is_strict_leaf,
+)
+from .paths import (
+    generate_key_paths,
+    keystr,
+    tree_flatten_with_path,
+    tree_leaves_with_path,
+    tree_map_with_path,
+)
+from .registration import (
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
@@ -29,35 +65,4 @@ from ..core.tree_registration import (
     register_pytree_with_keys_class,
     register_static,
     static,
-)
-from ..core.tree_functions import (
-    all_leaves,
-    broadcast_prefix,
-    equality_errors,
-    equality_errors_pytreedef,
-    flatten_axes,
-    flatten_one_level,
-    flatten_one_level_with_keys,
-    generate_key_paths,
-    is_tree_node,
-    prefix_errors,
-    prefix_subtrees,
-    structure_errors,
-    tree_all,
-    tree_broadcast,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_leaves_with_path,
-    tree_map,
-    tree_map_with_path,
-    tree_reduce,
-    tree_reduce_associative,
-    tree_structure,
-    tree_transpose,
-    tree_unflatten,
-    treedef_children,
-    treedef_is_leaf,
-    treedef_is_strict_leaf,
-    treedef_tuple,
 )

@@ -12,7 +12,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.dispatch import xla
-from ..core.tree_functions import tree_map
+from ..core.tree import tree_map
 
 
 def devices(backend: str | None = None) -> list:

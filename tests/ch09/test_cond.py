@@ -13,7 +13,7 @@ import minijax
 from minijax.checks.staging import check_jaxpr
 from minijax.core import dispatch
 from minijax.core.partial_eval import dce_jaxpr, linearize_flat, partial_eval_jaxpr
-from minijax.core.tree_functions import tree_structure
+from minijax.core.tree import tree_structure
 from minijax.lax.control_flow.common import stage
 from minijax.lax.control_flow.cond import cond_p
 from tests.oracle import both

@@ -13,8 +13,7 @@ from ...core.forward import Zero
 from ...core.jaxpr import ClosedJaxpr
 from ...core.jit import jit_p
 from ...core.staging import trace_to_jaxpr
-from ...core.tree import PyTreeDef
-from ...core.tree_functions import tree_flatten, tree_leaves
+from ...core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ...custom_rules.common import Named, SymbolicZero
 from ...custom_rules.jvp import custom_jvp_call_p
 from ...custom_rules.vjp import custom_vjp_call_p

@@ -22,11 +22,11 @@ from ...core.effects import (
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
-from ...core.tree_functions import tree_flatten, tree_leaves
-from ...core.tree_registration import register_pytree_node
+from ...core.tree import tree_flatten, tree_leaves
 from ...errors import format_location, user_location
 from ...parallel.placed import sees_to_places
 from ...printing import pp_rules
+from ...pytree.registration import register_pytree_node
 
 # ----------------------------------------------------------------------------------------------
 # Exceptions: what a failed check is to Python.

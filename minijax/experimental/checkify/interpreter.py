@@ -12,7 +12,7 @@ from ...core import dtypes
 from ...core.core import typeof
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
 from ...core.staging import trace_to_jaxpr
-from ...core.tree_functions import tree_flatten
+from ...core.tree import tree_flatten
 from ...errors import api_boundary, source
 from .errors import (
     DivisionByZeroError,

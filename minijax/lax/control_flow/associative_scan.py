@@ -15,9 +15,9 @@ from ...core.core import typeof
 from ...core.primitives import elementwise as lax
 from ...core.primitives import shaping, slicing
 from ...core.primitives.shape_rules import canonical_axis
-from ...core.tree import keystr
-from ...core.tree_functions import tree_flatten
+from ...core.tree import tree_flatten
 from ...errors import api_boundary
+from ...pytree.paths import keystr
 from .common import leaf_paths
 
 

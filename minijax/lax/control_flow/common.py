@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ... import settings
+from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
-from ...core.api_util import arg_names, flatten_fun_nokwargs, fun_sourceinfo
+from ...core.api_util import arg_names, fun_sourceinfo
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ...core.dispatch import Spec, program_of
@@ -27,9 +28,9 @@ from ...core.lowering import Body, Value, tensor_type
 from ...core.partial_eval import convert_constvars, dce_closed
 from ...core.primitives import elementwise as lax
 from ...core.staging import jaxpr_cache, trace_to_jaxpr
-from ...core.tree import PyTreeDef, keystr
-from ...core.tree_functions import equality_errors_pytreedef, tree_leaves_with_path
+from ...core.tree import PyTreeDef, flatten_fun_nokwargs
 from ...errors import DebugInfo
+from ...pytree.paths import keystr, tree_leaves_with_path
 from .tokens import with_token
 
 # ----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 
 from ... import settings
 from ...checks.staging import custom_typechecks
+from ...checks.tree import equality_errors_pytreedef
 from ...core.api_util import argument_avals, fun_sourceinfo, leaf_names
 from ...core.array import as_array
 from ...core.batching import bdim_at_front, fancy_primitive_batchers, moveaxis
@@ -42,10 +43,10 @@ from ...core.transposition import (
     primitive_transposes,
     transpose_jaxpr,
 )
-from ...core.tree import keystr
-from ...core.tree_functions import equality_errors_pytreedef, tree_flatten
+from ...core.tree import tree_flatten
 from ...core.tree_jvp import stop_gradient
 from ...errors import api_boundary
+from ...pytree.paths import keystr
 from .common import (
     Staged,
     either,

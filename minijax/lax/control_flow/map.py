@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.core import typeof
 from ...core.primitives import shaping, slicing
-from ...core.tree_functions import tree_flatten, tree_map
+from ...core.tree import tree_flatten, tree_map
 from ...core.vmap import vmap
 from ...errors import api_boundary
 from .scan import scan, scan_length

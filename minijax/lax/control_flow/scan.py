@@ -46,9 +46,9 @@ from ...core.transposition import (
     is_undefined_primal,
     primitive_transposes,
 )
-from ...core.tree import keystr
-from ...core.tree_functions import tree_flatten, tree_map, treedef_tuple
+from ...core.tree import tree_flatten, tree_map, treedef_tuple
 from ...errors import JaxprTypeError, api_boundary
+from ...pytree.paths import keystr
 from .common import (
     check_carry,
     evaluate_compiled,

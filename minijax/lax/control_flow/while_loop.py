@@ -39,8 +39,9 @@ from ...core.primitives import elementwise as lax
 from ...core.primitives import reductions, shaping
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
-from ...core.tree_functions import tree_flatten, tree_map, treedef_is_leaf, treedef_tuple
+from ...core.tree import tree_flatten, tree_map, treedef_tuple
 from ...errors import ConcretizationTypeError, api_boundary
+from ...pytree.functions import treedef_is_leaf
 from .common import (
     Staged,
     add_inputs,

@@ -12,8 +12,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.tree_registration import register_pytree_node
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
+from ...pytree.registration import register_pytree_node
 
 METHODS = ("linear", "nearest")
 

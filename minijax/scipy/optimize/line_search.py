@@ -13,7 +13,7 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.primitives.dot import Precision
 from ...core.reverse import value_and_grad
-from ...core.tree_functions import tree_map
+from ...core.tree import tree_map
 from ...lax.control_flow.while_loop import while_loop
 
 SUFFICIENT_DECREASE = 1e-4

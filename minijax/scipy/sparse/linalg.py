@@ -19,7 +19,7 @@ from ...core.array import Array
 from ...core.core import typeof
 from ...core.primitives.dot import Precision
 from ...core.primitives.elementwise import rsqrt
-from ...core.tree_functions import tree_leaves, tree_map, tree_structure
+from ...core.tree import tree_leaves, tree_map, tree_structure
 from ...custom_rules import custom_linear_solve
 from ...lax.control_flow.while_loop import fori_loop, while_loop
 from ...numpy import linalg

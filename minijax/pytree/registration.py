@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
 from typing import Any, TypeVar
 
-from .tree import DictKey, GetAttrKey, NodeType, register_node_type, sorted_keys
+from ..core.tree import DictKey, GetAttrKey, NodeType, register_node_type, sorted_keys
 
 Class = TypeVar("Class", bound=type)
 
@@ -274,7 +273,7 @@ def register_static(cls: Class) -> Class:
 
 
 # ----------------------------------------------------------------------------------------------
-# Types of the standard library, and Partial
+# Types of the standard library
 
 
 def _zip_strict(keys, values):
@@ -305,52 +304,5 @@ register_node_type(
         _flatten_default_dict,
         lambda aux, values: collections.defaultdict(aux[0], _zip_strict(aux[1], values)),
         _flatten_default_dict_with_keys,
-    )
-)
-
-
-class _HashableCallableShim:
-    """Stands for a callable so that `functools.partial` does not see that it is a partial."""
-
-    def __init__(self, fun):
-        self.fun = fun
-
-    def __call__(self, *args, **kwargs):
-        return self.fun(*args, **kwargs)
-
-    def __hash__(self):
-        return hash(self.fun)
-
-    def __eq__(self, other):
-        return self.fun == (other.fun if isinstance(other, _HashableCallableShim) else other)
-
-    def __repr__(self):
-        return f"_HashableCallableShim({self.fun!r})"
-
-
-class Partial(functools.partial):
-    """`functools.partial` as a pytree: the bound arguments are children, the function is aux data.
-
-    So functions with their data can go in and out of `jit` and the other transformations.
-
-    >>> import minijax as jax
-    >>> add_one = jax.tree_util.Partial(lambda x, y: x + y, 1)
-    >>> add_one(2), jax.tree.leaves(add_one)
-    (3, [1])
-    """
-
-    def __new__(cls, func, *args, **kwargs):
-        # partial(partial(f, 1), 2) is by itself partial(f, 1, 2). But what of `func` is bound
-        # belongs to `func`, which may be no pytree: so hide from partial what it is.
-        if isinstance(func, functools.partial):
-            func = _HashableCallableShim(func)
-        return super().__new__(cls, func, *args, **kwargs)
-
-
-register_node_type(
-    NodeType(
-        Partial,
-        lambda partial: ((partial.args, partial.keywords), partial.func),
-        lambda func, children: Partial(func, *children[0], **children[1]),
     )
 )

@@ -1,0 +1,277 @@
+"""Chapter 3: what can be wrong with a pytree, and where two structures differ."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..core import tree as trees
+
+# ----------------------------------------------------------------------------------------------
+# Registration and flattening
+
+
+def registered_once(node_type: trees.NodeType, registry: dict) -> None:
+    """Raise ValueError if the type has another entry."""
+    if registry.get(node_type.python_type, node_type) is not node_type:
+        raise ValueError(
+            f"{node_type.python_type} is already registered as a pytree node type. A type can only "
+            "be registered once, because structures made earlier rely on its registration."
+        )
+
+
+def is_node_class(cls: type, registry: dict) -> None:
+    """Raise RuntimeError for a class whose values are leaves."""
+    if cls not in registry and not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+        raise RuntimeError(f"{cls} is not registered as a pytree node type.")
+
+
+def keys_can_be_sorted(mapping: dict, error: Exception) -> None:
+    """Raise ValueError: comparing the keys of `mapping` raised `error`."""
+    types = ", ".join(sorted({type(key).__name__ for key in mapping}))
+    raise ValueError(
+        "A dict in a pytree must have keys that can be sorted, but comparing the keys "
+        f"{list(mapping)!r} (of type {types}) raised {type(error).__name__}: {error}. "
+        "Use keys of one type, or an OrderedDict."
+    ) from error
+
+
+def leaf_answer(answer: Any) -> Any:
+    """The answer of the user's `is_leaf`. ValueError unless it is True, False or None."""
+    if answer is True or answer is False or answer is None:
+        return answer
+    raise ValueError(
+        f"is_leaf must return True or False, but it returned {answer!r} of type {type(answer)}."
+    )
+
+
+def is_treedef(name: str, value: Any) -> None:
+    """Raise TypeError if the argument of the function `name` is not a PyTreeDef."""
+    if not isinstance(value, trees.PyTreeDef):
+        raise TypeError(f"{name} expects a PyTreeDef, got {value!r} of type {type(value)}.")
+
+
+def number_of_leaves(treedef: trees.PyTreeDef, leaves: list | tuple, what: str) -> None:
+    """Raise ValueError if there are more or fewer leaves than the structure has."""
+    n = treedef.num_leaves
+    if len(leaves) != n:
+        got = f"more than {n}" if len(leaves) > n else len(leaves)
+        raise ValueError(f"Cannot {what}: {treedef} has {n} leaves, but {got} were given.")
+
+
+def can_be_transposed(
+    outer: trees.PyTreeDef, inner: trees.PyTreeDef, treedef: trees.PyTreeDef
+) -> None:
+    """Raise TypeError for a tree that is not an `outer` of `inner`s. JAX compares numbers only."""
+    if treedef.num_leaves != outer.num_leaves * inner.num_leaves:
+        raise TypeError(
+            f"tree_transpose: expected {outer.num_leaves} x {inner.num_leaves} leaves, "
+            f"got {treedef.num_leaves}.\n"
+            f"  expected structure: {outer.compose(inner)}\n"
+            f"  structure of pytree_to_transpose: {treedef}"
+        )
+
+
+def function_was_called(cell: trees.TreeCell) -> None:
+    """Raise RuntimeError if the flattened function has not filled its cell yet."""
+    if not hasattr(cell, "treedef"):
+        raise RuntimeError(
+            "The structure of the result is known only after the flattened function was called."
+        )
+
+
+def aux_pair(result: Any) -> None:
+    """Raise TypeError unless a function under `has_aux=True` returned a pair (out, aux)."""
+    if not (isinstance(result, (tuple, list)) and len(result) == 2):
+        raise TypeError(
+            "With has_aux=True the function must return a pair (output, auxiliary data), "
+            f"but it returned {result!r} of type {type(result).__name__}."
+        )
+
+
+def argnums_in_bounds(argnums, num_args: int) -> None:
+    """Raise ValueError for an argument number that the call does not have."""
+    for i in argnums:
+        if not -num_args <= i < num_args:
+            raise ValueError(
+                f"Argument number {i} is out of bounds: the call has {num_args} positional "
+                f"arguments, so numbers go from {-num_args} to {num_args - 1}."
+            )
+
+
+# ----------------------------------------------------------------------------------------------
+# Names of places
+
+
+def keystr(path: trees.KeyPath) -> str:
+    """A key path as text, as in `['w'][0]`."""
+    return "".join(map(str, path))
+
+
+def path_text(path: trees.KeyPath) -> str:
+    """`keystr`, with `[0]` for `[<flat index 0>]`."""
+    return keystr(path).replace("[<flat index ", "[").replace(">]", "]")
+
+
+def leaves_with_path(tree: Any, path: trees.KeyPath = ()) -> Iterator[tuple[trees.KeyPath, Any]]:
+    """The path to each leaf, and the leaf."""
+    node_type = trees.node_type_of(tree)
+    if node_type is None:
+        yield path, tree
+        return
+    for key, child in node_type.flatten_with_keys(tree)[0]:
+        yield from leaves_with_path(child, (*path, key))
+
+
+# ----------------------------------------------------------------------------------------------
+# Where two structures differ
+
+
+class Difference(NamedTuple):
+    """`expected` and `found`, both in words, disagree at `path`; `why` says in what."""
+
+    path: trees.KeyPath
+    expected: str
+    found: str
+    why: str
+
+
+def differences(expected: trees.PyTreeDef, tree: Any, strict: bool = False,
+                path: trees.KeyPath = (), is_leaf: trees.IsLeaf = None) -> Iterator[Difference]:
+    """The topmost places where `tree` does not have the structure `expected`.
+
+    Unless `strict`, `expected` need only be a prefix: anything may stand where it has a leaf.
+    """
+    found = trees.flatten_into(tree, [], is_leaf)
+    if expected is trees.LEAF:
+        if strict and found is not trees.LEAF:
+            yield Difference(path, "a leaf", _describe(found), "one is a leaf and the other is not")
+        return
+    why = _root_difference(expected, found)
+    if why is not None:
+        yield Difference(path, _describe(expected), _describe(found), why)
+        return
+    assert expected.node_type is not None
+    keyed_children, _ = expected.node_type.flatten_with_keys(tree)
+    for subtree, (key, child) in zip(expected.subtrees, keyed_children):
+        yield from differences(subtree, child, strict, (*path, key), is_leaf)
+
+
+def _root_difference(expected, found):
+    """How the roots differ, children aside; None if they agree."""
+    if found is trees.LEAF or expected.node_data()[0] is not found.node_data()[0]:
+        return "their types differ"
+    if expected.node_type is trees.DICT and (why := _key_difference(expected.aux, found.aux)):
+        return why
+    if len(expected.subtrees) != len(found.subtrees):
+        return "their numbers of children differ"
+    if expected.aux != found.aux:
+        return f"their metadata differ, {expected.aux} and {found.aux}"
+    return None
+
+
+def _key_difference(expected, found):
+    """Which keys are missing in one of the two; empty if they agree."""
+    missing = [key for key in expected if key not in set(found)]
+    extra = [key for key in found if key not in set(expected)]
+    parts = [("the second lacks keys", missing), ("the second has more keys", extra)]
+    return " and ".join(f"{text} {keys}" for text, keys in parts if keys)
+
+
+def _describe(treedef):
+    """One node in words."""
+    if treedef is trees.LEAF:
+        return "a leaf"
+    if treedef is trees.NONE:
+        return "None"
+    cls, _ = treedef.node_data()
+    if treedef.node_type is trees.DICT:
+        return f"a dict with keys {list(treedef.aux)}"
+    if treedef.node_type in (trees.TUPLE, trees.LIST):
+        return f"a {cls.__name__} of length {len(treedef.subtrees)}"
+    return f"a {cls.__module__}.{cls.__qualname__} with {len(treedef.subtrees)} children"
+
+
+def difference_text(difference: Difference, name: str) -> str:
+    """One sentence that names the place, as in `in_axes[0]['w']`."""
+    path, expected, found, why = difference
+    place = f"{name}{keystr(path)}"
+    return f"Pytree structures differ at {place}: expected {expected}, got {found} ({why})."
+
+
+def treedef_differences(
+    expected: trees.PyTreeDef, found: trees.PyTreeDef, strict: bool = False
+) -> Iterator[Difference]:
+    """`differences` between two structures. To get its keys, `found` is filled with leaves."""
+    try:
+        dummy = found.unflatten([object()] * found.num_leaves)
+    except Exception:  # a registered class that refuses these leaves: the difference is at the root
+        dummy = found
+    return differences(expected, dummy, strict)
+
+
+def equality_errors(
+    tree1: Any, tree2: Any, is_leaf: trees.IsLeaf = None
+) -> Iterator[Difference]:
+    """Where the structures of two trees differ: (path, first, second, why), the texts in words."""
+    return differences(trees.tree_structure(tree1, is_leaf), tree2, strict=True, is_leaf=is_leaf)
+
+
+def equality_errors_pytreedef(
+    tree1: trees.PyTreeDef, tree2: trees.PyTreeDef
+) -> Iterator[Difference]:
+    """`equality_errors` for two structures."""
+    return treedef_differences(tree1, tree2, strict=True)
+
+
+def structure_errors(expected: trees.PyTreeDef, found: trees.PyTreeDef, name: str) -> str:
+    """The places where `found`, called `name`, differs from `expected`, a line each, as text."""
+    pairs = treedef_differences(expected, found, strict=True)
+    return "\n".join(f"  - {difference_text(difference, name)}" for difference in pairs)
+
+
+# ----------------------------------------------------------------------------------------------
+# Prefixes
+
+
+def is_prefix(answer: bool, prefix: trees.PyTreeDef, tree: Any, name: str) -> None:
+    """Raise ValueError unless the answer is that `prefix` is a prefix of `tree`, called `name`."""
+    if answer:
+        return
+    structure = trees.tree_structure(tree)
+    first = next(differences(prefix, tree), None)
+    what = (
+        difference_text(first, name) if first else f"{name} does not have the expected structure."
+    )
+    raise ValueError(f"{what}\n  expected structure: {prefix}\n  structure of {name}: {structure}")
+
+
+def prefix_errors(
+    prefix_tree: Any, full_tree: Any, is_leaf: trees.IsLeaf = None
+) -> list[Callable[[str], ValueError]]:
+    """Why `prefix_tree` is not a prefix of `full_tree`: for each place, name -> error."""
+    found = differences(trees.tree_structure(prefix_tree, is_leaf), full_tree)
+    return [functools.partial(_difference_error, difference) for difference in found]
+
+
+def _difference_error(difference, name):
+    return ValueError(difference_text(difference, name))
+
+
+def axes_are_prefix(subtrees: list | None, name: str, treedef: trees.PyTreeDef,
+                    axis_treedef: trees.PyTreeDef, kws: bool, tupled_args: bool) -> None:
+    """Raise ValueError if the axes called `name` match no subtrees: they are not a prefix."""
+    if subtrees is not None:
+        return
+    if kws:
+        treedef, axis_treedef = treedef.subtrees[0], axis_treedef.subtrees[0]
+    found = treedef_differences(axis_treedef, treedef)
+    lines = [f"{name} must be a tree prefix of the value that it describes, but is not:"]
+    lines += [f"  - {difference_text(difference, name)}" for difference in found]
+    if tupled_args:
+        lines.append(f"It describes the tuple of arguments: {name} has one entry per argument.")
+        if len(treedef.subtrees) == 1 and trees.prefix_subtrees(axis_treedef, treedef.subtrees[0]):
+            lines.append("The function has a single argument: write a tuple of one element.")
+    lines += [f"  {name}: {axis_treedef}", f"  value: {treedef}"]
+    raise ValueError("\n".join(lines))

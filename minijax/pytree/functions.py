@@ -1,0 +1,203 @@
+"""What else is done with whole trees: reduce, broadcast, and ask structures and types."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..core.tree import (
+    LEAF,
+    IsLeaf,
+    KeyEntry,
+    PyTreeDef,
+    flatten_up_to,
+    node_type_of,
+    registry,
+    tree_flatten,
+    tree_leaves,
+    tree_structure,
+)
+
+# ----------------------------------------------------------------------------------------------
+# Reduce
+
+
+_UNSPECIFIED: Any = type("Unspecified", (), {"__repr__": lambda self: "<unspecified>"})()
+
+
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _UNSPECIFIED,
+                is_leaf: IsLeaf = None) -> Any:
+    """`functools.reduce` over the leaves, from left to right.
+
+    Raises:
+        TypeError: if there is neither a leaf nor an initializer.
+
+    >>> import minijax as jax
+    >>> jax.tree.reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+    6
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if initializer is _UNSPECIFIED:
+        return functools.reduce(function, leaves)
+    return functools.reduce(function, leaves, initializer)
+
+
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
+                            identity: Any = _UNSPECIFIED, is_leaf: IsLeaf = None) -> Any:
+    """Combine the leaves pairwise, in a balanced way: depth log n instead of n.
+
+    Args:
+        operation: an associative function of two leaves.
+        tree: any value.
+        identity: the result for a tree without leaves.
+        is_leaf: as for `tree_flatten`.
+
+    Raises:
+        TypeError: if there is neither a leaf nor an identity.
+
+    >>> import minijax as jax
+    >>> jax.tree.reduce_associative(lambda x, y: f"({x}{y})", list("abcd"))
+    '((ab)(cd))'
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if leaves:
+        return _combine(operation, leaves)
+    if identity is _UNSPECIFIED:
+        raise TypeError(
+            "tree_reduce_associative of a tree without leaves needs an identity: pass identity=..."
+        )
+    return identity
+
+
+def _combine(operation, xs):
+    if len(xs) == 1:
+        return xs[0]
+    middle = len(xs) // 2
+    return operation(_combine(operation, xs[:middle]), _combine(operation, xs[middle:]))
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves are true.
+
+    >>> import minijax as jax
+    >>> jax.tree.all({"a": True, "b": (1, [])})
+    True
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+# ----------------------------------------------------------------------------------------------
+# Structures and types as values
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures one level down.
+
+    >>> import minijax as jax
+    >>> jax.tree_util.treedef_children(jax.tree.structure((1, [2])))
+    [PyTreeDef(*), PyTreeDef([*])]
+    """
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure has a single node: a leaf, or a container with nothing in it.
+
+    >>> import minijax as jax
+    >>> [jax.tree_util.treedef_is_leaf(jax.tree.structure(x)) for x in (1, None, [1])]
+    [True, True, False]
+    """
+    return not treedef.subtrees
+
+
+def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is that of a leaf."""
+    return treedef is LEAF
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every element is a leaf.
+
+    >>> import minijax as jax
+    >>> jax.tree_util.all_leaves([1, 2.0]), jax.tree_util.all_leaves([1, (2.0,)])
+    (True, False)
+    """
+    return all(tree_structure(x, is_leaf) is LEAF for x in iterable)
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of a type are containers: a registered type, or a namedtuple.
+
+    >>> import minijax as jax
+    >>> jax.tree_util.is_tree_node(dict), jax.tree_util.is_tree_node(set)
+    (True, False)
+    """
+    return typ in registry or (issubclass(typ, tuple) and hasattr(typ, "_fields"))
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+    """The children and the aux data of a node.
+
+    Raises:
+        ValueError: if `tree` is a leaf.
+
+    >>> import minijax as jax
+    >>> jax.tree_util.flatten_one_level({"a": [1, 2], "b": 3})
+    ([[1, 2], 3], ('a', 'b'))
+    """
+    return _node_type_or_error(tree).flatten(tree)
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
+    """The (key, child) pairs and the aux data of a node; ValueError for a leaf.
+
+    >>> import minijax as jax
+    >>> jax.tree_util.flatten_one_level_with_keys({"a": [1, 2]})
+    ([(DictKey(key='a'), [1, 2])], ('a',))
+    """
+    return _node_type_or_error(tree).flatten_with_keys(tree)
+
+
+def _node_type_or_error(tree):
+    node_type = node_type_of(tree)
+    if node_type is None:
+        raise ValueError(
+            f"Cannot flatten a value of {type(tree)}: it is not registered as a pytree node type."
+        )
+    return node_type
+
+
+# ----------------------------------------------------------------------------------------------
+# Prefixes: one value for a whole subtree
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """For each leaf of `full_tree`, the leaf of `prefix_tree` that stands above it.
+
+    Raises:
+        ValueError: if `prefix_tree` is not a prefix of `full_tree`; it names the place.
+    """
+    values, treedef = tree_flatten(prefix_tree, is_leaf)
+    subtrees = flatten_up_to(treedef, full_tree, "prefix_tree")
+    sizes = [tree_structure(subtree).num_leaves for subtree in subtrees]
+    return [value for value, size in zip(values, sizes) for _ in range(size)]
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """Fill the structure of `full_tree` with the leaves of a prefix of it.
+
+    Args:
+        prefix_tree: each of its leaves is repeated over the subtree at its place.
+        full_tree: gives the structure.
+        is_leaf: as for `tree_flatten`, for `prefix_tree`.
+
+    Raises:
+        ValueError: if `prefix_tree` is not a prefix of `full_tree`; it names the place.
+
+    >>> import minijax as jax
+    >>> jax.tree.broadcast((1, 2), ([0, 0], {"a": 0}))
+    ([1, 1], {'a': 2})
+    """
+    values = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return tree_structure(full_tree).unflatten(values)
