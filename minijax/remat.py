@@ -24,10 +24,11 @@ from typing import Any
 
 from .core.api_util import arg_names, argument_avals
 from .core.array import as_array
-from .core.batching import fancy_primitive_batchers, primitive_batchers
+from .core.batching import primitive_batchers
+from .core.calls import call_rules, calls
 from .core.core import Primitive, ShapedArray
 from .core.effects import check_allowed, remat_allowed_effects
-from .core.forward import Zero, instantiate_zeros, primitive_jvps
+from .core.forward import instantiate_zeros, primitive_jvps
 from .core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from .core.jit import jit_p
 from .core.lowering import register_lowering
@@ -40,17 +41,15 @@ from .core.partial_eval import (
 )
 from .core.primitives.dot import dot_general_p
 from .core.reverse import vjp
-from .core.staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, make_jaxpr, trace_to_jaxpr
+from .core.staging import jaxpr_cache, make_jaxpr, trace_to_jaxpr
 from .core.transposition import (
-    is_undefined_primal,
-    nonzero_avals,
     primitive_transposes,
-    transpose_jaxpr,
 )
 from .core.tree import tree_flatten, tree_leaves, tree_map
+from .core.util import merge_lists, partition_list, split_list
 from .custom_rules.common import with_statics
 from .errors import ConcretizationTypeError, api_boundary
-from .lax.control_flow.common import merge, partition, split_list, stage
+from .lax.control_flow.common import stage
 from .lax.control_flow.scan import scan_p
 from .pytree.functions import broadcast_prefix
 
@@ -237,7 +236,7 @@ def _of_dynamic_arguments(fun, statics, names):
         return fun
 
     def of_dynamic(*args):
-        positional, named = split_list(args, len(args) - len(names))
+        positional, named = split_list(args, [len(args) - len(names)])
         return with_statics(functools.partial(fun, **dict(zip(names, named))), dict(statics))(
             *positional)
 
@@ -263,7 +262,7 @@ def _call(fun, args, prevent_cse, policy):
 
 
 # ----------------------------------------------------------------------------------------------
-# The primitive, and the rules that are as `jit`'s
+# The primitive
 
 
 remat_p = Primitive("remat2", multiple_results=True, memoize_avals=False)
@@ -281,53 +280,13 @@ def _flags(prevent_cse, like: Sequence) -> tuple[bool, ...]:
     return (prevent_cse,) * len(like) if isinstance(prevent_cse, bool) else prevent_cse
 
 
-def _joined(prevent_cse, kept: Sequence[bool], before: int = 0, after: int = 0):
-    """`prevent_cse` for those operands that are kept, with others before and after them."""
-    if isinstance(prevent_cse, bool):
-        return prevent_cse
-    return ((True,) * before + tuple(partition(kept, prevent_cse)[1]) + (True,) * after)
-
-
-def _jvp(primals, tangents, *, jaxpr, prevent_cse, **params):
-    nonzeros = tuple(type(t) is not Zero for t in tangents)
-    new_jaxpr, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(jaxpr.outvars))
-    kept = [t for t in tangents if type(t) is not Zero]
-    cse = _joined(prevent_cse, [True] * len(primals), after=len(kept))
-    outs = remat_p.bind(*primals, *kept, jaxpr=new_jaxpr, prevent_cse=cse, **params)
-    primals_out, rest = split_list(outs, len(nonzeros_out))
-    zeros = [Zero(aval.to_tangent_aval()) for aval in jaxpr.out_avals]
-    return primals_out, merge(nonzeros_out, partition(nonzeros_out, zeros)[0], rest)
-
-
-def _batch(axis_data, args, dims, *, jaxpr, **params):
-    new_jaxpr, out_dims = batch_jaxpr(jaxpr, axis_data, tuple(dims), None)
-    return remat_p.bind(*args, jaxpr=new_jaxpr, **params), out_dims
-
-
-def _transpose(cts, *operands, jaxpr, prevent_cse, **params):
-    linear = tuple(map(is_undefined_primal, operands))
-    nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
-    new_jaxpr, nonzeros = transpose_jaxpr(jaxpr, linear, nonzero_avals(cts))
-    known = [not is_linear for is_linear in linear]
-    cse = _joined(prevent_cse, known, after=len(nonzero_cts))
-    outs = iter(remat_p.bind(*partition(linear, operands)[0], *nonzero_cts, jaxpr=new_jaxpr,
-                             prevent_cse=cse, **params))
-    zeros = [Zero(x.aval) for x in operands if is_undefined_primal(x)]
-    cts_in = [next(outs) if nonzero else zero for nonzero, zero in zip(nonzeros, zeros)]
-    return merge(linear, [None] * sum(known), cts_in)
-
-
-def _dce(used, eqn):
-    jaxpr, used_inputs = _dce_cached(eqn.params["jaxpr"], tuple(used))
-    cse = _joined(eqn.params["prevent_cse"], used_inputs)
-    return used_inputs, eqn.replace(
-        invars=partition(used_inputs, eqn.invars)[1], outvars=partition(used, eqn.outvars)[1],
-        params=eqn.params | {"jaxpr": jaxpr, "prevent_cse": cse})
-
-
-@jaxpr_cache
-def _dce_cached(jaxpr, used):
-    return dce_closed(jaxpr, used)
+def _prevent_cse(params, in_sources, out_sources, shared) -> dict:
+    """An operand keeps its flag. Tangents, residuals and cotangents are guarded."""
+    flags = params["prevent_cse"]
+    if isinstance(flags, bool):
+        return {}
+    is_new = [i is None or i in in_sources[:place] for place, i in enumerate(in_sources)]
+    return {"prevent_cse": tuple(new or flags[i] for i, new in zip(in_sources, is_new))}
 
 
 def _lower(ctx, *operands, jaxpr, prevent_cse, differentiated, policy):
@@ -335,15 +294,12 @@ def _lower(ctx, *operands, jaxpr, prevent_cse, differentiated, policy):
     across when it searches for work that is done twice."""
     flags = _flags(prevent_cse, operands)
     if differentiated and any(flags):
-        free, guarded = partition(flags, operands)
-        operands = merge(flags, free, barrier(ctx, guarded))
+        free, guarded = partition_list(flags, operands)
+        operands = merge_lists(flags, free, barrier(ctx, guarded))
     return ctx.inline(jaxpr, operands)
 
 
-primitive_jvps[remat_p] = _jvp
-fancy_primitive_batchers[remat_p] = _batch
-primitive_transposes[remat_p] = _transpose
-dce_rules[remat_p] = _dce
+call_rules(remat_p, "jaxpr", _prevent_cse)
 register_lowering(remat_p, _lower)
 
 # ----------------------------------------------------------------------------------------------
@@ -370,14 +326,15 @@ def _partial_eval(trace, primitive, args, params):
     split = _split(params["jaxpr"], tuple(map(trace.is_unknown, args)), policy)
     known_args = [x for x in args if not trace.is_unknown(x)]
     outs = jaxpr_as_fun(split.known)(*known_args)
-    known_outs, saved = split_list(outs, len(outs) - split.n_saved)
+    known_outs, saved = split_list(outs, [len(outs) - split.n_saved])
     unknown_outs: list = []
     if any(split.out_unknowns) or split.again.effects:
-        operands = [*saved, *partition(split.used_again, args)[1]]
-        cse = _joined(params["prevent_cse"], split.used_again, before=len(saved))
-        again = params | {"jaxpr": split.again, "prevent_cse": cse, "differentiated": True}
+        operands = [*saved, *partition_list(split.used_again, args)[1]]
+        used = partition_list(split.used_again, range(len(args)))[1]
+        again = calls[remat_p].params(params, split.again, [*[None] * len(saved), *used], ())
+        again["differentiated"] = True
         unknown_outs = default_partial_eval(trace, remat_p, operands, again)
-    return merge(split.out_unknowns, known_outs, unknown_outs)
+    return merge_lists(split.out_unknowns, known_outs, unknown_outs)
 
 
 partial_eval_rules[remat_p] = _partial_eval
@@ -388,14 +345,14 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     """Split as if all residuals were saved; then choose which are, by the policy."""
     known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
         jaxpr, unknowns, (False,) * len(jaxpr.outvars))
-    known_outs, residuals = split_list(known.outvars, len(known.outvars) - n_residuals)
+    known_outs, residuals = split_list(known.outvars, [len(known.outvars) - n_residuals])
     eqns, saved, eqns_again = _choose(known.jaxpr, residuals, policy)
     recompute = ClosedJaxpr(known.jaxpr.replace(
         invars=[*saved, *known.invars], outvars=residuals, eqns=eqns_again), known.consts)
 
     def again(*args):
-        saved_values, all_args = split_list(args, len(saved))
-        known_args, unknown_args = partition(unknowns, all_args)
+        saved_values, all_args = split_list(args, [len(saved)])
+        known_args, unknown_args = partition_list(unknowns, all_args)
         computed = iter(jaxpr_as_fun(recompute)(*saved_values, *known_args))
         needed = [next(computed) if i is None else known_args[i] for i in forwarded]
         return jaxpr_as_fun(unknown)(*needed, *unknown_args)
@@ -403,8 +360,8 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     again_jaxpr = trace_to_jaxpr(again, [*(v.aval for v in saved), *jaxpr.in_avals],
                                  jaxpr.debug_info)
     again_jaxpr, used = dce_closed(again_jaxpr, [True] * len(again_jaxpr.outvars))
-    saved_used, args_used = split_list(used, len(saved))
-    saved = partition(saved_used, saved)[1]
+    saved_used, args_used = split_list(used, [len(saved)])
+    saved = partition_list(saved_used, saved)[1]
     known = ClosedJaxpr(known.jaxpr.replace(outvars=[*known_outs, *saved], eqns=eqns), known.consts)
     known, _ = dce_closed(known, [True] * len(known.outvars), keep_inputs=True)
     return _Split(known, again_jaxpr, out_unknowns, args_used, len(saved))
@@ -434,7 +391,7 @@ def _choose(jaxpr: Jaxpr, wanted: Sequence, policy: Callable):
         if not any(used) and not eqn.effects:
             pass
         elif policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params):
-            saved = partition(used, eqn.outvars)[1] + saved
+            saved = partition_list(used, eqn.outvars)[1] + saved
             if eqn.effects and not eqn.outvars and all(
                     type(v) is Literal or v in at_hand for v in eqn.invars):
                 eqns_again.append(eqn)
@@ -456,7 +413,7 @@ def _choose_inside_jit(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     equation of what has to be done again, if anything."""
     closed = eqn.params["jaxpr"]
     inner_of = dict(zip(eqn.outvars, closed.outvars))
-    wanted = [inner_of[v] for v in partition(used, eqn.outvars)[1]]
+    wanted = [inner_of[v] for v in partition_list(used, eqn.outvars)[1]]
     eqns, saved_inside, eqns_again = _choose(closed.jaxpr, wanted, policy)
     outer_of = {inner: outer for outer, inner in inner_of.items() if inner in saved_inside}
     more = [v for v in saved_inside if v not in outer_of]
@@ -484,7 +441,7 @@ def _choose_inside_scan(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     """`_choose` inside a `scan`: what is saved in each step is stacked, as one more result of the
     loop, and one more array to loop over when the rest is done again."""
     closed, num_carry = eqn.params["jaxpr"], eqn.params["num_carry"]
-    ys_used = partition(used[num_carry:], closed.outvars[num_carry:])[1]
+    ys_used = partition_list(used[num_carry:], closed.outvars[num_carry:])[1]
     wanted = [*closed.outvars[:num_carry], *ys_used]
     eqns, saved, eqns_again = _choose(closed.jaxpr, wanted, policy)
     if not saved:
@@ -594,7 +551,7 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[ShapedArray, str
         return f(*args, **kwargs)
 
     closed, (_, pullback) = make_jaxpr(lambda *xs: vjp(of_leaves, *xs), return_shape=True)(*leaves)
-    _, residuals = split_list(closed.outvars, len(closed.outvars) - len(tree_leaves(pullback)))
+    _, residuals = split_list(closed.outvars, [len(closed.outvars) - len(tree_leaves(pullback))])
     return _sources(closed.jaxpr, residuals, arg_names(f, args, kwargs))
 
 

@@ -11,7 +11,7 @@ from minijax.core.forward import Zero, instantiate_zeros
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.staging import batch_jaxpr, trace_to_jaxpr
 from minijax.core.transposition import UndefinedPrimal, backward_pass
-from minijax.lax.control_flow.common import partition
+from minijax.core.util import partition_list
 
 
 def my_fixpoint(depends, start):
@@ -76,6 +76,6 @@ def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes):
         all_ys = [next(found) if nonzero else Zero(aval)
                   for nonzero, aval in zip(nonzero_ys, y_avals)]
         cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, ct_carry + all_ys, sums=starts)
-        return [instantiate_zeros(ct) for ct in partition(linear, cts)[1]]
+        return [instantiate_zeros(ct) for ct in partition_list(linear, cts)[1]]
 
     return trace_to_jaxpr(transposed, in_avals, jaxpr.jaxpr.debug_info)

@@ -39,18 +39,15 @@ from .api_util import (
     resolve_argnums,
 )
 from .array import Array
-from .batching import fancy_primitive_batchers
+from .calls import call_rules
 from .core import Primitive, Tracer, eval_trace, state, typeof
 from .dispatch import Program, Spec, buffer_of, fast_registry, places_of, program_of, xla
 from .extension import hooks
-from .forward import Zero, primitive_jvps
 from .jaxpr import ClosedJaxpr, eval_jaxpr
 from .lowering import register_lowering
 from .stages import CallInfo, Lowered, Traced
 from .staging import (
     abstractify_args,
-    batch_jaxpr,
-    jvp_jaxpr,
     staging_rules,
     trace_to_jaxpr,
 )
@@ -85,31 +82,14 @@ def _stage(trace, args, params):
 staging_rules[jit_p] = _stage
 
 
-def _jvp(primals, tangents, *, jaxpr, donated_invars, **params):
-    """The call of the jaxpr's own JVP. Arguments without a tangent get none there either."""
-    nonzeros = tuple(type(t) is not Zero for t in tangents)
-    new_jaxpr, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(jaxpr.outvars))
-    kept = [t for t in tangents if type(t) is not Zero]
-    donated = donated_invars + tuple(d for d, nonzero in zip(donated_invars, nonzeros) if nonzero)
-    outs = jit_p.bind(*primals, *kept, jaxpr=new_jaxpr, donated_invars=donated, **params)
-    primals_out, rest = outs[: len(nonzeros_out)], iter(outs[len(nonzeros_out) :])
-    tangents_out = [
-        next(rest) if nonzero else Zero(aval.to_tangent_aval())
-        for aval, nonzero in zip(jaxpr.out_avals, nonzeros_out)
-    ]
-    return primals_out, tangents_out
+def _donation(params, in_sources, out_sources, shared) -> dict:
+    """An operand of a transformed call is donated if the one it comes from is, unless the call is
+    split: then the other part may need the buffer."""
+    old = params["donated_invars"]
+    return {"donated_invars": tuple(not shared and i is not None and old[i] for i in in_sources)}
 
 
-primitive_jvps[jit_p] = _jvp
-
-
-def _batch(axis_data, args, dims, *, jaxpr, **params):
-    """The call of the batched jaxpr."""
-    new_jaxpr, out_dims = batch_jaxpr(jaxpr, axis_data, tuple(dims), None)
-    return jit_p.bind(*args, jaxpr=new_jaxpr, **params), out_dims
-
-
-fancy_primitive_batchers[jit_p] = _batch
+call_rules(jit_p, "jaxpr", _donation)
 
 
 def _lower(ctx, *operands, jaxpr, name, **params):

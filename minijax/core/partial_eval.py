@@ -18,13 +18,14 @@ from ..errors import api_boundary
 from . import dtypes
 from .api_util import arg_names, argument_avals, check_callable
 from .array import owned
+from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .forward import LinearizeTracer, Zero, jvp_flat, zeros
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
-from .jit import jit_p
 from .staging import JaxprBuilder, jaxpr_cache, trace_to_jaxpr
 from .tree import Partial, PyTreeDef, flatten_fun_nokwargs, tree_flatten
 from .tree_jvp import without_aux
+from .util import merge_lists, partition_list
 
 # ----------------------------------------------------------------------------------------------
 # The trace
@@ -143,17 +144,16 @@ def _dce_cached(closed: ClosedJaxpr, used_outputs: tuple):
     return dce_closed(closed, used_outputs)
 
 
-def _dce_jit(used_outputs, eqn):
-    """Drop what is dead inside a `jit` equation, and the arguments that only that needed."""
-    jaxpr, used_inputs = _dce_cached(eqn.params["jaxpr"], tuple(used_outputs))
-    keep = [eqn.invars, eqn.params["donated_invars"]]
-    invars, donated = ([x for x, used in zip(xs, used_inputs) if used] for xs in keep)
-    outvars = [v for v, used in zip(eqn.outvars, used_outputs) if used]
-    params = eqn.params | {"jaxpr": jaxpr, "donated_invars": tuple(donated)}
-    return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params)
-
-
-dce_rules[jit_p] = _dce_jit
+@rule_for_calls(dce_rules)
+def _dce_of_call(call: Call, used_outputs, eqn):
+    """Drop what is dead inside a call, and the operands that only the dead equations needed."""
+    with call.inside(eqn.params):
+        jaxpr, used_inputs = _dce_cached(eqn.params[call.jaxpr_param], tuple(used_outputs))
+    in_sources = partition_list(used_inputs, range(len(used_inputs)))[1]
+    out_sources = partition_list(used_outputs, range(len(used_outputs)))[1]
+    return used_inputs, eqn.replace(
+        invars=[eqn.invars[i] for i in in_sources], outvars=[eqn.outvars[i] for i in out_sources],
+        params=call.params(eqn.params, jaxpr, in_sources, out_sources))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -217,33 +217,30 @@ def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
                  debug_info=jaxpr.debug_info)
 
 
-def _partial_eval_jit(trace, primitive, args, params):
-    """A `jit` equation becomes two: the known one runs now, the unknown one is written down."""
-    jaxpr = params["jaxpr"]
+@rule_for_calls(partial_eval_rules)
+def _partial_eval_of_call(call: Call, trace, primitive, args, params):
+    """A call becomes two: the known one runs now, the unknown one is written down."""
+    jaxpr = params[call.jaxpr_param]
     unknowns = tuple(map(trace.is_unknown, args))
-    known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
-        jaxpr, unknowns, (False,) * len(jaxpr.out_avals), True)
-    known_args = [x for x, unknown in zip(args, unknowns) if not unknown]
-    known_outs = []
+    with call.inside(params):
+        known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
+            jaxpr, unknowns, (False,) * len(jaxpr.outvars), True)
+    known_ins, unknown_ins = partition_list(unknowns, range(len(args)))
+    known_outs, unknown_outs = partition_list(out_unknowns, range(len(out_unknowns)))
+    known_args, results = [args[i] for i in known_ins], []
     if known_jaxpr.outvars or known_jaxpr.effects:
-        known_outs = jit_p.bind(*known_args, **_with_jaxpr(params, known_jaxpr))
-    computed = iter(known_outs[len(known_outs) - n_residuals:])
+        results = primitive.bind(*known_args, **call.params(
+            params, known_jaxpr, known_ins, [*known_outs, *[None] * n_residuals], shared=True))
+    computed = iter(results[len(results) - n_residuals:])
     sources = [*known_args, *jaxpr.consts]
     residuals = [next(computed) if place is None else sources[place] for place in forwarded]
-    unknown_args = [x for x, unknown in zip(args, unknowns) if unknown]
-    unknown_outs = iter(default_partial_eval(trace, jit_p, [*residuals, *unknown_args],
-                                             _with_jaxpr(params, unknown_jaxpr))
-                        if any(out_unknowns) or unknown_jaxpr.effects else ())
-    known = iter(known_outs)
-    return [next(unknown_outs) if unknown else next(known) for unknown in out_unknowns]
-
-
-def _with_jaxpr(params, jaxpr):
-    """The parameters of a `jit` equation, for another jaxpr (none of whose inputs is donated)."""
-    return params | {"jaxpr": jaxpr, "donated_invars": (False,) * len(jaxpr.in_avals)}
-
-
-partial_eval_rules[jit_p] = _partial_eval_jit
+    unknown_results = []
+    if unknown_outs or unknown_jaxpr.effects:
+        unknown_params = call.params(params, unknown_jaxpr,
+                                     [*[None] * len(residuals), *unknown_ins], unknown_outs, True)
+        operands = [*residuals, *(args[i] for i in unknown_ins)]
+        unknown_results = default_partial_eval(trace, primitive, operands, unknown_params)
+    return merge_lists(out_unknowns, results, unknown_results)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
 from .forward import Zero, add_tangents, instantiate_zeros, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, Literal
-from .jit import jit_p
 from .primitives import dot, reductions, shaping, slicing
 from .primitives import elementwise as lax
 from .staging import jaxpr_cache, trace_to_jaxpr
+from .util import merge_lists, partition_list
 
 # ----------------------------------------------------------------------------------------------
 # The backward pass
@@ -358,7 +359,7 @@ defbilinear(dot.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpos
 
 
 # ----------------------------------------------------------------------------------------------
-# jit
+# Calls of a jaxpr
 
 
 @jaxpr_cache
@@ -395,16 +396,17 @@ def nonzero_avals(cts) -> tuple:
     return tuple(None if type(ct) is Zero else typeof(ct) for ct in cts)
 
 
-def _jit_transpose(cts, *operands, jaxpr, donated_invars, **params):
+@rule_for_calls(primitive_transposes)
+def _transpose_of_call(call: Call, cts, *operands, **params):
+    """The call of the transposed jaxpr."""
     linear = tuple(map(is_undefined_primal, operands))
-    transposed, nonzero_out = transpose_jaxpr(
-        jaxpr, linear, nonzero_avals(cts))
-    args = [x for x in operands if not is_undefined_primal(x)]
-    args += [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(jit_p.bind(*args, jaxpr=transposed, donated_invars=(False,) * len(args), **params))
-    nonzero = iter(nonzero_out)
-    return [None if not is_undefined_primal(x) else next(outs) if next(nonzero) else Zero(x.aval)
-            for x in operands]
-
-
-primitive_transposes[jit_p] = _jit_transpose
+    with call.inside(params):
+        jaxpr, nonzero_out = transpose_jaxpr(params[call.jaxpr_param], linear, nonzero_avals(cts))
+    known, transposed = partition_list(linear, range(len(operands)))
+    nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
+    in_sources = [*known, *[None] * len(nonzero_cts)]
+    out_sources = [None] * sum(nonzero_out)
+    outs = call.primitive.bind(*(operands[i] for i in known), *nonzero_cts, **call.params(
+        params, jaxpr, in_sources, out_sources, shared=True))
+    zeros = [Zero(operands[i].aval) for i in partition_list(nonzero_out, transposed)[0]]
+    return merge_lists(linear, [None] * len(known), merge_lists(nonzero_out, zeros, outs))

@@ -18,8 +18,8 @@ from ..core.partial_eval import convert_constvars
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_fun_nokwargs, tree_flatten, treedef_tuple
+from ..core.util import merge_lists, partition_list, split_list
 from ..errors import DebugInfo, api_boundary
-from ..lax.control_flow.common import merge, partition, split_list
 
 # ----------------------------------------------------------------------------------------------
 # closure_convert
@@ -52,17 +52,17 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Any]]:
     debug_info = DebugInfo("closure_convert", fun_sourceinfo(fun))
     closed = trace_to_jaxpr(flat_fun, [typeof(x) for x in leaves], debug_info)
     hoist = [*map(_maybe_perturbed, closed.consts)]
-    kept, hoisted = partition(hoist, closed.consts)
+    kept, hoisted = partition_list(hoist, closed.consts)
 
     def converted_fun(*args):
-        given, hoisted_now = split_list(args, len(args) - len(hoisted))
+        given, hoisted_now = split_list(args, [len(args) - len(hoisted)])
         leaves, tree = tree_flatten(tuple(given))
         if tree != in_tree:
             raise TypeError(
                 "The inputs to the closure produced by closure_convert must have the same Pytree "
                 "structure as the example arguments passed when closure_convert was called. "
                 f"Expected {in_tree}, but got {tree}")
-        consts = merge(hoist, kept, hoisted_now)
+        consts = merge_lists(hoist, kept, hoisted_now)
         return out_tree().unflatten(eval_jaxpr(closed.jaxpr, consts, *leaves))
 
     return converted_fun, hoisted
@@ -156,7 +156,7 @@ def _jvp(primals, tangents, *, callee, num_callee_consts, num_res, **params):
 def _transpose(cts, *operands, callee, transpose_thunk, num_callee_consts, num_res):
     """The call of the transpose, whose own transpose is the function."""
     transpose, consts = transpose_thunk()
-    callee_consts, residuals, _ = split_list(operands, num_callee_consts, num_res)
+    callee_consts, residuals, _ = split_list(operands, [num_callee_consts, num_res])
     if any(map(is_undefined_primal, callee_consts + residuals)):
         raise NotImplementedError("linear_call is not linear in its residual_args")
     outs = linear_call_p.bind(

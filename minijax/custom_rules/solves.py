@@ -19,8 +19,8 @@ from ..core.reverse import linear_transpose
 from ..core.staging import batch_jaxpr, trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves
+from ..core.util import split_list
 from ..errors import DebugInfo, api_boundary
-from ..lax.control_flow.common import split_list
 from .jvp import custom_jvp
 
 # ----------------------------------------------------------------------------------------------
@@ -103,17 +103,17 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
 
 @functools.partial(custom_jvp, nondiff_argnums=(0, 1))
 def _custom_root(const_lengths, jaxprs, *args):
-    _, solve_consts, _, guess = split_list(args, *const_lengths)
+    _, solve_consts, _, guess = split_list(args, const_lengths)
     return jaxpr_as_fun(jaxprs[1])(*solve_consts, *guess)
 
 
 @_custom_root.defjvp
 def _root_jvp(const_lengths, jaxprs, primals, tangents):
-    f_consts, _, tangent_consts, _ = split_list(primals, *const_lengths)
+    f_consts, _, tangent_consts, _ = split_list(primals, const_lengths)
     f_tangents = tangents[:const_lengths[0]]
     f_jaxpr, _, tangent_jaxpr = jaxprs
     solution, aux = split_list(_custom_root(const_lengths, jaxprs, *primals),
-                               len(f_jaxpr.out_avals))
+                               [len(f_jaxpr.out_avals)])
     _, rhs = jvp_flat(lambda *consts: jaxpr_as_fun(f_jaxpr)(*consts, *solution), f_consts,
                       f_tangents)
     rhs = [*map(instantiate_zeros, rhs)]
@@ -220,7 +220,7 @@ def _with_shapes_of_b(fun, name, avals, has_aux):
 
 
 def _split_args(args, const_lengths):
-    *params, b = split_list(args, *const_lengths)
+    *params, b = split_list(args, const_lengths)
     return _LinearSolveTuple(*params), b
 
 

@@ -24,8 +24,9 @@ from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.staging import jvp_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map, treedef_tuple
+from ..core.util import merge_lists, partition_list, split_list
 from ..errors import api_boundary
-from ..lax.control_flow.common import merge, partition, split_list, stage
+from ..lax.control_flow.common import stage
 from ..lax.control_flow.map import map as lax_map
 from .common import check_leaves, positional
 
@@ -97,7 +98,7 @@ class FlatRule:
         self.in_tree, self.out_tree = in_tree, out_tree
 
     def __call__(self, size: int, batched: Sequence[bool], leaves: Sequence):
-        consts_batched, batched = split_list(batched, self.num_consts)
+        consts_batched, batched = split_list(batched, [self.num_consts])
         assert not any(consts_batched), (
             "a custom_vmap function closes over a value that is batched: make it an argument")
         args = self.in_tree.unflatten(leaves[self.num_consts:])
@@ -148,30 +149,30 @@ def _jvp(primals, tangents, *, call, rule, in_tree, out_tree):
         *primals, *kept, call=jaxpr, rule=functools.partial(_jvp_rule, rule, nonzeros,
                                                             nonzeros_out),
         in_tree=in_tree, out_tree=out_tree)
-    outs, rest = split_list(outs, len(nonzeros_out))
+    outs, rest = split_list(outs, [len(nonzeros_out)])
     zeros = [Zero.from_primal_value(x) for x, nonzero in zip(outs, nonzeros_out) if not nonzero]
-    return outs, merge(nonzeros_out, zeros, rest)
+    return outs, merge_lists(nonzeros_out, zeros, rest)
 
 
 def _jvp_rule(rule, nonzeros, nonzeros_out, size, batched, leaves):
     """The rule's derivative. A primal and its tangent are batched if one of them is."""
-    primals, tangents = split_list(leaves, len(nonzeros))
-    flags, tangent_flags = split_list(batched, len(nonzeros))
+    primals, tangents = split_list(leaves, [len(nonzeros)])
+    flags, tangent_flags = split_list(batched, [len(nonzeros)])
     zeros = [False] * nonzeros.count(False)
-    either = [a or b for a, b in zip(flags, merge(nonzeros, zeros, tangent_flags))]
+    either = [a or b for a, b in zip(flags, merge_lists(nonzeros, zeros, tangent_flags))]
     primals = [_with_batch(x, b, e, size) for x, b, e in zip(primals, flags, either)]
     tangents = [_with_batch(x, b, e, size) for x, b, e in
-                zip(tangents, tangent_flags, partition(nonzeros, either)[1])]
-    zero_tangents = [Zero.from_primal_value(x) for x in partition(nonzeros, primals)[0]]
+                zip(tangents, tangent_flags, partition_list(nonzeros, either)[1])]
+    zero_tangents = [Zero.from_primal_value(x) for x in partition_list(nonzeros, primals)[0]]
     out_flags: list[bool] = []
 
     def run(*primals):
         outs, out_flags[:] = rule(size, either, primals)
         return outs
 
-    outs, out_tangents = jvp_flat(run, primals, merge(nonzeros, zero_tangents, tangents))
-    kept = [instantiate_zeros(t) for t in partition(nonzeros_out, out_tangents)[1]]
-    return [*outs, *kept], [*out_flags, *partition(nonzeros_out, out_flags)[1]]
+    outs, out_tangents = jvp_flat(run, primals, merge_lists(nonzeros, zero_tangents, tangents))
+    kept = [instantiate_zeros(t) for t in partition_list(nonzeros_out, out_tangents)[1]]
+    return [*outs, *kept], [*out_flags, *partition_list(nonzeros_out, out_flags)[1]]
 
 
 def _with_batch(x, is_batched: bool, wanted: bool, size: int):
@@ -204,8 +205,8 @@ def sequential_vmap(f: Callable) -> custom_vmap:
     def rule(axis_size: int, in_batched: list, *args: Any):
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
-        same, examples = partition(flags, leaves)
-        out = lax_map(lambda xs: wrapped(*tree.unflatten(merge(flags, same, xs))), examples)
+        same, examples = partition_list(flags, leaves)
+        out = lax_map(lambda xs: wrapped(*tree.unflatten(merge_lists(flags, same, xs))), examples)
         return out, tree_map(lambda _: True, out)
 
     return wrapped

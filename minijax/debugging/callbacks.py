@@ -40,8 +40,8 @@ from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import shaping, slicing
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
+from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError, api_boundary
-from ..lax.control_flow.common import merge, partition
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
 from ..parallel.modules import add_host_callback, devices_of_module, manual_context
@@ -284,8 +284,10 @@ def _pure_batch(args, dims, *, vmap_method, result_avals, **params):
 def _one_by_one(bind, args, dims, **options):
     """A loop over the examples; what is the same for all of them is not looped over."""
     batched = [d is not None for d in dims]
-    same, examples = partition(batched, args)
-    return scan(lambda _, xs: ((), bind(*merge(batched, same, xs))), (), examples, **options)[1]
+    same, examples = partition_list(batched, args)
+    _, outs = scan(lambda _, xs: ((), bind(*merge_lists(batched, same, xs))), (), examples,
+                   **options)
+    return outs
 
 
 def _error(text: str) -> Callable:

@@ -45,6 +45,7 @@ from ..core.primitives import dot, reductions, shaping, slicing
 from ..core.primitives import elementwise as lax
 from ..core.staging import jaxpr_cache, trace_to_jaxpr
 from ..core.tree import flatten_fun_nokwargs, tree_structure
+from ..core.util import partition_list, split_list
 from ..custom_rules.common import as_fun
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax import (
@@ -63,7 +64,6 @@ from ..lax import (
 from ..lax import (
     windowed_reductions as reduce_window,
 )
-from ..lax.control_flow.common import partition, split_list
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
@@ -241,9 +241,9 @@ def by_jvp(primitive: Primitive, order: int, *args: Polynomial, **params):
     curves = [*args, *(_derivative(x) for x in args if len(x) > 1)]
     values, slopes = jvp(*(x[0] for x in curves))
     moved = [type(slope) is not Zero for slope in slopes]
-    series = [[slope] for slope in partition(moved, slopes)[1]]
+    series = [[slope] for slope in partition_list(moved, slopes)[1]]
     if series and order > 1:
-        series = jet_flat(lambda *leaves: partition(moved, jvp(*leaves)[1])[1], order - 1,
+        series = jet_flat(lambda *leaves: partition_list(moved, jvp(*leaves)[1])[1], order - 1,
                           [x[:order] for x in curves])
     rest = iter(series)
     outs = [_integral(y, next(rest)) if m else [y] for y, m in zip(values, moved)]
@@ -461,7 +461,7 @@ def _flat(polynomials) -> list:
 
 def _grouped(coefficients: Sequence, degrees: Sequence[int]) -> list[Polynomial]:
     """The inverse of `_flat`."""
-    return split_list(coefficients, *(degree + 1 for degree in degrees))[:-1]
+    return split_list(coefficients, [*(degree + 1 for degree in degrees)])[:-1]
 
 
 def _degrees(polynomials: Sequence[Polynomial]) -> tuple[int, ...]:
@@ -488,7 +488,7 @@ def _cond(order, index, *args, branches):
 
 def _scan(order, *args, jaxpr, num_consts, num_carry, **params):
     """All carries have the full degree: after the first step they would have it anyway."""
-    consts, carry, xs = split_list(args, num_consts, num_carry)
+    consts, carry, xs = split_list(args, [num_consts, num_carry])
     degrees = _full(order, jaxpr.out_avals)
     carry = [*map(_padded, carry, degrees)]
     args = [_flat(consts), _flat(carry), _flat(xs)]
@@ -500,7 +500,7 @@ def _scan(order, *args, jaxpr, num_consts, num_carry, **params):
 
 def _while(order, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     """The condition looks at the values only: how often the loop runs does not move."""
-    cond_consts, body_consts, carry = split_list(args, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
     degrees = _full(order, body_jaxpr.out_avals)
     carry = [*map(_padded, carry, degrees)]
     values, consts = [x[0] for x in cond_consts], _flat(body_consts)

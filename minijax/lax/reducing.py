@@ -30,13 +30,13 @@ from ..core.primitives.shaping import full, pad, reshape, squeeze
 from ..core.primitives.slicing import slice_in_dim
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten
+from ..core.util import split_list
 from ..core.vmap import vmap
 from .control_flow.common import (
     Region,
     evaluate_compiled,
     op_with_regions,
     region_arguments,
-    split_list,
 )
 
 # ----------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _reducer_jaxpr(computation, tree, avals):
     out_trees = []
 
     def flat(*elements):
-        x, y = split_list(elements, len(avals))
+        x, y = split_list(elements, [len(avals)])
         out, out_tree = tree_flatten(computation(tree.unflatten(x), tree.unflatten(y)))
         out_trees.append(out_tree)
         return out
@@ -105,7 +105,7 @@ def int_array(values: Sequence[int]) -> str:
 
 
 def _reduce_types(*avals, computation, jaxpr, dimensions):
-    operands, inits = split_list(avals, len(avals) // 2)
+    operands, inits = split_list(avals, [len(avals) // 2])
     if any(init.shape for init in inits):
         raise ValueError("reduce found non-scalar initial value: "
                          f"{[init.shape for init in inits]}")
@@ -210,8 +210,8 @@ def _known_reduction(computation, inits):
 
 def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
     """Differentiate a program that does the same in pairs."""
-    operands, inits = split_list(primals, len(primals) // 2)
-    operand_tangents, init_tangents = split_list(tangents, len(operands))
+    operands, inits = split_list(primals, [len(primals) // 2])
+    operand_tangents, init_tangents = split_list(tangents, [len(operands)])
     if any(type(t) is not Zero for t in init_tangents):
         raise NotImplementedError("reduce has no derivative in its initial values.")
     flat = [_as_one_dimension(x, dimensions) for x in operands]

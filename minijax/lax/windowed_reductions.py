@@ -28,7 +28,8 @@ from ..core.primitives.shaping import pad
 from ..core.staging import jvp_jaxpr, trace_to_jaxpr
 from ..core.transposition import deftranspose
 from ..core.tree import tree_flatten
-from .control_flow.common import op_with_regions, split_list
+from ..core.util import split_list
+from .control_flow.common import op_with_regions
 from .reducing import check_trees, combining_region, int_array, known_scalar, reducer_jaxpr
 from .sliding import dilated_shape, pads_of_transpose, padtype_to_pads, places
 
@@ -116,7 +117,7 @@ def emit_windows(ctx, operands, inits, avals, jaxpr: ClosedJaxpr, windows: Windo
 
 
 def _types(*avals, jaxpr, consts, **windows):
-    operands, inits = split_list(avals, len(avals) // 2)
+    operands, inits = split_list(avals, [len(avals) // 2])
     if any(x.dtype != init.dtype for x, init in zip(operands, inits)):
         raise TypeError("reduce_window got inconsistent dtypes for operands and initial values: "
                         f"{[x.dtype.name for x in operands]} and {[x.dtype.name for x in inits]}.")
@@ -134,7 +135,7 @@ def _evaluate(*args, **params):
 
 
 def _lower_reduce_window(ctx, *args, jaxpr, consts, **windows):
-    operands, inits = split_list(args, len(args) // 2)
+    operands, inits = split_list(args, [len(args) // 2])
     closed = ClosedJaxpr(jaxpr, consts)
     return emit_windows(ctx, operands, inits, ctx.avals_out, closed, Windows(**windows))
 
@@ -142,14 +143,14 @@ def _lower_reduce_window(ctx, *args, jaxpr, consts, **windows):
 def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **windows):
     """Reduce operands and tangents together, by the derivative of the function."""
     count = len(primals) // 2
-    operands, inits = split_list(primals, count)
-    operand_tangents, init_tangents = split_list(tangents, count)
+    operands, inits = split_list(primals, [count])
+    operand_tangents, init_tangents = split_list(tangents, [count])
     if any(type(t) is not Zero for t in init_tangents):
         raise TypeError("reduce_window has no derivative in its initial values.")
     derivative, _ = jvp_jaxpr(ClosedJaxpr(jaxpr, consts), (True,) * (2 * count), (True,) * count)
 
     def combine(x, y):
-        (x, x_dot), (y, y_dot) = split_list(x, count), split_list(y, count)
+        (x, x_dot), (y, y_dot) = split_list(x, [count]), split_list(y, [count])
         return jaxpr_as_fun(derivative)(*x, *y, *x_dot, *y_dot)
 
     outs = reduce_window(

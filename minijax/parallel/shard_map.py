@@ -13,8 +13,8 @@ from ..core.jit import jit
 from ..core.partial_eval import convert_constvars
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
+from ..core.util import merge_lists, partition_list
 from ..errors import DebugInfo, api_boundary
-from ..lax.control_flow.common import merge, partition
 from ..settings import trace_context
 from . import shard_map_lowering  # noqa: F401  (fills a table of rules)
 from .inferred_specs import infer_specs
@@ -169,10 +169,10 @@ class _Arrays:
 
     def __init__(self, is_dynamic: list[bool], leaves: list, in_tree: PyTreeDef):
         self.is_dynamic, self.in_tree = is_dynamic, in_tree
-        self.static, self.dynamic = partition(is_dynamic, leaves)
+        self.static, self.dynamic = partition_list(is_dynamic, leaves)
 
     def call(self, f: Callable, leaves: Sequence):
-        return f(*self.in_tree.unflatten(merge(self.is_dynamic, self.static, leaves)))
+        return f(*self.in_tree.unflatten(merge_lists(self.is_dynamic, self.static, leaves)))
 
 
 class _Staged(NamedTuple):

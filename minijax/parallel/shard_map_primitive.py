@@ -24,19 +24,19 @@ from typing import NamedTuple
 from .. import settings
 from ..checks.staging import check_jaxpr, checks_inside, custom_typechecks
 from ..core.batching import fancy_primitive_batchers
+from ..core.calls import call_rules
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
-from ..core.forward import Zero, primitive_jvps
+from ..core.forward import Zero
 from ..core.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
 from ..core.partial_eval import (
-    dce_closed,
     dce_rules,
     default_partial_eval,
     partial_eval_jaxpr,
     partial_eval_rules,
 )
 from ..core.primitives.shaping import expand_dims, squeeze
-from ..core.staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
+from ..core.staging import batch_jaxpr, jaxpr_cache, trace_to_jaxpr
 from ..core.transposition import (
     UndefinedPrimal,
     backward_pass,
@@ -44,7 +44,8 @@ from ..core.transposition import (
     nonzero_avals,
     primitive_transposes,
 )
-from ..lax.control_flow.common import evaluate_compiled, merge, partition, same_type, split_list
+from ..core.util import merge_lists, partition_list, split_list
+from ..lax.control_flow.common import evaluate_compiled, same_type
 from ..remat import _choose, _choose_inside
 from ..settings import Override
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
@@ -147,21 +148,17 @@ def _evaluate(*args, **params):
 # Forward mode, batching, dead code
 
 
-def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **scope):
+def _scope_of(params) -> Scope:
+    return Scope(*(params[name] for name in Scope._fields))
+
+
+def _specs(params, in_sources, out_sources, shared) -> dict:
     """Tangents are cut and put together as their primals are."""
-    nonzeros = tuple(type(t) is not Zero for t in tangents)
-    with inside(Scope(**scope)):
-        new_jaxpr, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(out_specs))
-    outs = shard_map_p.bind(
-        *primals, *partition(nonzeros, tangents)[1], jaxpr=new_jaxpr,
-        in_specs=(*in_specs, *partition(nonzeros, in_specs)[1]),
-        out_specs=(*out_specs, *partition(nonzeros_out, out_specs)[1]), **scope)
-    primals_out, rest = split_list(outs, len(out_specs))
-    zeros = [Zero.from_primal_value(x) for x in primals_out]
-    return primals_out, merge(nonzeros_out, partition(nonzeros_out, zeros)[0], rest)
+    return {"in_specs": tuple(params["in_specs"][i] for i in in_sources),
+            "out_specs": tuple(params["out_specs"][i] for i in out_sources)}
 
 
-primitive_jvps[shard_map_p] = _jvp
+call_rules(shard_map_p, "jaxpr", _specs, lambda params: inside(_scope_of(params)))
 
 
 def _batch(axis_data, args, dims, *, jaxpr, in_specs, out_specs, **scope):
@@ -200,23 +197,6 @@ def _check_unused(names, specs):
 fancy_primitive_batchers[shard_map_p] = _batch
 
 
-@jaxpr_cache
-def _dce_body(jaxpr, used_outputs):
-    return dce_closed(jaxpr, used_outputs)
-
-
-def _dce(used_outputs, eqn):
-    jaxpr, used_inputs = _dce_body(eqn.params["jaxpr"], tuple(used_outputs))
-    in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]
-    params = {"jaxpr": jaxpr, "in_specs": tuple(partition(used_inputs, in_specs)[1]),
-              "out_specs": tuple(partition(used_outputs, out_specs)[1])}
-    return used_inputs, eqn.replace(
-        invars=partition(used_inputs, eqn.invars)[1],
-        outvars=partition(used_outputs, eqn.outvars)[1], params=eqn.params | params)
-
-
-dce_rules[shard_map_p] = _dce
-
 # ----------------------------------------------------------------------------------------------
 # Partial evaluation
 #
@@ -238,7 +218,7 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, scope: Scope) -> _Split:
     known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
         jaxpr, unknowns, (False,) * len(jaxpr.outvars))
     n_args, n_outs = len(known.invars), len(known.outvars) - n_residuals
-    outvars, residuals = split_list(known.outvars, n_outs)
+    outvars, residuals = split_list(known.outvars, [n_outs])
     numbers = iter(range(n_outs, n_outs + n_residuals))
     sources = [n_args + _first(known.outvars, next(numbers)) if i is None else i for i in forwarded]
     new = sorted({i for i in sources if i >= n_args + n_outs})
@@ -250,7 +230,7 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, scope: Scope) -> _Split:
         return [*(_with_dimension(outs[i - n_args]) for i in new), *outs[:n_outs]]
 
     def unknown_fun(*args):
-        residuals, rest = split_list(args, len(sources))
+        residuals, rest = split_list(args, [len(sources)])
         return jaxpr_as_fun(unknown)(*map(_as_type, residuals, unknown.in_avals), *rest)
 
     given = [*known.in_avals, *known.out_avals[:n_outs], *map(_with_dimension_aval, new_avals)]
@@ -282,15 +262,15 @@ def _partial_eval(trace, primitive, args, params):
     unknowns = tuple(map(trace.is_unknown, args))
     with inside(scope):
         split = _split(params["jaxpr"], unknowns, scope)
-    known_args, unknown_args = partition(unknowns, args)
-    known_in_specs, unknown_in_specs = partition(unknowns, params["in_specs"])
-    known_specs, unknown_specs = partition(split.out_unknowns, params["out_specs"])
+    known_args, unknown_args = partition_list(unknowns, args)
+    known_in_specs, unknown_in_specs = partition_list(unknowns, params["in_specs"])
+    known_specs, unknown_specs = partition_list(split.out_unknowns, params["out_specs"])
     outs: list = []
     if split.known.outvars or split.known.effects:
         outs = shard_map_p.bind(*known_args, **params | {
             "jaxpr": split.known, "in_specs": tuple(known_in_specs),
             "out_specs": (*split.new_specs, *known_specs)})
-    new, known_outs = split_list(outs, len(split.new_specs))
+    new, known_outs = split_list(outs, [len(split.new_specs)])
     values = [*known_args, *known_outs, *new]
     specs = [*known_in_specs, *known_specs, *split.new_specs]
     unknown_outs: list = []
@@ -299,11 +279,7 @@ def _partial_eval(trace, primitive, args, params):
             trace, shard_map_p, [*(values[i] for i in split.sources), *unknown_args], params | {
                 "jaxpr": split.unknown, "out_specs": tuple(unknown_specs),
                 "in_specs": (*(specs[i] for i in split.sources), *unknown_in_specs)})
-    return merge(split.out_unknowns, known_outs, unknown_outs)
-
-
-def _scope_of(params) -> Scope:
-    return Scope(*(params[name] for name in Scope._fields))
+    return merge_lists(split.out_unknowns, known_outs, unknown_outs)
 
 
 partial_eval_rules[shard_map_p] = _partial_eval
@@ -317,7 +293,7 @@ def _choose_in_body(eqn, used, policy):
     again, if anything."""
     params, closed = eqn.params, eqn.params["jaxpr"]
     scope, jaxpr, n_outs = _scope_of(params), closed.jaxpr, len(eqn.outvars)
-    wanted = partition(used, jaxpr.outvars)[1]
+    wanted = partition_list(used, jaxpr.outvars)[1]
     eqns, saved, eqns_again = _choose(jaxpr, wanted, policy)
     if not saved:
         return eqn, [], eqn
@@ -330,7 +306,7 @@ def _choose_in_body(eqn, used, policy):
         return [*outs[:n_outs], *map(_with_dimension, outs[n_outs:])]
 
     def rest_fun(*args):
-        values, args = split_list(args, len(saved))
+        values, args = split_list(args, [len(saved)])
         return jaxpr_as_fun(rest)(*map(_as_type, values, rest.in_avals), *args)
 
     avals = [_with_dimension_aval(v.aval) for v in saved]
@@ -340,13 +316,13 @@ def _choose_in_body(eqn, used, policy):
         whole = trace_to_jaxpr(whole_fun, whole.in_avals, jaxpr.debug_info)
         rest = trace_to_jaxpr(rest_fun, [*avals, *closed.in_avals], jaxpr.debug_info)
     again = eqn.replace(
-        invars=[*residuals, *eqn.invars], outvars=partition(used, eqn.outvars)[1],
+        invars=[*residuals, *eqn.invars], outvars=partition_list(used, eqn.outvars)[1],
         params=params | {"jaxpr": rest, "in_specs": specs + params["in_specs"],
-                         "out_specs": tuple(partition(used, params["out_specs"])[1])})
+                         "out_specs": tuple(partition_list(used, params["out_specs"])[1])})
     return eqn.replace(
         outvars=[*eqn.outvars, *residuals],
         params=params | {"jaxpr": whole, "out_specs": params["out_specs"] + specs},
-    ), residuals, _dce([True] * len(again.outvars), again)[1]
+    ), residuals, dce_rules[shard_map_p]([True] * len(again.outvars), again)[1]
 
 
 _choose_inside[shard_map_p] = _choose_in_body
@@ -369,14 +345,14 @@ def _transpose(cts, *operands, jaxpr, in_specs, out_specs, **params):
     with inside(scope):
         new_jaxpr, nonzeros_in = _transposed(jaxpr, linear, tuple(nonzeros), in_specs, out_specs,
                                              nonzero_avals(cts), scope)
-    known_specs, linear_specs = partition(linear, in_specs)
+    known_specs, linear_specs = partition_list(linear, in_specs)
     outs = shard_map_p.bind(
-        *partition(nonzeros, cts)[1], *partition(linear, operands)[0], jaxpr=new_jaxpr,
-        in_specs=(*partition(nonzeros, out_specs)[1], *known_specs),
-        out_specs=tuple(partition(nonzeros_in, linear_specs)[1]), **params)
+        *partition_list(nonzeros, cts)[1], *partition_list(linear, operands)[0], jaxpr=new_jaxpr,
+        in_specs=(*partition_list(nonzeros, out_specs)[1], *known_specs),
+        out_specs=tuple(partition_list(nonzeros_in, linear_specs)[1]), **params)
     zeros = [Zero(x.aval) for x in operands if is_undefined_primal(x)]
-    cts_in = merge(nonzeros_in, partition(nonzeros_in, zeros)[0], outs)
-    return merge(linear, [None] * (len(linear) - len(cts_in)), cts_in)
+    cts_in = merge_lists(nonzeros_in, partition_list(nonzeros_in, zeros)[0], outs)
+    return merge_lists(linear, [None] * (len(linear) - len(cts_in)), cts_in)
 
 
 def _shared(ct, n):
@@ -390,13 +366,15 @@ def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
     nonzeros_in: list[bool] = []
 
     def transposed(*args):
-        cts, known = split_list(args, sum(nonzeros))
-        zeros = [Zero(aval) for aval in partition(nonzeros, jaxpr.out_avals)[0]]
-        operands = merge(linear, known, map(UndefinedPrimal, partition(linear, jaxpr.in_avals)[1]))
-        cts_in = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, merge(nonzeros, zeros, cts))
+        cts, known = split_list(args, [sum(nonzeros)])
+        zeros = [Zero(aval) for aval in partition_list(nonzeros, jaxpr.out_avals)[0]]
+        undefined = map(UndefinedPrimal, partition_list(linear, jaxpr.in_avals)[1])
+        operands = merge_lists(linear, known, undefined)
+        all_cts = merge_lists(nonzeros, zeros, cts)
+        cts_in = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, all_cts)
         cts_in = [_gathered(ct, spec) for ct, spec in zip(cts_in, in_specs) if ct is not None]
         nonzeros_in[:] = [type(ct) is not Zero for ct in cts_in]
-        return partition(nonzeros_in, cts_in)[1]
+        return partition_list(nonzeros_in, cts_in)[1]
 
     def _gathered(ct, spec):
         if type(ct) is Zero or scope.check_vma:
@@ -406,7 +384,7 @@ def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
 
     in_avals = [scope.shard_aval(spec, aval)
                 for spec, aval in zip(out_specs, ct_avals) if aval is not None]
-    in_avals += partition(linear, jaxpr.in_avals)[0]
+    in_avals += partition_list(linear, jaxpr.in_avals)[0]
     return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), nonzeros_in
 
 

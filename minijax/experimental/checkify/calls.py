@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.calls import calls
 from ...core.core import typeof
 from ...core.forward import Zero
 from ...core.jaxpr import ClosedJaxpr
 from ...core.jit import jit_p
 from ...core.staging import trace_to_jaxpr
 from ...core.tree import PyTreeDef, tree_flatten, tree_leaves
+from ...core.util import split_list
 from ...custom_rules.common import Named, SymbolicZero
 from ...custom_rules.jvp import custom_jvp_call_p
 from ...custom_rules.vjp import custom_vjp_call_p
-from ...lax.control_flow.common import split_list
 from ...lax.control_flow.cond import cond_p
 from ...lax.control_flow.scan import scan_p
 from ...lax.control_flow.while_loop import while_p
@@ -38,7 +39,7 @@ class _Checked(NamedTuple):
 
     def split(self, outs: Sequence) -> tuple[Error, list]:
         """The error, and the other results."""
-        leaves, rest = split_list(outs, self.error_tree.num_leaves)
+        leaves, rest = split_list(outs, [self.error_tree.num_leaves])
         return self.error_tree.unflatten(leaves), rest
 
     @property
@@ -56,7 +57,7 @@ def _stage(fun: Callable, error: Error, before: Sequence, after: Sequence, info)
     out_trees = []
 
     def flat_fun(*args):
-        first, errors, rest = split_list(args, len(before), len(leaves))
+        first, errors, rest = split_list(args, [len(before), len(leaves)])
         out_error, outs = fun(in_tree.unflatten(errors), first, rest)
         out_leaves, tree = tree_flatten(out_error)
         out_trees.append(tree)
@@ -84,14 +85,14 @@ def _of_jaxpr(jaxpr: ClosedJaxpr, enabled) -> Callable:
 
 def _check_call(error, enabled, eqn, operands):
     """For `jit` and `checkpoint`."""
-    jaxpr, params = eqn.params["jaxpr"], dict(eqn.params)
+    jaxpr = eqn.params["jaxpr"]
     checked = _stage(_of_jaxpr(jaxpr, enabled), error, [], jaxpr.in_avals, jaxpr.debug_info)
     leaves = tree_leaves(error)
-    for name in ("donated_invars", "prevent_cse"):
-        if isinstance(params.get(name), tuple):
-            params[name] = (name == "prevent_cse",) * len(leaves) + params[name]
-    return checked.split(eqn.primitive.bind(*leaves, *operands,
-                                            **params | {"jaxpr": checked.jaxpr}))
+    new = [None] * len(leaves)
+    params = calls[eqn.primitive].params(eqn.params, checked.jaxpr,
+                                         [*new, *range(len(operands))],
+                                         [*new, *range(len(eqn.outvars))])
+    return checked.split(eqn.primitive.bind(*leaves, *operands, **params))
 
 
 rules[jit_p.name] = rules[remat_p.name] = _check_call
@@ -117,8 +118,8 @@ def _check_scan(error, enabled, eqn, operands):
     """The error is one more carry."""
     params = dict(eqn.params)
     jaxpr, length = params["jaxpr"], params["length"]
-    consts, rest = split_list(operands, params["num_consts"])
-    before, after = split_list(jaxpr.in_avals, params["num_consts"])
+    consts, rest = split_list(operands, [params["num_consts"]])
+    before, after = split_list(jaxpr.in_avals, [params["num_consts"]])
     error, (checked,) = _stage_all([_of_jaxpr(jaxpr, enabled)], error, before, after,
                                    jaxpr.debug_info)
     leaves = tree_leaves(error)
@@ -138,11 +139,11 @@ def _check_while(error, enabled, eqn, operands):
         raise ValueError("Checkify does not support batched while-loops (checkify of vmap of "
                          "while). If possible, use vmap of checkify of while.")
     counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    cond_consts, body_consts, carry = split_list(operands, *counts)
+    cond_consts, body_consts, carry = split_list(operands, counts)
     error, _ = interpret(cond_jaxpr, enabled, error, [*cond_consts, *carry])
 
     def body(error, consts, carry):
-        cond_consts, body_consts = split_list(consts, counts[0])
+        cond_consts, body_consts = split_list(consts, [counts[0]])
         error, carry = interpret(body_jaxpr, enabled, error, [*body_consts, *carry])
         error, _ = interpret(cond_jaxpr, enabled, error, [*cond_consts, *carry])
         return error, carry
@@ -177,7 +178,7 @@ def _check_custom_jvp(error, enabled, eqn, operands):
     zeros = [SymbolicZero(typeof(x).to_tangent_aval()) for x in leaves]
 
     def jvp(*args):
-        errors, primals, _, tangents = split_list(args, n, len(operands), n)
+        errors, primals, _, tangents = split_list(args, [n, len(operands), n])
         outs = rule(*primals, *tangents)
         middle = len(outs) // 2
         return [*errors, *outs[:middle], *zeros, *outs[middle:]]
@@ -198,11 +199,11 @@ def _check_custom_vjp(error, enabled, eqn, operands):
 
     def new_fwd(perturbed, *args):
         outs = fwd(perturbed[n:], *args[n:])
-        residuals, results = split_list(outs, out_trees()[1].num_leaves)
+        residuals, results = split_list(outs, [out_trees()[1].num_leaves])
         return [*residuals, *args[:n], *results]
 
     def new_bwd(*args):
-        residuals, _, cts = split_list(args, out_trees()[1].num_leaves, n)
+        residuals, _, cts = split_list(args, [out_trees()[1].num_leaves, n])
         return [*zeros, *bwd(*residuals, *cts)]
 
     outs = custom_vjp_call_p.bind(*leaves, *operands, **eqn.params | {

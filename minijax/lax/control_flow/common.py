@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -29,32 +28,13 @@ from ...core.partial_eval import convert_constvars, dce_closed
 from ...core.primitives import elementwise as lax
 from ...core.staging import jaxpr_cache, trace_to_jaxpr
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs
+from ...core.util import partition_list
 from ...errors import DebugInfo
 from ...pytree.paths import keystr, tree_leaves_with_path
 from .tokens import with_token
 
 # ----------------------------------------------------------------------------------------------
-# Lists
-
-
-def split_list(items: Iterable, *lengths: int) -> list[list]:
-    """Pieces of these lengths, and the rest."""
-    rest = iter(items)
-    return [*(list(itertools.islice(rest, n)) for n in lengths), list(rest)]
-
-
-def partition(flags: Sequence[bool], items: Sequence) -> tuple[list, list]:
-    """The items whose flag is false, and those whose flag is true."""
-    return (
-        [x for flag, x in zip(flags, items, strict=True) if not flag],
-        [x for flag, x in zip(flags, items, strict=True) if flag],
-    )
-
-
-def merge(flags: Sequence[bool], if_false: Iterable, if_true: Iterable) -> list:
-    """The inverse of `partition`."""
-    false, true = iter(if_false), iter(if_true)
-    return [next(true) if flag else next(false) for flag in flags]
+# Flags
 
 
 def either(*flags: Sequence[bool]) -> tuple[bool, ...]:
@@ -214,7 +194,7 @@ def move_outputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
 
 def to_front(moved: Sequence[bool]) -> tuple[int, ...]:
     """The order for `move_inputs` that brings the marked arguments to the front."""
-    rest, first = partition(moved, range(len(moved)))
+    rest, first = partition_list(moved, range(len(moved)))
     return (*first, *rest)
 
 

@@ -45,6 +45,7 @@ from ...core.transposition import (
 )
 from ...core.tree import tree_flatten
 from ...core.tree_jvp import stop_gradient
+from ...core.util import merge_lists, partition_list
 from ...errors import api_boundary
 from ...pytree.paths import keystr
 from .common import (
@@ -53,9 +54,7 @@ from .common import (
     forwarded,
     keep_outputs,
     leaf_paths,
-    merge,
     op_with_regions,
-    partition,
     same_type,
     share_constants,
     show_avals,
@@ -363,7 +362,7 @@ def _partial_eval(trace, primitive, args, params):
     if trace.is_unknown(index):
         return default_partial_eval(trace, primitive, args, params)
     unknowns = tuple(map(trace.is_unknown, operands))
-    known_args, unknown_args = partition(unknowns, operands)
+    known_args, unknown_args = partition_list(unknowns, operands)
     none = (False,) * len(branches[0].outvars)
     out_unknowns = either(*(partial_eval_jaxpr(branch, unknowns, none)[2] for branch in branches))
     parts = [partial_eval_jaxpr(branch, unknowns, out_unknowns) for branch in branches]
@@ -387,7 +386,7 @@ def _partial_eval(trace, primitive, args, params):
     residual_args = [values[r] if r[0] is None else known_args[r[0]] for r in residuals]
     unknown_outs = default_partial_eval(trace, cond_p, [index, *residual_args, *unknown_args],
                                         {"branches": unknown_branches})
-    return merge(out_unknowns, outs[:n_known], unknown_outs)
+    return merge_lists(out_unknowns, outs[:n_known], unknown_outs)
 
 
 def _residuals(unknown_jaxpr, forwarded) -> list[tuple]:
@@ -411,8 +410,8 @@ def _dce(used_outputs, eqn):
     pruned = tuple(without_dead_code(branch, used, used_inputs)[0] for branch in branches)
     used_invars = [True, *used_inputs]
     return used_invars, eqn.replace(
-        invars=partition(used_invars, eqn.invars)[1],
-        outvars=partition(used_outputs, eqn.outvars)[1],
+        invars=partition_list(used_invars, eqn.invars)[1],
+        outvars=partition_list(used_outputs, eqn.outvars)[1],
         params={"branches": pruned})
 
 

@@ -47,6 +47,7 @@ from ...core.transposition import (
     primitive_transposes,
 )
 from ...core.tree import tree_flatten, tree_map, treedef_tuple
+from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError, api_boundary
 from ...pytree.paths import keystr
 from .common import (
@@ -56,16 +57,13 @@ from .common import (
     forwarded,
     keep_outputs,
     leaf_paths,
-    merge,
     move_inputs,
     move_outputs,
     op_with_regions,
-    partition,
     promote_weak_types,
     region_arguments,
     same_type,
     show_avals,
-    split_list,
     stage,
     to_front,
     without_dead_code,
@@ -150,7 +148,7 @@ def _bind_without_forwarding(jaxpr, consts, carry, xs, params) -> list:
     """
     sources = forwarded(jaxpr)
     is_const = [source == len(consts) + i for i, source in enumerate(sources[:len(carry)])]
-    carry, new_consts = partition(is_const, carry)
+    carry, new_consts = partition_list(is_const, carry)
     first_x = len(consts) + len(is_const)
     from_xs = [None if source is None or source < first_x else source - first_x
                for source in sources[len(is_const):]]
@@ -163,10 +161,10 @@ def _bind_without_forwarding(jaxpr, consts, carry, xs, params) -> list:
     consts = [*new_consts, *consts]
     outs = scan_p.bind(*consts, *carry, *xs, jaxpr=jaxpr, num_consts=len(consts),
                        num_carry=len(carry), **params)
-    carry_out, ys = split_list(outs, len(carry))
+    carry_out, ys = split_list(outs, [len(carry)])
     rest = iter(ys)
     ys = [next(rest) if source is None else _as_ours(xs[source]) for source in from_xs]
-    return merge(is_const, carry_out, new_consts) + ys
+    return merge_lists(is_const, carry_out, new_consts) + ys
 
 
 def _as_ours(x):
@@ -236,7 +234,7 @@ def _evaluate(*args, **params):
 
 @scan_p.def_abstract_eval
 def _result_types(*avals, jaxpr, length, num_carry, **params):
-    carry_avals, y_avals = split_list(jaxpr.out_avals, num_carry)
+    carry_avals, y_avals = split_list(jaxpr.out_avals, [num_carry])
     return carry_avals + [_with_leading(length, aval) for aval in y_avals]
 
 
@@ -250,8 +248,8 @@ def _without_leading(aval: ShapedArray) -> ShapedArray:
 
 def _typecheck(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
     """The body gives the carry that it takes, and the operands are what it takes."""
-    expected = split_list(jaxpr.in_avals, num_consts, num_carry)
-    consts, init, xs = split_list(avals, num_consts, num_carry)
+    expected = split_list(jaxpr.in_avals, [num_consts, num_carry])
+    consts, init, xs = split_list(avals, [num_consts, num_carry])
     given = consts, init, [*map(_without_leading, xs)]
     carry_out = jaxpr.out_avals[:num_carry]
     if not _same_types(expected[1], carry_out):
@@ -279,7 +277,7 @@ custom_typechecks["scan"] = _typecheck
 def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     """A scan whose carry has more parts: the tangents, of those carries that ever have one."""
     consts_nz, carry_nz, xs_nz = split_list(
-        [type(t) is not Zero for t in tangents], num_consts, num_carry)
+        [type(t) is not Zero for t in tangents], [num_consts, num_carry])
     no_ys = (False,) * (len(jaxpr.outvars) - num_carry)
 
     def body_jvp(carry_nz):
@@ -323,7 +321,7 @@ def _zipped_order(nonzeros, *sizes):
     rest = iter(range(len(nonzeros), 2 * len(nonzeros)))
     pairs = [(i, next(rest) if nonzero else None) for i, nonzero in enumerate(nonzeros)]
     groups = [[i for i, _ in group] + [t for _, t in group if t is not None]
-              for group in split_list(pairs, *sizes)]
+              for group in split_list(pairs, sizes)]
     return tuple(i for group in groups for i in group), [*map(len, groups)]
 
 
@@ -336,7 +334,7 @@ primitive_jvps[scan_p] = _jvp
 def _batch(axis_data, args, dims, *, jaxpr, num_consts, num_carry, **params):
     """The examples in front of constants and carries, and behind the steps in `xs` and `ys`."""
     consts_dims, carry_dims, xs_dims = split_list(
-        [None if d is None else 0 for d in dims], num_consts, num_carry)
+        [None if d is None else 0 for d in dims], [num_consts, num_carry])
 
     def out_batched(carry_batched):
         in_dims = (*consts_dims, *(0 if b else None for b in carry_batched), *xs_dims)
@@ -382,7 +380,7 @@ class Halves(NamedTuple):
 
 def _ever_unknown(jaxpr, unknown, num_consts, num_carry):
     """`unknown`, with the carries added that a step makes unknown; and `partial_eval_jaxpr`."""
-    consts, carry, xs = split_list(unknown, num_consts, num_carry)
+    consts, carry, xs = split_list(unknown, [num_consts, num_carry])
     no_ys = (False,) * (len(jaxpr.outvars) - num_carry)
 
     def body_halves(carry):
@@ -398,7 +396,7 @@ def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
     unknown, (known, unknown_body, unknown_outs, n_computed, sources) = _ever_unknown(
         jaxpr, unknown, num_consts, num_carry)
     n_outs, n_known = unknown_outs.count(False), [
-        group.count(False) for group in split_list(unknown, num_consts, num_carry)]
+        group.count(False) for group in split_list(unknown, [num_consts, num_carry])]
     # A residual that is a carry is another one in each step: it has to be stacked.
     is_carry = [i is not None and n_known[0] <= i < sum(n_known[:2]) for i in sources]
     computed = iter(range(n_outs, n_outs + n_computed))
@@ -420,7 +418,7 @@ def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
 
 def _stacked_last(stacked, n) -> tuple[int, ...]:
     """The order of `n` arguments, residuals first, that brings the stacked ones to the end."""
-    invariant, last = partition(stacked, range(len(stacked)))
+    invariant, last = partition_list(stacked, range(len(stacked)))
     return (*invariant, *range(len(stacked), n), *last)
 
 
@@ -433,23 +431,23 @@ def _run_known_half(args, unknown, params):
     """
     jaxpr, num_consts, num_carry = (params[k] for k in ("jaxpr", "num_consts", "num_carry"))
     halves = _halves(jaxpr, tuple(unknown), num_consts, num_carry)
-    known_args, unknown_args = partition(halves.unknown_args, args)
+    known_args, unknown_args = partition_list(halves.unknown_args, args)
     counts = [(group.count(False), group.count(True))
-              for group in split_list(halves.unknown_args, num_consts, num_carry)]
-    consts, others = split_list(known_args, counts[0][0])
+              for group in split_list(halves.unknown_args, [num_consts, num_carry])]
+    consts, others = split_list(known_args, [counts[0][0]])
     once = eval_jaxpr(halves.invariant.jaxpr, halves.invariant.consts, *consts)
-    invariant, computed = split_list(once, len(once) - halves.known_consts.count(None))
+    invariant, computed = split_list(once, [len(once) - halves.known_consts.count(None)])
     rest = iter(computed)
     consts = [next(rest) if i is None else consts[i] for i in halves.known_consts]
     outs = []
     if halves.known.outvars or halves.known.effects:
         outs = scan_p.bind(*consts, *others, **params | {
             "jaxpr": halves.known, "num_consts": len(consts), "num_carry": counts[1][0]})
-    known_outs, stacked = split_list(outs, halves.unknown_outs.count(False))
+    known_outs, stacked = split_list(outs, [halves.unknown_outs.count(False)])
     rest = {False: iter(invariant), True: iter(stacked)}
     residuals = [next(rest[varies]) if i is None else known_args[i]
                  for i, varies in zip(halves.sources, halves.stacked)]
-    invariant, stacked = partition(halves.stacked, residuals)
+    invariant, stacked = partition_list(halves.stacked, residuals)
     rest_params = params | {"jaxpr": halves.unknown, "num_carry": counts[1][1],
                             "num_consts": len(invariant) + counts[0][1]}
     return known_outs, [*invariant, *unknown_args, *stacked], rest_params, halves.unknown_outs
@@ -462,7 +460,7 @@ def _partial_eval(trace, primitive, args, params):
     outs = []
     if any(unknown_outs) or rest_params["jaxpr"].effects:
         outs = default_partial_eval(trace, scan_p, rest_args, rest_params)
-    return merge(unknown_outs, known_outs, outs)
+    return merge_lists(unknown_outs, known_outs, outs)
 
 
 partial_eval_rules[scan_p] = _partial_eval
@@ -477,7 +475,7 @@ def _dce(used_outputs, eqn: JaxprEqn):
         return [False] * len(eqn.invars), None
     jaxpr, num_consts, num_carry = (eqn.params[k] for k in ("jaxpr", "num_consts", "num_carry"))
     num_xs = len(jaxpr.invars) - num_consts - num_carry
-    carry, ys = split_list(used_outputs, num_carry)
+    carry, ys = split_list(used_outputs, [num_carry])
 
     def live_body(carry):
         keep = (False,) * num_consts + tuple(carry) + (False,) * num_xs
@@ -487,8 +485,8 @@ def _dce(used_outputs, eqn: JaxprEqn):
     body, used_inputs = live_body(live)
     params = eqn.params | {"jaxpr": body, "num_carry": sum(live),
                            "num_consts": sum(used_inputs[:num_consts])}
-    invars = partition(used_inputs, eqn.invars)[1]
-    outvars = partition([*live, *ys], eqn.outvars)[1]
+    invars = partition_list(used_inputs, eqn.invars)[1]
+    outvars = partition_list([*live, *ys], eqn.outvars)[1]
     return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params)
 
 
@@ -514,13 +512,13 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, reverse, **params):
             return _transpose_unknown_half(cts, args, params | {
                 "jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry,
                 "reverse": reverse})
-    consts, _, xs = split_list(zip(linear, args), num_consts, num_carry)
+    consts, _, xs = split_list(zip(linear, args), [num_consts, num_carry])
     first, last = ([x for is_linear, x in group if not is_linear] for group in (consts, xs))
-    ct_carry, ct_ys = split_list(cts, num_carry)
+    ct_carry, ct_ys = split_list(cts, [num_carry])
     ct_carry = [*map(instantiate_zeros, ct_carry)]
     ct_consts = [zeros(x.aval) for is_linear, x in consts if is_linear]
     nonzero_ys = tuple(type(ct) is not Zero for ct in ct_ys)
-    ct_ys = partition(nonzero_ys, ct_ys)[1]
+    ct_ys = partition_list(nonzero_ys, ct_ys)[1]
     once = [*map(typeof, [*first, *ct_consts, *ct_carry])]
     in_avals = (*once, *(_without_leading(typeof(x)) for x in [*ct_ys, *last]))
     sizes = len(first), len(ct_consts), num_carry, len(ct_ys)
@@ -528,7 +526,7 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, reverse, **params):
         *first, *ct_consts, *ct_carry, *ct_ys, *last, reverse=not reverse,
         jaxpr=_transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes),
         num_consts=len(first), num_carry=len(ct_consts) + num_carry, **params)
-    ct_args = merge(linear, [None] * linear.count(False), outs)
+    ct_args = merge_lists(linear, [None] * linear.count(False), outs)
     return [ct if is_undefined_primal(x) else None for x, ct in zip(args, ct_args)]
 
 
@@ -537,17 +535,17 @@ def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes) -> ClosedJaxpr:
     """One step backwards: cotangents of the results of a step to those of its linear arguments."""
     zero_ys = [Zero(aval) for nonzero, aval in
                zip(nonzero_ys, jaxpr.out_avals[-len(nonzero_ys):]) if not nonzero]
-    x_avals = partition(linear, jaxpr.in_avals)[1][sum(sizes[1:3]):]
+    x_avals = partition_list(linear, jaxpr.in_avals)[1][sum(sizes[1:3]):]
 
     def transposed(*args):
-        first, ct_consts, ct_carry, ct_ys, last = split_list(args, *sizes)
+        first, ct_consts, ct_carry, ct_ys, last = split_list(args, sizes)
         undefined = [*map(UndefinedPrimal, [*map(typeof, ct_consts + ct_carry), *x_avals])]
         ct_args = backward_pass(
-            jaxpr.jaxpr, jaxpr.consts, merge(linear, first + last, undefined),
-            ct_carry + merge(nonzero_ys, zero_ys, ct_ys),
-            sums=merge(linear, [None] * linear.count(False),
+            jaxpr.jaxpr, jaxpr.consts, merge_lists(linear, first + last, undefined),
+            ct_carry + merge_lists(nonzero_ys, zero_ys, ct_ys),
+            sums=merge_lists(linear, [None] * linear.count(False),
                        ct_consts + [None] * (len(undefined) - len(ct_consts))))
-        return [instantiate_zeros(ct) for ct in partition(linear, ct_args)[1]]
+        return [instantiate_zeros(ct) for ct in partition_list(linear, ct_args)[1]]
 
     return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info)
 
@@ -556,9 +554,9 @@ def _transpose_unknown_half(cts, args, params):
     """Run the part of a scan that is not linear, such as a counter; transpose what is left."""
     linear = [*map(is_undefined_primal, args)]
     _, rest_args, rest_params, unknown_outs = _run_known_half(args, linear, params)
-    ct_args = _transpose(partition(unknown_outs, cts)[1], *rest_args, **rest_params)
+    ct_args = _transpose(partition_list(unknown_outs, cts)[1], *rest_args, **rest_params)
     linear_cts = [ct for x, ct in zip(rest_args, ct_args) if is_undefined_primal(x)]
-    return merge(linear, [None] * linear.count(False), linear_cts)
+    return merge_lists(linear, [None] * linear.count(False), linear_cts)
 
 
 primitive_transposes[scan_p] = _transpose
@@ -575,16 +573,16 @@ def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry
 
     Steps that are left over come after the loop; all of them, if it had one iteration only.
     """
-    consts, carry, xs = split_list(operands, num_consts, num_carry)
+    consts, carry, xs = split_list(operands, [num_consts, num_carry])
     n_looped = 0 if unroll == 0 or length < 2 * unroll else length - length % unroll
 
     def take_steps(start: Value, n: int, state):
-        carry, ys = split_list(state, num_carry)
+        carry, ys = split_list(state, [num_carry])
         blocks = [_rows(ctx, x, start, n) for x in xs]
         elements: list = [None] * n
         for i in reversed(range(n)) if reverse else range(n):
             outs = ctx.inline(jaxpr, [*consts, *carry, *(_element(ctx, b, i) for b in blocks)])
-            carry, elements[i] = split_list(outs, num_carry)
+            carry, elements[i] = split_list(outs, [num_carry])
         return carry + [_with_rows(ctx, *y, start) for y in zip(ys, zip(*elements))]
 
     def iteration(step, *state):

@@ -40,6 +40,7 @@ from ...core.primitives import reductions, shaping
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map, treedef_tuple
+from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, api_boundary
 from ...pytree.functions import treedef_is_leaf
 from .common import (
@@ -50,15 +51,12 @@ from .common import (
     fixpoint,
     forwarded,
     keep_outputs,
-    merge,
     move_inputs,
     op_with_regions,
-    partition,
     promote_weak_types,
     region_arguments,
     same_type,
     show_avals,
-    split_list,
     stage,
     to_front,
     without_dead_code,
@@ -145,7 +143,7 @@ def _bind(cond: Staged, body: Staged, init: list) -> list:
     changes = tuple(source != n_body + i for i, source in enumerate(forwarded(body_jaxpr)))
     pruned, used = without_dead_code(cond_jaxpr, (True,), (True,) * n_cond + changes)
     carried = used[n_cond:]
-    fixed, carry = partition(carried, init)
+    fixed, carry = partition_list(carried, init)
     if fixed:
         cond_jaxpr, body_jaxpr = pruned, keep_outputs(body_jaxpr, carried)
         is_fixed = [not c for c in carried]
@@ -153,7 +151,7 @@ def _bind(cond: Staged, body: Staged, init: list) -> list:
     outs = while_p.bind(*cond_consts, *fixed, *body_consts, *carry,
                         cond_nconsts=n_cond, cond_jaxpr=cond_jaxpr,
                         body_nconsts=n_body + len(fixed), body_jaxpr=body_jaxpr)
-    return merge(carried, fixed, outs)  # as JAX does it, a fixed value comes out as it went in
+    return merge_lists(carried, fixed, outs)  # as in JAX, a fixed value is returned as it went in
 
 
 @api_boundary
@@ -262,7 +260,7 @@ def _result_types(*avals, body_jaxpr, **params):
 
 def _typecheck(*avals: ShapedArray, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     """Both functions must take their constants and the carry; the body must return a carry."""
-    cond_consts, body_consts, carry = split_list(avals, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, carry = split_list(avals, [cond_nconsts, body_nconsts])
     _check_types("the condition takes", cond_jaxpr.in_avals, cond_consts + carry)
     _check_types("the body takes", body_jaxpr.in_avals, body_consts + carry)
     _check_types("the body returns", body_jaxpr.out_avals, carry)
@@ -284,16 +282,16 @@ custom_typechecks["while"] = _typecheck
 def _jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     """The tangents of the carry are carried along; the condition does not look at them."""
     nonzeros = [type(t) is not Zero for t in tangents]
-    _, consts_nz, init_nz = map(tuple, split_list(nonzeros, cond_nconsts, body_nconsts))
+    _, consts_nz, init_nz = map(tuple, split_list(nonzeros, [cond_nconsts, body_nconsts]))
     carry_nz = fixpoint(lambda nz: jvp_jaxpr(body_jaxpr, consts_nz + nz, nz)[1], init_nz)
     new_body, _ = jvp_jaxpr(body_jaxpr, consts_nz + carry_nz, carry_nz)
 
-    cond_consts, body_consts, init = split_list(primals, cond_nconsts, body_nconsts)
-    _, consts_dot, init_dot = split_list(tangents, cond_nconsts, body_nconsts)
-    consts_dot = partition(consts_nz, consts_dot)[1]
-    init_dot = [*map(instantiate_zeros, partition(carry_nz, init_dot)[1])]
+    cond_consts, body_consts, init = split_list(primals, [cond_nconsts, body_nconsts])
+    _, consts_dot, init_dot = split_list(tangents, [cond_nconsts, body_nconsts])
+    consts_dot = partition_list(consts_nz, consts_dot)[1]
+    init_dot = [*map(instantiate_zeros, partition_list(carry_nz, init_dot)[1])]
     # The body takes (consts, carry, consts_dot, carry_dot), but constants are to come first.
-    pieces = split_list(range(len(new_body.invars)), len(body_consts), len(init), len(consts_dot))
+    pieces = split_list(range(len(new_body.invars)), [len(body_consts), len(init), len(consts_dot)])
     order = (*pieces[0], *pieces[2], *pieces[1], *pieces[3])
     outs = while_p.bind(
         *cond_consts, *body_consts, *consts_dot, *init, *init_dot,
@@ -312,7 +310,7 @@ def _batch(axis_data, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
 
     Then the whole carry is batched, and has the dimensions of the predicate in front.
     """
-    cond_dims, body_dims, init_dims = map(tuple, split_list(dims, cond_nconsts, body_nconsts))
+    cond_dims, body_dims, init_dims = map(tuple, split_list(dims, [cond_nconsts, body_nconsts]))
 
     def step(batched):
         carry_dims = tuple(0 if b else None for b in batched)
@@ -329,7 +327,7 @@ def _batch(axis_data, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
         carry_dims = tuple(rank if b else None for b in batched)
     new_cond, _ = batch_jaxpr(cond_jaxpr, axis_data, cond_dims + carry_dims, (pred_dim,))
     new_body, _ = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims, carry_dims)
-    *consts, init = split_list(args, cond_nconsts, body_nconsts)
+    *consts, init = split_list(args, [cond_nconsts, body_nconsts])
     init = [matchaxis(axis_data, d, wanted, x) for d, wanted, x in zip(init_dims, carry_dims, init)]
     outs = while_p.bind(*consts[0], *consts[1], *init, cond_nconsts=cond_nconsts,
                         cond_jaxpr=new_cond, body_nconsts=body_nconsts, body_jaxpr=new_body)
@@ -350,7 +348,7 @@ def _partial_eval(trace, primitive, args, params):
     """
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     counts = params["cond_nconsts"], params["body_nconsts"]
-    cond_uk, body_uk, init_uk = map(tuple, split_list(map(trace.is_unknown, args), *counts))
+    cond_uk, body_uk, init_uk = map(tuple, split_list(map(trace.is_unknown, args), counts))
 
     def step(unknown):
         return partial_eval_jaxpr(body_jaxpr, body_uk + unknown, unknown)[2]
@@ -365,10 +363,10 @@ def _partial_eval(trace, primitive, args, params):
     n_known = carry_uk.count(False)
     no_residuals = tuple(i < n_known for i in range(len(known_body.outvars)))
     known_body, _ = without_dead_code(known_body, no_residuals, True)
-    known_args = partition(cond_uk + body_uk + carry_uk, args)[0]
+    known_args = partition_list(cond_uk + body_uk + carry_uk, args)[0]
     known_outs = while_p.bind(*known_args, cond_jaxpr=known_cond, body_jaxpr=known_body,
                               cond_nconsts=cond_uk.count(False), body_nconsts=body_uk.count(False))
-    return merge(carry_uk, known_outs, partition(carry_uk, outs)[1])
+    return merge_lists(carry_uk, known_outs, partition_list(carry_uk, outs)[1])
 
 
 partial_eval_rules[while_p] = _partial_eval
@@ -389,8 +387,8 @@ def _dce(used_outputs, eqn):
     used_inputs = [*cond_used[:n_cond], *body_used]
     params = {"cond_jaxpr": new_cond, "cond_nconsts": sum(cond_used[:n_cond]),
               "body_jaxpr": new_body, "body_nconsts": sum(body_used[:n_body])}
-    return used_inputs, eqn.replace(invars=partition(used_inputs, eqn.invars)[1],
-                                    outvars=partition(needed, eqn.outvars)[1], params=params)
+    return used_inputs, eqn.replace(invars=partition_list(used_inputs, eqn.invars)[1],
+                                    outvars=partition_list(needed, eqn.outvars)[1], params=params)
 
 
 dce_rules[while_p] = _dce
@@ -417,7 +415,7 @@ def _lower(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 
     A batched predicate goes on while any example does; those that are done keep their values.
     """
-    cond_consts, body_consts, init = split_list(operands, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, init = split_list(operands, [cond_nconsts, body_nconsts])
     pred_aval, avals = cond_jaxpr.out_avals[0], [x.aval for x in init]
 
     def condition(carry):

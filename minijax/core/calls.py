@@ -1,0 +1,112 @@
+"""Chapter 6: how do transformations enter a function that a primitive calls?
+
+`jit`, `checkpoint` and their like hold a jaxpr among their parameters. To transform such a call,
+transform the jaxpr and call the result:
+
+    jvp  : call[f]  →  call[jvp f]
+    vmap : call[f]  →  call[vmap f]
+
+`call_rules` gives a primitive its rules for all transformations of this kind. A transformation
+states its rule once, with `rule_for_calls`: chapter 7 adds partial evaluation and the elimination
+of dead code, chapter 8 transposition.
+
+JAX writes these rules once for each primitive: `jax/_src/pjit.py`, `jax/_src/ad_checkpoint.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from .batching import fancy_primitive_batchers
+from .core import Primitive
+from .forward import Zero, primitive_jvps
+from .jaxpr import ClosedJaxpr
+from .staging import batch_jaxpr, jvp_jaxpr
+from .util import merge_lists, partition_list
+
+
+class Call(NamedTuple):
+    """How a primitive calls a jaxpr.
+
+    `by_operand` is for parameters that have an entry for each operand or result:
+    `(params, in_sources, out_sources, shared) -> the changed parameters` of a transformed call. A
+    source is the position of the operand (or result) of the old call that the new one is, or
+    belongs to as its tangent; it is `None` for a residual or a cotangent. If the operands are
+    `shared`, other equations read them too.
+
+    `inside` returns the context in which the jaxpr is transformed.
+    """
+
+    primitive: Primitive
+    jaxpr_param: str
+    by_operand: Callable[..., dict]
+    inside: Callable[[dict], contextlib.AbstractContextManager]
+
+    def params(self, params: dict, jaxpr: ClosedJaxpr, in_sources: Sequence[int | None],
+               out_sources: Sequence[int | None], shared: bool = False) -> dict:
+        """The parameters for a call of the transformed `jaxpr`."""
+        changed = self.by_operand(params, in_sources, out_sources, shared)
+        return params | {self.jaxpr_param: jaxpr} | changed
+
+
+calls: dict[Primitive, Call] = {}
+_rules: list[tuple[dict, Callable]] = []
+
+
+def _no_change(params, in_sources, out_sources, shared) -> dict:
+    return {}
+
+
+def _no_context(params):
+    return contextlib.nullcontext()
+
+
+def call_rules(primitive: Primitive, jaxpr_param: str, by_operand: Callable[..., dict] = _no_change,
+               inside: Callable[[dict], Any] = _no_context) -> None:
+    """Give a primitive that calls a jaxpr its rule for each transformation.
+
+    A table can be given another rule for the primitive afterwards.
+    """
+    call = calls[primitive] = Call(primitive, jaxpr_param, by_operand, inside)
+    for table, rule in _rules:
+        table[primitive] = partial(rule, call)
+
+
+def rule_for_calls(table: dict[Primitive, Callable]) -> Callable:
+    """Decorator: enter `rule(call, …)` in a table, for all primitives that call a jaxpr."""
+    def register(rule):
+        _rules.append((table, rule))
+        table.update({primitive: partial(rule, call) for primitive, call in calls.items()})
+        return rule
+
+    return register
+
+
+@rule_for_calls(primitive_jvps)
+def _jvp_of_call(call: Call, primals, tangents, **params):
+    """The call of the jaxpr's JVP. A tangent that is zero is neither operand nor result."""
+    nonzeros = tuple(type(t) is not Zero for t in tangents)
+    with call.inside(params):
+        jaxpr = params[call.jaxpr_param]
+        jaxpr, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(jaxpr.outvars))
+    outs = call.primitive.bind(*primals, *partition_list(nonzeros, tangents)[1], **call.params(
+        params, jaxpr, _with_tangents(nonzeros), _with_tangents(nonzeros_out)))
+    primals_out, tangents_out = outs[:len(nonzeros_out)], outs[len(nonzeros_out):]
+    zeros = map(Zero.from_primal_value, partition_list(nonzeros_out, primals_out)[0])
+    return primals_out, merge_lists(nonzeros_out, zeros, tangents_out)
+
+
+def _with_tangents(nonzeros) -> list[int]:
+    return [*range(len(nonzeros)), *partition_list(nonzeros, range(len(nonzeros)))[1]]
+
+
+@rule_for_calls(fancy_primitive_batchers)
+def _batch_of_call(call: Call, axis_data, args, dims, **params):
+    """The call of the batched jaxpr."""
+    with call.inside(params):
+        jaxpr, out_dims = batch_jaxpr(params[call.jaxpr_param], axis_data, tuple(dims))
+    params = call.params(params, jaxpr, range(len(dims)), range(len(out_dims)))
+    return call.primitive.bind(*args, **params), out_dims
