@@ -18,7 +18,7 @@ from .settings import (
     numpy_rank_promotion,
     check_tracer_leaks,
 )
-from . import core, dtypes, errors
+from . import core, errors
 from .core.dtypes import float0
 from .core.core import ensure_compile_time_eval, typeof
 from .core.array import Array
@@ -75,6 +75,7 @@ from .debugging.scopes import named_call, named_scope
 from . import ad_checkpoint, custom_batching, custom_derivatives
 
 # chapter 11
+from . import dtypes
 from .lax import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 
 # chapter 12

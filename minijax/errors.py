@@ -230,6 +230,10 @@ class JaxprTypeError(TypeError):
     """A jaxpr is not well typed."""
 
 
+class TypePromotionError(ValueError):
+    """There is no implicit promotion between dtypes."""
+
+
 class ConcretizationTypeError(JAXTypeError):
     """A number was needed while tracing, when only its shape and dtype are known.
 

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from . import numpy as jnp
-from .core import dtypes
 from .core.jit import jit
 from .core.primitives.dot import Precision
 from .core.primitives.shape_rules import canonical_axis, canonical_shape
+from .lax.dtypes import result_type
 from .numpy._arguments import ensure_array, promote_dtypes_inexact
 
 SMALLEST_SUM = 1000 * float(np.finfo(np.float32).eps)  # of weights that are still scaled to sum 1
@@ -101,7 +101,7 @@ KERNELS: dict[ResizeMethod, tuple[int, Callable]] = {
 
 def _weights(method: ResizeMethod, n: int, n_out: int, scale, translation, antialias: bool):
     """The matrix, of shape (n, n_out), from one dimension of the image to that of the result."""
-    dtype = dtypes.result_type(scale, translation)
+    dtype = result_type(scale, translation)
     inverse = 1.0 / scale
     outputs = jnp.arange(n_out, dtype=dtype)
     if method is ResizeMethod.AREA:

@@ -1,1 +1,4 @@
-"""The checks of `core/`, and their messages: one module for each module there."""
+"""What refuses bad input, and the words in which it does: one module for each module of `core/`.
+
+The core asks one named question per concern, in one line. A check returns nothing, or raises.
+"""

@@ -335,7 +335,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
             raise ValueError(f"matmul input operand {position} must have ndim at least 1, "
                              "but it has ndim 0")
     if preferred_element_type is None:
-        dtype, weak_type = dtypes.result_type(a, b, return_weak_type_flag=True)
+        dtype, weak_type = dtypes.lattice_result_type(a, b)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "matmul")
         weak_type = False

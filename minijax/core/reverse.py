@@ -405,7 +405,7 @@ def _check_jacobian_output(name, holomorphic, x):
 def standard_basis(tree) -> Any:
     """A tree like `tree`, of stacks: entry `i` of all is basis vector `i` of the whole tree."""
     leaves = tree_leaves(tree)
-    dtype = dtypes.result_type(*leaves)
+    dtype = dtypes.lattice_result_type(*leaves)[0]
     size = sum(typeof(leaf).size for leaf in leaves)
     rows, columns = (shaping.broadcasted_iota(np.int32, (size, size), d) for d in (0, 1))
     rows = lax.add(rows, lax.constant(0, np.dtype(np.int32)))

@@ -39,6 +39,7 @@ from ..core.primitives.shaping import (
     squeeze,
 )
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
+from .dtypes import coerce_to_array, safe_to_cast
 from .gathering import gather, take_at_hand
 from .scattering import (
     scatter,
@@ -401,7 +402,7 @@ def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False
     aval = typeof(x)
     y = _update_value(y, aval)
     how = plan(index, aval.shape, wrap_negative_indices)
-    if not dtypes.safe_to_cast(y, x):
+    if not safe_to_cast(y, x):
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from dtype="
             f"{typeof(y).dtype} to dtype={aval.dtype}. In future JAX releases this will result "
@@ -464,7 +465,7 @@ def _update_value(y, aval):
         if info.min <= y <= info.max:
             return prim.constant(y, aval.dtype)
     if isinstance(y, (list, tuple)):
-        y = dtypes.coerce_to_array(y)
+        y = coerce_to_array(y)
     own = typeof(y)
     return prim.constant(y, own.dtype, own.weak_type)
 

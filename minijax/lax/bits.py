@@ -18,6 +18,7 @@ from ..core.lowering import register_lowering, tensor_type
 from ..core.lowering_elementwise import comparison_kind
 from ..core.primitives.shape_rules import FLOAT, INTEGER, ORDERED, elementwise_rule, make_primitive
 from ..core.transposition import deftranspose
+from .dtypes import itemsize_bits
 
 # ----------------------------------------------------------------------------------------------
 # bitcast_convert_type: other elements of the same bits
@@ -28,7 +29,7 @@ def _bitcast_type(x, *, new_dtype):
     if x.dtype != new_dtype and any(dtype.kind in "bc" for dtype in (x.dtype, np.dtype(new_dtype))):
         raise TypeError("lax.bitcast_convert_type: booleans and complex numbers have no bits to "
                         f"be read as another type, got {x.dtype.name} and {new_dtype.name}")
-    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    old, new = itemsize_bits(x.dtype), itemsize_bits(new_dtype)
     if old == new:
         shape = x.shape
     elif old > new:

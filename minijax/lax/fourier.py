@@ -27,6 +27,7 @@ from ..core.primitives.shape_rules import make_primitive
 from ..core.primitives.shaping import expand_dims, full
 from ..core.primitives.slicing import dynamic_update_slice
 from ..core.transposition import deflinear2
+from .dtypes import to_complex_dtype
 from .staged import staged
 
 
@@ -130,7 +131,7 @@ def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]):
     """
     fft_type, dtype = _as_fft_type(fft_type), typeof(x).dtype
     if fft_type is not FftType.RFFT:
-        x = prim.convert_element_type(x, dtypes.to_complex_dtype(dtype))
+        x = prim.convert_element_type(x, to_complex_dtype(dtype))
     elif dtype.kind == "c":
         raise ValueError("only real valued inputs supported for rfft")
     else:

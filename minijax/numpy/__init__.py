@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as _np
 
 from ..core.array import Array as ndarray
-from ..core.dtypes import can_cast, finfo, iinfo, isdtype, promote_types
+from ..core.dtypes import finfo, iinfo, promote_types
+from ..lax.dtypes import can_cast, isdtype
 from ..core.operators import (
     absolute,
     bitwise_not,

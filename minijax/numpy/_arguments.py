@@ -20,6 +20,7 @@ from ..core.operators import (
 from ..core.primitives.elementwise import constant, convert, convert_element_type, ne
 from ..core.primitives.shape_rules import canonical_axis, canonical_shape, known_sizes
 from ..core.primitives.shaping import full_like
+from ..lax.dtypes import scalar_type_of, to_numeric_dtype
 
 __all__ = [  # what the other files of the room import from here
     "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",
@@ -54,7 +55,7 @@ def ensure_arrays(name: str, *args) -> tuple:
 def promote_dtypes_numeric(*args) -> list:
     """`promote_dtypes`, and booleans to integers."""
     dtype, weak_type = dtypes.lattice_result_type(*args)
-    numeric = dtypes.to_numeric_dtype(dtype)
+    numeric = to_numeric_dtype(dtype)
     return [convert(x, numeric, weak_type) for x in args]
 
 
@@ -68,7 +69,7 @@ def constant_like(x, value) -> Any:
     """The number `value` as a scalar of the dtype of `x`; weakly typed if `x` is a weak scalar."""
     aval = typeof(x)
     if aval.weak_type and not aval.shape:
-        scalar_type = dtypes.scalar_type_of(aval.dtype)
+        scalar_type = scalar_type_of(aval.dtype)
         if dtypes.python_scalar_dtype(scalar_type) == aval.dtype:
             return scalar_type(value)
     return aval.dtype.type(value)

@@ -26,6 +26,7 @@ from ..core.primitives.shaping import (
 )
 from ..core.primitives.shaping import full as lax_full
 from ..core.primitives.shaping import full_like as lax_full_like
+from ..lax.dtypes import coerce_to_array, result_type
 from ._arguments import (
     canonical_shape,
     check_arraylike,
@@ -111,7 +112,7 @@ def _array(x, dtype, copy):
     if dtype is None and isinstance(x, (np.ndarray, np.generic)):
         return known_array(x)
     if type(x) in dtypes.python_scalar_types:
-        value = dtypes.coerce_to_array(x, dtype)
+        value = coerce_to_array(x, dtype)
         return convert(value, value.dtype, dtype is None and type(x) is not bool)
     if x is None:
         raise ValueError("None is not a valid value for jnp.array")
@@ -276,7 +277,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     if not typeof(fill_value).ndim:
         out = lax_full_like(a, fill_value, dtype, shape)
     else:
-        value = asarray(fill_value, dtypes.result_type(a) if dtype is None else dtype)
+        value = asarray(fill_value, result_type(a) if dtype is None else dtype)
         out = broadcast_to(value, np.shape(a) if shape is None else shape)
     return on_device(out, device, like=a)
 
@@ -304,7 +305,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     start, stop, step = (_range_argument(*named) for named in
                          ((name, start), ("stop", stop), ("step", step)))
     if dtype is None:
-        dtype = dtypes.result_type(*(x for x in (start, stop, step) if x is not None))
+        dtype = result_type(*(x for x in (start, stop, step) if x is not None))
     if stop is None:
         start, stop = 0, start
     if step is not None:

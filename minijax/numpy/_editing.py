@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error
+from ..lax.dtypes import result_type
 from ._arguments import (
     canonical_axis,
     check_no_out,
@@ -324,7 +325,7 @@ def ravel_multi_index(multi_index: Sequence, dims: Sequence[int], mode: str = "r
     dims = tuple(concrete_or_error(operator.index, d, "in `dims` argument of ravel_multi_index().")
                  for d in dims)
     places = ensure_arrays("ravel_multi_index", *multi_index)
-    dtype = user_dtype(dtype, "ravel_multi_index") or dtypes.result_type(int, *places)
+    dtype = user_dtype(dtype, "ravel_multi_index") or result_type(int, *places)
     if not dtypes.issubdtype(dtype, np.integer):
         raise ValueError(f"{dtype=} is not an integer type.")
     if math.prod(dims) - 1 > dtypes.iinfo(dtype).max:

@@ -19,6 +19,7 @@ from ..core.primitives.shaping import (
     squeeze,
     transpose,
 )
+from ..lax.dtypes import result_type
 from ._arguments import check_no_out, ensure_array
 
 
@@ -71,7 +72,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
         subscripts, *operands, einsum_call=True, use_blas=True, optimize=_optimizer(optimize))
     arrays = [ensure_array("einsum", x) for x in arrays]
     if preferred_element_type is None:
-        dtype, weak_type = dtypes.result_type(*arrays, return_weak_type_flag=True)
+        dtype, weak_type = result_type(*arrays, return_weak_type_flag=True)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum")
         weak_type = False
@@ -107,7 +108,7 @@ def _sum_one(x, names, summed, result, dtype):
 
 
 def _sum(x, axes, dtype):
-    if dtypes.result_type(x, dtype) != x.dtype:
+    if result_type(x, dtype) != x.dtype:
         x = convert(x, dtype)
     return (reduce_or if x.dtype == bool else reduce_sum)(x, axes)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import ArrayMethods, typeof
+from ..lax import dtypes as lax_dtypes
 from ._constructors import asarray
 
 
@@ -52,7 +53,7 @@ def result_type(*args) -> np.dtype:
     >>> result_type(jnp.int8, 2.0)
     dtype('float32')
     """
-    return dtypes.result_type(*args)
+    return lax_dtypes.result_type(*args)
 
 
 def get_printoptions() -> dict:

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 
 from ..core import dtypes
+from ..lax.dtypes import default_complex_dtype
 from ..runtime.devices import devices
 from ..settings import enable_x64
 
@@ -41,7 +42,7 @@ class ArrayNamespaceInfo:
     def default_dtypes(self, *, device=None) -> dict:
         """The types that numbers get, by their kind."""
         return {"real floating": dtypes.default_float_dtype(),
-                "complex floating": dtypes.default_complex_dtype(),
+                "complex floating": default_complex_dtype(),
                 "integral": dtypes.default_int_dtype(), "indexing": dtypes.default_int_dtype()}
 
     def dtypes(self, *, device=None, kind: str | tuple[str, ...] | None = None) -> dict:

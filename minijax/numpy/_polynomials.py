@@ -11,6 +11,7 @@ from ..core.core import concrete_or_error
 from ..core.operators import maximum, true_divide
 from ..core.primitives.shaping import expand_dims
 from ..lax.control_flow.scan import scan
+from ..lax.dtypes import to_complex_dtype
 from ..lax.sorting import sort_key_val
 from ._arguments import (
     ensure_array,
@@ -219,7 +220,7 @@ def roots(p, *, strip_zeros: bool = True) -> Any:
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
     if p.size < 2:
-        return array([], dtype=dtypes.to_complex_dtype(p.dtype))
+        return array([], dtype=to_complex_dtype(p.dtype))
     leading_zeros = _where(all(p == 0), len(p), argmin(p == 0))
     if not strip_zeros:
         return _roots_of_unknown_degree(p, leading_zeros)
@@ -232,7 +233,7 @@ def roots(p, *, strip_zeros: bool = True) -> Any:
 @staged(eager=False)
 def _roots(p):
     if p.size < 2:
-        return array([], dtype=dtypes.to_complex_dtype(p.dtype))
+        return array([], dtype=to_complex_dtype(p.dtype))
     companion = diag(ones((p.size - 2,), p.dtype), -1)
     return eigvals(companion.at[0, :].set(-p[1:] / p[0]))
 

@@ -9,6 +9,7 @@ from ..core.operators import is_plain_product, matmul, multiply, plain_product
 from ..core.primitives.dot import dot_general
 from ..core.primitives.elementwise import mul
 from ..core.primitives.shaping import expand_dims, reshape
+from ..lax.dtypes import result_type
 from ._arguments import (
     canonical_axis,
     check_arraylike,
@@ -28,7 +29,7 @@ from ._vectorize import vectorize
 def contract(a, b, numbers, precision, preferred_element_type, name="dot"):
     """`dot_general` of arrays of different types; the result's type is that of a promotion."""
     if preferred_element_type is None:
-        dtype, weak_type = dtypes.result_type(a, b, return_weak_type_flag=True)
+        dtype, weak_type = result_type(a, b, return_weak_type_flag=True)
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)
         weak_type = False

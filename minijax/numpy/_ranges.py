@@ -16,6 +16,7 @@ from ..core.primitives.shaping import (
     reshape,
     transpose,
 )
+from ..lax.dtypes import result_type
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
 from ._constructors import empty, on_device
 from ._staged import staged
@@ -72,7 +73,7 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
 
 
 def _inexact_result(start, stop):
-    return dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+    return dtypes.to_inexact_dtype(result_type(start, stop))
 
 
 def _inserted(shape, axis, size):

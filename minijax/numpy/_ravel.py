@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
-from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives.elementwise import convert
 from ..core.primitives.shaping import split
 from ..core.tree import Partial, PyTreeDef, tree_flatten
+from ..lax.dtypes import result_type
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:
@@ -35,7 +35,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:
     """
     leaves, treedef = tree_flatten(pytree)
     avals = tuple(map(typeof, leaves))
-    dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
+    dtype = result_type(*leaves) if leaves else np.dtype(np.float32)
     unravel = Partial(_Unravel(treedef, avals, dtype))
     if not leaves:
         return jnp.zeros(0, dtype), unravel

@@ -14,6 +14,7 @@ from ..core.core import Primitive, state, typeof
 from ..core.primitives import elementwise as lax
 from ..core.primitives import reductions as red
 from ..core.primitives.shaping import broadcast_to, expand_dims, full, reshape
+from ..lax.dtypes import default_uint_dtype, itemsize_bits, supports_inf, to_floating_dtype
 from ._arguments import (
     canonical_axis,
     check_mask,
@@ -123,10 +124,10 @@ def wide_integer(dtype):
     """NumPy sums booleans and small integers in the default integer type."""
     if dtype == bool:
         return dtypes.default_int_dtype()
-    for family, wide in ((np.unsignedinteger, dtypes.default_uint_dtype()),
+    for family, wide in ((np.unsignedinteger, default_uint_dtype()),
                          (np.integer, dtypes.default_int_dtype())):
         if dtypes.issubdtype(dtype, family):
-            return wide if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(wide) else dtype
+            return wide if itemsize_bits(dtype) < itemsize_bits(wide) else dtype
     return dtype
 
 
@@ -134,7 +135,7 @@ def start_value(start, dtype):
     """The neutral element in a dtype; infinity is the end of the range of an integer type."""
     if dtype == bool:
         return np.bool_(start > 0)
-    if np.isinf(start) and not dtypes.supports_inf(dtype):
+    if np.isinf(start) and not supports_inf(dtype):
         integer = dtypes.issubdtype(dtype, np.integer)
         info = dtypes.iinfo(dtype) if integer else dtypes.finfo(dtype)
         start = info.min if start < 0 else info.max
@@ -384,7 +385,7 @@ def var_dtypes(a_dtype, dtype):
     elif not dtypes.issubdtype(a_dtype, np.inexact):
         working = dtype = dtypes.to_inexact_dtype(a_dtype)
     else:
-        working, dtype = a_dtype, dtypes.to_floating_dtype(a_dtype)
+        working, dtype = a_dtype, to_floating_dtype(a_dtype)
     return (np.dtype("float32") if working in _F16 else working), dtype
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..lax import dtypes as lax_dtypes
 from ._constructors import asarray
 
 
@@ -48,20 +49,21 @@ def _scalar_type(numpy_type) -> ScalarType:
 
 
 bool_ = _scalar_type(np.bool_)
-int2, int4 = _scalar_type(dtypes.int2), _scalar_type(dtypes.int4)
+int2, int4 = _scalar_type(lax_dtypes.int2), _scalar_type(lax_dtypes.int4)
 int8, int16 = _scalar_type(np.int8), _scalar_type(np.int16)
 int32, int64 = _scalar_type(np.int32), _scalar_type(np.int64)
-uint2, uint4 = _scalar_type(dtypes.uint2), _scalar_type(dtypes.uint4)
+uint2, uint4 = _scalar_type(lax_dtypes.uint2), _scalar_type(lax_dtypes.uint4)
 uint8, uint16 = _scalar_type(np.uint8), _scalar_type(np.uint16)
 uint32, uint64 = _scalar_type(np.uint32), _scalar_type(np.uint64)
-float4_e2m1fn = _scalar_type(dtypes.float4_e2m1fn)
-float8_e3m4, float8_e4m3 = _scalar_type(dtypes.float8_e3m4), _scalar_type(dtypes.float8_e4m3)
-float8_e4m3b11fnuz = _scalar_type(dtypes.float8_e4m3b11fnuz)
-float8_e4m3fn = _scalar_type(dtypes.float8_e4m3fn)
-float8_e4m3fnuz = _scalar_type(dtypes.float8_e4m3fnuz)
-float8_e5m2 = _scalar_type(dtypes.float8_e5m2)
-float8_e5m2fnuz = _scalar_type(dtypes.float8_e5m2fnuz)
-float8_e8m0fnu = _scalar_type(dtypes.float8_e8m0fnu)
+float4_e2m1fn = _scalar_type(lax_dtypes.float4_e2m1fn)
+float8_e3m4 = _scalar_type(lax_dtypes.float8_e3m4)
+float8_e4m3 = _scalar_type(lax_dtypes.float8_e4m3)
+float8_e4m3b11fnuz = _scalar_type(lax_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn = _scalar_type(lax_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = _scalar_type(lax_dtypes.float8_e4m3fnuz)
+float8_e5m2 = _scalar_type(lax_dtypes.float8_e5m2)
+float8_e5m2fnuz = _scalar_type(lax_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = _scalar_type(lax_dtypes.float8_e8m0fnu)
 bfloat16, float16 = _scalar_type(dtypes.bfloat16), _scalar_type(np.float16)
 float32, float64 = _scalar_type(np.float32), _scalar_type(np.float64)
 complex64, complex128 = _scalar_type(np.complex64), _scalar_type(np.complex128)

@@ -7,6 +7,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives.shaping import broadcasted_iota, concatenate, full, rev
+from ..lax.dtypes import to_complex_dtype
 from ..lax.sorting import sort as lax_sort
 from ..lax.sorting import top_k
 from ._arguments import canonical_axis, complex_input, convert, ensure_array, user_dtype
@@ -169,4 +170,4 @@ def sort_complex(a):
     [(1+0j), (2+0j)]
     """
     a = lax_sort(ensure_array("sort_complex", a))
-    return convert(a, dtypes.to_complex_dtype(a.dtype))
+    return convert(a, to_complex_dtype(a.dtype))

@@ -15,6 +15,7 @@ from ..core.primitives.reductions import argmax_p
 from ..core.primitives.shaping import concatenate, full_like, stack_p
 from ..core.primitives.shaping import expand_dims as lax_expand_dims
 from ..custom_rules import custom_jvp
+from ..lax.dtypes import to_floating_dtype
 from ._arguments import (
     check_arraylike,
     complex_input,
@@ -116,7 +117,7 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
       equal_nan: whether NaN is close to NaN.
     """
     a, b = promote_args_inexact("isclose", *promote_args("isclose", a, b))
-    real_dtype = dtypes.to_floating_dtype(typeof(a).dtype)
+    real_dtype = to_floating_dtype(typeof(a).dtype)
     rtol, atol = convert(rtol, real_dtype), convert(atol, real_dtype)
     both_nan = logical_and(isnan(a), isnan(b))
     finite = isfinite(b)

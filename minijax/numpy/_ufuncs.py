@@ -15,6 +15,7 @@ from ..core.primitives import elementwise as lax
 from ..core.primitives.shaping import full_like
 from ..lax import trigonometric as trig
 from ..lax.bits import bitcast_convert_type
+from ..lax.dtypes import result_type
 from ._arguments import (
     check_arraylike,
     check_no_out,
@@ -604,7 +605,7 @@ def mod(x1, x2, /):
 def fmod(x1, x2, /):
     """Elementwise remainder with the sign of x1, as in C."""
     x1, x2 = ensure_arrays("fmod", x1, x2)
-    if dtypes.issubdtype(dtypes.result_type(x1, x2), np.integer):
+    if dtypes.issubdtype(result_type(x1, x2), np.integer):
         x2 = _where(lax.eq(x2, constant_like(x2, 0)), full_like(x2, 1), x2)
     return lax.rem(*promote_args_numeric("fmod", x1, x2))
 

@@ -8,6 +8,7 @@ from ..core import dtypes
 from ..core.primitives import elementwise as lax
 from ..core.primitives.shaping import expand_dims, reshape, rev
 from ..lax.bits import bitcast_convert_type
+from ..lax.dtypes import itemsize_bits
 from ._joining import stack
 
 
@@ -29,7 +30,7 @@ def view(self, dtype=None, type: None = None):
     if dtype is None:
         return self
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "view")
-    old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(dtype)
+    old, new = itemsize_bits(self.dtype), itemsize_bits(dtype)
     if not self.ndim:
         if old != new:
             raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
@@ -54,7 +55,7 @@ def _view(x, dtype):
     if dtype.kind == "c":
         parts = _view(x, dtypes.finfo(dtype).dtype)
         return lax.complex(parts[..., 0::2], parts[..., 1::2])
-    factor = dtypes.itemsize_bits(dtype) // dtypes.itemsize_bits(x.dtype)
+    factor = itemsize_bits(dtype) // itemsize_bits(x.dtype)
     if factor > 1:  # the bitcast fuses a dimension of this size
         x = reshape(x, (*x.shape[:-1], x.shape[-1] // factor, factor))
     out = bitcast_convert_type(x, dtype)

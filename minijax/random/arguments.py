@@ -13,6 +13,8 @@ from ..core import dtypes
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import jit
 from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
+from ..errors import TypePromotionError
+from ..lax.dtypes import safe_to_cast
 from ..settings import enable_x64
 from .key_functions import typed_key
 
@@ -67,8 +69,8 @@ def shape_with(name: str, shape: Sequence[int] | None, *params) -> tuple[int, ..
 def check_safe_to_cast(name: str, dtype, *params) -> None:
     """Raise `TypePromotionError` if a parameter has a dtype that promotes to more than `dtype`."""
     for x in params:
-        if not dtypes.safe_to_cast(x, dtype):
-            raise dtypes.TypePromotionError(
+        if not safe_to_cast(x, dtype):
+            raise TypePromotionError(
                 f"In arguments to {name}, cannot safely cast argument of type "
                 f"{dtypes.dtype(x)} to {dtype}"
             )

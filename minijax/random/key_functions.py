@@ -16,6 +16,7 @@ from .. import numpy as jnp
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives.shape_rules import canonical_shape
+from ..lax.dtypes import default_uint_dtype
 from .keys import (
     KeyTy,
     PRNGImpl,
@@ -250,7 +251,7 @@ def bits(key, shape: Sequence[int] = (), dtype=None):
     """
     typed = typed_key("bits", key)
     if dtype is None:
-        dtype = dtypes.default_uint_dtype()
+        dtype = default_uint_dtype()
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype)
     if not dtypes.issubdtype(dtype, np.unsignedinteger):
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")

@@ -19,11 +19,12 @@ from ..core.array import Array, def_numpy
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.batching_rules import defbroadcasting, defvectorized
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.dtypes import ExtendedDType, issubdtype, prng_key
+from ..core.dtypes import ExtendedDType, issubdtype
 from ..core.forward import defjvp_zero
 from ..core.lowering import lower_fun, register_lowering, tensor_type
 from ..core.primitives.shape_rules import elementwise_shape
 from ..core.primitives.shaping import broadcast, full
+from ..lax.dtypes import prng_key
 
 # ----------------------------------------------------------------------------------------------
 # The dtype

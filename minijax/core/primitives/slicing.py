@@ -171,7 +171,7 @@ def _scalar_indices(operand, start_indices, allow_negative):
     if len(start_indices) != len(shape):
         raise ValueError("Length of slice indices must match number of operand dimensions "
                          f"({len(start_indices)} vs {shape})")
-    dtype = dtypes.result_type(*start_indices) if len(start_indices) else None
+    dtype = dtypes.lattice_result_type(*start_indices)[0] if len(start_indices) else None
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
     return [_from_front(i, n, dtype) if negative else convert(i, dtype)

@@ -7,13 +7,13 @@ import enum
 import numpy as np
 
 from ...core.core import ShapedArray, typeof
-from ...core.dtypes import to_complex_dtype
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.lowering_elementwise import emit
 from ...core.primitives import elementwise as prim
 from ...core.primitives.reductions import argmax_p, reduce_sum
 from ...core.primitives.shaping import broadcasted_iota, expand_dims
+from ..dtypes import to_complex_dtype
 from .common import (
     adjoint,
     check_square,

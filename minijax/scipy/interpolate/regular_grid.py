@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import dtypes
+from ...lax.dtypes import can_cast
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
 from ...pytree.registration import register_pytree_node
 
@@ -51,7 +51,7 @@ class RegularGridInterpolator:
         if fill_value is not None:
             check_arraylike("RegularGridInterpolator", fill_value)
             self.fill_value = jnp.asarray(fill_value)
-            if not dtypes.can_cast(self.fill_value.dtype, self.values.dtype, casting="same_kind"):
+            if not can_cast(self.fill_value.dtype, self.values.dtype, casting="same_kind"):
                 raise ValueError("fill_value must be None or of a type compatible with values; "
                                  f"got {self.fill_value.dtype} for {self.values.dtype}")
         check_arraylike("RegularGridInterpolator", *points)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import dtypes
 from ...core.core import typeof
 from ...core.operators import promote_dtypes_inexact
 from ...core.primitives.dot import Precision
 from ...lax import linalg as lax_linalg
+from ...lax.dtypes import to_complex_dtype
 from ...lax.staged import staged
 
 
@@ -258,7 +258,7 @@ def schur(a, output: str = "real"):
 @staged(static_argnames=("output",))
 def _schur(a, output):
     if output == "complex":
-        a = a.astype(dtypes.to_complex_dtype(a.dtype))
+        a = a.astype(to_complex_dtype(a.dtype))
     return lax_linalg.schur(a)
 
 

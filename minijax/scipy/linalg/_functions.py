@@ -23,6 +23,7 @@ from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond, switch
 from ...lax.control_flow.scan import scan
 from ...lax.control_flow.while_loop import fori_loop
+from ...lax.dtypes import to_complex_dtype
 from ...numpy import linalg
 from ...numpy.linalg._polar import qdwh
 from ...settings import default_matmul_precision
@@ -277,7 +278,7 @@ def rsf2csf(T, Z, check_finite: bool = True):
 
 
 def _rsf2csf(T, Z):
-    T, Z = (x.astype(dtypes.to_complex_dtype(jnp.result_type(T, Z))) for x in (T, Z))
+    T, Z = (x.astype(to_complex_dtype(jnp.result_type(T, Z))) for x in (T, Z))
     eps, n = dtypes.finfo(T.dtype).eps, len(T)
 
     def step(i, state):

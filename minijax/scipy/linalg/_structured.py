@@ -14,6 +14,7 @@ from ...core.operators import check_arraylike, promote_args_inexact, promote_dty
 from ...core.primitives import elementwise as lax
 from ...core.primitives.shaping import broadcasted_iota, expand_dims, pad
 from ...core.primitives.slicing import slice_in_dim
+from ...lax.dtypes import default_complex_dtype
 from ...lax.special import lgamma
 from ...lax.staged import staged
 from ..special import comb
@@ -406,7 +407,7 @@ def dft(n: int, scale: str | None = None, *, dtype=None):
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     if dtype is None:
-        dtype = dtypes.default_complex_dtype()
+        dtype = default_complex_dtype()
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "dft")
     if not dtypes.issubdtype(dtype, np.complexfloating):
         raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import dtypes
 from ...core.core import concrete_or_error
 from ...core.primitives.dot import Precision
 from ...core.primitives.slicing import dynamic_slice_in_dim, slice_in_dim
 from ...core.vmap import vmap
+from ...lax.dtypes import to_complex_dtype, to_floating_dtype
 from ...numpy import fft
 from ...numpy._arguments import (
     canonical_axis,
@@ -193,8 +193,8 @@ def _spectra(x, y, fs, window, nperseg, noverlap, nfft, trend, return_onesided, 
     signals = promote_dtypes_inexact(*([x] if y is None else [x, y]))
     outer = _outer_shape(signals, axis)
     x = signals[0]
-    dtype = dtypes.to_complex_dtype(x.dtype)
-    real_dtype = dtypes.to_floating_dtype(dtype)
+    dtype = to_complex_dtype(x.dtype)
+    real_dtype = to_floating_dtype(dtype)
     if nperseg is not None:
         nperseg = concrete_or_error(int, nperseg, "nperseg of windowed-FFT")
         if nperseg < 1:
@@ -400,7 +400,7 @@ def istft(Zxx, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int 
     freq_axis, time_axis = (canonical_axis(axis, Zxx.ndim) for axis in (freq_axis, time_axis))
     if freq_axis == time_axis:
         raise ValueError("Must specify differing time and frequency axes!")
-    Zxx = Zxx.astype(dtypes.to_complex_dtype(Zxx.dtype))
+    Zxx = Zxx.astype(to_complex_dtype(Zxx.dtype))
     n, noverlap, nfft = _sizes_of_inverse(Zxx.shape[freq_axis], nperseg, noverlap, nfft,
                                           input_onesided)
     others = [d for d in range(Zxx.ndim) if d not in (time_axis, freq_axis)]
@@ -418,7 +418,7 @@ def istft(Zxx, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int 
     x = x / jnp.where(norm > 1e-10, norm, 1.0)
     if x.ndim > 1 and time_axis != Zxx.ndim - 1:
         x = jnp.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
-    times = jnp.arange(x.shape[0], dtype=dtypes.to_floating_dtype(x.dtype)) / fs
+    times = jnp.arange(x.shape[0], dtype=to_floating_dtype(x.dtype)) / fs
     return times, x
 
 

@@ -15,6 +15,7 @@ from ...core.jit import jit
 from ...core.primitives import elementwise as lax
 from ...core.primitives.shaping import full_like
 from ...custom_rules import custom_jvp
+from ...lax.dtypes import to_complex_dtype
 from ...lax.special import erfc
 from ...numpy._arguments import promote_args_inexact
 from .entropies import real_args
@@ -63,7 +64,7 @@ def wofz(z):
     1.0
     """
     (z,) = promote_args_inexact("wofz", z)
-    return _wofz(z.astype(np.result_type(np.complex64, dtypes.to_complex_dtype(z.dtype))))
+    return _wofz(z.astype(np.result_type(np.complex64, to_complex_dtype(z.dtype))))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -1,0 +1,107 @@
+"""What `core/dtypes.py` refuses, and its warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .. import errors
+
+Node = Any  # as in the lattice: a np.dtype, or int, float or complex
+
+
+def extended_dtype(dtype: Any, allowed: bool) -> None:
+    """An extended dtype is canonical only where it is allowed."""
+    if not allowed:
+        raise ValueError(f"the extended dtype {dtype} has no canonical NumPy dtype.")
+
+
+def user_dtype(dtype: Any, fun_name: str | None, valid: frozenset) -> None:
+    """A `dtype` argument is a dtype that arrays can have."""
+    if dtype is None:
+        raise ValueError("dtype must be specified.")
+    if hasattr(dtype, "aval"):
+        raise ValueError("Passing an array as a dtype argument is not supported; "
+                         "instead of dtype=arr use dtype=arr.dtype.")
+    if not hasattr(dtype, "storage") and np.dtype(dtype) not in valid:
+        where = f" in {fun_name}" if fun_name else ""
+        raise TypeError(f"JAX only supports number and bool dtypes, got dtype {dtype}{where}.")
+
+
+def shortened_dtype(requested: Any, canonical: Any, fun_name: str | None) -> None:
+    """Warn if the user asked for a 64-bit dtype and gets the one of half its width."""
+    if canonical is requested or hasattr(requested, "storage"):
+        return
+    requested = np.dtype(requested)
+    if canonical != requested:
+        where = f" requested in {fun_name}" if fun_name else ""
+        warnings.warn(
+            f"Explicitly requested dtype {requested}{where} is not available, and will be "
+            f"truncated to dtype {canonical.name}. To enable more dtypes, set the jax_enable_x64 "
+            "configuration option or the JAX_ENABLE_X64 shell environment variable.",
+            stacklevel=errors.user_stacklevel())
+
+
+def has_dtype(x: Any) -> None:
+    """NumPy can tell the dtype of a value."""
+    if x is None:
+        raise ValueError(f"Invalid argument to dtype: {x}.")
+    try:
+        np.result_type(x)
+    except TypeError as error:
+        raise TypeError(f"Cannot determine dtype of {x}") from error
+
+
+def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:
+    """The dtype of a value is one that arrays can have."""
+    if not valid:
+        raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. "
+                        "Only arrays of numeric types are supported by JAX.")
+
+
+def lattice_nodes(nodes: Iterable[Node], known: dict) -> None:
+    """Every type is in the promotion lattice."""
+    for node in nodes:
+        if node not in known:
+            raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion.")
+
+
+def promotion(bound: Node | None, nodes: frozenset[Node], mode: str) -> None:
+    """The types have a least upper bound. In strict mode, strong types do not give way to it."""
+    strict = mode == "strict" and any(node != bound for node in nodes if not _is_weak(node))
+    if bound is not None and not strict:
+        return
+    names = tuple(sorted(f"Python {node.__name__}" if _is_weak(node) else node.name
+                         for node in nodes))
+    message = f"Input dtypes {names} have no available implicit dtype promotion path"
+    if mode == "strict":
+        raise errors.TypePromotionError(
+            f"{message} when jax_numpy_dtype_promotion=strict. Cast the inputs to the type you "
+            "want with x.astype(...), or set jax_numpy_dtype_promotion=standard.")
+    narrow = {*map(_narrow_family, nodes)}
+    for family in ("8-bit floats", "4-bit floats", "2-bit and 4-bit integers"):
+        if family in narrow:
+            raise errors.TypePromotionError(
+                f"{message}. {family} are so narrow that they are never promoted implicitly; cast "
+                "first, e.g. with x.astype('float32').")
+    raise errors.TypePromotionError(
+        f"{message}. Cast the inputs to the type you want with x.astype(...).")
+
+
+def _is_weak(node: Node) -> bool:
+    return isinstance(node, type)
+
+
+def _narrow_family(node: Node) -> str:
+    """The family of a dtype that does not promote, in words."""
+    if _is_weak(node) or node.itemsize > 1 or node in (np.dtype("int8"), np.dtype("uint8")):
+        return ""
+    if "int" in node.name:
+        return "2-bit and 4-bit integers"
+    if "float" in node.name:
+        return "4-bit floats" if ml_dtypes.finfo(node).bits == 4 else "8-bit floats"
+    return ""

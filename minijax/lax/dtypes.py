@@ -1,0 +1,203 @@
+"""Questions about dtypes that the engine does not ask: their families, sizes and neighbours.
+
+The dtypes themselves and the promotion lattice are in `core/dtypes.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..core.dtypes import (
+    _FLOATS,
+    _UNSIGNED,
+    _VALID,
+    canonicalize_dtype,
+    dtype,
+    dtype_and_weak_type,
+    dtype_kinds,
+    extended,
+    finfo,
+    iinfo,
+    lattice_result_type,
+    python_scalar_dtype,
+    python_scalar_types,
+    scalar_types,
+    to_inexact_dtype,
+)
+
+bool_ = np.bool_
+int4, uint4 = ml_dtypes.int4, ml_dtypes.uint4
+int2, uint2 = ml_dtypes.int2, ml_dtypes.uint2
+float8_e3m4, float8_e4m3 = ml_dtypes.float8_e3m4, ml_dtypes.float8_e4m3
+float8_e4m3b11fnuz, float8_e4m3fn = ml_dtypes.float8_e4m3b11fnuz, ml_dtypes.float8_e4m3fn
+float8_e4m3fnuz, float8_e8m0fnu = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e8m0fnu
+float8_e5m2, float8_e5m2fnuz = ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz
+float4_e2m1fn = ml_dtypes.float4_e2m1fn
+can_cast = np.can_cast
+
+
+class prng_key(extended):
+    """Scalar class of random-key dtypes; exists for `issubdtype`."""
+
+
+# ----------------------------------------------------------------------------------------------
+# Scalars
+
+
+def default_uint_dtype() -> np.dtype:
+    return canonicalize_dtype(np.dtype("uint64"))
+
+
+def default_complex_dtype() -> np.dtype:
+    return python_scalar_dtype(complex)
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether ``x`` is a plain Python number (NumPy's scalars, though subclasses, are not)."""
+    return type(x) in python_scalar_types
+
+
+def is_weakly_typed(x: Any) -> bool:
+    """Whether the dtype of ``x`` yields to others of its kind: Python numbers but for bools."""
+    return dtype_and_weak_type(x)[1]
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python scalar type (bool, int, float, complex) of the elements of ``x``."""
+    scalar_type = scalar_types.get(dtype(x))
+    if scalar_type is None:
+        raise TypeError(f"Invalid scalar value {x}")
+    return scalar_type
+
+
+def scalar_type_to_dtype(scalar_type: type, value: Any = None) -> np.dtype:
+    """The dtype of a Python scalar type; checks that an int ``value`` fits.
+
+    Raises:
+      OverflowError: ``value`` does not fit in the default integer.
+    """
+    canonical = python_scalar_dtype(scalar_type)
+    if scalar_type is int and value is not None:
+        bounds = np.iinfo(canonical)
+        if not bounds.min <= value <= bounds.max:
+            raise OverflowError(f"Python int {value} too large to convert to {canonical}.")
+    return canonical
+
+
+def coerce_to_array(x: Any, dtype: Any = None) -> np.ndarray:
+    """``np.asarray`` with minijax's default dtypes for Python scalars."""
+    if dtype is None and type(x) in python_scalar_types:
+        dtype = scalar_type_to_dtype(type(x), x)
+    return np.asarray(x, dtype)
+
+
+# ----------------------------------------------------------------------------------------------
+# Promotion
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that an operation on ``args`` gives; None stands for the default float.
+
+    Args:
+      *args: arrays, scalars, dtypes, types.
+      return_weak_type_flag: whether to return ``(dtype, weak_type)``.
+    Raises:
+      TypePromotionError: the dtypes have no common promotion.
+
+        >>> from minijax import dtypes
+        >>> dtypes.result_type("uint8", "int8")
+        dtype('int16')
+    """
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    result, weak_type = lattice_result_type(*args)
+    if weak_type:  # weak dtypes of an uncommon width would be surprising results
+        result = _default_dtype_of_kind(result)
+    return (result, weak_type) if return_weak_type_flag else result
+
+
+def _default_dtype_of_kind(dtype: np.dtype) -> np.dtype:
+    if dtype in _UNSIGNED:
+        return default_uint_dtype()
+    return python_scalar_dtype(scalar_types[dtype])
+
+
+def safe_to_cast(source: Any, target: Any) -> bool:
+    """Whether promotion turns values of ``source`` into the dtype of ``target``."""
+    source_dtype, target_dtype = dtype(source), dtype(target)
+    return source_dtype == target_dtype or result_type(source, target_dtype) == target_dtype
+
+
+# ----------------------------------------------------------------------------------------------
+# Families and sizes
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether ``dtype`` is of a kind: a dtype, a name such as "integral", or a tuple of those.
+
+    Raises:
+      ValueError: ``kind`` names neither a dtype nor a kind.
+      TypeError: ``kind`` is neither.
+
+        >>> from minijax import dtypes
+        >>> dtypes.isdtype("bfloat16", ("bool", "real floating"))
+        True
+    """
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return any(np.dtype(dtype) in _members(kind) for kind in kinds)
+
+
+def _members(kind: Any) -> tuple[np.dtype, ...]:
+    if isinstance(kind, str) and kind in dtype_kinds:
+        return dtype_kinds[kind]
+    try:
+        return (np.dtype(kind),)
+    except TypeError:
+        error = ValueError if isinstance(kind, str) else TypeError
+        raise error(f"Unrecognized kind={kind!r}: expected one of {list(dtype_kinds)}, a dtype, "
+                    "or a tuple of those.") from None
+
+
+def supports_inf(dtype: Any) -> bool:
+    """Whether the dtype has infinities."""
+    return np.dtype(dtype) in dtype_kinds["real floating"] + dtype_kinds["complex floating"] and (
+        np.dtype(dtype).type not in (
+            float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2fnuz))
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """The bits of one element; 4 for int4, which NumPy stores in a byte."""
+    if dtype is None:
+        raise ValueError("dtype cannot be None.")
+    plain = np.dtype(dtype)
+    if plain in dtype_kinds["integral"]:
+        return iinfo(plain).bits
+    if plain in _FLOATS:
+        return finfo(plain).bits
+    if plain not in _VALID:
+        raise ValueError(f"unexpected input: dtype={dtype!r}")
+    return 8 * plain.itemsize
+
+
+# ----------------------------------------------------------------------------------------------
+# Into another family
+
+
+def to_numeric_dtype(dtype: Any) -> np.dtype:
+    """The dtype itself, or int32 for booleans."""
+    plain = np.dtype(dtype)
+    return np.dtype("int32") if plain == bool_ else plain
+
+
+def to_floating_dtype(dtype: Any) -> np.dtype:
+    """As `to_inexact_dtype`, but complex dtypes become the dtype of their parts."""
+    return finfo(to_inexact_dtype(dtype)).dtype
+
+
+def to_complex_dtype(dtype: Any) -> np.dtype:
+    """The complex dtype that holds the dtype's values."""
+    wide = to_inexact_dtype(dtype).name in ("float64", "complex128")
+    return np.dtype("complex128" if wide else "complex64")
