@@ -9,12 +9,11 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for chapter 14; read when either library is imported
 
-# jaxlib's C++ imports `jax` by itself the first time it needs one of its helpers. A test
-# process has JAX installed, so it must be complete before any other part touches jaxlib.
-import jax
+# JAX comes first, unless it is not to be imported: jaxlib's C++ imports `jax` by itself the first
+# time it needs one of its helpers, and then JAX must be complete.
+from tests.oracle import stored, subject  # isort: skip
+import pytest
 from hypothesis import HealthCheck, settings
-
-import minijax  # noqa: F401
 
 del os.environ["JAX_NUM_CPU_DEVICES"]  # processes that a test starts are ordinary ones
 
@@ -37,7 +36,8 @@ def _compile_quickly() -> None:
     if "XLA_FLAGS" in os.environ:
         return
     os.environ["XLA_FLAGS"] = QUICK_COMPILATION
-    jax.jit(lambda x: x + 1)(0)
+    if hasattr(subject, "jit"):  # minijax, cut at an earlier chapter, has none
+        subject.jit(lambda x: x + 1)(0)
     del os.environ["XLA_FLAGS"]
 
 
@@ -48,3 +48,18 @@ _common = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("ci", derandomize=True, max_examples=25, database=None, **_common)
 settings.register_profile("explore", max_examples=300, **_common)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Questions to JAX belong to the test that asks them."""
+    stored.begin(item.nodeid, live=item.get_closest_marker("live_jax") is not None)
+    try:
+        return (yield)
+    finally:
+        stored.begin("", live=False)
+
+
+def pytest_sessionfinish():
+    """Leave the fresh answers of this process, if there are any, for `make oracle`."""
+    stored.leave_fresh()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
+from tests.oracle import jax
 
 X = {"w": [1.0, 2.0, "a"]}
 

@@ -9,12 +9,11 @@ import textwrap
 import warnings
 from types import ModuleType
 
-import jax
-import jax.scipy.stats
 import numpy as np
 import pytest
 
 import minijax
+from tests.oracle import jax
 from tools import differences
 from tools.differences import IGNORED, MISSING, MISSING_MODULES, MODULES, OTHERWISE, PACKAGES
 

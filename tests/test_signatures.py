@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 
-import jax
 import pytest
 
 import minijax
+from tests.oracle import jax
 from tests.test_differences import DISTRIBUTIONS, _public
 from tools.differences import MISSING_PARAMETERS, MODULES, module
 

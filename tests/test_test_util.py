@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 
-import jax.test_util  # the oracle does not import it by itself
 import numpy as np
 import pytest
 
 import minijax.test_util
-from tests.oracle import both
+from tests.oracle import both, jax
 
 X = np.linspace(0.2, 0.9, 6, dtype=np.float32).reshape(2, 3)
 

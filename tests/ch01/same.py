@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
-from jax._src.lax.lax import _convert_element_type
 
 from minijax.core.array import Array, as_array
 from minijax.core.primitives import elementwise
+from tests.oracle import jax, jnp
+
+_convert_element_type = jax._src.lax.lax._convert_element_type
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 TOLERANCE = {"bfloat16": 2e-2, "float16": 2e-3, "float32": 1e-5, "complex64": 1e-5,

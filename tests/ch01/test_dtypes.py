@@ -7,18 +7,17 @@ import operator
 import warnings
 from types import SimpleNamespace
 
-import jax
-import jax.dtypes
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jax._src import dtypes as jax_dtypes
-from jax._src.lax.lax import _convert_element_type
 
 from minijax import dtypes, settings
 from minijax.core import dtypes as core_dtypes
+from tests.oracle import jax, jnp
+
+jax_dtypes = jax._src.dtypes
+_convert_element_type = jax._src.lax.lax._convert_element_type
 
 NAMES = ("bool", "int2", "int4", "int8", "int16", "int32", "int64",
          "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",

@@ -8,11 +8,11 @@ import threading
 import traceback
 from types import SimpleNamespace
 
-import jax.errors
 import numpy as np
 import pytest
 
 from minijax import errors, settings
+from tests.oracle import jax
 
 JAX_NAMES = [name for name, value in vars(jax.errors).items()
              if inspect.isclass(value) and name != "InconclusiveDimensionOperation"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from minijax import core
 from minijax.core import indexing
 from minijax.core.array import Array, as_array
 from tests.ch01.same import outcome, pair, same
+from tests.oracle import jax, jnp
 
 SLICES = [slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(5, None),
           slice(-7, 9, 2), slice(2, 0, -1), slice(1, 1), slice(None, None, 3), slice(2, 1)]

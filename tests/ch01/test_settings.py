@@ -7,11 +7,11 @@ import subprocess
 import sys
 import threading
 
-import jax
 import pytest
 
 from minijax import settings
 from minijax.settings import config
+from tests.oracle import jax
 
 NAMES = sorted(settings._states.keys() - {"jax_platform_name"})  # which JAX has as a flag, no state
 VALUES = {

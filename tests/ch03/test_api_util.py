@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 
-import jax
 import numpy as np
 import pytest
-from jax._src import api_util as jax_api_util
 
 from minijax import api_util, pytree
 from tests.ch03.trees import Attributes, Pair, Point
+from tests.oracle import jax
+
+jax_api_util = jax._src.api_util
 
 
 def outcome(f, *args, **kwargs):

@@ -13,12 +13,9 @@ import operator
 import pickle
 import weakref
 
-import jax
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jax._src import api_util as jax_api_util
-from jax._src import tree_util as jax_tree_util
 
 from minijax import pytree
 from tests.ch03.trees import (
@@ -31,6 +28,10 @@ from tests.ch03.trees import (
     Pair,
     Point,
 )
+from tests.oracle import jax
+
+jax_api_util = jax._src.api_util
+jax_tree_util = jax._src.tree_util
 
 PAIRS = list(itertools.product(TREES, TREES))
 every_tree = pytest.mark.parametrize("tree", TREES, ids=lambda tree: repr(tree)[:40])

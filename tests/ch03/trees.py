@@ -7,10 +7,10 @@ import dataclasses
 import functools
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 import minijax.pytree
+from tests.oracle import jax
 
 LIBRARIES = (jax.tree_util, minijax.pytree)
 

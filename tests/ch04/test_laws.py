@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from minijax import dtypes
 from minijax.core.forward import Zero, jvp_flat
 from minijax.core.vmap import vmap
 from tests.ch04.programs import jaxs, ours
+from tests.oracle import jax
 
 SIZE = 4
 

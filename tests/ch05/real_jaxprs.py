@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import numpy as np
-from jax.extend import core as jex
 
 from minijax import core
 from minijax.core import jaxpr
+from tests.oracle import jax
+
+jex = jax.extend.core
 
 SHARDING = {"sharding", "out_sharding"}
 OF_JIT = {

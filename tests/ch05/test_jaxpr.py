@@ -6,10 +6,8 @@ import gc
 import sys
 import weakref
 
-import jax
 import numpy as np
 import pytest
-from jax.extend import core as jex
 
 from minijax import core, errors, util
 from minijax.checks.staging import check_jaxpr, custom_typechecks
@@ -32,6 +30,9 @@ from minijax.core.jaxpr import (
     subjaxprs,
 )
 from minijax.errors import SourceInfo, new_source_info
+from tests.oracle import jax
+
+jex = jax.extend.core
 
 F32 = core.ShapedArray((), "float32")
 WEAK = core.ShapedArray((), "float32", True)
@@ -168,7 +169,7 @@ def test_new_jaxpr_eqn_knows_its_line():
 
 def test_source_info_as_jax():
     """The same file, line, column and function."""
-    from jax._src.source_info_util import summarize
+    summarize = jax._src.source_info_util.summarize
 
     found = []
 
@@ -489,7 +490,7 @@ def test_unbound_operand():
 
 def test_message_begins_as_jaxs():
     """The same jaxpr made ill typed in both libraries."""
-    from jax._src import core as jax_core
+    jax_core = jax._src.core
 
     from tests.ch05.real_jaxprs import converted
 

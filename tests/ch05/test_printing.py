@@ -7,14 +7,10 @@ import re
 import sys
 import time
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jax import lax
-from jax._src import pretty_printer as jax_pp
 
 from minijax import core, printing
 from minijax.core.jaxpr import (
@@ -27,6 +23,10 @@ from minijax.core.jaxpr import (
 )
 from minijax.errors import SourceInfo, new_source_info
 from tests.ch05.real_jaxprs import both_texts, converted, jax_text
+from tests.oracle import jax, jnp
+
+lax = jax.lax
+jax_pp = jax._src.pretty_printer
 
 F32 = core.ShapedArray((), "float32")
 SIN = core.Primitive("sin")
@@ -403,7 +403,7 @@ def test_source_info_and_name_stack_as_jax():
 
 
 def _with_jaxs_sources(ours, real):
-    from jax._src.source_info_util import summarize
+    summarize = jax._src.source_info_util.summarize
 
     class Source:
         def __init__(self, info):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
 from minijax.core.array import as_array
+from tests.oracle import jax
 
 X = np.arange(3, dtype=np.float32)
 

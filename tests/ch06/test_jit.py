@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
@@ -24,6 +23,7 @@ from minijax.core.lowering import lower_fun, register_lowering
 from minijax.errors import JaxRuntimeError
 from minijax.runtime import client
 from tests.ch06 import arrays as jnp
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 PINNED = jax.__version__.startswith("0.10.")  # other releases print jaxprs otherwise

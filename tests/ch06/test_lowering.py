@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 
-import jax
 import ml_dtypes
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from minijax.core.lowering import (
 )
 from minijax.runtime import client
 from tests.ch06 import arrays as jnp
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 F32 = np.float32

@@ -6,11 +6,8 @@ import itertools
 import sys
 from collections import Counter
 
-import jax
-import jax.extend.core
 import numpy as np
 import pytest
-from jax._src.interpreters import partial_eval as jax_pe
 
 import minijax
 from minijax import core, errors, lax
@@ -28,6 +25,9 @@ from minijax.core.partial_eval import (
 )
 from tests.ch01.same import close, outcome
 from tests.ch02.programs import PROGRAMS, arguments, ours
+from tests.oracle import jax
+
+jax_pe = jax._src.interpreters.partial_eval
 
 float0 = jax.dtypes.float0
 X = np.float32([[0.5, 2.0, 1.5], [1.0, 3.0, 0.25]])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from types import SimpleNamespace
 
-import jax
-import jax.extend.core
 import ml_dtypes
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from minijax.core.array import Array, as_array
 from minijax.core.core import typeof
 from tests.ch01.same import close, outcome
 from tests.ch02.programs import PROGRAMS, arguments, jaxs, ours
+from tests.oracle import jax
 
 MINIJAX = SimpleNamespace(**vars(minijax) | {"lax": ours})
 JAX = SimpleNamespace(**vars(jax) | {"lax": jaxs})

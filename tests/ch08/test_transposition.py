@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import jax
 import numpy as np
 import pytest
 
@@ -25,6 +24,7 @@ from minijax.core.transposition import (
 )
 from tests.ch01.same import close
 from tests.ch02.programs import jaxs, ours
+from tests.oracle import jax
 
 I32 = np.int32
 W = np.float32([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])

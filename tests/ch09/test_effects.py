@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import jax.extend.core
 import numpy as np
 import pytest
-from jax._src import effects as jax_effects
 
 from minijax.core import effects
 from minijax.core.effects import EffectTypeSet, no_effects
-from tests.oracle import both, oracle, subject
+from tests.oracle import both, jax, oracle, subject
+
+jax_effects = jax._src.effects
 
 ONE = np.float32(1)
 SETS = {oracle: jax_effects, subject: effects}

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import jax as real_jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +18,7 @@ from minijax.checks.staging import check_jaxpr
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.partial_eval import dce_jaxpr, partial_eval_jaxpr
 from tests.oracle import both
+from tests.oracle import jax as real_jax
 
 VECTOR = np.array([0.5, 1.5, 2.5], np.float32)
 MATRIX = np.arange(6, dtype=np.float32).reshape(3, 2) / 5 + 0.3

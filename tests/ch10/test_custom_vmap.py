@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax.custom_batching  # noqa: F401
 import numpy as np
 import pytest
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 
-import jax.ad_checkpoint  # noqa: F401 (the oracle does not import it by itself)
 import numpy as np
 import pytest
 

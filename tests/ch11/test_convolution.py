@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minijax
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 # name: shape of lhs, shape of rhs, strides, padding, options

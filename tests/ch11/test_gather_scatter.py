@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 # name: (offset, collapsed, index map, operand batching, indices batching), slice sizes, indices

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 
 import minijax
+from tests.oracle import jax
 
 
 def test_random_gamma_grad():

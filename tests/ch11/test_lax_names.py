@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
+from tests.oracle import jax
 from tests.oracle.compare import both
 from tools import differences
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 X = np.random.default_rng(0).normal(size=(2, 60)).astype(np.float32)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 X = np.random.default_rng(0).normal(size=(2, 3, 7, 6)).astype(np.float32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 
-import jax.extend.random
 import numpy as np
 import pytest
 

@@ -11,10 +11,8 @@ import time
 import warnings
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache as jax_cache
 
 import minijax
 import minijax.numpy as jnp
@@ -22,6 +20,9 @@ from minijax import lax
 from minijax.core.dispatch import xla
 from minijax.experimental.compilation_cache import compilation_cache as facade
 from minijax.runtime import compilation_cache as cache
+from tests.oracle import jax
+
+jax_cache = jax.experimental.compilation_cache.compilation_cache
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 HIT, MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache_misses"

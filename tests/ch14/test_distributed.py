@@ -14,13 +14,13 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
 from tests.ch14 import several_processes
 from tests.conftest import QUICK_COMPILATION
+from tests.oracle import jax
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = os.environ | {

@@ -9,12 +9,11 @@ import re
 import threading
 import warnings
 
-import jax
 import numpy as np
 import pytest
 
 import minijax as mj
-from tests.oracle import both
+from tests.oracle import both, jax
 
 P = mj.P
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import jax
 import numpy as np
 import pytest
 
@@ -23,7 +22,7 @@ from minijax.core.extension import registered
 from minijax.lax.linalg import cholesky, triangular_solve
 from minijax.parallel import placed
 from minijax.runtime import cuda
-from tests.oracle import both
+from tests.oracle import both, jax
 
 # ----------------------------------------------------------------------------------------------
 # Names of platforms

@@ -7,14 +7,14 @@ import itertools
 import pickle
 import re
 
-import jax
 import numpy as np
 import pytest
-from jax._src.sharding_impls import parse_flatten_op_sharding
 
 import minijax as mj
 from minijax.parallel.sharding import sdy_mesh, sdy_sharding, spec_of, tile_assignment
-from tests.oracle import both
+from tests.oracle import both, jax
+
+parse_flatten_op_sharding = jax._src.sharding_impls.parse_flatten_op_sharding
 
 P = mj.P
 

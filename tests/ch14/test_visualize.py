@@ -6,12 +6,11 @@ import contextlib
 import io
 import sys
 
-import jax
 import numpy as np
 import pytest
 
 import minijax as mj
-from tests.oracle import both
+from tests.oracle import both, jax
 
 SHAPES = [(8, 8), (8, 16), (16, 8), (8,), (64,), (8, 800), (800, 8)]
 SPECS = [("x", "y"), ("x",), (None, "y"), (), (("x", "y"),), (("y", "x"),), (None, ("y", "x"))]

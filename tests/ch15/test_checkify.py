@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import jax
 import numpy as np
 import pytest
-from jax.experimental import checkify as jax_checkify
 
 import minijax
 from minijax.experimental import checkify as our_checkify
-from tests.oracle import both, oracle, subject
+from tests.oracle import both, jax, oracle, subject
+
+jax_checkify = jax.experimental.checkify
 
 F32 = np.float32
 SETS = "user_checks nan_checks index_checks div_checks float_checks automatic_checks all_checks"

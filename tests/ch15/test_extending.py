@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import importlib
 
-import jax
-import jax.ad_checkpoint
-import jax.extend.linear_util
-import jax.monitoring
 import numpy as np
 import pytest
 
 import minijax
 from minijax.extend import linear_util, source_info_util
-from tests.oracle import both, oracle, subject
+from tests.oracle import both, jax, oracle, subject
 
 F32 = np.float32
 LU = {oracle: jax.extend.linear_util, subject: linear_util}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax.example_libraries.stax  # noqa: F401 (the oracle does not import it by itself)
 import numpy as np
 import pytest
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import jax.experimental.jet  # noqa: F401 (the oracle does not import it by itself)
 import numpy as np
 import pytest
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 
-import jax
 import numpy as np
 import pytest
 
 import minijax
 import minijax.numpy
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 # Where an array lies, on several devices: chapter 14.

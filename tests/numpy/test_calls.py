@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 
-import jax
 import numpy as np
 import pytest
 
 from tests.numpy.calls import ARRAYS, rows
-from tests.oracle.compare import Outcome, assert_same_outcome
-from tests.oracle.namespaces import oracle, subject
-from tests.oracle.text import jaxpr_text
+from tests.oracle import both
+from tests.oracle.calls import arrays_in, program
 
 ROWS = rows()
 
@@ -32,57 +29,34 @@ EXCEPTIONS = re.compile("|".join(OTHER_TEXT.values()))
 NOT_TRACED = re.compile(r"jnp\.(array|asarray)\(|where\((b|m > 0.3)\)|nonzero|argwhere")
 
 
-def names_in(row: str) -> list[str]:
-    """The arrays that a row mentions."""
-    return [name for name in ARRAYS if re.search(rf"(?<![\w.\"']){name}(?![\w\"'=(])", row)]
-
-
-def function_of(row: str, jnp):
-    """The row as a function of the arrays that it mentions."""
-    return eval(f"lambda {', '.join(names_in(row))}: {row}", {"jnp": jnp, "np": np})
-
-
-def outcome(library, row: str, transform=lambda f: f, arrays=ARRAYS) -> Outcome:
-    """What the row does in one library."""
-    values = [library.numpy.asarray(arrays[name]) for name in names_in(row)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of truncated dtypes and discarded imaginary parts
-        try:
-            return Outcome(value=transform(function_of(row, library.numpy))(*values))
-        except Exception as error:
-            return Outcome(error=error)
+def program_of(row: str, transform: str = "", arrays=ARRAYS, x64: bool = False):
+    """The row, with `jnp` for the library's NumPy, perhaps transformed."""
+    transformed = (lambda jx, f: getattr(jx, transform)(f)) if transform else None
+    return program(row, arrays, lambda jx: {"jnp": jx.numpy}, transformed, x64)
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_eager(row):
-    assert_same_outcome(outcome(subject, row), outcome(oracle, row))
+    both(program_of(row))
 
 
 @pytest.mark.parametrize("row", ROWS[::7])
 def test_jit(row):
-    assert_same_outcome(outcome(subject, row, subject.jit), outcome(oracle, row, oracle.jit))
+    both(program_of(row, "jit"))
 
 
 @pytest.mark.parametrize("row", ROWS[::5])
 def test_64_bits(row):
     wide = {name: a.astype(np.float64) if a.dtype == np.float32 and name != "x" else a
             for name, a in ARRAYS.items()}
-    with oracle.enable_x64(True), subject.enable_x64(True):
-        assert_same_outcome(outcome(subject, row, arrays=wide), outcome(oracle, row, arrays=wide))
+    both(program_of(row, arrays=wide, x64=True))
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if names_in(r) and not NOT_TRACED.search(r)
+@pytest.mark.parametrize("row", [r for r in ROWS if arrays_in(r, ARRAYS) and not NOT_TRACED.search(r)
                                  and not EXCEPTIONS.search(r)])
 def test_text(row):
     """The jaxprs read the same, nested `jit` equations included."""
-    expected = outcome(oracle, row, jax.make_jaxpr)
-    actual = outcome(subject, row, subject.make_jaxpr)
-    if expected.error is not None:
-        assert type(actual.error).__name__ == type(expected.error).__name__
-        return
-    if actual.error is not None:
-        raise actual.error
-    assert jaxpr_text(actual.value) == jaxpr_text(expected.value)
+    both(program_of(row, "make_jaxpr"))
 
 
 def test_the_exceptions_are_needed():

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warnings
 
-import jax
 import numpy as np
 import pytest
 
+from tests.oracle import jax
 from tests.oracle.compare import both
 from tests.oracle.namespaces import oracle, subject
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import jax.flatten_util  # noqa: F401
 import numpy as np
 import pytest
 

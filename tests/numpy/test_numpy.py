@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
@@ -10,6 +9,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.core import jit as jit_room
+from tests.oracle import jax
 from tests.oracle.compare import both
 
 

@@ -6,8 +6,10 @@ Text keeps a row as short as the call itself, and it is the test's name.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -30,21 +32,24 @@ def function_of(row: str, names: list[str], **namespace) -> Callable:
     return eval(f"lambda {', '.join(names)}: {row}", {"np": np, **namespace})
 
 
-def program(row: str, arrays: Mapping[str, np.ndarray],
-            modules: Callable[[ModuleType], dict], transform: Callable | None = None) -> Program:
+def program(row: str, arrays: Mapping[str, np.ndarray], modules: Callable[[Any], dict],
+            transform: Callable | None = None, x64: bool = False) -> Program:
     """What `both` runs: the row's function, perhaps transformed, on the library's own arrays.
 
     `modules` gives the names that the row uses for the library's modules; `transform` takes the
-    library and the function.
+    library and the function. Warnings are ignored: of truncated dtypes, of lost imaginary parts.
     """
     names = arrays_in(row, arrays)
 
     def of(library):
         def run():
             function = function_of(row, names, **modules(library))
-            values = [library.numpy.asarray(arrays[name]) for name in names]
-            return (transform(library, function) if transform else function)(*values)
+            function = transform(library, function) if transform else function
+            with warnings.catch_warnings(), library.enable_x64(True) if x64 else nullcontext():
+                warnings.simplefilter("ignore")
+                return function(*[library.numpy.asarray(arrays[name]) for name in names])
 
         return run
 
     return of
+

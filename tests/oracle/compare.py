@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
-import jax
 import numpy as np
 
-from tests.oracle.namespaces import oracle, subject
-from tests.oracle.text import is_jaxpr, jaxpr_text
+from tests.oracle.absent import Absent
+from tests.oracle.namespaces import MODE, oracle, subject
+from tests.oracle.refusals import declared_refusal
+from tests.oracle.stored import Answer, Leaf, Sample, answer_of, expected, session, wide
 
-Program = Callable[[ModuleType], Callable[..., Any]]
+Program = Callable[[Any], Callable[..., Any]]
+Raises = type[Exception] | str | tuple | None
 
 # Relative to the larger of 1 and the largest expected magnitude: the two libraries sum in
 # different orders, and third derivatives carry that on.
@@ -27,139 +27,135 @@ TOLERANCE = {
 }
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a program did: it returned `value`, or it raised `error`."""
-
-    value: Any = None
-    error: Exception | None = None
-
-
-def run(namespace: ModuleType, program: Program, *args: Any, **kwargs: Any) -> Outcome:
-    """The program's outcome in one library; only `Exception`s count as outcomes."""
+def run(library: Any, program: Program, *args: Any, **kwargs: Any) -> Any:
+    """What the program returns in one library, or the `Exception` that it raises."""
     try:
-        value = program(namespace)(*args, **kwargs)
-        jax.tree_util.tree_map(_wait, value)
-        return Outcome(value=value)
+        value = program(library)(*args, **kwargs)
+        _wait(library, value)
+        return value
     except Exception as error:
-        return Outcome(error=error)
+        return error
 
 
 def both(
-    program: Program, *args: Any, tol: float | None = None, text: bool = True, **kwargs: Any
-) -> Outcome:
-    """Assert that the program does the same in minijax as in JAX, an error included.
+    program: Program, *args: Any, raises: Raises = None, tol: float | None = None,
+    text: bool = True, **kwargs: Any,
+) -> Answer:  # fmt: skip
+    """Assert that the program does the same in minijax as in JAX. Returns what JAX did.
 
-    `tol` overrides the dtype's own tolerance; `text=False` skips the text of returned jaxprs.
-    Returns what JAX did.
+    A program that JAX refuses must be declared: `raises` is the error's class, or its name, or a
+    tuple of several. (The refused cases of a large table are listed in `refusals.txt`.) `tol`
+    overrides the dtype's own tolerance; `text=False` skips the text of returned jaxprs.
     """
-    expected = run(oracle, program, *args, **kwargs)
-    actual = run(subject, program, *args, **kwargs)
-    assert_same_outcome(actual, expected, tol=tol, text=text)
-    return expected
+    want = expected(lambda: answer_of(oracle, run(oracle, program, *args, **kwargs)))
+    if MODE != "refresh":
+        got = run(subject, program, *args, **kwargs)
+        _assert_declared(want, raises)
+        _assert_answer(got, want, tol, text)
+    return want
 
 
-def assert_same_outcome(
-    actual: Outcome, expected: Outcome, tol: float | None = None, text: bool = True
-) -> None:
-    """Same values, or errors of the same class."""
-    if expected.error is not None:
-        assert actual.error is not None, (
-            f"JAX raises {_describe(expected.error)}, minijax returned {actual.value!r}"
-        )
-        same = type(actual.error).__name__ == type(expected.error).__name__
-        if not same:
-            raise AssertionError(
-                f"JAX raises {_describe(expected.error)}\nminijax {_describe(actual.error)}"
-            ) from actual.error
-        return
-    if actual.error is not None:
-        raise actual.error
-    assert_same(actual.value, expected.value, tol=tol, text=text)
+def agree(
+    got: Any, want: Any, raises: Raises = None, tol: float | None = None, text: bool = True
+) -> Answer:
+    """Assert that minijax's value, or exception, is the one that a call of JAX gave."""
+    absent = isinstance(want, Absent)
+    want = expected(lambda: answer_of(oracle, want), at_hand=not absent)
+    if MODE != "refresh":
+        _assert_declared(want, raises)
+        _assert_answer(got, want, tol, text)
+    return want
 
 
 def assert_same(
-    actual: Any, expected: Any, where: str = "", tol: float | None = None, text: bool = True
+    actual: Any, wanted: Any, tol: float | None = None, text: bool = True
 ) -> None:
-    """Compare two results leaf by leaf, saying where in the result they first differ."""
-    expected_leaves, expected_tree = _flatten(expected)
-    actual_leaves, actual_tree = _flatten(actual)
-    assert actual_tree == expected_tree, f"structure{where}: {actual_tree} != {expected_tree}"
-    for (path, want), (_, got) in zip(expected_leaves, actual_leaves, strict=True):
-        _assert_same_leaf(got, want, f"{where}{jax.tree_util.keystr(path)}", tol, text)
+    """Compare two values that are both at hand, leaf by leaf."""
+    assert_same_answer(answer_of(subject, actual), answer_of(oracle, wanted), tol, text)
 
 
-def _assert_same_leaf(got: Any, want: Any, where: str, tol: float | None, text: bool) -> None:
-    if is_jaxpr(want):
-        assert is_jaxpr(got), f"result{where}: {type(got)} is no jaxpr"
-        if text:
-            assert jaxpr_text(got) == jaxpr_text(want), f"jaxpr{where}"
-        return
-    assert _kind(got) in (_kind(want), *_passes_for(_kind(want))), (
-        f"result{where}: {_kind(got)}, in JAX {_kind(want)}"
-    )
-    if hasattr(want, "dtype"):
-        _assert_same_type(got, want, where)
-        _assert_close(np.asarray(got), np.asarray(want), where, tol)
-    elif isinstance(want, (float, complex)):
-        _assert_close(np.asarray(got), np.asarray(want), where, tol)
+def _assert_declared(want: Answer, raises: Raises) -> None:
+    """An error counts only where the test, or the reviewed list, says that it is expected."""
+    names = [r if isinstance(r, str) else r.__name__
+             for r in (raises if isinstance(raises, tuple) else (raises,)) if r is not None]
+    listed = declared_refusal(session.case.module, session.case.name, session.case.asked - 1)
+    if listed is not None:
+        names.append(listed)
+    if want.error is None:
+        assert not names, f"JAX was to raise {' or '.join(names)}, but returned a value"
     else:
-        assert got == want, f"result{where}: {got!r}, in JAX {want!r}"
+        assert want.error in names, (
+            f"JAX raises {want.error}, which the test does not declare by raises=: {want.message}"
+        )
 
 
-def _assert_same_type(got: Any, want: Any, where: str) -> None:
-    assert got.shape == want.shape, f"shape{where}: {got.shape}, in JAX {want.shape}"
-    assert got.dtype == want.dtype, f"dtype{where}: {got.dtype}, in JAX {want.dtype}"
-    weak, weak_in_jax = _weak_type(got), _weak_type(want)
-    assert weak == weak_in_jax, f"weak type{where}: {weak}, in JAX {weak_in_jax}"
+def _assert_answer(got: Any, want: Answer, tol: float | None, text: bool) -> None:
+    if isinstance(got, Exception) and want.error is None:
+        raise got
+    answer = answer_of(subject, got)
+    if isinstance(got, Exception) and answer.error != want.error:
+        raise AssertionError(f"JAX raises {want.error}: {want.message}\nminijax "
+                             f"{answer.error}: {answer.message[:300]}") from got
+    assert_same_answer(answer, want, tol, text)
 
 
-def _assert_close(got: np.ndarray, want: np.ndarray, where: str, tol: float | None) -> None:
-    name = want.dtype.name
-    if name == "bfloat16":
-        got, want = got.astype(np.float32), want.astype(np.float32)
-    if name not in TOLERANCE:
-        assert np.array_equal(got, want), f"value{where}:\n{got}\nin JAX\n{want}"
+def assert_same_answer(
+    got: Answer, want: Answer, tol: float | None = None, text: bool = True
+) -> None:
+    """The same error; or the same tree, with leaves that agree."""
+    assert got.error == want.error, f"{got.error or got}, in JAX {want.error or want}"
+    assert got.structure == want.structure, f"structure: {got.structure}, in JAX {want.structure}"
+    for (path, mine), (_, theirs) in zip(got.leaves, want.leaves, strict=True):
+        _assert_same_leaf(mine, theirs, path, tol, text)
+
+
+def _assert_same_leaf(got: Leaf, want: Leaf, where: str, tol: float | None, text: bool) -> None:
+    if want.kind == "jaxpr":
+        assert got.kind == "jaxpr", f"result{where}: {got.kind} is no jaxpr"
+        assert not text or got.text == want.text, f"jaxpr{where}:\n{got.text}\nin JAX\n{want.text}"
         return
-    tol = TOLERANCE[name] if tol is None else tol
-    finite = np.abs(want[np.isfinite(want)])
-    atol = tol * max(1.0, float(finite.max(initial=0.0)))
-    same = np.allclose(got, want, rtol=tol, atol=atol, equal_nan=True)
+    # Where JAX hands a NumPy argument through untouched, an `Array` of it is as good.
+    kinds = ("NumPy array", "Array") if want.kind == "NumPy array" else (want.kind,)
+    assert got.kind in kinds, f"result{where}: {got.kind}, in JAX {want.kind}"
+    facts, facts_in_jax = ((x.shape, x.dtype, x.weak) for x in (got, want))
+    assert facts == facts_in_jax, f"type{where}: {facts}, in JAX {facts_in_jax}"
+    if want.is_array:
+        _assert_close(got.array, want.array, where, tol)
+    elif got.text != want.text:
+        assert got.value == want.value and want.value is not None, (
+            f"result{where}: {got.text}, in JAX {want.text}"
+        )
+
+
+def _assert_close(got: np.ndarray, want: Any, where: str, tol: float | None) -> None:
+    elements = want.elements if isinstance(want, Sample) else want
+    tolerance = TOLERANCE.get(elements.dtype.name)
+    if isinstance(want, Sample):
+        mine = Sample.of(got)
+        if tolerance is None:
+            assert mine.checksum == want.checksum, f"value{where}: another checksum"
+            return
+        tolerance = tolerance if tol is None else tol
+        _assert_close_numbers(mine.elements, elements, where, tolerance, want.largest)
+        assert abs(mine.mean - want.mean) <= tolerance * max(1.0, want.largest), f"mean{where}"
+    elif tolerance is None:
+        same = got.dtype.fields is not None or np.array_equal(got, want)
+        assert same, f"value{where}:\n{got}\nin JAX\n{want}"
+    else:
+        numbers = wide(want)
+        largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
+        _assert_close_numbers(got, want, where, tolerance if tol is None else tol, largest)
+
+
+def _assert_close_numbers(
+    got: np.ndarray, want: np.ndarray, where: str, tol: float, largest: float
+) -> None:
+    same = np.allclose(wide(got), wide(want), rtol=tol, atol=tol * max(1.0, largest), equal_nan=True)
     assert same, f"value{where}:\n{got}\nin JAX\n{want}"
 
 
-def _kind(value: Any) -> str:
-    """A leaf's class, where the two libraries' own classes count as one."""
-    if isinstance(value, (oracle.core.Tracer, subject.core.Tracer)):
-        return "Tracer"
-    if isinstance(value, (oracle.Array, subject.Array)):
-        return "Array"
-    if isinstance(value, (np.ndarray, np.generic)) or type(value).__name__ == "TypedNdArray":
-        return "NumPy array"
-    if type(value).__module__.startswith((oracle.__name__, subject.__name__)):
-        return type(value).__name__
-    return f"{type(value).__module__}.{type(value).__name__}"
-
-
-def _passes_for(kind: str) -> tuple[str, ...]:
-    """Where JAX hands a NumPy argument through untouched, an `Array` of it is as good."""
-    return ("Array",) if kind == "NumPy array" else ()
-
-
-def _weak_type(value: Any) -> bool:
-    return bool(getattr(getattr(value, "aval", value), "weak_type", False))
-
-
-def _flatten(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    """Flattened by JAX's own tree library: both libraries return the same Python containers."""
-    return jax.tree_util.tree_flatten_with_path(tree)
-
-
-def _wait(leaf: Any) -> None:
+def _wait(library: Any, value: Any) -> None:
     """An asynchronous failure belongs to the program that caused it."""
-    if hasattr(leaf, "block_until_ready"):
-        leaf.block_until_ready()
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error)[:300]}"
+    for leaf in library.tree_util.tree_leaves(value):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 
-import jax.scipy.stats
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, jax
 
 REALS = np.array([-3, -0.7, 0, 0.2, 0.5, 1, 1.7, 6, 40, np.nan], np.float32)
 COUNTS = np.array([-1, 0, 1, 2, 3, 7, 1.5, 40, np.nan], np.float32)

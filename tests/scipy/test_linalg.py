@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-import jax.scipy.linalg
 import numpy as np
 import pytest
 
 from tests.numpy.test_linalg import ARRAYS as MATRICES
 from tests.numpy.test_linalg import second_derivatives
-from tests.oracle import both, subject
+from tests.oracle import both, jax, subject
 from tests.oracle.calls import program, rows_of
 
 RNG = np.random.default_rng(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import jax.scipy.signal  # noqa: F401  (jax does not import it by itself)
 import numpy as np
 import pytest
 
