@@ -5,12 +5,9 @@ from __future__ import annotations
 import io
 import re
 import subprocess
-import tokenize
 import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
-
-from tools.cut import PACKAGE, ROOMS, sources
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -18,24 +15,7 @@ NAMES = subprocess.run(
     ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.splitlines()
 FILES = [ROOT / name for name in NAMES if (ROOT / name).is_file()]
-MOST_LINES = 8_700  # of code in the rooms of chapters 1..8, which are to shrink rather than grow
 PYTHON_FILES = [path for path in FILES if path.suffix == ".py"]
-
-
-def code_lines(path: Path) -> int:
-    """Lines with code on them: neither blank, nor comment, nor docstring."""
-    skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    lines: set[int] = set()
-    previous = tokenize.NEWLINE
-    with tokenize.open(path) as file:
-        for token in tokenize.generate_tokens(file.readline):
-            starts_statement = previous in {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-            is_docstring = token.type == tokenize.STRING and starts_statement
-            if token.type not in skip and not is_docstring and token.type != tokenize.ENDMARKER:
-                lines.update(range(token.start[0], token.end[0] + 1))
-            if token.type not in {tokenize.COMMENT, tokenize.NL}:
-                previous = token.type
-    return len(lines)
 
 
 def test_the_readme_example_prints_what_the_readme_says():
@@ -56,12 +36,6 @@ def test_the_readme_points_to_files_that_exist():
 def test_no_file_of_the_library_or_the_book_is_longer_than_700_lines():
     readable = [path for path in PYTHON_FILES if ROOT / "tests" not in path.parents]
     assert {path.name for path in readable if len(path.read_text().splitlines()) > 700} == set()
-
-
-def test_the_first_eight_chapters_are_small():
-    rooms = [room for chapter in range(1, 9) for room in ROOMS[chapter]]
-    total = sum(code_lines(PACKAGE / path) for room in rooms for path in sources(room))
-    assert total <= MOST_LINES, total
 
 
 def test_nothing_is_left_undone():
