@@ -212,7 +212,7 @@ def _check(name: str, transformed: str) -> None:
 
         return jaxpr
 
-    assert both(program, *args).error is None
+    both(program, *args)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -18,9 +18,7 @@ F = np.float32
 
 def same(program: Any, *args: Any) -> None:
     """The program succeeds, and gives the same in both libraries."""
-    error = both(program, *args).error
-    if error is not None:
-        raise error
+    both(program, *args)
 
 
 STAGES = ("impl", "abstract_eval", "lowering", "jvp", "transpose", "batching")
@@ -120,8 +118,7 @@ def test_a_missing_rule(name):
     """Each step of the tutorial first fails; the message names the primitive."""
     use, args = USES[name]
     known = tuple(stage for stage in STAGES if stage != NEEDED[name])
-    outcome = both(lambda jx: use(jx, multiply_add(jx, known)), *args)
-    assert isinstance(outcome.error, NotImplementedError)
+    both(lambda jx: use(jx, multiply_add(jx, known)), *args, raises=NotImplementedError)
     with pytest.raises(NotImplementedError, match=r"multiply_add.*not implemented"):
         use(subject, multiply_add(subject, known))(*args)
 
@@ -311,7 +308,7 @@ def test_checked_and_printed():
         return run
 
     same(printed, np.ones(3, F))
-    assert type(both(checked, np.ones(3, F)).error).__name__ == "JaxprTypeError"
+    both(checked, np.ones(3, F), raises="JaxprTypeError")
 
 
 def test_a_rule_may_be_replaced():

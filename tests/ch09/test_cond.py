@@ -353,8 +353,9 @@ def test_a_batched_predicate_keeps_infinite_derivatives_of_the_other_branch_out(
             jx.grad(lambda x: jx.lax.cond(x > 0, lambda x: jx.numpy.sqrt(x), lambda x: x, x))
         )
 
-    expected = both(f, np.float32([0.0, 4.0]))
-    assert np.isfinite(np.asarray(expected.value)).all()
+    x = np.float32([0.0, 4.0])
+    both(f, x)
+    assert np.isfinite(np.asarray(f(minijax)(x))).all()
 
 
 # --- errors ---
@@ -391,8 +392,7 @@ WRONG = {
 @pytest.mark.parametrize("name", list(WRONG))
 @pytest.mark.parametrize("jit", [False, True])
 def test_error_class(name, jit):
-    outcome = both(lambda jx: jx.jit(WRONG[name](jx)) if jit else WRONG[name](jx))
-    assert outcome.error is not None
+    both(lambda jx: jx.jit(WRONG[name](jx)) if jit else WRONG[name](jx))
 
 
 def message(f):
@@ -429,7 +429,7 @@ def test_a_tracer_that_leaks_from_a_branch():
 
         return g
 
-    assert type(both(f).error).__name__ == "UnexpectedTracerError"
+    both(f, raises="UnexpectedTracerError")
 
 
 # --- the rules by themselves ---

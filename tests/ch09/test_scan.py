@@ -210,8 +210,7 @@ def test_values(name, transformation):
     if (name, transformation) in INTEGER_TANGENTS:
         return
     build, args = PROGRAMS[name]
-    expected = both(lambda jx: TRANSFORMATIONS[transformation](jx, build(jx)), *args)
-    assert expected.error is None
+    both(lambda jx: TRANSFORMATIONS[transformation](jx, build(jx)), *args)
 
 
 # An integer carry has a tangent of dtype float0, which JAX holds in an array class of its own.
@@ -233,7 +232,7 @@ def test_text(name, transformation):
     def program(jx):
         return jx.make_jaxpr(TRANSFORMATIONS[transformation](jx, build(jx)))
 
-    assert both(program, *args).error is None
+    both(program, *args)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -659,8 +658,7 @@ def _leak(jx):
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_raise_what_jax_raises(name):
     mistake, text = MISTAKES[name]
-    expected = both(lambda jx: lambda: mistake(jx)).error
-    assert expected is not None
+    both(lambda jx: lambda: mistake(jx))
     with pytest.raises(Exception, match=text):
         mistake(minijax)
 
@@ -821,4 +819,4 @@ DEEP: dict[str, tuple[Callable[[Any], Callable], tuple]] = {
 @pytest.mark.parametrize("name", DEEP)
 def test_nested_in_other_transformations(name):
     build, args = DEEP[name]
-    assert both(build, *args).error is None
+    both(build, *args)

@@ -267,9 +267,7 @@ def test_reverse_mode(name):
         f = along(jx.jit(program(jx)), args, nums)
         return jx.grad(lambda *xs: sum(y.sum() for y in f(*xs)), tuple(range(len(nums))))
 
-    outcome = both(derivative, *primals)
-    if name not in REVERSIBLE:
-        assert isinstance(outcome.error, ValueError)
+    both(derivative, *primals, raises=None if name in REVERSIBLE else ValueError)
 
 
 def test_the_reverse_mode_error_says_why_and_what_to_do():
@@ -422,8 +420,7 @@ WRONG = {
 @pytest.mark.parametrize("name", list(WRONG))
 @pytest.mark.parametrize("jit", [False, True])
 def test_error_class(name, jit):
-    outcome = both(lambda jx: jx.jit(WRONG[name](jx)) if jit else WRONG[name](jx))
-    assert outcome.error is not None
+    both(lambda jx: jx.jit(WRONG[name](jx)) if jit else WRONG[name](jx))
 
 
 def message(f):
@@ -471,7 +468,7 @@ def test_a_tracer_that_leaks(where):
 
         return g
 
-    assert type(both(f).error).__name__ == "UnexpectedTracerError"
+    both(f, raises="UnexpectedTracerError")
 
 
 # --- the rules by themselves ---

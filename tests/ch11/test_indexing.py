@@ -138,8 +138,7 @@ def test_gradients(method):
         return m.grad(f, (0, 1))
 
     y = np.float32([[2.0, 3], [4, 5], [6, 7]])
-    outcome_in_jax = both(program, X[0] + 1, y)
-    assert (outcome_in_jax.error is not None) == (method == "divide")
+    both(program, X[0] + 1, y)
 
 
 def test_apply():
@@ -155,13 +154,13 @@ def test_modes_and_fill_values():
                             {"mode": "drop"}, {"mode": "promise_in_bounds"}, {"fill_value": 1}):
                 both(lambda m: lambda x: m.numpy.asarray(x).at[index].get(**options), x)
     for options in ({"mode": "nothing"}, {"mode": "fill", "fill_value": np.ones(2)}):
-        assert both(lambda m: lambda x: m.numpy.asarray(x).at[OUT].get(**options), X).error
+        both(lambda m: lambda x: m.numpy.asarray(x).at[OUT].get(**options), X)
 
 
 def test_traced_masks():
     for program in (lambda x: x[x > 1], lambda x: x.at[x > 1].set(0), lambda x: x[0, x[0, :, 0] > 1],
                     lambda x: x[x[0, 0, 0] > 1]):
-        assert both(lambda m: m.jit(program), X).error is not None
+        both(lambda m: m.jit(program), X, raises="NonConcreteBooleanIndexError")
     same(lambda m: lambda x: m.numpy.asarray(x)[m.numpy.asarray(x) > 30], X)
     same(lambda m: lambda x: m.numpy.asarray(x).at[m.numpy.asarray(x) > 30].set(0), X)
 

@@ -93,5 +93,4 @@ def test_traced_indices_have_jax_s_text(case):
             return x[tuple(next(rest) if isinstance(e, np.ndarray) else e for e in index)]
         return f
 
-    expected = both(lambda m: m.make_jaxpr(read(m)), x, *traced)
-    assert expected.error is None
+    both(lambda m: m.make_jaxpr(read(m)), x, *traced)

@@ -66,7 +66,7 @@ def test_nonzero_of_known_size(shape, size):
         both(lambda m: m.jit(lambda x: f(m, x)), x)
         both(lambda m: lambda x: f(m, x), x)
     both(lambda m: m.jit(m.vmap(lambda x: m.numpy.nonzero(x, size=size))), np.stack([x, -x, x + 1]))
-    assert both(lambda m: m.jit(m.numpy.nonzero), x).error is not None
+    both(lambda m: m.jit(m.numpy.nonzero), x)
 
 
 @pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min"])
@@ -83,7 +83,7 @@ def test_segments(name):
     both(lambda m: m.vmap(lambda d: getattr(m.ops, name)(d, ids, 4)), np.stack([data, data]))
     if name != "segment_prod":
         both(lambda m: m.grad(lambda d: (getattr(m.ops, name)(d, abs(ids), 6)[:3] ** 2).sum()), data)
-    assert both(lambda m: m.jit(lambda d, i: getattr(m.ops, name)(d, i)), data, ids).error is not None
+    both(lambda m: m.jit(lambda d, i: getattr(m.ops, name)(d, i)), data, ids)
 
 
 def test_index_take():

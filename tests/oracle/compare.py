@@ -10,7 +10,7 @@ import numpy as np
 from tests.oracle.absent import Absent
 from tests.oracle.namespaces import MODE, oracle, subject
 from tests.oracle.refusals import declared_refusal
-from tests.oracle.stored import Answer, Leaf, Sample, answer_of, expected, session, wide
+from tests.oracle.stored import Answer, Leaf, Sample, answer_of, expected, is_stored, session, wide
 
 Program = Callable[[Any], Callable[..., Any]]
 Raises = type[Exception] | str | tuple | None
@@ -81,6 +81,8 @@ def _assert_declared(want: Answer, raises: Raises) -> None:
     listed = declared_refusal(session.case.module, session.case.name, session.case.asked - 1)
     if listed is not None:
         names.append(listed)
+    if not is_stored(session.case.module) and not names:
+        return  # its answers, and with them the list of its refusals, are not stored yet
     if want.error is None:
         assert not names, f"JAX was to raise {' or '.join(names)}, but returned a value"
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import functools
 import json
 import lzma
 import os
@@ -375,6 +376,12 @@ def _recall(case: Case, number: int) -> Answer | None:
         session.stored[case.module] = read(case.module)
     answers = session.stored[case.module].get(case.name, ())
     return decode(answers[number]) if number < len(answers) else None
+
+
+@functools.cache
+def is_stored(module: str) -> bool:
+    """Whether there are stored answers for a test module."""
+    return (FOLDER / f"{module}.json.xz").exists()
 
 
 def read(module: str) -> dict[str, list]:
