@@ -41,8 +41,8 @@ class ShapedArray:
       shape: a sequence of ints.
       dtype: anything that NumPy understands as an element type, or an `ml_dtypes` one.
       weak_type: whether the type came from a Python scalar and yields in promotions.
-      vma: the axes of a mesh of devices over which the array differs ("varying manual axes":
-        chapter 14).
+      vma: an opaque slot, which extensions fill and interpret (chapter 14: the axes of a mesh of
+        devices over which the array differs, "varying manual axes").
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
@@ -83,9 +83,8 @@ class ShapedArray:
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        axes = ",".join(sorted(map(str, self.vma)))
-        varying = axes and f"{{V:({axes})}}" if len(self.vma) > 1 else axes and f"{{V:{axes}}}"
-        return f"{name}[{','.join(map(str, self.shape))}]{varying}"
+        place = "".join(text(self.vma) for text in hooks.placement_text) if self.vma else ""
+        return f"{name}[{','.join(map(str, self.shape))}]{place}"
 
     def strip_weak_type(self) -> ShapedArray:
         """The same type, not weak."""
@@ -154,6 +153,13 @@ def _abstractify(x) -> ShapedArray:
         f"Value {x!r} with type {kind} is not a valid JAX type: expected an array or a "
         "number (a list or a tuple must be made one first, by `jnp.asarray`)."
     )
+
+
+def vary_like(x, aval: ShapedArray):
+    """`x`, made to meet a value of type `aval`: its `vma` is brought to that type's."""
+    for vary_like in hooks.vary_like:
+        x = vary_like(x, aval)
+    return x
 
 
 def valid_jaxtype(x) -> bool:
@@ -515,7 +521,6 @@ class Primitive:
     call_primitive = False
     map_primitive = False
     effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
-    joins_vma = True  # results vary over the axes over which any argument does (chapter 14)
 
     def __init__(self, name: str, multiple_results: bool = False, memoize_avals: bool = True):
         self.name = name
@@ -574,10 +579,9 @@ class Primitive:
 
     def _remember_out_aval(self, key, avals, params):
         out = self.abstract_eval(*avals, **params)
-        if self.joins_vma and any(aval.vma for aval in avals):
-            vma = frozenset().union(*[aval.vma for aval in avals])
-            varying = [aval.update(vma=vma) for aval in (out if self.multiple_results else [out])]
-            out = varying if self.multiple_results else varying[0]
+        if any(aval.vma for aval in avals):
+            for join_placements in hooks.join_placements:
+                out = join_placements(self, avals, out)
         if len(self._out_avals) >= _CACHE_LIMIT:
             self._out_avals.clear()
         with contextlib.suppress(TypeError):

@@ -14,6 +14,7 @@ of this file: there, the engine imports what it needs.)
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
@@ -54,23 +55,43 @@ class Extension:
         that is being lowered; `NotImplemented` for an ordinary call."""
         return NotImplemented
 
+    def join_placements(self, primitive: Any, avals: Sequence, out: Any) -> Any:
+        """The result type(s) `out` of a primitive, with the placements that follow from those of
+        the operands. Asked only if an operand has a placement."""
+        return out
+
+    def placement_text(self, placement: Any) -> str:
+        """What follows the shape where a type with a placement is printed, as `{V:x}`."""
+        return ""
+
+    def stage_operands(self, builder: Any, primitive: Any, invars: list, params: dict) -> list:
+        """The operands of an equation that is about to be added to a jaxpr. An extension can add
+        equations that bring operands to a common placement."""
+        return invars
+
+    def vary_like(self, x: Any, aval: Any) -> Any:
+        """`x`, which was made to meet a value of type `aval`, with that type's placement."""
+        return x
+
 
 _points = [name for name in vars(Extension) if not name.startswith("__")]
 hooks: Any = SimpleNamespace(**dict.fromkeys(_points, ()))
-_registered: list[Extension] = []  # one entry for each `register` without its `remove`
+_methods: dict[str, list] = {name: [] for name in _points}  # one entry for each registration
 _lock = threading.RLock()  # a garbage collection can call `remove` within `register`
 
 
 def register(extension: Extension) -> None:
     """Put an extension in force. Registered twice, it must also be removed twice."""
-    _registered.append(extension)
-    _collect()
+    for point in _overridden(type(extension)):
+        _methods[point].append(getattr(extension, point))
+        _update(point)
 
 
 def remove(extension: Extension) -> None:
     """Undo one `register` of the extension."""
-    _registered.remove(extension)
-    _collect()
+    for point in _overridden(type(extension)):
+        _methods[point].remove(getattr(extension, point))
+        _update(point)
 
 
 @contextlib.contextmanager
@@ -83,17 +104,15 @@ def registered(extension: Extension) -> Iterator[None]:
         remove(extension)
 
 
-def _collect() -> None:
-    """Bring `hooks` up to date. Start again if another `register` or `remove` came between."""
+@functools.cache
+def _overridden(cls: type[Extension]) -> list[str]:
+    return [name for name in _points if getattr(cls, name) is not getattr(Extension, name)]
+
+
+def _update(point: str) -> None:
+    """Bring `hooks` up to date, again if another registration or removal came between."""
     with _lock:
-        extensions = None
-        while extensions != _registered:
-            extensions = list(_registered)
-            for point in _points:
-                setattr(hooks, point, _overriding(point, extensions))
-
-
-def _overriding(point: str, extensions: Sequence[Extension]) -> tuple:
-    default = getattr(Extension, point)
-    return tuple(getattr(extension, point) for extension in dict.fromkeys(extensions)
-                 if getattr(type(extension), point) is not default)
+        methods = None
+        while methods != _methods[point]:
+            methods = list(_methods[point])
+            setattr(hooks, point, tuple(dict.fromkeys(methods)))

@@ -16,9 +16,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .. import settings
 from . import dtypes
-from .core import Primitive, ShapedArray, Trace, Tracer, missing_rule, new_trace, state, typeof
+from .core import (
+    Primitive,
+    ShapedArray,
+    Trace,
+    Tracer,
+    missing_rule,
+    new_trace,
+    state,
+    typeof,
+    vary_like,
+)
+from .extension import hooks
 from .primitives import dot, reductions, shaping, slicing
 from .primitives import elementwise as lax
 
@@ -57,7 +67,7 @@ def zeros(aval: ShapedArray):
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     x = shaping.full(aval.shape, lax.constant(0, aval.dtype, aval.weak_type))
-    return shaping.vary_like(x, aval) if aval.vma else x
+    return vary_like(x, aval) if aval.vma else x
 
 
 def add_tangents(x, y):
@@ -120,8 +130,8 @@ class JVPTrace(Trace):
         """A tracer, unless the tangent is zero: then the primal alone will do."""
         if type(tangent) is Zero or typeof(tangent).dtype == dtypes.float0:
             return primal
-        if settings.check_vma.value:
-            tangent = shaping.vary_like(tangent, typeof(primal))
+        if hooks.vary_like:
+            tangent = vary_like(tangent, typeof(primal))
         return self.tracer_type(self, primal, tangent)
 
     def process_primitive(self, primitive, args, params):

@@ -30,6 +30,7 @@ from .core import (
     state,
     typeof,
 )
+from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvp_flat
 from .jaxpr import (
     Atom,
@@ -81,18 +82,14 @@ class JaxprBuilder:
 
     def add_eqn(self, primitive, invars: list[Atom], params: dict, location=None) -> Any:
         """Append an equation; returns its new variable, or a list of them."""
-        if settings.check_vma.value:
-            invars = self.vary(primitive, invars, params)
+        for stage_operands in hooks.stage_operands:
+            invars = stage_operands(self, primitive, invars, params)
         out_aval = primitive.out_aval(tuple([v.aval for v in invars]), params)
         out: Any = [*map(Var, out_aval)] if primitive.multiple_results else Var(out_aval)
         outvars = out if primitive.multiple_results else [out]
         info = SourceInfo(location, source.name_stack)
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, info))
         return out
-
-    def vary(self, primitive, invars: list[Atom], params: dict) -> list[Atom]:
-        """In a `shard_map`, operands that differ by device as they must: chapter 14 replaces it."""
-        return invars
 
     def build(self, outvars: Sequence[Atom], debug_info=None, copy=True) -> ClosedJaxpr:
         """The finished jaxpr; unless `copy`, NumPy arrays are its constants as they are."""

@@ -11,10 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.core import typeof
+from ..core.core import typeof, vary_like
 from ..core.jit import jit
 from ..core.primitives import elementwise as lax
-from ..core.primitives import shaping
 from ..core.primitives.elementwise import convert, select
 from ..core.primitives.shaping import concatenate, full_like, iota, reshape
 from ..core.vmap import vmap
@@ -94,7 +93,7 @@ def _searchsorted_scan_impl(a, v, side: str, unrolled: bool = False):
     (n,), dtype = a.shape, index_dtype(a.shape)
     unsigned, steps = np.dtype(f"u{dtype}").type, n.bit_length()
     differing = typeof(v).update(vma=typeof(v).vma | typeof(a).vma)  # between devices
-    bounds = tuple([shaping.vary_like(bound, differing) for bound in (unsigned(0), unsigned(n))])
+    bounds = tuple([vary_like(bound, differing) for bound in (unsigned(0), unsigned(n))])
     (_, place), _ = scan(step, bounds, (), steps, unroll=steps if unrolled else 1)
     return convert(place, dtype)
 

@@ -52,6 +52,7 @@ from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
+from .vma import operands_apart
 
 # ----------------------------------------------------------------------------------------------
 # The scope of a body: over which axes of which mesh it is mapped, and what its types speak of
@@ -114,7 +115,7 @@ def inside(scope: Scope) -> Iterator[None]:
 
 
 shard_map_p = Primitive("shard_map", multiple_results=True, memoize_avals=False)
-shard_map_p.joins_vma = False
+operands_apart.add(shard_map_p)
 placed.sees_to_places.add(shard_map_p)
 
 

@@ -17,16 +17,15 @@ that all devices share is the sum of what comes back from each of them. In types
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from .. import settings
 from ..core.batching import axis_size, fancy_primitive_batchers
-from ..core.core import Primitive, state, typeof
+from ..core.core import Primitive, ShapedArray, state, typeof
+from ..core.extension import Extension, register, remove
 from ..core.forward import defjvp
-from ..core.jaxpr import Atom
 from ..core.lowering import register_lowering
-from ..core.staging import JaxprBuilder
 from ..core.tree import tree_map
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.vjp import custom_lin_p
@@ -40,8 +39,6 @@ class Collective(Primitive):
     Its types depend on what is in scope, so they are found anew each time; its shape rule says
     over which axes its result varies.
     """
-
-    joins_vma = False
 
     def __init__(self, name: str):
         super().__init__(name, memoize_avals=False)
@@ -177,19 +174,73 @@ def _as_varying(x, axes):
 # Staging
 
 
-def _vary_alike(builder: JaxprBuilder, primitive: Primitive, invars: list[Atom],
-                params: dict) -> list[Atom]:
-    """Operands that vary over fewer axes than the others do are made to vary over all of them."""
-    if not primitive.joins_vma:
-        return invars
-    vma = frozenset().union(*[v.aval.vma for v in invars])
-    return [v if v.aval.vma == vma else
-            builder.add_eqn(pvary_p, [v], {"axes": in_scope_order(vma - v.aval.vma)})
-            for v in invars]
+# Primitives whose operands do not meet. (`vma_calls.py` adds those that hold jaxprs.)
+operands_apart: set[Primitive] = {optimization_barrier_p, closed_call_p, call_p, custom_lin_p}
+
+# primitive -> from its parameters to the types that its jaxprs take: of the last operands, if not
+# of all.
+operand_types: dict[Primitive, Callable[[dict], Sequence[ShapedArray]]] = {}
 
 
-# Here operands do not meet. (`vma_calls.py` has more, that hold jaxprs.)
-for _primitive in (optimization_barrier_p, closed_call_p, call_p, custom_lin_p):
-    _primitive.joins_vma = False
+def _meet(primitive):
+    """Whether the operands of a primitive must vary alike, and its results vary as they do."""
+    return not (primitive in operands_apart or primitive in operand_types
+                or isinstance(primitive, Collective))
 
-JaxprBuilder.vary = _vary_alike  # type: ignore[method-assign, assignment]
+
+class VaryingTypes(Extension):
+    """Types of values that vary: results vary along all axes along which an operand does."""
+
+    def join_placements(self, primitive, avals, out):
+        if not _meet(primitive):
+            return out
+        vma = frozenset().union(*[aval.vma for aval in avals])
+        if primitive.multiple_results:
+            return [aval.update(vma=vma) for aval in out]
+        return out.update(vma=vma)
+
+    def placement_text(self, placement):
+        axes = ",".join(sorted(map(str, placement)))
+        return f"{{V:({axes})}}" if len(placement) > 1 else f"{{V:{axes}}}"
+
+
+register(VaryingTypes())
+
+
+class VaryingOperands(Extension):
+    """Declares operands to vary as the equation needs it. Registered while any thread traces a
+    `shard_map` with `check_vma`."""
+
+    def stage_operands(self, builder, primitive, invars, params):
+        if not settings.check_vma.value:  # it is another thread's `shard_map`
+            return invars
+        types = operand_types.get(primitive)
+        if types is not None:
+            wanted = types(params)
+            first = len(invars) - len(wanted)
+            return invars[:first] + [_vary(builder, v, aval.vma)
+                                     for v, aval in zip(invars[first:], wanted)]
+        if not _meet(primitive):
+            return invars
+        vma = frozenset().union(*[v.aval.vma for v in invars])
+        return [_vary(builder, v, vma) for v in invars]
+
+    def vary_like(self, x, aval):
+        return varying(x, aval.vma)
+
+
+_varying_operands = VaryingOperands()
+
+
+def _vary(builder, v, vma):
+    """The operand, declared to vary along the axes `vma` at least."""
+    axes = in_scope_order(vma - v.aval.vma)
+    return builder.add_eqn(pvary_p, [v], {"axes": axes}) if axes else v
+
+
+def _watch(value: bool, begins: bool) -> None:
+    if value:
+        (register if begins else remove)(_varying_operands)
+
+
+settings.check_vma.watchers.append(_watch)

@@ -72,20 +72,23 @@ def test_nothing_is_left_of_an_extension(point):
     assert getattr(hooks, point) == before
 
 
-def test_a_removal_within_a_registration():
+def test_a_removal_within_a_registration(monkeypatch):
     """A garbage collection can remove an extension at any moment."""
-    one, other = Seven(), Watching()
-
-    class Collecting(Watching):
-        """Its point is looked up while `hooks` are brought up to date."""
-
-        @property
-        def after_evaluation(self):
-            if one in extension._registered:
-                remove(one)
-            return super().after_evaluation
-
+    one, other = Seven(), Seven()
     register(one)
-    with registered(other), registered(Collecting()):
+
+    class Collecting(list):
+        """A list that is collected while it is copied."""
+
+        def __iter__(self):
+            if one.evaluate in self:
+                remove(one)
+            return super().__iter__()
+
+    methods = extension._methods["evaluate"]
+    monkeypatch.setitem(extension._methods, "evaluate", Collecting(methods))
+    with registered(other):
         assert one.evaluate not in hooks.evaluate
-        assert other.after_evaluation in hooks.after_evaluation
+        assert other.evaluate in hooks.evaluate
+    monkeypatch.undo()
+    remove(one)

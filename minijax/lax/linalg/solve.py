@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 
-from ...core.core import typeof
-from ...core.primitives import shaping
+from ...core.core import typeof, vary_like
 from ...core.primitives.dot import Precision, dot_general
 from ...core.primitives.shape_rules import broadcast_shapes
 from ...core.primitives.shaping import broadcast_in_dim, broadcast_to, iota, reshape
@@ -38,7 +37,7 @@ def solve(a, b):
     check_shapes(a, b)
     a_shape, b_shape = typeof(a).shape, typeof(b).shape
     repeated = [m if n == 1 else n for m, n in zip((*a_shape[:-1], 1), b_shape)]
-    b = shaping.vary_like(broadcast_in_dim(b, repeated, range(len(b_shape))), typeof(a))
+    b = vary_like(broadcast_in_dim(b, repeated, range(len(b_shape))), typeof(a))
     factors, _, permutation = lu(stop_gradient(a))
     solve_vectors = functools.partial(
         custom_linear_solve, functools.partial(times_vectors, a),
