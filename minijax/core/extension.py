@@ -105,7 +105,7 @@ def registered(extension: Extension) -> Iterator[None]:
 
 
 @functools.cache
-def _overridden(cls: type[Extension]) -> list[str]:
+def _overridden(cls: Any) -> list[str]:
     return [name for name in _points if getattr(cls, name) is not getattr(Extension, name)]
 
 
