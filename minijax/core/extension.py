@@ -14,7 +14,6 @@ of this file: there, the engine imports what it needs.)
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
@@ -82,14 +81,14 @@ _lock = threading.RLock()  # a garbage collection can call `remove` within `regi
 
 def register(extension: Extension) -> None:
     """Put an extension in force. Registered twice, it must also be removed twice."""
-    for point in _overridden(type(extension)):
+    for point in _overridden(extension):
         _methods[point].append(getattr(extension, point))
         _update(point)
 
 
 def remove(extension: Extension) -> None:
     """Undo one `register` of the extension."""
-    for point in _overridden(type(extension)):
+    for point in _overridden(extension):
         _methods[point].remove(getattr(extension, point))
         _update(point)
 
@@ -104,8 +103,8 @@ def registered(extension: Extension) -> Iterator[None]:
         remove(extension)
 
 
-@functools.cache
-def _overridden(cls: Any) -> list[str]:
+def _overridden(extension: Extension) -> list[str]:
+    cls = type(extension)
     return [name for name in _points if getattr(cls, name) is not getattr(Extension, name)]
 
 
