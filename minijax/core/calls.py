@@ -35,7 +35,7 @@ class Call(NamedTuple):
     `(params, in_sources, out_sources, shared) -> the changed parameters` of a transformed call. A
     source is the position of the operand (or result) of the old call that the new one is, or
     belongs to as its tangent; it is `None` for a residual or a cotangent. If the operands are
-    `shared`, other equations read them too.
+    `shared`, other equations also read them.
 
     `inside` returns the context in which the jaxpr is transformed.
     """

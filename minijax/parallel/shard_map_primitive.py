@@ -46,7 +46,7 @@ from ..core.transposition import (
 )
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import evaluate_compiled, same_type
-from ..remat import _choose, _choose_inside
+from ..remat import choose_inside, choose_saved
 from ..settings import Override
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
@@ -295,7 +295,7 @@ def _choose_in_body(eqn, used, policy):
     params, closed = eqn.params, eqn.params["jaxpr"]
     scope, jaxpr, n_outs = _scope_of(params), closed.jaxpr, len(eqn.outvars)
     wanted = partition_list(used, jaxpr.outvars)[1]
-    eqns, saved, eqns_again = _choose(jaxpr, wanted, policy)
+    eqns, saved, eqns_again = choose_saved(jaxpr, wanted, policy)
     if not saved:
         return eqn, [], eqn
     whole = ClosedJaxpr(jaxpr.replace(eqns=eqns, outvars=[*jaxpr.outvars, *saved]))
@@ -326,7 +326,7 @@ def _choose_in_body(eqn, used, policy):
     ), residuals, dce_rules[shard_map_p]([True] * len(again.outvars), again)[1]
 
 
-_choose_inside[shard_map_p] = _choose_in_body
+choose_inside[shard_map_p] = _choose_in_body
 
 # ----------------------------------------------------------------------------------------------
 # Transposition

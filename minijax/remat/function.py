@@ -1,0 +1,97 @@
+"""Chapter 10: the function `checkpoint`, which is also called `remat`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ..checks import remat as checks
+from ..core.api_util import arg_names, argument_avals
+from ..core.tree import tree_flatten
+from ..core.util import split_list
+from ..custom_rules.common import with_statics
+from ..errors import api_boundary
+from ..lax.control_flow.common import stage
+from ..pytree.functions import broadcast_prefix
+from .primitive import remat_p
+
+
+@api_boundary
+def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
+               policy: Callable[..., bool] | None = None,
+               static_argnums: int | tuple[int, ...] = ()) -> Callable:
+    """`fun` as a function that is differentiated with less memory.
+
+    The backward pass computes its intermediate values again, instead of keeping them.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one.
+      prevent_cse: whether to keep XLA from merging the recomputation with the first computation,
+        which would undo it (a bool, or a prefix of the arguments). Inside `scan` it can be False.
+      policy: one of `checkpoint_policies`, or a function `(primitive, *in_avals, **params) -> bool`
+        that returns whether the results of this equation may be kept.
+      static_argnums: positions of arguments that are passed on untraced.
+
+    Returns:
+      a function like `fun`.
+
+    Raises:
+      TypeError: `prevent_cse` or `static_argnums` of another type.
+      ValueError (when it is called): `static_argnums` out of bounds.
+
+    >>> f = checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+    >>> jax.grad(f)(2.0)
+    Array(-0.2556391, dtype=float32, weak_type=True)
+    """
+    checks.prevent_cse(prevent_cse)
+    if isinstance(static_argnums, int):
+        static_argnums = (static_argnums,)
+    remember = functools.lru_cache(_of_dynamic_arguments)
+
+    @functools.wraps(fun)
+    def fun_remat(*args, **kwargs):
+        statics = _static_arguments(static_argnums, args)
+        names = tuple(sorted(kwargs))
+        of_dynamic = (remember if all(isinstance(x, Hashable) for _, x in statics)
+                      else _of_dynamic_arguments)(fun, statics, names)
+        dynamic = [x for i, x in enumerate(args) if i not in dict(statics)]
+        return _call(of_dynamic, [*dynamic, *(kwargs[name] for name in names)], prevent_cse, policy)
+
+    return api_boundary(fun_remat)
+
+
+remat = checkpoint
+
+
+def _static_arguments(static_argnums, args) -> tuple[tuple[int, Any], ...]:
+    """(position, value) of each static argument."""
+    checks.static_argnums(static_argnums, len(args))
+    return tuple((i, args[i]) for i in sorted({i % len(args) for i in static_argnums}))
+
+
+def _of_dynamic_arguments(fun, statics, names):
+    """`fun` as a function of positional arguments only: the dynamic ones, then those named."""
+    if not statics and not names:
+        return fun
+
+    def of_dynamic(*args):
+        positional, named = split_list(args, [len(args) - len(names)])
+        return with_statics(functools.partial(fun, **dict(zip(names, named))), dict(statics))(
+            *positional)
+
+    return functools.wraps(fun)(of_dynamic)
+
+
+def _call(fun, args, prevent_cse, policy):
+    """Trace `fun`, and bind the primitive."""
+    leaves, in_tree = tree_flatten(tuple(args))
+    avals = argument_avals(leaves, "checkpoint", lambda: arg_names(fun, args, {}))
+    with checks.traced_argument():
+        jaxpr, consts, out_tree = stage(fun, in_tree, avals, "checkpoint / remat")
+    if not isinstance(prevent_cse, bool):
+        flags = broadcast_prefix(tuple(prevent_cse), tuple(args))
+        prevent_cse = (False,) * len(consts) + tuple(flags)
+    outs = remat_p.bind(*consts, *leaves, jaxpr=jaxpr, prevent_cse=prevent_cse,
+                        differentiated=False, policy=policy)
+    return out_tree.unflatten(outs)

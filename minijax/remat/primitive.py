@@ -1,0 +1,132 @@
+"""Chapter 10: the primitive of `checkpoint`. Its name is JAX's, `remat2`.
+
+    jaxpr           the function
+    policy          a policy (`policies.py`); `None` saves nothing
+    prevent_cse     whether XLA must not merge the recomputation with the forward pass; a bool, or
+                    one for each operand
+    differentiated  whether this call belongs to the backward pass
+
+Most rules are those of every call of a jaxpr. The rule for partial evaluation makes the difference.
+It computes now what depends on known operands alone, outside of the call, and leaves a call of the
+unknown part. That call computes the residuals again, from the known operands and from the values
+that the policy let us save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..core.calls import call_rules, calls
+from ..core.core import Primitive
+from ..core.effects import check_allowed, remat_allowed_effects
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.lowering import register_lowering
+from ..core.partial_eval import (
+    dce_closed,
+    default_partial_eval,
+    partial_eval_jaxpr,
+    partial_eval_rules,
+)
+from ..core.staging import jaxpr_cache, trace_to_jaxpr
+from ..core.util import merge_lists, partition_list, split_list
+from .barrier import barrier
+from .choice import choose_saved
+from .policies import nothing_saveable
+
+remat_p = Primitive("remat2", multiple_results=True, memoize_avals=False)
+
+
+@remat_p.def_impl
+def _evaluate(*args, jaxpr, **params):
+    return jaxpr_as_fun(jaxpr)(*args)
+
+
+remat_p.def_abstract_eval(lambda *avals, jaxpr, **params: jaxpr.out_avals)
+
+
+def _flags(prevent_cse, like: Sequence) -> tuple[bool, ...]:
+    return (prevent_cse,) * len(like) if isinstance(prevent_cse, bool) else prevent_cse
+
+
+def _prevent_cse(params, in_sources, out_sources, shared) -> dict:
+    """An operand keeps its flag. Tangents, residuals and cotangents are guarded."""
+    flags = params["prevent_cse"]
+    if isinstance(flags, bool):
+        return {}
+    is_new = [i is None or i in in_sources[:place] for place, i in enumerate(in_sources)]
+    return {"prevent_cse": tuple(new or flags[i] for i, new in zip(in_sources, is_new))}
+
+
+def _lower(ctx, *operands, jaxpr, prevent_cse, differentiated, policy):
+    """Write the equations in place. In the backward pass they come after a barrier, across which
+    XLA does not search for work that is done twice."""
+    flags = _flags(prevent_cse, operands)
+    if differentiated and any(flags):
+        free, guarded = partition_list(flags, operands)
+        operands = merge_lists(flags, free, barrier(ctx, guarded))
+    return ctx.inline(jaxpr, operands)
+
+
+call_rules(remat_p, "jaxpr", _prevent_cse)
+register_lowering(remat_p, _lower)
+
+# ----------------------------------------------------------------------------------------------
+# Partial evaluation
+
+
+@dataclass(frozen=True)
+class _Split:
+    known: ClosedJaxpr  # known arguments -> known results, saved values
+    again: ClosedJaxpr  # saved values, arguments used again -> unknown results
+    out_unknowns: tuple[bool, ...]
+    used_again: list[bool]  # for each argument, whether `again` takes it
+    n_saved: int
+
+
+def _partial_eval(trace, primitive, args, params):
+    policy = params["policy"] or nothing_saveable
+    check_allowed(params["jaxpr"].effects, remat_allowed_effects,
+                  "partial evaluation of checkpoint / remat")
+    split = _split(params["jaxpr"], tuple(map(trace.is_unknown, args)), policy)
+    known_args = [x for x in args if not trace.is_unknown(x)]
+    outs = jaxpr_as_fun(split.known)(*known_args)
+    known_outs, saved = split_list(outs, [len(outs) - split.n_saved])
+    unknown_outs: list = []
+    if any(split.out_unknowns) or split.again.effects:
+        operands = [*saved, *partition_list(split.used_again, args)[1]]
+        used = partition_list(split.used_again, range(len(args)))[1]
+        again = calls[remat_p].params(params, split.again, [*[None] * len(saved), *used], ())
+        again["differentiated"] = True
+        unknown_outs = default_partial_eval(trace, remat_p, operands, again)
+    return merge_lists(split.out_unknowns, known_outs, unknown_outs)
+
+
+partial_eval_rules[remat_p] = _partial_eval
+
+
+@jaxpr_cache
+def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
+    """Split as if all residuals were saved. Then let the policy choose among them."""
+    known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
+        jaxpr, unknowns, (False,) * len(jaxpr.outvars))
+    known_outs, residuals = split_list(known.outvars, [len(known.outvars) - n_residuals])
+    eqns, saved, eqns_again = choose_saved(known.jaxpr, residuals, policy)
+    recompute = ClosedJaxpr(known.jaxpr.replace(
+        invars=[*saved, *known.invars], outvars=residuals, eqns=eqns_again), known.consts)
+
+    def again(*args):
+        saved_values, all_args = split_list(args, [len(saved)])
+        known_args, unknown_args = partition_list(unknowns, all_args)
+        computed = iter(jaxpr_as_fun(recompute)(*saved_values, *known_args))
+        needed = [next(computed) if i is None else known_args[i] for i in forwarded]
+        return jaxpr_as_fun(unknown)(*needed, *unknown_args)
+
+    again_jaxpr = trace_to_jaxpr(again, [*(v.aval for v in saved), *jaxpr.in_avals],
+                                 jaxpr.debug_info)
+    again_jaxpr, used = dce_closed(again_jaxpr, [True] * len(again_jaxpr.outvars))
+    saved_used, args_used = split_list(used, [len(saved)])
+    saved = partition_list(saved_used, saved)[1]
+    known = ClosedJaxpr(known.jaxpr.replace(outvars=[*known_outs, *saved], eqns=eqns), known.consts)
+    known, _ = dce_closed(known, [True] * len(known.outvars), keep_inputs=True)
+    return _Split(known, again_jaxpr, out_unknowns, args_used, len(saved))
