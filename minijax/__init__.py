@@ -20,7 +20,7 @@ from .settings import (
 )
 from . import core, errors
 from .core.dtypes import float0
-from .core.core import ensure_compile_time_eval, typeof
+from .core.core import typeof
 from .core.array import Array
 from .core import operators as _operators  # gives arrays their operators
 from . import typing, version
@@ -76,6 +76,7 @@ from . import ad_checkpoint, custom_batching, custom_derivatives
 
 # chapter 11
 from . import dtypes
+from .lax.compile_time import ensure_compile_time_eval
 from .lax import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 
 # chapter 12
@@ -121,7 +122,7 @@ from .debugging import value_checks as _value_checks  # the settings debug_nans,
 from . import experimental
 
 # for extensions, every chapter's part
-from . import extend, interpreters
+from . import compat, extend, interpreters
 
 
 def __getattr__(name):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.core import Tracer, check_escaped
+from ..core.core import Tracer
 from ..core.effects import lowerable_effects
 from ..core.jaxpr import ClosedJaxpr
 from ..errors import UnexpectedTracerError
+from .core import escaped
 
 
 def effects(jaxpr: ClosedJaxpr) -> None:
@@ -19,5 +20,5 @@ def effects(jaxpr: ClosedJaxpr) -> None:
 def concrete(x: Any) -> None:
     """Raise UnexpectedTracerError if `x`, whose contents a program needs, is a tracer."""
     if isinstance(x, Tracer):
-        check_escaped(x)
+        escaped(x)
         raise UnexpectedTracerError(f"A program that is about to run got a traced value: {x}")

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import printing, settings
-from ..core.core import ShapedArray, Tracer, check_escaped, check_leaks, typeof
+from ..core.core import ShapedArray, Tracer, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
 from ..errors import JaxprTypeError, UnexpectedTracerError, format_location
+from .core import escaped, leaks
 
 if TYPE_CHECKING:
     from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer
@@ -22,7 +23,7 @@ def outer_tracer(trace: DynamicJaxprTrace, x: Tracer) -> None:
 
     It may not if that trace has ended, or if that trace stands on this one.
     """
-    check_escaped(x)
+    escaped(x)
     above = x._trace.parent
     while above is not None:
         if above is trace:
@@ -61,7 +62,7 @@ def finished_trace(trace: DynamicJaxprTrace, closed: ClosedJaxpr) -> None:
     The caller has let go of its tracers.
     """
     if settings.check_tracer_leaks.value:
-        check_leaks(trace)
+        leaks(trace)
     if settings.enable_checks.value:
         check_jaxpr(closed)
 

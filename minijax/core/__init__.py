@@ -3,10 +3,8 @@
 # chapter 1
 from .core import (
     AbstractValue, ArrayMethods, EvalTrace, Primitive, ShapedArray, Trace, Tracer,
-    check_escaped, check_leaks, concrete_or_error, current_trace, ensure_compile_time_eval,
-    eval_context, eval_trace, find_top_trace, get_opaque_trace_state, is_concrete, missing_rule,
-    new_trace, numpy_rank_promotion_check, set_current_trace, state, typeof,
-    unsafe_get_axis_names_DO_NOT_USE, valid_jaxtype,
+    concrete_or_error, current_trace, eval_context, eval_trace, is_concrete, missing_rule,
+    new_trace, set_current_trace, state, typeof, valid_jaxtype,
 )
 
 # chapter 5
@@ -16,3 +14,12 @@ from ..errors import DebugInfo
 
 ParamDict = dict
 max_dim, min_dim = max, min
+
+# Public names of `jax.core` that later rooms define, and put here.
+later: dict = {}
+
+
+def __getattr__(name):
+    if name in later:
+        return later[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

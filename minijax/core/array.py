@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.core import escaped
 from ..errors import UnexpectedTracerError
-from .core import ArrayMethods, Primitive, ShapedArray, Tracer, check_escaped, typeof
+from .core import ArrayMethods, Primitive, ShapedArray, Tracer, typeof
 from .dtypes import ExtendedDType, float0
 
 
@@ -286,7 +287,7 @@ _SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in [np.dtype(name)
 def _foreign(x) -> tuple[ShapedArray, Any]:
     """The type and the NumPy value of an argument that is not an `Array`."""
     if isinstance(x, Tracer):
-        check_escaped(x)
+        escaped(x)
         raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")
     aval = _SCALAR_AVALS.get(type(x))
     if aval is not None:

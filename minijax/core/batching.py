@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .. import errors, settings
+from ..checks.core import leaks
 from . import core
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
 from .primitives.shape_rules import canonical_axis
@@ -206,7 +207,7 @@ def batch_fun(fun: Callable[..., Sequence], axis_data: AxisData, in_dims: Sequen
     infos = [trace.to_batch_info(x) for x in outs]
     if settings.check_tracer_leaks.value:
         del outs, tracers
-        core.check_leaks(trace)
+        leaks(trace)
     return [x for x, _ in infos], [d for _, d in infos]
 
 

@@ -1,29 +1,30 @@
-"""Chapter 1: primitives, traces and tracers.
+"""Chapter 1: who interprets an operation, and what is known of an array before it has contents?
 
 A function that uses only *primitives* (`sin`, `add`, `reshape` …) can be interpreted in more than
-one way: evaluated, differentiated, vectorised, staged out. Which interpretation is in force is a
-property of the moment, the *current trace* of this thread, and not of the arguments:
+one way: evaluated, differentiated, vectorised, staged out. The *current trace* of this thread
+decides which, not the arguments:
 
     primitive.bind(*args, **params)  →  current_trace().process_primitive(primitive, args, params)
 
-A trace boxes its values in *tracers*. Each trace knows its parent, the trace that was current when
-it began, and its rules run with the parent current: so a rule written with ordinary operations is
-itself interpreted by the traces outside.
+A trace boxes its values in *tracers*. Each trace has a parent, the trace that was current when
+it began, and its rules run with the parent current. So the outer traces interpret a rule that is
+written with ordinary operations.
+
+Counterpart in JAX: `jax/_src/core.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import operator
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import errors, settings
+from .. import errors
+from ..checks import core as checks
 from . import dtypes
 from .extension import hooks
 
@@ -99,8 +100,7 @@ class ShapedArray:
     to_cotangent_aval = to_ct_aval = to_tangent_aval
 
     def __len__(self):
-        if not self.shape:
-            raise TypeError("len() of unsized object")
+        checks.sized(self)
         return self.shape[0]
 
     def __str__(self):
@@ -142,17 +142,14 @@ def _abstractify(x) -> ShapedArray:
     kind = type(x)
     if kind in dtypes.python_scalar_types:
         dtype = dtypes.python_scalar_dtype(kind)
-        if kind is int and x.bit_length() >= 8 * dtype.itemsize and x != np.iinfo(dtype).min:
-            raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+        if kind is int:
+            checks.python_int(x, dtype)
         return ShapedArray((), dtype, kind is not bool)
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSUMm":
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if hasattr(kind, "__jax_array__"):
         return typeof(x.__jax_array__())
-    raise TypeError(
-        f"Value {x!r} with type {kind} is not a valid JAX type: expected an array or a "
-        "number (a list or a tuple must be made one first, by `jnp.asarray`)."
-    )
+    raise TypeError(checks.not_an_array(x))
 
 
 def vary_like(x, aval: ShapedArray):
@@ -260,21 +257,6 @@ def current_trace() -> Trace:
     return state.trace
 
 
-def find_top_trace(args: Sequence = ()) -> Trace:
-    """The current trace, whatever the arguments are: JAX's older name for it."""
-    return state.trace
-
-
-def get_opaque_trace_state(convention: str | None = None) -> Any:
-    """A value that is equal to an earlier one if, and only if, the same trace is current."""
-    return weakref.ref(state.trace)
-
-
-def unsafe_get_axis_names_DO_NOT_USE() -> list:
-    """The names of the axes in scope."""
-    return list(state.axis_sizes)
-
-
 @contextlib.contextmanager
 def set_current_trace(trace: Trace) -> Iterator[Trace]:
     """Make `trace` current within a `with` block."""
@@ -283,6 +265,11 @@ def set_current_trace(trace: Trace) -> Iterator[Trace]:
         yield trace
     finally:
         state.trace = previous
+
+
+def eval_context() -> contextlib.AbstractContextManager:
+    """A context in which everything is computed at once, and traced values are refused."""
+    return set_current_trace(eval_trace)
 
 
 @contextlib.contextmanager
@@ -294,40 +281,6 @@ def new_trace(trace: Trace) -> Iterator[Trace]:
     finally:
         state.trace = previous
         trace.invalidate()
-
-
-class _FoldingTrace(Trace):
-    """Computes what is known now, and leaves the rest to the trace around."""
-
-    __slots__ = ()
-
-    def __init__(self, parent: Trace):
-        super().__init__(parent)
-        self.staging = False
-
-    def process_primitive(self, primitive, args, params):
-        trace = self.parent if any(isinstance(x, Tracer) for x in args) else eval_trace
-        state.trace = trace
-        try:
-            return trace.process_primitive(primitive, args, params)
-        finally:
-            state.trace = self
-
-
-def ensure_compile_time_eval() -> contextlib.AbstractContextManager:
-    """A context in which operations on concrete values are computed at once, even under `jit`.
-
-    Those on traced values are traced, as they are outside.
-
-    >>> with ensure_compile_time_eval():
-    ...     n = int(jnp.sum(jnp.arange(3)))
-    """
-    return set_current_trace(_FoldingTrace(state.trace))
-
-
-def eval_context() -> contextlib.AbstractContextManager:
-    """A context in which everything is computed at once, and traced values are refused."""
-    return set_current_trace(eval_trace)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -389,16 +342,12 @@ class Tracer(ArrayMethods):
     def _concretize(self, error: type[Exception], convert: Callable):
         value = self.concrete_value()
         if value is None:
-            check_escaped(self)
+            checks.escaped(self)
             raise error(self)
         return convert(value)
 
     def __bool__(self):
-        if self.aval.size != 1 and self.concrete_value() is None and self.aval.ndim:
-            raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. "
-                "Use a.any() or a.all()"
-            )
+        checks.truth_value_of_tracer(self)
         return self._concretize(errors.TracerBoolConversionError, bool)
 
     def __int__(self):
@@ -450,28 +399,6 @@ class Tracer(ArrayMethods):
         return ""
 
 
-def check_escaped(x) -> None:
-    """Raise `UnexpectedTracerError` if the tracer `x` outlived its trace."""
-    if not x._trace.valid:
-        raise errors.UnexpectedTracerError(
-            f"A {type(x).__name__}, a {errors.describe(x)}, was used after the end of the "
-            f"transformation that made it.\n{x._origin_msg()}")
-
-
-def check_leaks(trace: Trace) -> None:
-    """Raise if a tracer of `trace`, which is over, is still alive (`check_tracer_leaks`).
-
-    The caller has let go of its own ones.
-    """
-    gc.collect()
-    leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
-    if leaked:
-        lines = [f"{x}\n{x._origin_msg()}".rstrip() for x in leaked]
-        raise Exception(f"Leaked trace {type(trace).__name__}. Leaked tracer(s), which a global "
-                        "variable, an attribute or a closure still refers to:\n\n"
-                        + "\n\n".join(lines))
-
-
 def concrete_or_error(force: Callable | None, value, context: str = ""):
     """`value` made concrete by `force` (`int`, `operator.index`, … or `None`: as an array).
 
@@ -481,7 +408,7 @@ def concrete_or_error(force: Callable | None, value, context: str = ""):
     if isinstance(value, Tracer):
         concrete = value.concrete_value()
         if concrete is None:
-            check_escaped(value)
+            checks.escaped(value)
             raise errors.ConcretizationTypeError(value, context)
         value = concrete
     return value if force is None else force(value)
@@ -537,16 +464,10 @@ class Primitive:
         return params
 
     def impl(self, *args, **params):
-        raise NotImplementedError(
-            f"Evaluation rule for '{self.name}' not implemented: give it one by "
-            f"`{self.name}_p.def_impl` (chapter 1 tells how)."
-        )
+        raise missing_rule(self, "Evaluation", 1)
 
     def abstract_eval(self, *avals, **params):
-        raise NotImplementedError(
-            f"Abstract evaluation rule for '{self.name}' not implemented: give it one by "
-            f"`{self.name}_p.def_abstract_eval` (chapter 1 tells how)."
-        )
+        raise missing_rule(self, "Abstract evaluation", 1)
 
     def def_impl(self, impl: Callable) -> Callable:
         """Set the evaluation rule, `(*arrays, **params) -> array(s)`; returns it."""
@@ -594,27 +515,4 @@ class Primitive:
 
 def missing_rule(primitive: Primitive, transformation: str, chapter: int) -> Exception:
     """The error for a table that has no entry for `primitive`."""
-    return NotImplementedError(
-        f"{transformation} rule for '{primitive.name}' not implemented: "
-        f"chapter {chapter} tells how to write one."
-    )
-
-
-def numpy_rank_promotion_check(shapes: Sequence[tuple], name: str) -> None:
-    """Complain of mixed ranks if `jax_numpy_rank_promotion` asks for it."""
-    mode = settings.numpy_rank_promotion.value
-    if mode != "allow":
-        _report_rank_promotion(mode, shapes, name)
-
-
-def _report_rank_promotion(mode, shapes, name):
-    nonscalar_ranks = {len(shape) for shape in shapes if shape}
-    if len(nonscalar_ranks) <= 1:
-        return
-    text = f"Operands could not be broadcast together for {name} on shapes {list(shapes)}"
-    if mode == "raise":
-        raise ValueError(text + " and with the config option jax_numpy_rank_promotion='raise'.")
-    import warnings
-
-    warnings.warn(f"Following NumPy automatic rank promotion for {name} on shapes {list(shapes)}.",
-                  stacklevel=3)
+    return NotImplementedError(checks.no_rule(primitive, transformation, chapter))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..checks import operators as checks
 from ..errors import user_stacklevel
 from . import dtypes
 from .array import Array, as_array
@@ -24,7 +25,6 @@ from .core import (
     ArrayMethods,
     eval_trace,
     is_concrete,
-    numpy_rank_promotion_check,
     state,
     typeof,
 )
@@ -72,7 +72,7 @@ def promote_shapes(name: str, *args) -> Sequence:
     ranks = {len(shape) for shape in shapes if shape}
     if len(ranks) < 2:
         return args
-    numpy_rank_promotion_check(shapes, name)
+    checks.rank_promotion(shapes, name)
     broadcast_shapes(*shapes)  # raises if they do not fit
     return [broadcast_to_rank(x, max(ranks)) for x in args]
 

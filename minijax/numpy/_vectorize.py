@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ..core.core import numpy_rank_promotion_check, typeof
+from ..checks.operators import rank_promotion
+from ..core.core import typeof
 from ..core.primitives.shape_rules import broadcast_shapes, canonical_axis
 from ..core.primitives.shaping import expand_dims, squeeze
 from ..core.vmap import vmap
@@ -119,7 +120,7 @@ def _loop_shape(args, in_dims, context) -> tuple[tuple[int, ...], dict]:
                              f"all core dimensions {dims} {context}")
         _bind_sizes(sizes, arg.shape[arg.ndim - len(dims):], dims, context)
     shapes = [arg.shape[:arg.ndim - len(dims)] for arg, dims in zip(args, in_dims)]
-    numpy_rank_promotion_check(shapes, "vectorize")
+    rank_promotion(shapes, "vectorize")
     return broadcast_shapes(*shapes), sizes
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..checks.core import escaped
 from ..core.api_util import argument_avals, leaf_names
 from ..core.array import Array, as_array
 from ..core.batching import primitive_batchers
-from ..core.core import Primitive, Tracer, check_escaped, typeof
+from ..core.core import Primitive, Tracer, typeof
 from ..core.dispatch import buffer_of, when_loaded, xla
 from ..core.forward import Zero, deflinear
 from ..core.jit import jit
@@ -305,7 +306,7 @@ Array._committed = property(lambda x: x.committed)  # type: ignore[attr-defined]
 def _no_answer(name):
     """What a traced value answers: that nobody knows."""
     def ask(x):
-        check_escaped(x)
+        escaped(x)
         raise ConcretizationTypeError(x, f"Where a traced value lies, or `{name}` of it, is known "
                                          "to arrays only, when the program runs.")
 

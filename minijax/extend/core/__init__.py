@@ -4,12 +4,12 @@
 from ...core.core import (
     Primitive,
     concrete_or_error,
-    find_top_trace,
-    get_opaque_trace_state,
     set_current_trace,
     typeof,
-    unsafe_get_axis_names_DO_NOT_USE,
     valid_jaxtype,
+)
+from ...compat.core import (
+    find_top_trace, get_opaque_trace_state, unsafe_get_axis_names_DO_NOT_USE,
 )
 from ...errors import JaxprTypeError
 from ...core.core import Trace as _Trace, eval_trace as _eval_trace, state as _state

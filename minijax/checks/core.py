@@ -1,0 +1,78 @@
+"""What `core/core.py` refuses: values that are not arrays, and tracers where they cannot be."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+
+# ----------------------------------------------------------------------------------------------
+# Values
+
+
+def sized(aval: Any) -> None:
+    """An array has a length if it has a dimension."""
+    if not aval.shape:
+        raise TypeError("len() of unsized object")
+
+
+def python_int(x: int, dtype: np.dtype) -> None:
+    """A Python integer fits in the default integer type."""
+    if x.bit_length() >= 8 * dtype.itemsize and x != np.iinfo(dtype).min:
+        raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+
+
+def not_an_array(x: Any) -> str:
+    """What to say of a value that is neither an array nor a number."""
+    return (f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array or a "
+            "number (a list or a tuple must be made one first, by `jnp.asarray`).")
+
+
+# ----------------------------------------------------------------------------------------------
+# Tracers
+
+
+def truth_value_of_tracer(x: Any) -> None:
+    """A tracer used as a condition has one element, or is known (and then looks for itself)."""
+    if x.aval.ndim and x.aval.size != 1 and x.concrete_value() is None:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. "
+                         "Use a.any() or a.all()")
+
+
+def escaped(x: Any) -> None:
+    """A tracer is not used after its trace has ended."""
+    if not x._trace.valid:
+        raise errors.UnexpectedTracerError(
+            f"A {type(x).__name__}, a {errors.describe(x)}, was used after the end of the "
+            f"transformation that made it.\n{x._origin_msg()}")
+
+
+def leaks(trace: Any) -> None:
+    """When a trace has ended, none of its tracers is still alive (`check_tracer_leaks`).
+
+    The caller has let go of its own ones.
+    """
+    gc.collect()
+    leaked = [x for x in gc.get_referrers(trace) if hasattr(type(x), "_origin_msg")]
+    if leaked:
+        lines = [f"{x}\n{x._origin_msg()}".rstrip() for x in leaked]
+        raise Exception(f"Leaked trace {type(trace).__name__}. Leaked tracer(s), which a global "
+                        "variable, an attribute or a closure still refers to:\n\n"
+                        + "\n\n".join(lines))
+
+
+# ----------------------------------------------------------------------------------------------
+# Primitives
+
+_ADVICE = {"Evaluation": "give it one by `{}_p.def_impl` (chapter 1 tells how).",
+           "Abstract evaluation": "give it one by `{}_p.def_abstract_eval` (chapter 1 tells how)."}
+
+
+def no_rule(primitive: Any, transformation: str, chapter: int) -> str:
+    """What to say of a primitive for which a transformation has no rule."""
+    advice = _ADVICE.get(transformation, f"chapter {chapter} tells how to write one.")
+    return (f"{transformation} rule for '{primitive.name}' not implemented: "
+            f"{advice.format(primitive.name)}")

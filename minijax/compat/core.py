@@ -1,0 +1,32 @@
+"""Names of `jax.core` that carry no idea of their own."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import later
+from ..core.core import Trace, state
+from ..lax.compile_time import ensure_compile_time_eval
+
+
+def find_top_trace(args: Sequence = ()) -> Trace:
+    """The current trace, whatever the arguments are: JAX's older name for it."""
+    return state.trace
+
+
+def get_opaque_trace_state(convention: str | None = None) -> Any:
+    """A value that is equal to an earlier one if, and only if, the same trace is current."""
+    return weakref.ref(state.trace)
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list:
+    """The names of the axes in scope."""
+    return list(state.axis_sizes)
+
+
+later.update(
+    ensure_compile_time_eval=ensure_compile_time_eval, find_top_trace=find_top_trace,
+    get_opaque_trace_state=get_opaque_trace_state,
+    unsafe_get_axis_names_DO_NOT_USE=unsafe_get_axis_names_DO_NOT_USE)
