@@ -327,6 +327,13 @@ class ArrayMethods:
         return len(self.aval)
 
 
+def install_methods(methods: dict[str, Any], cls: type = ArrayMethods) -> None:
+    """Give arrays and tracers, or those of one class, these methods and properties. This is how
+    later chapters add theirs."""
+    for name, method in methods.items():
+        setattr(cls, name, method)
+
+
 class Tracer(ArrayMethods):
     """A value in the hands of a trace. It answers for its type, and never for its contents."""
 

@@ -72,6 +72,23 @@ class Extension:
         """`x`, which was made to meet a value of type `aval`, with that type's placement."""
         return x
 
+    def index_by_arrays(self, x: Any, index: Any) -> Any:
+        """`x[index]`, where an entry of `index` is an array, or a traced start has a stride."""
+        return NotImplemented
+
+    def tracer_text(self, tracer: Any) -> str | None:
+        """What `print` shows for a tracer of a jaxpr; `None` to leave it to the tracer."""
+        return None
+
+    def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
+        """The sharding of a `ShapeDtypeStruct` of this shape, checked."""
+        return sharding
+
+    def place_new(self, x: Any, device: Any, like: Any) -> Any:
+        """`x`, a new array, on the `device` that the user named; if that is `None`, placed like
+        the array `like`, or on the default device."""
+        return x
+
 
 _points = [name for name in vars(Extension) if not name.startswith("__")]
 hooks: Any = SimpleNamespace(**dict.fromkeys(_points, ()))

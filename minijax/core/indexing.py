@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +17,10 @@ import numpy as np
 from ..errors import NonConcreteBooleanIndexError
 from . import dtypes
 from .core import Tracer, is_concrete, state, typeof
+from .extension import hooks
 from .primitives.elementwise import add, constant, convert, lt, select
 from .primitives.shaping import expand_dims, rev, squeeze, squeeze_p
 from .primitives.slicing import dynamic_slice_p, slice, slice_p
-
-# Chapter 11 puts here the function that indexes by arrays, `(x, index) -> array`.
-advanced_getitem: list[Callable] = []
 
 
 class Cut(NamedTuple):
@@ -59,7 +56,7 @@ def getitem(x, index):
     cuts = [_cut(entry, size, position) for position, (entry, size) in
             enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
     traced, strided = (any(c.stop is None for c in cuts), any(abs(c.step) > 1 for c in cuts))
-    if traced and strided and advanced_getitem:
+    if traced and strided and hooks.index_by_arrays:
         return _advanced(x, index)  # no box, but it can be gathered
     out = _take_box(x, cuts)
     out = squeeze(out, [d for d, cut in enumerate(cuts) if cut.drop])
@@ -88,9 +85,9 @@ def as_tuple(index) -> tuple:
 
 
 def _advanced(x, index):
-    """Leave an index to chapter 11, if it is there."""
-    if advanced_getitem:
-        return advanced_getitem[0](x, index)
+    """Leave an index to the extension that can gather."""
+    for index_by_arrays in hooks.index_by_arrays:
+        return index_by_arrays(x, index)
     for entry in index:
         if isinstance(entry, Tracer) and entry.dtype == bool and not is_concrete(entry):
             raise NonConcreteBooleanIndexError(entry)

@@ -24,6 +24,7 @@ from .array import Array, as_array
 from .core import (
     ArrayMethods,
     eval_trace,
+    install_methods,
     is_concrete,
     state,
     typeof,
@@ -520,12 +521,6 @@ _METHODS = {
     "transpose": transpose_method, "T": property(transpose_method),
     "mT": property(matrix_transpose),
 }
-
-
-def install_methods(methods: dict[str, Any]) -> None:
-    """Give arrays and tracers these methods and properties."""
-    for name, method in methods.items():
-        setattr(ArrayMethods, name, method)
 
 
 def install_binary_operators(functions: dict[str, Any]) -> None:

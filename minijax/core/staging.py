@@ -126,8 +126,9 @@ class DynamicJaxprTracer(Tracer):
         return checks.origin(self)
 
     def __repr__(self):
-        weak = "~" * self.atom.aval.weak_type
-        return f"JitTracer({weak}{self.atom.aval.str_short(short_dtypes=False)})"
+        texts = [text for tracer_text in hooks.tracer_text if (text := tracer_text(self))]
+        weak = "~" * self.aval.weak_type
+        return texts[0] if texts else f"JitTracer({weak}{self.aval.str_short(short_dtypes=False)})"
 
 
 class DynamicJaxprTrace(Trace):
@@ -254,7 +255,10 @@ class ShapeDtypeStruct:
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
         self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
         self.weak_type = weak_type
-        self.sharding = sharding if sharding is None else struct_sharding(sharding, self.shape)
+        if sharding is not None:
+            for struct_sharding in hooks.struct_sharding:
+                sharding = struct_sharding(sharding, self.shape)
+        self.sharding = sharding
 
     @property
     def ndim(self) -> int:
@@ -287,10 +291,6 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         place = "" if self.sharding is None else f", sharding={self.sharding}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{place})"
-
-
-# Chapter 14 supplies it: how an array of this shape lies, checked.
-struct_sharding: Callable = lambda sharding, shape: sharding
 
 
 def abstractify(x) -> ShapedArray:

@@ -22,10 +22,10 @@ import numpy as np
 
 from ..core import dtypes, indexing
 from ..core.array import Array, as_array
-from ..core.core import ArrayMethods, eval_trace, is_concrete, state, typeof
-from ..core.extension import hooks
+from ..core.core import ArrayMethods, eval_trace, install_methods, is_concrete, state, typeof
+from ..core.extension import Extension, hooks, register
 from ..core.indexing import slice_bounds
-from ..core.operators import install_methods, promote_dtypes
+from ..core.operators import promote_dtypes
 from ..core.primitives import elementwise as prim
 from ..core.primitives.shape_rules import broadcast_shapes
 from ..core.primitives.shaping import (
@@ -388,7 +388,14 @@ def _known_scalar(fill_value):
     return fill_value
 
 
-indexing.advanced_getitem.append(take_index)
+class IndexingByArrays(Extension):
+    """`x[index]` by arrays."""
+
+    def index_by_arrays(self, x, index):
+        return take_index(x, index)
+
+
+register(IndexingByArrays())
 
 
 # ----------------------------------------------------------------------------------------------

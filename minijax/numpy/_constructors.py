@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, concrete_or_error, state, typeof
+from ..core.extension import hooks
 from ..core.operators import astype as astype_method
 from ..core.primitives.elementwise import add, convert, copy_p, eq, ge, mul
 from ..core.primitives.shaping import (
@@ -40,13 +41,11 @@ from ._arguments import (
 
 
 def on_device(x: Array, device: Any, like: Any = None) -> Array:
-    """What a function has made, perhaps after the example of an array, where its argument `device`
-    wants it."""
-    return put_new(x, device, like)
-
-
-# Chapter 14 supplies another, to which `None` means: as `like`, or on the default device.
-put_new: Callable = lambda x, device, like: x
+    """A function's new array on the `device` that the user named. If that is `None`, it is placed
+    like the array `like`, or on the default device."""
+    for place_new in hooks.place_new:
+        x = place_new(x, device, like)
+    return x
 
 # ----------------------------------------------------------------------------------------------
 # array and asarray

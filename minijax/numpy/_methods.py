@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.operators import astype, install_binary_operators, install_methods
+from ..core.core import install_methods
+from ..core.operators import astype, install_binary_operators
 from . import (
     _editing,
     _indexing,

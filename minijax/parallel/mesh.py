@@ -314,6 +314,13 @@ class AbstractDevice(NamedTuple):
         return f"AbstractDevice({self._text()})"
 
 
+def _missing(name: str) -> property:
+    def read(self: AbstractMesh) -> Any:
+        raise ValueError(f"An AbstractMesh has no {name}: it has no devices. Use a Mesh.")
+
+    return property(read)
+
+
 class AbstractMesh(_NamedAxes):
     """A mesh without devices: enough to trace a program, and the same for all meshes like it.
 
@@ -332,6 +339,9 @@ class AbstractMesh(_NamedAxes):
     """
 
     abstract_device: AbstractDevice | None
+    devices, device_ids = _missing("devices"), _missing("device_ids")
+    is_multi_process = _missing("is_multi_process")
+    local_devices, local_mesh = _missing("local_devices"), _missing("local_mesh")
 
     def __new__(cls, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *,
                 abstract_device: Any = None) -> AbstractMesh:
@@ -375,16 +385,6 @@ def _abstract_mesh(*args: Any) -> AbstractMesh:
     *axes, abstract_device = args
     return AbstractMesh(*axes, abstract_device=abstract_device)
 
-
-def _missing(name: str) -> property:
-    def read(self: AbstractMesh) -> Any:
-        raise ValueError(f"An AbstractMesh has no {name}: it has no devices. Use a Mesh.")
-
-    return property(read)
-
-
-for _name in ("devices", "device_ids", "is_multi_process", "local_devices", "local_mesh"):
-    setattr(AbstractMesh, _name, _missing(_name))
 
 no_abstract_mesh = AbstractMesh((), ())
 no_mesh = Mesh(np.empty((), dtype=object), ())

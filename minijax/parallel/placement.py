@@ -19,15 +19,15 @@ from ..checks.core import escaped
 from ..core.api_util import argument_avals, leaf_names
 from ..core.array import Array, as_array
 from ..core.batching import primitive_batchers
-from ..core.core import Primitive, Tracer, typeof
+from ..core.core import Primitive, Tracer, install_methods, typeof
 from ..core.dispatch import buffer_of, when_loaded, xla
+from ..core.extension import Extension, register
 from ..core.forward import Zero, deflinear
 from ..core.jit import jit
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import ConcretizationTypeError, api_boundary
-from ..numpy import _constructors as chapter12
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .mesh import get_mesh
 from .partition_spec import PartitionSpec
@@ -160,16 +160,17 @@ def moved(x: Any, sharding: Sharding, committed: bool = True) -> PlacedArray:
     return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed)
 
 
-def _created(x, device, like):
-    """What a function has made, where its argument `device` wants it; by default as the array that
-    was its example, if that was put somewhere on purpose."""
-    if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
-            and (x.shape == like.shape or like.is_fully_replicated)):
-        device = like.sharding
-    return at_default(x) if device is None else device_put(x, device)
+class PlacedCreation(Extension):
+    """New arrays lie where the user asks, or as a committed array that is their example."""
+
+    def place_new(self, x, device, like):
+        if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
+                and (x.shape == like.shape or like.is_fully_replicated)):
+            device = like.sharding
+        return at_default(x) if device is None else device_put(x, device)
 
 
-chapter12.put_new = _created
+register(PlacedCreation())
 
 # ----------------------------------------------------------------------------------------------
 # The function
@@ -297,10 +298,9 @@ _ANSWERS: dict[str, Any] = {
     "global_shards": property(lambda x: _as_placed(x).global_shards, doc="All parts."),
     "addressable_data": lambda x, index: _as_placed(x).addressable_data(index),
     "platform": lambda x: next(iter(x.devices())).platform,
+    "_committed": property(lambda x: x.committed),
 }  # fmt: skip
-for _name, _answer in _ANSWERS.items():
-    setattr(Array, _name, _answer)
-Array._committed = property(lambda x: x.committed)  # type: ignore[attr-defined]
+install_methods(_ANSWERS, Array)
 
 
 def _no_answer(name):
@@ -313,11 +313,11 @@ def _no_answer(name):
     return ask
 
 
-for _name in ("committed", "addressable_shards", "global_shards", "is_fully_addressable",
-              "is_fully_replicated"):
-    setattr(Tracer, _name, property(_no_answer(_name)))
-for _name in ("devices", "addressable_data", "delete", "is_deleted", "on_device_size_in_bytes"):
-    setattr(Tracer, _name, _no_answer(_name))
+_PROPERTIES = ("committed", "addressable_shards", "global_shards", "is_fully_addressable",
+               "is_fully_replicated")
+_METHODS = ("devices", "addressable_data", "delete", "is_deleted", "on_device_size_in_bytes")
+install_methods({name: property(_no_answer(name)) for name in _PROPERTIES}, Tracer)
+install_methods({name: _no_answer(name) for name in _METHODS}, Tracer)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

@@ -21,7 +21,7 @@ from .inferred_specs import infer_specs
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import P
 from .shard_map_primitive import Scope, inside, shard_map_p
-from .shown import given, show_values
+from .shown import given, show_values, take_given
 from .spec_checks import (
     Infer,
     check_in_specs,
@@ -130,7 +130,7 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         leaves, in_tree = tree_flatten(args)
         specs = flat_in_specs(in_specs, args)
         arrays = _Arrays([spec is not None for spec in specs], leaves, in_tree)
-        values, given.args = given.args, None
+        values = take_given()
         names = functools.partial(arg_names, f, args, {})
         avals = argument_avals(arrays.dynamic, "shard_map", names)
         specs = tuple(spec for spec in specs if spec is not None)
@@ -155,11 +155,8 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
             return cache[tree, *leaves](*args)
         if state.trace is not eval_trace or has_statics:
             return bind(*args)
-        given.args = args
-        try:
+        with given(args):
             return compiled(*args)
-        finally:
-            given.args = None
 
     return wrapped
 

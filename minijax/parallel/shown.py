@@ -7,14 +7,16 @@ up to the value that somebody wants to see.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ..core.core import eval_trace, set_current_trace
 from ..core.dtypes import ExtendedDType
+from ..core.extension import Extension, register
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.primitives.shaping import expand_dims
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
@@ -27,7 +29,23 @@ class _Given(threading.local):
     args: Sequence | None = None
 
 
-given = _Given()
+_given = _Given()
+
+
+@contextlib.contextmanager
+def given(args: Sequence) -> Iterator[None]:
+    """A `with` block in which a `shard_map` is called with these arguments."""
+    _given.args = args
+    try:
+        yield
+    finally:
+        _given.args = None
+
+
+def take_given() -> Sequence | None:
+    """The arguments, for the first that asks: an inner `shard_map` has other ones."""
+    args, _given.args = _given.args, None
+    return args
 
 # The traces of bodies whose arguments are at hand: from (a traced program of one result, its spec)
 # to the result.
@@ -43,7 +61,7 @@ def show_values(trace: DynamicJaxprTrace, axes: tuple, evaluate: Callable) -> No
     _evaluators[trace] = axes, evaluate
 
 
-def _shown(tracer: DynamicJaxprTracer) -> str:
+def _shown(tracer: DynamicJaxprTracer) -> str | None:
     axes, evaluate = _evaluators[tracer._trace]
     so_far = tracer._trace.builder.build([tracer.atom])
 
@@ -55,20 +73,20 @@ def _shown(tracer: DynamicJaxprTracer) -> str:
     with set_current_trace(eval_trace):
         whole = evaluate(jaxpr)
     if not whole.is_fully_addressable:  # other processes have some
-        return _plain(tracer)
+        return None
     devices, blocks = whole.sharding.mesh.devices, np.asarray(whole)
     names = f"({', '.join(map(str, axes))},)"
     return "\n".join(f"On {device} at mesh coordinates {names} = {place}:\n{block}\n"
                      for (place, device), block in zip(np.ndenumerate(devices), blocks))
 
 
-_plain = DynamicJaxprTracer.__repr__
+class ShownValues(Extension):
+    """Tracers of a body whose arguments are known print as values."""
 
-
-def _repr(tracer):
-    if tracer._trace in _evaluators and not isinstance(tracer.aval.dtype, ExtendedDType):
+    def tracer_text(self, tracer):
+        if tracer._trace not in _evaluators or isinstance(tracer.aval.dtype, ExtendedDType):
+            return None
         return _shown(tracer)
-    return _plain(tracer)
 
 
-DynamicJaxprTracer.__repr__ = _repr  # type: ignore[method-assign]
+register(ShownValues())

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..core import dispatch, staging
+from ..core import dispatch
 from ..core.array import Array
 from ..core.dispatch import (
     Program,
@@ -144,16 +144,6 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
                   bool(chosen), arrays)
 
 
-class PlacedPrograms(Extension):
-    """Programs run where their arguments lie. It costs nothing once a program is compiled."""
-
-    def program_places(self, jaxpr, spec, args):
-        return program_places(jaxpr, spec, args)
-
-
-register(PlacedPrograms())
-
-
 class ToBePlaced(ShapeDtypeStruct):
     """The type of an argument that lies nowhere in particular yet."""
 
@@ -168,7 +158,7 @@ def committed_sharding(x) -> Sharding | None:
     return x.sharding
 
 
-def _struct_sharding(sharding, shape):
+def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
     """The sharding of a `ShapeDtypeStruct`, which may be given as a spec of the mesh in force."""
     if isinstance(sharding, PartitionSpec):
         if get_abstract_mesh().empty:
@@ -180,7 +170,18 @@ def _struct_sharding(sharding, shape):
     return sharding
 
 
-staging.struct_sharding = _struct_sharding
+
+class PlacedPrograms(Extension):
+    """Programs run where their arguments lie. It costs nothing once a program is compiled."""
+
+    def program_places(self, jaxpr, spec, args):
+        return program_places(jaxpr, spec, args)
+
+    def struct_sharding(self, sharding, shape):
+        return struct_sharding(sharding, shape)
+
+
+register(PlacedPrograms())
 
 
 def is_abstract(x: Mesh | Sharding) -> bool:

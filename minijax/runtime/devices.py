@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
+from ..core.core import install_methods
 from ..core.dispatch import xla
 from ..core.tree import tree_map
 
@@ -79,5 +80,4 @@ def _devices(x: Array) -> set:
     return {_device(x)}
 
 
-Array.devices = _devices  # type: ignore[attr-defined]
-Array.device = property(_device)  # type: ignore[attr-defined]
+install_methods({"device": property(_device), "devices": _devices}, Array)

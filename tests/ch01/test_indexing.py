@@ -10,6 +10,7 @@ import pytest
 from minijax import core
 from minijax.core import indexing
 from minijax.core.array import Array, as_array
+from minijax.core.extension import Extension, hooks
 from tests.ch01.same import outcome, pair, same
 from tests.oracle import jax, jnp
 
@@ -109,19 +110,16 @@ def test_too_many_indices():
 
 
 @pytest.mark.parametrize("index", [np.array([0, 1]), np.array([True, False, True]), (0, [1]), True])
-def test_indexing_by_elements_needs_gather(index):
-    def advanced(x, i):
-        return "advanced"
+def test_indexing_by_elements_needs_gather(index, monkeypatch):
+    class Advanced(Extension):
+        def index_by_arrays(self, x, index):
+            return "advanced"
 
-    added = indexing.advanced_getitem.copy()
-    indexing.advanced_getitem.clear()
-    try:
-        with pytest.raises(NotImplementedError, match="chapter 11"):
-            as_array(numbers((3, 2)))[index]
-        indexing.advanced_getitem.append(advanced)
-        assert as_array(numbers((3, 2)))[index] == "advanced"
-    finally:
-        indexing.advanced_getitem[:] = added
+    monkeypatch.setattr(hooks, "index_by_arrays", ())
+    with pytest.raises(NotImplementedError, match="chapter 11"):
+        as_array(numbers((3, 2)))[index]
+    monkeypatch.setattr(hooks, "index_by_arrays", (Advanced().index_by_arrays,))
+    assert as_array(numbers((3, 2)))[index] == "advanced"
 
 
 def test_weak_types_and_dtypes_stay():
