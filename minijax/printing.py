@@ -260,7 +260,7 @@ def shared_jaxprs(root) -> dict[Any, str]:
             continue
         for eqn in jaxpr.eqns:
             name = eqn.params.get("name")
-            for inner in eqn.subjaxprs:
+            for inner in eqn._jaxprs():
                 queue.append(inner)
                 if name is not None:
                     names.setdefault(inner, name.strip("<>"))

@@ -172,10 +172,6 @@ IGNORED: dict[str, dict[str, str]] = {
         "tree_util.PyTreeDef.from_node_data_and_children": "node_registry",
         "interpreters.partial_eval.trace_to_jaxpr_dynamic": "_ignored",
     },
-    "an equation's effects are those of its primitive, and its settings those of the moment": {
-        "core.new_jaxpr_eqn": "effects ctx", "extend.core.JaxprEqn.replace": "effects ctx",
-        "extend.core.Jaxpr.__init__": "effects",
-    },
     "the method always raises, or has the signature of the method that it implements": {
         "numpy.fromfile": "args kwargs", "numpy.fromiter": "args kwargs",
         "dtypes.ExtendedDType.full": "shape", "core.Primitive.impl": "args params",

@@ -107,7 +107,7 @@ def _with_subjaxprs(jaxpr: Jaxpr) -> list[Jaxpr]:
     agenda = [jaxpr]
     while agenda:
         inside = [inner for eqn in agenda.pop().eqns if eqn.primitive.name not in checks_inside
-                  for inner in eqn.subjaxprs]
+                  for inner in eqn._jaxprs()]
         fresh = [inner for inner in inside if inner not in found]
         found.update(dict.fromkeys(fresh))
         agenda.extend(dict.fromkeys(fresh))

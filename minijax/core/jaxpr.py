@@ -158,8 +158,7 @@ class JaxprEqn:
             effects,
         )
 
-    @property
-    def subjaxprs(self) -> Iterator[Jaxpr]:
+    def _jaxprs(self) -> Iterator[Jaxpr]:
         """The jaxprs in the parameters."""
         return jaxprs_in_params(self.params)
 
@@ -173,7 +172,7 @@ def _effects_of(eqn: JaxprEqn) -> frozenset:
     if rule is not None:
         effects = rule(*[v.aval for v in eqn.invars], **eqn.params)
     if eqn.primitive.multiple_results:  # a jaxpr returns a list, so its callers do as well
-        effects = effects.union(*[jaxpr.effects for jaxpr in eqn.subjaxprs])
+        effects = effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()])
     return effects
 
 
@@ -280,6 +279,11 @@ def open_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
     return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
 
 
+def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr with its constants as its first arguments."""
+    return jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
+
+
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
     """The jaxprs among an equation's parameters, and in tuples among them."""
     for value in params.values():
@@ -291,7 +295,7 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
 def subjaxprs(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Jaxpr]:
     """The jaxprs in the parameters of a jaxpr's equations, one level deep."""
     for eqn in jaxpr.eqns:
-        yield from eqn.subjaxprs
+        yield from eqn._jaxprs()
 
 
 # ----------------------------------------------------------------------------------------------

@@ -21,8 +21,16 @@ from .array import owned
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .forward import LinearizeTracer, Zero, jvp_flat, zeros
-from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
-from .staging import JaxprBuilder, jaxpr_cache, trace_to_jaxpr
+from .jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    Jaxpr,
+    Literal,
+    Var,
+    convert_constvars_jaxpr,
+    eval_jaxpr,
+)
+from .staging import JaxprBuilder, trace_to_jaxpr, weakref_cache
 from .tree import Partial, PyTreeDef, flatten_fun_nokwargs, tree_flatten
 from .tree_jvp import without_aux
 from .util import merge_lists, partition_list
@@ -129,26 +137,22 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
     return pruned, used_inputs
 
 
-def dce_closed(closed: ClosedJaxpr, used_outputs: Sequence[bool], keep_inputs=False):
-    """`dce_jaxpr` for a closed jaxpr; unused constants are dropped too."""
+@weakref_cache
+def dce_closed(closed: ClosedJaxpr, used_outputs: tuple[bool, ...],
+               keep_inputs: bool | tuple[bool, ...] = False) -> tuple[ClosedJaxpr, tuple]:
+    """`dce_jaxpr` for a closed jaxpr. It also drops the constants that are not used."""
     jaxpr, used_inputs = dce_jaxpr(closed.jaxpr, used_outputs, keep_inputs)
-    live = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is Var}
-    live.update(v for v in jaxpr.outvars if type(v) is Var)
+    live = {v for eqn in jaxpr.eqns for v in eqn.invars} | {*jaxpr.outvars}
     kept = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts) if v in live]
     jaxpr = jaxpr.replace(constvars=[v for v, _ in kept])
-    return ClosedJaxpr(jaxpr, [c for _, c in kept]), used_inputs
-
-
-@jaxpr_cache
-def _dce_cached(closed: ClosedJaxpr, used_outputs: tuple):
-    return dce_closed(closed, used_outputs)
+    return ClosedJaxpr(jaxpr, [c for _, c in kept]), tuple(used_inputs)
 
 
 @rule_for_calls(dce_rules)
 def _dce_of_call(call: Call, used_outputs, eqn):
     """Drop what is dead inside a call, and the operands that only the dead equations needed."""
     with call.inside(eqn.params):
-        jaxpr, used_inputs = _dce_cached(eqn.params[call.jaxpr_param], tuple(used_outputs))
+        jaxpr, used_inputs = dce_closed(eqn.params[call.jaxpr_param], tuple(used_outputs))
     in_sources = partition_list(used_inputs, range(len(used_inputs)))[1]
     out_sources = partition_list(used_outputs, range(len(used_outputs)))[1]
     return used_inputs, eqn.replace(
@@ -160,7 +164,7 @@ def _dce_of_call(call: Call, used_outputs, eqn):
 # Partial evaluation of a whole jaxpr
 
 
-@jaxpr_cache
+@weakref_cache
 def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
                        forward_consts: bool = False):
     """Split a jaxpr into one of its known arguments and one that needs the unknown ones.
@@ -193,11 +197,11 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
                                for out, force in zip(outs, instantiate)]
             outvars = [trace.atom(out) for out, unknown in zip(outs, out_unknowns) if unknown]
         closed, _ = dce_closed(trace.builder.build(outvars, jaxpr.debug_info, copy=False),
-                               [True] * len(outvars), keep_inputs=True)
+                               (True,) * len(outvars), True)
         sources = [*known_args, *(jaxpr.consts if forward_consts else ())]
         forwarded[:] = [_index_of(sources, x) for x in closed.consts]
         residuals = [x for x, place in zip(closed.consts, forwarded) if place is None]
-        unknown_jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
+        unknown_jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
         return [out for out, unknown in zip(outs, out_unknowns) if not unknown] + residuals
 
     known_avals = [aval for aval, unknown in zip(jaxpr.in_avals, unknowns) if not unknown]
@@ -209,12 +213,6 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
 def _index_of(items, x):
     """The place of the very object `x` among `items`, or `None`."""
     return next((i for i, item in enumerate(items) if item is x), None)
-
-
-def convert_constvars(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr with its constants as its first arguments."""
-    return Jaxpr([], [*jaxpr.constvars, *jaxpr.invars], jaxpr.outvars, jaxpr.eqns,
-                 debug_info=jaxpr.debug_info)
 
 
 @rule_for_calls(partial_eval_rules)
@@ -269,7 +267,7 @@ def linearize_flat(fun: Callable, primals: Sequence):
         outvars = [trace.atom(t) for t in out_tangents if type(t) is not Zero]
     # Under staging, the trace outside recognises a NumPy array that it has met by its identity.
     closed = trace.builder.build(outvars, copy=not trace.staging)
-    closed, _ = dce_closed(closed, [True] * len(outvars), keep_inputs=True)
+    closed, _ = dce_closed(closed, (True,) * len(outvars), True)
     return outs, closed, nonzeros
 
 

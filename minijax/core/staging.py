@@ -8,7 +8,6 @@ Python's own means (loops, conditions, dictionaries) happens once, now, and leav
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -413,24 +412,31 @@ def eval_shape(fun: Callable, *args, **kwargs) -> Any:
 # Transformations of whole jaxprs, for the rules of primitives that contain one
 
 
-def jaxpr_cache(transform: Callable) -> Callable:
-    """Remember `transform(closed_jaxpr, *hashable)` as long as the jaxpr lives."""
-    cache: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-    lock = threading.Lock()  # not held while transforming: two threads may do the same work
+def weakref_cache(call: Callable, is_valid: Callable = lambda result: True) -> Callable:
+    """Remember the results of `call(x, *hashable)` as long as `x` lives.
 
-    @functools.wraps(transform)
-    def cached(jaxpr, *args):
-        key = (args, settings.trace_context(), tuple(state.axis_sizes.items()))
-        with lock:
-            results = cache.setdefault(jaxpr, {})
+    `x` is a jaxpr or a function. An `x` without hash or weak references is not remembered.
+    `is_valid(result)` says whether an older result may still be used.
+    """
+    cache: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+    @functools.wraps(call)
+    def cached(x, *args):
+        key = (args, settings.trace_context(), *state.axis_sizes.items())
+        try:
+            results = cache.setdefault(x, {})
+        except TypeError:
+            return call(x, *args)
+        if key in results and not is_valid(results[key]):
+            del results[key]
         if key not in results:
-            results.setdefault(key, transform(jaxpr, *args))
+            results.setdefault(key, call(x, *args))  # another thread may have been faster
         return results[key]
 
     return cached
 
 
-@jaxpr_cache
+@weakref_cache
 def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
     """The jaxpr of primals and nonzero tangents to primals and nonzero tangents.
 
@@ -458,7 +464,7 @@ def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
     return closed, tuple(nonzeros_out)
 
 
-@jaxpr_cache
+@weakref_cache
 def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data: AxisData, in_dims: tuple,
                 out_dims: tuple | None = None):
     """The jaxpr with a batch dimension in some arguments and results.

@@ -18,7 +18,7 @@ from .forward import Zero, add_tangents, instantiate_zeros, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, Literal
 from .primitives import dot, reductions, shaping, slicing
 from .primitives import elementwise as lax
-from .staging import jaxpr_cache, trace_to_jaxpr
+from .staging import trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list
 
 # ----------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ defbilinear(dot.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpos
 # Calls of a jaxpr
 
 
-@jaxpr_cache
+@weakref_cache
 def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
     """The jaxpr of non-linear arguments and nonzero cotangents to cotangents that are not zero.
 

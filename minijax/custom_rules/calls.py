@@ -9,9 +9,9 @@ from __future__ import annotations
 from ..core.batching import batch_fun, fancy_primitive_batchers
 from ..core.core import Primitive, set_current_trace, typeof
 from ..core.forward import jvp_flat, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.partial_eval import convert_constvars, partial_eval_rules
+from ..core.partial_eval import partial_eval_rules
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import backward_pass, primitive_transposes
 
@@ -29,7 +29,7 @@ class CallPrimitive(Primitive):
             fun, *args = params.pop("subfuns", ()) + args
             closed = trace_to_jaxpr(fun, [*map(typeof, args)])
             args = [*closed.consts, *args]
-            params["call_jaxpr"] = ClosedJaxpr(convert_constvars(closed.jaxpr))
+            params["call_jaxpr"] = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
         return super().bind(*args, **params)
 
 

@@ -12,9 +12,8 @@ from ..core.api_util import fun_sourceinfo
 from ..core.batching import BatchTracer
 from ..core.core import Primitive, Tracer, typeof
 from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr, jaxpr_as_fun
+from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.partial_eval import convert_constvars
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_fun_nokwargs, tree_flatten, treedef_tuple
@@ -131,7 +130,7 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any,
 def _closed(flat_fun, in_avals):
     """A function as a jaxpr without constants, and the values it closed over."""
     jaxpr = trace_to_jaxpr(flat_fun, in_avals)
-    return ClosedJaxpr(convert_constvars(jaxpr.jaxpr)), jaxpr.consts
+    return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
 
 
 @linear_call_p.def_impl

@@ -22,9 +22,9 @@ from ..core.api_util import (
 from ..core.batching import AxisData, batch_fun, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import Primitive, ShapedArray, set_current_trace, typeof
 from ..core.forward import Zero, instantiate_zeros
-from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from ..core.partial_eval import convert_constvars, dce_closed, default_partial_eval
-from ..core.staging import DynamicJaxprTrace, jaxpr_cache, trace_to_jaxpr
+from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
+from ..core.partial_eval import dce_closed, default_partial_eval
+from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import PyTreeDef, ensure_index_tuple, tree_flatten
 from ..errors import DebugInfo, UnexpectedTracerError
 
@@ -237,7 +237,7 @@ def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, li
     except UnexpectedTracerError as error:
         error.add_note(_CLOSURE)
         raise
-    return ClosedJaxpr(convert_constvars(jaxpr.jaxpr)), jaxpr.consts
+    return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
 
 
 def partial_eval_call(trace, primitive, args, params):
@@ -249,10 +249,9 @@ def partial_eval_call(trace, primitive, args, params):
         return params["call_jaxpr"](*args)
 
 
-@jaxpr_cache
 def dce_call(jaxpr: ClosedJaxpr, used_outputs: tuple) -> ClosedJaxpr:
-    """The jaxpr with its used outputs only, and all its inputs: the rules may need them."""
-    return dce_closed(jaxpr, used_outputs, keep_inputs=True)[0]
+    """The jaxpr with its used outputs only, and all its inputs, because the rules may need them."""
+    return dce_closed(jaxpr, used_outputs, True)[0]
 
 
 def keep_used(used: Sequence[bool], items: Iterable) -> list:

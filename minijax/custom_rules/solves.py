@@ -11,9 +11,9 @@ from ..core.api_util import fun_sourceinfo
 from ..core.batching import AxisData, bdim_at_front, fancy_primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvp_flat, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.partial_eval import convert_constvars, linearize
+from ..core.partial_eval import linearize
 from ..core.primitives.elementwise import neg
 from ..core.reverse import linear_transpose
 from ..core.staging import batch_jaxpr, trace_to_jaxpr
@@ -31,7 +31,7 @@ def _stage(fun: Callable, user_fun: Callable, in_tree: PyTreeDef, avals) -> tupl
     """A function of trees as a jaxpr without constants, what it closed over, its result's tree."""
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("custom_solve", fun_sourceinfo(user_fun)))
-    return ClosedJaxpr(convert_constvars(jaxpr.jaxpr)), jaxpr.consts, out_tree()
+    return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts, out_tree()
 
 
 def _check_tree(name: str, expected_name: str, tree: PyTreeDef, expected: PyTreeDef,

@@ -43,7 +43,7 @@ from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.jit import jit_p
 from ..core.primitives import dot, reductions, shaping, slicing
 from ..core.primitives import elementwise as lax
-from ..core.staging import jaxpr_cache, trace_to_jaxpr
+from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.tree import flatten_fun_nokwargs, tree_structure
 from ..core.util import partition_list, split_list
 from ..custom_rules.common import as_fun
@@ -425,7 +425,7 @@ _defpair(trigonometric.sinh_p, trigonometric.cosh_p, 1)
 # Primitives that contain a program: the program computes with polynomials
 
 
-@jaxpr_cache
+@weakref_cache
 def jet_jaxpr(jaxpr: ClosedJaxpr, order: int, degrees: tuple, out_degrees: tuple | None = None):
     """The jaxpr from the coefficients of its arguments to the coefficients of its results.
 
@@ -512,7 +512,7 @@ def _while(order, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     return _grouped(outs, degrees)
 
 
-@jaxpr_cache
+@weakref_cache
 def _of_values(jaxpr: ClosedJaxpr, degrees: tuple) -> ClosedJaxpr:
     """The jaxpr, of arguments of these degrees of which it takes the values."""
     def flat_fun(*coefficients):

@@ -19,11 +19,11 @@ def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
 from ..core.partial_eval import (
     JaxprTrace,
     JaxprTracer,
-    convert_constvars as convert_constvars_jaxpr,
     dce_jaxpr,
     dce_rules,
     partial_eval_rules,
 )
+from ..core.jaxpr import convert_constvars_jaxpr
 from ..core.partial_eval import dce_closed as _dce_closed
 from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr
 
@@ -82,7 +82,7 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
         unknown = [trace.is_unknown(out) or force for out, force in zip(outs, flags)]
         outvars = [trace.atom(out) for out, is_unknown in zip(outs, unknown) if is_unknown]
     closed = trace.builder.build(outvars)
-    closed, _ = _dce_closed(closed, [True] * len(outvars), keep_inputs=True)
+    closed, _ = _dce_closed(closed, (True,) * len(outvars), True)
     out_pvals = [PartialVal.unknown(_typeof(out)) if is_unknown else PartialVal.known(out)
                  for out, is_unknown in zip(outs, unknown)]
     return closed.jaxpr, out_pvals, closed.consts
@@ -90,7 +90,8 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
 
 def dce_jaxpr_consts(jaxpr, used_outputs, instantiate=False):
     """`dce_jaxpr` that also drops constants: `(jaxpr, used_consts, used_inputs)`."""
+    keep_inputs = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
     closed, used_inputs = _dce_closed(
-        _ClosedJaxpr(jaxpr, jaxpr.constvars), used_outputs, instantiate)
+        _ClosedJaxpr(jaxpr, jaxpr.constvars), tuple(used_outputs), keep_inputs)
     kept = set(closed.jaxpr.constvars)
-    return closed.jaxpr, [v in kept for v in jaxpr.constvars], used_inputs
+    return closed.jaxpr, [v in kept for v in jaxpr.constvars], list(used_inputs)

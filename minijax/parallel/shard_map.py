@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from ..core.api_util import arg_names, argument_avals, fun_sourceinfo
 from ..core.core import Tracer, eval_trace, state
-from ..core.jaxpr import ClosedJaxpr
+from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from ..core.jit import jit
-from ..core.partial_eval import convert_constvars
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list
@@ -219,5 +218,5 @@ def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
         jaxpr = trace_to_jaxpr(flat_fun, shards, DebugInfo("shard_map", fun_sourceinfo(f)),
                                copy_constants=False)
     check_out_specs(f, scope, specs, jaxpr.out_avals, out_tree)
-    return _Staged(ClosedJaxpr(convert_constvars(jaxpr.jaxpr)), tuple(jaxpr.consts), specs,
+    return _Staged(ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), tuple(jaxpr.consts), specs,
                    out_tree)

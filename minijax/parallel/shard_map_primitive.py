@@ -36,7 +36,7 @@ from ..core.partial_eval import (
     partial_eval_rules,
 )
 from ..core.primitives.shaping import expand_dims, squeeze
-from ..core.staging import batch_jaxpr, jaxpr_cache, trace_to_jaxpr
+from ..core.staging import batch_jaxpr, trace_to_jaxpr, weakref_cache
 from ..core.transposition import (
     UndefinedPrimal,
     backward_pass,
@@ -214,7 +214,7 @@ class _Split(NamedTuple):
     new_specs: list[PartitionSpec]
 
 
-@jaxpr_cache
+@weakref_cache
 def _split(jaxpr: ClosedJaxpr, unknowns: tuple, scope: Scope) -> _Split:
     known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
         jaxpr, unknowns, (False,) * len(jaxpr.outvars))
@@ -360,7 +360,7 @@ def _shared(ct, n):
     return ct if type(ct) is Zero or n == 1 or typeof(ct).dtype == float0 else ct / n
 
 
-@jaxpr_cache
+@weakref_cache
 def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
     """The body of the transpose, of nonzero cotangents and nonlinear arguments; and for each linear
     argument whether its cotangent is a result."""

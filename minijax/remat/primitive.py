@@ -28,7 +28,7 @@ from ..core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ..core.staging import jaxpr_cache, trace_to_jaxpr
+from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.util import merge_lists, partition_list, split_list
 from .barrier import barrier
 from .choice import choose_saved
@@ -105,7 +105,7 @@ def _partial_eval(trace, primitive, args, params):
 partial_eval_rules[remat_p] = _partial_eval
 
 
-@jaxpr_cache
+@weakref_cache
 def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     """Split as if all residuals were saved. Then let the policy choose among them."""
     known, unknown, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
@@ -124,9 +124,9 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
 
     again_jaxpr = trace_to_jaxpr(again, [*(v.aval for v in saved), *jaxpr.in_avals],
                                  jaxpr.debug_info)
-    again_jaxpr, used = dce_closed(again_jaxpr, [True] * len(again_jaxpr.outvars))
+    again_jaxpr, used = dce_closed(again_jaxpr, (True,) * len(again_jaxpr.outvars))
     saved_used, args_used = split_list(used, [len(saved)])
     saved = partition_list(saved_used, saved)[1]
     known = ClosedJaxpr(known.jaxpr.replace(outvars=[*known_outs, *saved], eqns=eqns), known.consts)
-    known, _ = dce_closed(known, [True] * len(known.outvars), keep_inputs=True)
+    known, _ = dce_closed(known, (True,) * len(known.outvars), True)
     return _Split(known, again_jaxpr, out_unknowns, args_used, len(saved))

@@ -13,11 +13,10 @@ import minijax
 from minijax import core, errors, lax
 from minijax.core.array import Array, as_array
 from minijax.core.core import Primitive, ShapedArray, typeof
-from minijax.core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
+from minijax.core.jaxpr import ClosedJaxpr, Literal, convert_constvars_jaxpr, eval_jaxpr
 from minijax.core.partial_eval import (
     JaxprTrace,
     JaxprTracer,
-    convert_constvars,
     dce_closed,
     dce_jaxpr,
     linearize_flat,
@@ -333,7 +332,7 @@ def test_constants_of_dead_equations_go():
     for used, consts in (((True, False), 1), ((False, True), 1), ((False, False), 0), ((True, True), 2)):
         pruned, inputs = dce_closed(closed, used)
         assert len(pruned.consts) == len(pruned.jaxpr.constvars) == consts
-        assert inputs == [any(used)]
+        assert inputs == (any(used),)
 
 
 def test_a_jaxpr_is_not_changed():
@@ -467,7 +466,7 @@ def test_splitting_is_remembered():
 
 def test_constants_as_arguments():
     closed = minijax.make_jaxpr(lambda x: x * K)(Y)
-    jaxpr = convert_constvars(closed.jaxpr)
+    jaxpr = convert_constvars_jaxpr(closed.jaxpr)
     assert not jaxpr.constvars and len(jaxpr.invars) == 2
     close(eval_jaxpr(jaxpr, [], K, Y)[0], Y * np.asarray(K))
 

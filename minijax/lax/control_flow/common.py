@@ -13,20 +13,26 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ... import settings
 from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
 from ...core.api_util import arg_names, fun_sourceinfo
 from ...core.array import as_array
-from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
+from ...core.core import Primitive, ShapedArray, Tracer, typeof
 from ...core.dispatch import Spec, program_of
 from ...core.effects import check_allowed, control_flow_allowed_effects
 from ...core.forward import zeros
-from ...core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+from ...core.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    convert_constvars_jaxpr,
+    jaxpr_as_fun,
+)
 from ...core.lowering import Body, Value, tensor_type
-from ...core.partial_eval import convert_constvars, dce_closed
 from ...core.primitives import elementwise as lax
-from ...core.staging import jaxpr_cache, trace_to_jaxpr
+from ...core.staging import trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs
 from ...core.util import partition_list
 from ...errors import DebugInfo
@@ -67,7 +73,6 @@ class Staged(NamedTuple):
 
 
 _CONTROL_FLOW = {"scan", "cond", "switch", "while_cond", "while_body"}  # others are plain calls
-_staged: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def stage(fun: Callable, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], what: str) -> Staged:
@@ -76,27 +81,21 @@ def stage(fun: Callable, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], wh
     It is done once for a function and types: the same function is the same jaxpr, so that what
     was derived from it (its JVP, its compiled program) is found again.
     """
-    key = (in_tree, tuple(in_avals), what, settings.trace_context(), *state.axis_sizes.items())
-    try:
-        known = _staged.setdefault(fun, {})
-    except TypeError:  # a callable without hash, or that cannot be referred to weakly
-        known = {}
-    if key not in known or not _is_alive(known[key]):
-        known[key] = _stage(fun, in_tree, in_avals, what)
-    return known[key]
+    return _stage(fun, in_tree, tuple(in_avals), what)
 
 
 def _is_alive(staged):
-    """Whether the traces are still there of which `staged` closed over tracers."""
+    """Whether all tracers that `staged` closed over belong to traces that have not ended."""
     return all(x._trace.valid for x in staged.consts if isinstance(x, Tracer))
 
 
+@functools.partial(weakref_cache, is_valid=_is_alive)
 def _stage(fun, in_tree, in_avals, what):
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     names = functools.partial(_argument_names, _weakly(fun), in_tree)
     debug_info = DebugInfo(what, fun_sourceinfo(fun), names)
     closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
-    jaxpr = ClosedJaxpr(convert_constvars(closed.jaxpr))
+    jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
     if what in _CONTROL_FLOW:
         check_allowed(jaxpr.effects, control_flow_allowed_effects, what)
     return Staged(jaxpr, tuple(closed.consts), out_tree())
@@ -132,7 +131,7 @@ def share_constants(*staged: Staged) -> tuple[list[ClosedJaxpr], list]:
 # equal jaxprs come equal ones.
 
 
-@jaxpr_cache
+@weakref_cache
 def spread_inputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
     """The jaxpr with arguments of types `avals` for its first ones, which stand at `places`."""
     inner = jaxpr.jaxpr
@@ -141,13 +140,13 @@ def spread_inputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> 
     return ClosedJaxpr(inner.replace(invars=spread + inner.invars[len(places):]), jaxpr.consts)
 
 
-@jaxpr_cache
+@weakref_cache
 def add_inputs(jaxpr: ClosedJaxpr, avals: tuple) -> ClosedJaxpr:
     """The jaxpr with more arguments, of types `avals`, at the end; it ignores them."""
     return jaxpr.map_jaxpr(lambda j: j.replace(invars=[*j.invars, *map(Var, avals)]))
 
 
-@jaxpr_cache
+@weakref_cache
 def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> ClosedJaxpr:
     """The jaxpr with results of types `avals` for its last ones, which stand at `places`.
 
@@ -163,29 +162,21 @@ def spread_outputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) ->
     return trace_to_jaxpr(spread, jaxpr.in_avals, jaxpr.debug_info)
 
 
-@jaxpr_cache
+@weakref_cache
 def keep_outputs(jaxpr: ClosedJaxpr, keep: tuple[bool, ...]) -> ClosedJaxpr:
     """The jaxpr with only those results that are kept; its equations are left as they are."""
     outvars = [v for v, kept in zip(jaxpr.outvars, keep, strict=True) if kept]
     return ClosedJaxpr(jaxpr.jaxpr.replace(outvars=outvars), jaxpr.consts)
 
 
-@jaxpr_cache
-def without_dead_code(jaxpr: ClosedJaxpr, used_outputs: tuple[bool, ...],
-                      keep_inputs: tuple[bool, ...] | bool = False):
-    """`dce_closed`: the jaxpr of the used results, and for each argument whether it is left."""
-    pruned, used_inputs = dce_closed(jaxpr, used_outputs, keep_inputs)
-    return pruned, tuple(used_inputs)
-
-
-@jaxpr_cache
+@weakref_cache
 def move_inputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
     """The jaxpr with its arguments reordered: first the one that was numbered `order[0]` …"""
     invars = [jaxpr.invars[i] for i in order]
     return ClosedJaxpr(jaxpr.jaxpr.replace(invars=invars), jaxpr.consts)
 
 
-@jaxpr_cache
+@weakref_cache
 def move_outputs(jaxpr: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
     """The jaxpr with the results numbered `order`, in that order."""
     outvars = [jaxpr.outvars[i] for i in order]
@@ -325,7 +316,7 @@ def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: 
     return program_of(jaxpr, Spec(primitive.name, (False,) * len(avals), False), args)(args)
 
 
-@jaxpr_cache
+@weakref_cache
 def _of_one_equation(jaxpr, primitive, param, others, avals) -> ClosedJaxpr:
     own = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)  # `jaxpr` itself would be kept alive by this
     params = {param: own, **dict(others)}

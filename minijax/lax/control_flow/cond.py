@@ -29,6 +29,7 @@ from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering
 from ...core.partial_eval import (
+    dce_closed,
     dce_rules,
     default_partial_eval,
     partial_eval_jaxpr,
@@ -63,7 +64,6 @@ from .common import (
     stage,
     type_difference,
     with_type,
-    without_dead_code,
 )
 
 # ----------------------------------------------------------------------------------------------
@@ -406,8 +406,8 @@ partial_eval_rules[cond_p] = _partial_eval
 def _dce(used_outputs, eqn):
     """Drop what is dead in all branches, and the operands that only that needed."""
     branches, used = eqn.params["branches"], tuple(used_outputs)
-    used_inputs = either(*(without_dead_code(branch, used)[1] for branch in branches))
-    pruned = tuple(without_dead_code(branch, used, used_inputs)[0] for branch in branches)
+    used_inputs = either(*(dce_closed(branch, used)[1] for branch in branches))
+    pruned = tuple(dce_closed(branch, used, used_inputs)[0] for branch in branches)
     used_invars = [True, *used_inputs]
     return used_invars, eqn.replace(
         invars=partition_list(used_invars, eqn.invars)[1],

@@ -33,13 +33,14 @@ from ...core.lowering_elementwise import cast_text, compare, emit, typed_text
 from ...core.lowering_rules import emit_slice
 from ...core.partial_eval import (
     JaxprTrace,
+    dce_closed,
     dce_rules,
     default_partial_eval,
     partial_eval_jaxpr,
     partial_eval_rules,
 )
 from ...core.primitives import shaping, slicing
-from ...core.staging import batch_jaxpr, jaxpr_cache, jvp_jaxpr, trace_to_jaxpr
+from ...core.staging import batch_jaxpr, jvp_jaxpr, trace_to_jaxpr, weakref_cache
 from ...core.transposition import (
     UndefinedPrimal,
     backward_pass,
@@ -66,7 +67,6 @@ from .common import (
     show_avals,
     stage,
     to_front,
-    without_dead_code,
 )
 
 # ----------------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def _ever_unknown(jaxpr, unknown, num_consts, num_carry):
     return (*consts, *carry, *xs), body_halves(carry)
 
 
-@jaxpr_cache
+@weakref_cache
 def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
     """Split a body by which arguments are unknown to begin with."""
     unknown, (known, unknown_body, unknown_outs, n_computed, sources) = _ever_unknown(
@@ -479,7 +479,7 @@ def _dce(used_outputs, eqn: JaxprEqn):
 
     def live_body(carry):
         keep = (False,) * num_consts + tuple(carry) + (False,) * num_xs
-        return without_dead_code(jaxpr, (*carry, *ys), keep)
+        return dce_closed(jaxpr, (*carry, *ys), keep)
 
     live = fixpoint(lambda carry: live_body(carry)[1][num_consts:num_consts + num_carry], carry)
     body, used_inputs = live_body(live)
@@ -530,7 +530,7 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, reverse, **params):
     return [ct if is_undefined_primal(x) else None for x, ct in zip(args, ct_args)]
 
 
-@jaxpr_cache
+@weakref_cache
 def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes) -> ClosedJaxpr:
     """One step backwards: cotangents of the results of a step to those of its linear arguments."""
     zero_ys = [Zero(aval) for nonzero, aval in

@@ -30,6 +30,7 @@ from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
 from ...core.partial_eval import (
+    dce_closed,
     dce_rules,
     default_partial_eval,
     partial_eval_jaxpr,
@@ -59,7 +60,6 @@ from .common import (
     show_avals,
     stage,
     to_front,
-    without_dead_code,
 )
 from .scan import scan
 
@@ -141,7 +141,7 @@ def _bind(cond: Staged, body: Staged, init: list) -> list:
     (cond_jaxpr, cond_consts, _), (body_jaxpr, body_consts, _) = cond, body
     n_cond, n_body = len(cond_consts), len(body_consts)
     changes = tuple(source != n_body + i for i, source in enumerate(forwarded(body_jaxpr)))
-    pruned, used = without_dead_code(cond_jaxpr, (True,), (True,) * n_cond + changes)
+    pruned, used = dce_closed(cond_jaxpr, (True,), (True,) * n_cond + changes)
     carried = used[n_cond:]
     fixed, carry = partition_list(carried, init)
     if fixed:
@@ -362,7 +362,7 @@ def _partial_eval(trace, primitive, args, params):
     known_body, *_ = partial_eval_jaxpr(body_jaxpr, body_uk + carry_uk, carry_uk)
     n_known = carry_uk.count(False)
     no_residuals = tuple(i < n_known for i in range(len(known_body.outvars)))
-    known_body, _ = without_dead_code(known_body, no_residuals, True)
+    known_body, _ = dce_closed(known_body, no_residuals, True)
     known_args = partition_list(cond_uk + body_uk + carry_uk, args)[0]
     known_outs = while_p.bind(*known_args, cond_jaxpr=known_cond, body_jaxpr=known_body,
                               cond_nconsts=cond_uk.count(False), body_nconsts=body_uk.count(False))
@@ -376,14 +376,14 @@ def _dce(used_outputs, eqn):
     """Carry only what a used result or the condition needs, in any round."""
     cond_jaxpr, body_jaxpr = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    cond_used = without_dead_code(cond_jaxpr, (True,))[1]
+    cond_used = dce_closed(cond_jaxpr, (True,))[1]
 
     def step(needed):
-        return without_dead_code(body_jaxpr, needed)[1][n_body:]
+        return dce_closed(body_jaxpr, needed)[1][n_body:]
 
     needed = fixpoint(step, [a or b for a, b in zip(used_outputs, cond_used[n_cond:])])
-    new_cond, cond_used = without_dead_code(cond_jaxpr, (True,), (False,) * n_cond + needed)
-    new_body, body_used = without_dead_code(body_jaxpr, needed, (False,) * n_body + needed)
+    new_cond, cond_used = dce_closed(cond_jaxpr, (True,), (False,) * n_cond + needed)
+    new_body, body_used = dce_closed(body_jaxpr, needed, (False,) * n_body + needed)
     used_inputs = [*cond_used[:n_cond], *body_used]
     params = {"cond_jaxpr": new_cond, "cond_nconsts": sum(cond_used[:n_cond]),
               "body_jaxpr": new_body, "body_nconsts": sum(body_used[:n_body])}
