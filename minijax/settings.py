@@ -16,6 +16,7 @@ one attribute read.
 
 from __future__ import annotations
 
+import enum
 import functools
 import os
 import threading
@@ -239,6 +240,34 @@ numpy_rank_promotion = choice_state(
 numpy_dtype_promotion = define(
     "jax_numpy_dtype_promotion", "standard", _parse_promotion,
     "'standard' promotes along JAX's lattice; 'strict' refuses to mix strong dtypes.")
+
+
+class Precision(enum.Enum):
+    """How exactly an accelerator multiplies; on the CPU all are the same."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value):
+        found = PRECISION_NAMES.get(value)
+        return found if isinstance(found, cls) else None
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"Precision.{self.name}"
+
+
+PRECISION_NAMES: dict[str, Any] = {
+    "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+}
+
+
 default_matmul_precision = choice_state(
     "jax_default_matmul_precision",
     (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",

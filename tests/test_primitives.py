@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.families import primitives_of_families
 from tests.oracle import both, subject
 from tests.oracle.composition import TRANSFORMS, weights
 from tests.oracle.primitives_table import DTYPES_32, DTYPES_64, ROWS, Row, operands
@@ -125,21 +126,7 @@ def test_primitive(row: Row, rule: str, dtype: str) -> None:
         both(program, *args)
 
 
-def test_every_starter_primitive_has_a_row():
+def test_every_primitive_has_a_row():
     rows = {row.primitive for row in ROWS}
-    missing = {p.name for p in starter_primitives()} - rows
+    missing = {p.name for p in primitives_of_families(subject.__name__)} - rows
     assert not missing, f"no row in the table for: {sorted(missing)}"
-
-
-def starter_primitives() -> list[Any]:
-    """Every `Primitive` that the rooms of `minijax.core.primitives` define."""
-    import importlib
-    import pkgutil
-
-    package = importlib.import_module(f"{subject.__name__}.core.primitives")
-    modules = [
-        importlib.import_module(f"{package.__name__}.{info.name}")
-        for info in pkgutil.iter_modules(package.__path__)
-    ]
-    found = {id(v): v for m in modules for v in vars(m).values() if type(v).__name__ == "Primitive"}
-    return list(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minijax import lax
 from minijax.core.core import missing_rule, state
 from minijax.core.forward import Zero, jvp_flat, primitive_jvps
-from minijax.core.primitives.elementwise import add_any_p
+from minijax.core.primitives import add_any_p
 
 
 def quotient_tangent(x, y, x_dot, y_dot):

@@ -7,7 +7,7 @@ from minijax.core.dispatch import array_of, buffer_of
 from minijax.core.forward import Zero
 from minijax.core.jaxpr import Literal
 from minijax.core.jit import jit_p
-from minijax.core.lowering_elementwise import emit
+from minijax.core.lowering import emit
 from minijax.core.staging import jvp_jaxpr
 from minijax.core.tree import tree_flatten
 

@@ -14,12 +14,14 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import errors, settings
 from ..checks.core import leaks
 from . import core
+from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
-from .primitives.shape_rules import canonical_axis
-from .primitives.shaping import broadcast_in_dim, transpose
+from .primitives import broadcast_in_dim, canonical_axis, expand_dims, transpose
 
 not_mapped = None  # the batch dimension of a value that is the same for all examples
 
@@ -244,3 +246,219 @@ def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
             f"unbound axis name: {axis_name}. It is bound within a function that is mapped with "
             f"axis_name={axis_name!r}; in scope here: {list(core.state.axis_sizes) or 'none'}."
         ) from None
+
+
+# ----------------------------------------------------------------------------------------------
+# The starters' rules. Most keep the batch dimension where it is, or bring it to the front, and
+# renumber the parameters that name dimensions.
+
+
+def _ndim(x):
+    return typeof(x).ndim
+
+
+def _shape(x):
+    return typeof(x).shape
+
+
+def batch_size(args, dims):
+    """The number of examples."""
+    return next(_shape(x)[d] for x, d in zip(args, dims) if d is not None)
+
+
+def shifted_dims(dims: Sequence[int], bdim: int) -> tuple[int, ...]:
+    """Dimensions of an example, as they are numbered in the array with a dimension `bdim` more."""
+    return tuple([d + (d >= bdim) for d in dims])
+
+
+def defvectorized(primitive: Primitive) -> None:
+    """The rule of a primitive of one argument that treats each element by itself."""
+
+    def rule(args, dims, **params):
+        return primitive.bind(*args, **params), dims[0]
+
+    primitive_batchers[primitive] = rule
+
+
+def defbroadcasting(primitive: Primitive) -> None:
+    """The rule of an elementwise primitive of several arguments, of one rank or scalars.
+
+    If the batched arguments agree, and the others are scalars, nothing needs to be moved. Else the
+    batch dimensions go to the front, and the primitive's own broadcasting does the rest.
+    """
+
+    def rule(args, dims, **params):
+        dim = _agreed_dim(args, dims)
+        if dim is not None:
+            return primitive.bind(*args, **params), dim
+        args = [bdim_at_front(x, d, 1) if _ndim(x) else x for x, d in zip(args, dims)]
+        rank = max(map(_ndim, args))
+        args = [_with_trailing_ones(x, rank) if d is not None else x for x, d in zip(args, dims)]
+        return primitive.bind(*args, **params), 0
+
+    primitive_batchers[primitive] = rule
+
+
+def _agreed_dim(args, dims):
+    """The one batch dimension, if the batched are of one shape and the others scalars."""
+    agreed = None
+    for x, dim in zip(args, dims):
+        if dim is None:
+            if not isinstance(x, np.generic) and typeof(x).shape:
+                return None
+        elif agreed is None:
+            agreed = typeof(x).shape, dim
+        elif agreed != (typeof(x).shape, dim):
+            return None
+    return agreed[1]
+
+
+def _with_trailing_ones(x, rank):
+    """Scalars of the examples, a vector of them, to be combined with arrays of the examples."""
+    ndim = _ndim(x)
+    return expand_dims(x, range(ndim, rank)) if ndim < rank else x
+
+
+for p in (lax.neg_p, lax.sin_p, lax.cos_p, lax.tanh_p, lax.exp_p, lax.log_p, lax.not_p,
+          lax.integer_pow_p, lax.convert_element_type_p, lax.stop_gradient_p, lax.copy_p):
+    defvectorized(p)
+
+for p in (lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.max_p, lax.and_p, lax.or_p, lax.eq_p,
+          lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
+    defbroadcasting(p)
+
+
+def _add_any(args, dims):
+    """Unlike `add`, this one broadcasts nothing: the arguments must become alike."""
+    (x, y), (x_dim, y_dim) = args, dims
+    if x_dim is None:
+        return lax.add_any_p.bind(broadcast(x, _shape(y)[y_dim], y_dim), y), y_dim
+    if y_dim is None:
+        return lax.add_any_p.bind(x, broadcast(y, _shape(x)[x_dim], x_dim)), x_dim
+    return lax.add_any_p.bind(moveaxis(x, x_dim, y_dim), y), y_dim
+
+
+def _select_n(args, dims):
+    (which, *cases), (which_dim, *case_dims) = args, dims
+    alike = all(d == case_dims[0] for d in case_dims)
+    if alike and which_dim == case_dims[0] and _shape(which) == _shape(cases[0]):
+        return lax.select_n_p.bind(which, *cases), which_dim
+    if alike and not _ndim(which):  # one choice for all examples
+        return lax.select_n_p.bind(which, *cases), case_dims[0]
+    size = batch_size(args, dims)
+    which = bdim_at_front(which, which_dim, size) if _ndim(which) else which
+    if any(map(_ndim, cases)):
+        cases = [bdim_at_front(case, d, size) for case, d in zip(cases, case_dims)]
+    rank = max(_ndim(which), _ndim(cases[0]))
+    which = which if not _ndim(which) else fill_trailing(which, _shape(cases[0]), rank)
+    cases = [fill_trailing(case, _shape(which), rank) for case in cases]
+    return lax.select_n_p.bind(which, *cases), 0
+
+
+def fill_trailing(x, shape: tuple[int, ...], rank: int):
+    """`x`, repeated along trailing dimensions to `shape` if it has less than `rank`."""
+    return x if _ndim(x) == rank else broadcast_in_dim(x, shape, range(_ndim(x)))
+
+
+def _broadcast_in_dim(args, dims, *, shape, broadcast_dimensions):
+    x = moveaxis(args[0], dims[0], 0)
+    new_dims = (0, *shifted_dims(broadcast_dimensions, 0))
+    return broadcast_in_dim(x, (_shape(x)[0], *shape), new_dims), 0
+
+
+def _reshape(args, dims, *, new_sizes, dimensions):
+    x = moveaxis(args[0], dims[0], 0)
+    order = None if dimensions is None else (0, *shifted_dims(dimensions, 0))
+    return lax.reshape(x, (_shape(x)[0], *new_sizes), order), 0
+
+
+def _squeeze(args, dims, *, dimensions):
+    return lax.squeeze(moveaxis(args[0], dims[0], 0), shifted_dims(dimensions, 0)), 0
+
+
+def _transpose(args, dims, *, permutation):
+    return lax.transpose(args[0], (dims[0], *shifted_dims(permutation, dims[0]))), 0
+
+
+def _concatenate(args, dims, *, dimension):
+    size = batch_size(args, dims)
+    args = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
+    return lax.concatenate(args, dimension + 1), 0
+
+
+def _split(args, dims, *, sizes, axis):
+    (bdim,) = dims
+    return lax.split(args[0], sizes, axis + (axis >= bdim)), [bdim] * len(sizes)
+
+
+def _pad(args, dims, *, padding_config):
+    (x, value), (bdim, value_dim) = args, dims
+    if bdim is None:
+        x, bdim = broadcast(x, _shape(value)[value_dim], 0), 0
+    config = [*padding_config[:bdim], (0, 0, 0), *padding_config[bdim:]]
+    if value_dim is None:
+        return lax.pad(x, value, config), bdim
+    # `pad` takes one value only: pad with zeros, and put each example's value where they are.
+    padded = lax.pad(x, typeof(x).dtype.type(0), config)
+    inside = lax.pad(lax.full_like(x, True, np.dtype(bool)), np.False_, config)
+    return lax.select(inside, padded, broadcast_in_dim(value, _shape(padded), (bdim,))), bdim
+
+
+def _slice(args, dims, *, start_indices, limit_indices, strides):
+    (x,), (bdim,) = args, dims
+    starts, limits = list(start_indices), list(limit_indices)
+    starts.insert(bdim, 0)
+    limits.insert(bdim, _shape(x)[bdim])
+    steps = None if strides is None else [*strides[:bdim], 1, *strides[bdim:]]
+    return lax.slice(x, starts, limits, steps), bdim
+
+
+def defreducer(primitive: Primitive) -> None:
+    """The rule of a primitive that removes the dimensions `axes` of its one argument."""
+
+    def rule(args, dims, *, axes, **params):
+        (x,), (bdim,) = args, dims
+        axes = shifted_dims(axes, bdim)
+        out_dim = bdim - sum(axis < bdim for axis in axes)
+        return primitive.bind(x, axes=axes, **params), out_dim
+
+    primitive_batchers[primitive] = rule
+
+
+def _dot_general(args, dims, *, dimension_numbers, **params):
+    """If both are batched, one more batch dimension; if one is, one more of its free dimensions."""
+    (x, y), (x_dim, y_dim) = args, dims
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    x_free = _ndim(x) - len(x_contract) - len(x_batch)
+    if x_dim is not None:
+        before_x = sum(d not in x_contract + x_batch for d in range(x_dim))
+        x_contract, x_batch = shifted_dims(x_contract, x_dim), shifted_dims(x_batch, x_dim)
+    if y_dim is not None:
+        before_y = sum(d not in y_contract + y_batch for d in range(y_dim))
+        y_contract, y_batch = shifted_dims(y_contract, y_dim), shifted_dims(y_batch, y_dim)
+    if y_dim is None:
+        out_dim = len(x_batch) + before_x
+    elif x_dim is None:
+        out_dim = len(x_batch) + x_free + before_y
+    else:
+        x_batch, y_batch, out_dim = (x_dim, *x_batch), (y_dim, *y_batch), 0
+    numbers = ((x_contract, y_contract), (x_batch, y_batch))
+    return lax.dot_general_p.bind(x, y, dimension_numbers=numbers, **params), out_dim
+
+
+primitive_batchers.update({
+    lax.add_any_p: _add_any,
+    lax.select_n_p: _select_n,
+    lax.broadcast_in_dim_p: _broadcast_in_dim,
+    lax.reshape_p: _reshape,
+    lax.squeeze_p: _squeeze,
+    lax.transpose_p: _transpose,
+    lax.concatenate_p: _concatenate,
+    lax.split_p: _split,
+    lax.pad_p: _pad,
+    lax.slice_p: _slice,
+    lax.dot_general_p: _dot_general,
+})
+defreducer(lax.reduce_sum_p)
+defreducer(lax.reduce_max_p)
+# `iota` has no operands, so it needs no rule.

@@ -22,7 +22,6 @@ import numpy as np
 
 from .. import settings
 from ..errors import user_stacklevel
-from . import lowering_rules  # noqa: F401  (fills the table of rules)
 from .array import Array
 from .core import ShapedArray
 from .dtypes import float0

@@ -11,12 +11,12 @@ whole branches of the tangent computation are never done.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from . import dtypes
+from . import primitives as lax
 from .core import (
     Primitive,
     ShapedArray,
@@ -29,8 +29,6 @@ from .core import (
     vary_like,
 )
 from .extension import hooks
-from .primitives import dot, reductions, shaping, slicing
-from .primitives import elementwise as lax
 
 # ----------------------------------------------------------------------------------------------
 # Tangents
@@ -66,7 +64,7 @@ def zeros(aval: ShapedArray):
     """An array of zeros of this type; of dtype `float0` it is NumPy's, as JAX's are."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    x = shaping.full(aval.shape, lax.constant(0, aval.dtype, aval.weak_type))
+    x = lax.full(aval.shape, lax.constant(0, aval.dtype, aval.weak_type))
     return vary_like(x, aval) if aval.vma else x
 
 
@@ -232,89 +230,36 @@ def _const(like, value):
     return lax.constant(value, aval.dtype, aval.weak_type)
 
 
-def _full(like, value):
-    return shaping.full_like(like, value)
-
-
-def _broadcast(t, out):
+def broadcast_tangent(t, out):
     """`t` in the shape of `out`, where a scalar or a dimension of size 1 was repeated."""
     shape, out_shape = typeof(t).shape, typeof(out).shape
     if shape == out_shape:
         return t
-    return shaping.broadcast_in_dim(t, out_shape, range(len(out_shape)) if shape else ())
+    return lax.broadcast_in_dim(t, out_shape, range(len(out_shape)) if shape else ())
 
 
-def _nonzero(x):
-    """`x` with its zeros replaced by ones: safe to divide by, or to take the logarithm of."""
-    return lax.select(lax.eq(x, _const(x, 0)), _full(x, 1), x)
-
-
-for p in (lax.neg_p, lax.real_p, lax.imag_p, lax.complex_p, lax.conj_p, lax.copy_p, lax.add_any_p,
-          shaping.broadcast_in_dim_p, shaping.reshape_p, shaping.squeeze_p, shaping.transpose_p,
-          shaping.rev_p, shaping.concatenate_p, shaping.stack_p, shaping.unstack_p,
-          shaping.split_p, shaping.pad_p, slicing.slice_p, reductions.reduce_sum_p,
-          reductions.cumsum_p):
+for p in (lax.neg_p, lax.copy_p, lax.add_any_p, lax.broadcast_in_dim_p, lax.reshape_p,
+          lax.squeeze_p, lax.transpose_p, lax.concatenate_p, lax.split_p, lax.pad_p, lax.slice_p,
+          lax.reduce_sum_p):
     deflinear(p)
 
-for p in (lax.sign_p, lax.floor_p, lax.ceil_p, lax.round_p, lax.is_finite_p, lax.not_p, lax.eq_p,
-          lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p, lax.and_p, lax.or_p, lax.xor_p,
-          lax.shift_left_p, lax.shift_right_logical_p, lax.shift_right_arithmetic_p,
-          lax.stop_gradient_p, shaping.iota_p, reductions.reduce_and_p, reductions.reduce_or_p,
-          reductions.reduce_xor_p, reductions.argmax_p, reductions.argmin_p):
+for p in (lax.not_p, lax.and_p, lax.or_p, lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p,
+          lax.ge_p, lax.stop_gradient_p, lax.iota_p):
     defjvp_zero(p)
 
 defjvp(lax.sin_p, lambda t, x: lax.mul(t, lax.cos(x)))
 defjvp(lax.cos_p, lambda t, x: lax.neg(lax.mul(t, lax.sin(x))))
-defjvp2(lax.tan_p, lambda t, y, x: lax.mul(t, lax.add(_const(x, 1), lax.square(y))))
 defjvp2(lax.tanh_p, lambda t, y, x: lax.mul(lax.add(t, lax.mul(t, y)), lax.sub(_const(x, 1), y)))
-defjvp(lax.atanh_p, lambda t, x: lax.mul(lax.reciprocal(lax.add(_const(x, 1), x)),
-                                         lax.div(t, lax.sub(_const(x, 1), x))))
-defjvp2(lax.logistic_p, lambda t, y, x: lax.mul(t, lax.mul(y, lax.sub(_const(x, 1), y))))
 defjvp2(lax.exp_p, lambda t, y, x: lax.mul(t, y))
-defjvp2(lax.exp2_p, lambda t, y, x: lax.mul(lax.log(_const(x, 2)), lax.mul(t, y)))
 defjvp(lax.log_p, lambda t, x: lax.div(t, x))
-defjvp(lax.log1p_p, lambda t, x: lax.div(t, lax.add(x, _const(x, 1))))
-defjvp2(lax.expm1_p, lambda t, y, x: lax.mul(t, lax.add(y, _const(x, 1))))
-defjvp2(lax.sqrt_p, lambda t, y, x: lax.mul(t, lax.div(_const(x, 0.5), y)))
-defjvp2(lax.rsqrt_p, lambda t, y, x: lax.mul(t, lax.mul(_const(x, -0.5), lax.div(y, x))))
-defjvp2(lax.cbrt_p,
-        lambda t, y, x: lax.mul(t, lax.mul(_const(x, 1 / 3), lax.integer_pow(y, -2))))
-defjvp(lax.square_p, lambda t, x: lax.mul(t, lax.mul(_const(x, 2), x)))
-
-
-def _abs_jvp(t, y, x):
-    dtype = typeof(x).dtype
-    if dtype.kind == "c":
-        unit = lax.div(lax.conj(x), _nonzero(lax.convert(y, dtype)))
-        return lax.real(lax.mul(t, unit))
-    return lax.select(lax.ge(x, _const(x, 0)), t, lax.neg(t))
-
-
-defjvp2(lax.abs_p, _abs_jvp)
 
 
 def _integer_pow_jvp(t, x, *, y):
     if y == 0:
-        return _full(t, 0)
+        return lax.full_like(t, 0)
     if y == 1:
         return t
     return lax.mul(t, lax.mul(_const(x, y), x if y == 2 else lax.integer_pow(x, y - 1)))
-
-
-defjvp(lax.integer_pow_p, _integer_pow_jvp)
-
-
-def _pow_jvp_base(t, z, x, y):
-    if dtypes.issubdtype(typeof(y).dtype, np.integer):
-        # At y = 0 the power of x may be infinite, and must not meet the factor 0.
-        y = shaping.full_like(x, y) if not typeof(y).shape else lax.convert(y, typeof(x).dtype)
-        slope = lax.mul(_nonzero(y), lax.pow(x, lax.sub(y, _full(y, 1))))
-        return lax.mul(t, lax.select(lax.eq(y, _const(y, 0)), _full(y, 0), slope))
-    return lax.mul(t, lax.mul(y, lax.pow(x, lax.sub(y, _full(y, 1)))))
-
-
-defjvp2(lax.pow_p, _pow_jvp_base,
-        lambda t, z, x, y: lax.mul(t, lax.mul(lax.log(_nonzero(x)), z)))
 
 
 def _add_jvp(primals, tangents):
@@ -322,7 +267,7 @@ def _add_jvp(primals, tangents):
     x_dot, y_dot = tangents
     if type(x_dot) is not Zero and type(y_dot) is not Zero:
         return out, lax.add_p.bind(x_dot, y_dot)
-    return out, _broadcast(y_dot if type(x_dot) is Zero else x_dot, out)
+    return out, broadcast_tangent(y_dot if type(x_dot) is Zero else x_dot, out)
 
 
 def _sub_jvp(primals, tangents):
@@ -330,35 +275,36 @@ def _sub_jvp(primals, tangents):
     x_dot, y_dot = tangents
     if type(x_dot) is not Zero and type(y_dot) is not Zero:
         return out, lax.sub_p.bind(x_dot, y_dot)
-    return out, _broadcast(lax.neg(y_dot) if type(x_dot) is Zero else x_dot, out)
+    return out, broadcast_tangent(lax.neg(y_dot) if type(x_dot) is Zero else x_dot, out)
 
 
+defjvp(lax.integer_pow_p, _integer_pow_jvp)
 primitive_jvps[lax.add_p] = _add_jvp
 primitive_jvps[lax.sub_p] = _sub_jvp
 defbilinear(lax.mul_p)
-defbilinear(dot.dot_general_p)
+defbilinear(lax.dot_general_p)
 defjvp(lax.div_p,
        lambda t, x, y: lax.div(t, y),
        lambda t, x, y: lax.mul(lax.mul(lax.neg(t), x), lax.integer_pow(y, -2)))
 
 
-def _rem_jvp_divisor(t, z, x, y):
-    whole = lax.mul(lax.sign(lax.div(x, y)), lax.floor(lax.abs_(lax.div(x, y))))
-    return lax.mul(lax.neg(t), whole)
-
-
-defjvp2(lax.rem_p, lambda t, z, x, y: _broadcast(t, z), _rem_jvp_divisor)
-
-
-def _share_of_extreme(x, y, z):
+def share_of_extreme(x, y, z):
     """1 where `x` is the chosen of `x` and `y`, 1/2 where they tie, else 0."""
-    wins = lax.select(lax.eq(x, z), _full(z, 1), _full(z, 0))
-    return lax.div(wins, lax.select(lax.eq(y, z), _full(z, 2), _full(z, 1)))
+    wins = lax.select(lax.eq(x, z), lax.full_like(z, 1), lax.full_like(z, 0))
+    return lax.div(wins, lax.select(lax.eq(y, z), lax.full_like(z, 2), lax.full_like(z, 1)))
 
 
-for p in (lax.max_p, lax.min_p):
-    defjvp2(p, lambda t, z, x, y: lax.mul(t, _share_of_extreme(x, y, z)),
-            lambda t, z, x, y: lax.mul(t, _share_of_extreme(y, x, z)))
+def reduce_extreme_jvp(t, y, x, *, axes):
+    """The tangent at the extreme; the mean of the tangents where several elements share it."""
+    kept = [1 if d in axes else n for d, n in enumerate(typeof(x).shape)]
+    chosen = lax.convert(lax.eq(x, lax.reshape(y, kept)), typeof(t).dtype)
+    count = lax.reduce_sum(chosen, axes)
+    return lax.div(lax.reduce_sum(lax.mul(t, chosen), axes), count)
+
+
+defjvp2(lax.max_p, lambda t, z, x, y: lax.mul(t, share_of_extreme(x, y, z)),
+        lambda t, z, x, y: lax.mul(t, share_of_extreme(y, x, z)))
+defjvp2(lax.reduce_max_p, reduce_extreme_jvp)
 
 
 def _select_n_jvp(primals, tangents):
@@ -370,20 +316,6 @@ def _select_n_jvp(primals, tangents):
     return out, lax.select_n_p.bind(which, *(zero if type(t) is Zero else t for t in tangents[1:]))
 
 
-primitive_jvps[lax.select_n_p] = _select_n_jvp
-
-
-def _where(which, t, out):
-    """`t` where `which`, else 0, both repeated to the shape of `out`."""
-    return lax.select(_broadcast(which, out), _broadcast(t, out), _full(out, 0))
-
-
-defjvp2(lax.clamp_p,
-        lambda t, z, low, x, high: _where(lax.bitwise_and(lax.gt(low, x), lax.lt(low, high)), t, z),
-        lambda t, z, low, x, high: _where(lax.bitwise_and(lax.gt(x, low), lax.lt(x, high)), t, z),
-        lambda t, z, low, x, high: _where(lax.lt(high, x), t, z))
-
-
 def _convert_element_type_jvp(primals, tangents, *, new_dtype, weak_type):
     (x,), (t,) = primals, tangents
     out = lax.convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type)
@@ -392,119 +324,5 @@ def _convert_element_type_jvp(primals, tangents, *, new_dtype, weak_type):
     return out, lax.convert_element_type_p.bind(t, new_dtype=new_dtype, weak_type=weak_type)
 
 
+primitive_jvps[lax.select_n_p] = _select_n_jvp
 primitive_jvps[lax.convert_element_type_p] = _convert_element_type_jvp
-
-
-def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
-    (x, *starts), t = primals, tangents[0]
-    bind = functools.partial(slicing.dynamic_slice_p.bind, slice_sizes=slice_sizes)
-    t_out = t if type(t) is Zero else bind(t, *starts)
-    out = bind(x, *starts)
-    return out, Zero.from_primal_value(out) if type(t) is Zero else t_out
-
-
-def _dynamic_update_slice_jvp(primals, tangents):
-    x_dot, update_dot, *_ = tangents
-    out = slicing.dynamic_update_slice_p.bind(*primals)
-    if type(x_dot) is Zero and type(update_dot) is Zero:
-        return out, Zero.from_primal_value(out)
-    x_dot, update_dot = instantiate_zeros(x_dot), instantiate_zeros(update_dot)
-    return out, slicing.dynamic_update_slice_p.bind(x_dot, update_dot, *primals[2:])
-
-
-primitive_jvps[slicing.dynamic_slice_p] = _dynamic_slice_jvp
-primitive_jvps[slicing.dynamic_update_slice_p] = _dynamic_update_slice_jvp
-
-
-def _reduce_extreme_jvp(t, y, x, *, axes):
-    """The tangent at the extreme; the mean of the tangents where several elements share it."""
-    kept = [1 if d in axes else n for d, n in enumerate(typeof(x).shape)]
-    chosen = lax.convert(lax.eq(x, shaping.reshape(y, kept)), typeof(t).dtype)
-    count = reductions.reduce_sum(chosen, axes)
-    return lax.div(reductions.reduce_sum(lax.mul(t, chosen), axes), count)
-
-
-defjvp2(reductions.reduce_max_p, _reduce_extreme_jvp)
-defjvp2(reductions.reduce_min_p, _reduce_extreme_jvp)
-
-
-# Products, and running extremes, are differentiated through a program that computes them: a tree
-# of pairwise operations, which divides by nothing and so is right at zeros too.
-
-
-def _jvp_through(program: Callable) -> Callable:
-    def rule(primals, tangents, **params):
-        outs, tangents_out = jvp_flat(lambda x: [program(x, **params)], primals, tangents)
-        return outs[0], tangents_out[0]
-
-    return rule
-
-
-def _product_by_halves(x, *, axes):
-    """The product over `axes`, multiplying the first half with the second until one is left."""
-    shape = typeof(x).shape
-    others = [d for d in range(len(shape)) if d not in axes]
-    size = math.prod(shape[d] for d in axes)
-    x = shaping.reshape(x, [size] + [shape[d] for d in others], (*axes, *others))
-    if size == 0:
-        return shaping.full([shape[d] for d in others], _const(x, 1))
-    while (n := typeof(x).shape[0]) > 1:
-        half = (n + 1) // 2
-        first, second = slicing.slice_in_dim(x, 0, half), slicing.slice_in_dim(x, half, None)
-        if n % 2:
-            config = [(0, 1, 0)] + [(0, 0, 0)] * len(others)
-            second = shaping.pad(second, _const(x, 1), config)
-        x = lax.mul(first, second)
-    return shaping.squeeze(x, (0,))
-
-
-primitive_jvps[reductions.reduce_prod_p] = _jvp_through(_product_by_halves)
-
-
-def running(combine: Callable, x, axis: int, reverse: bool):
-    """All prefixes of an associative operation, in a logarithmic number of steps.
-
-    Neighbours are combined into pairs; the prefixes of those are every second prefix, and one
-    more step fills in the others (Blelloch, "Prefix sums and their applications", 1990).
-    """
-    if reverse:
-        x = shaping.rev(x, (axis,))
-    out = _running_forwards(combine, x, axis)
-    return shaping.rev(out, (axis,)) if reverse else out
-
-
-def _running_forwards(combine, x, axis):
-    n = typeof(x).shape[axis]
-    if n < 2:
-        return x
-    take = functools.partial(slicing.slice_in_dim, axis=axis)
-    pairs = combine(take(x, 0, -1, stride=2), take(x, 1, None, stride=2))
-    odd = _running_forwards(combine, pairs, axis)
-    rest = take(odd, 0, -1) if n % 2 == 0 else odd
-    even = combine(rest, take(x, 2, None, stride=2))
-    even = shaping.concatenate([take(x, 0, 1), even], axis)
-    return lax.add(_spread(even, axis, 0, n), _spread(odd, axis, 1, n))
-
-
-def _spread(x, axis, first, n):
-    """The elements at every second place from `first`, zeros between, `n` places in all."""
-    size = typeof(x).shape[axis]
-    last = n - (first + 2 * size - 1) if size else n - first
-    config = [(0, 0, 0)] * typeof(x).ndim
-    config[axis] = (first, last, 1)
-    return shaping.pad(x, _const(x, 0), config)
-
-
-def _log_add_exp(x, y):
-    """log(exp(x) + exp(y)) without overflow."""
-    is_complex = typeof(x).dtype.kind == "c"
-    larger = lax.max(*map(lax.real, (x, y))) if is_complex else lax.max(x, y)
-    safe = lax.select(lax.is_finite(larger), larger, _full(larger, 0))
-    safe = lax.complex(safe, _full(safe, 0)) if is_complex else safe
-    total = lax.add(lax.exp(lax.sub(x, safe)), lax.exp(lax.sub(y, safe)))
-    return lax.add(lax.log(total), safe)
-
-
-for p, combine in ((reductions.cumprod_p, lax.mul), (reductions.cummax_p, lax.max),
-                   (reductions.cummin_p, lax.min), (reductions.cumlogsumexp_p, _log_add_exp)):
-    primitive_jvps[p] = _jvp_through(functools.partial(running, combine))

@@ -17,10 +17,20 @@ import numpy as np
 from ..errors import NonConcreteBooleanIndexError
 from . import dtypes
 from .core import Tracer, is_concrete, state, typeof
+from .elsewhere import dynamic_slice_p, rev
 from .extension import hooks
-from .primitives.elementwise import add, constant, convert, lt, select
-from .primitives.shaping import expand_dims, rev, squeeze, squeeze_p
-from .primitives.slicing import dynamic_slice_p, slice, slice_p
+from .primitives import (
+    add,
+    constant,
+    convert,
+    expand_dims,
+    lt,
+    select,
+    slice,
+    slice_p,
+    squeeze,
+    squeeze_p,
+)
 
 
 class Cut(NamedTuple):

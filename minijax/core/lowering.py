@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import lowering as checks
+from . import primitives as lax
 from .array import Array
 from .core import Primitive, ShapedArray, missing_rule
 from .dtypes import float0, storage_dtype
@@ -509,3 +510,272 @@ def match_donations(offered, invars, out_avals) -> dict[int, int]:
         if partners := free.get((invars[i].aval.shape, invars[i].aval.dtype)):
             aliases[i] = partners.pop(0)
     return aliases
+
+
+# ----------------------------------------------------------------------------------------------
+# What rules are made of. Most primitives have an operation of the same meaning.
+
+
+def ints_text(values: Sequence[int]) -> str:
+    """`[1, 2]`, also of NumPy integers."""
+    return str([int(v) for v in values])
+
+
+def cast_text(op: str, x: Value, out: ShapedArray) -> str:
+    """The text of an operation whose result type is not that of its operand."""
+    return f"stablehlo.{op} {x.name} : ({x.type}) -> {tensor_type(out)}"
+
+
+def typed_text(op: str, operands: Sequence[Value], out: ShapedArray, options: str = "") -> str:
+    """The text of an operation that spells the types of all operands."""
+    names = ", ".join(x.name for x in operands)
+    types = ", ".join(x.type for x in operands)
+    return f"stablehlo.{op} {names}{options} : ({types}) -> {tensor_type(out)}"
+
+
+def nary_rule(op: str) -> Callable:
+    """The rule of an operation whose operands and result have one type; scalars are spread."""
+
+    def rule(ctx: Body, *operands: Value, **params) -> Value:
+        (out,) = ctx.avals_out
+        shape = out.shape
+        names = [
+            x.name if x.aval.shape == shape else ctx.broadcast(x, shape).name for x in operands
+        ]
+        return ctx.op(f"stablehlo.{op} {', '.join(names)} : {tensor_type(out)}", out)
+
+    return rule
+
+
+def cast_rule(op: str) -> Callable:
+    """The rule of a unary operation with a result of another type."""
+
+    def rule(ctx: Body, x: Value, **params) -> Value:
+        (out,) = ctx.avals_out
+        return ctx.op(cast_text(op, x, out), out)
+
+    return rule
+
+
+def emit(ctx: Body, op: str, *operands: Value, out: ShapedArray | None = None) -> Value:
+    """Append an elementwise operation on operands of one shape, whose type the result has too."""
+    out = operands[0].aval if out is None else out
+    names = ", ".join(x.name for x in operands)
+    return ctx.op(f"stablehlo.{op} {names} : {tensor_type(out)}", out)
+
+
+def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
+    """Append a unary operation with a result of element type `dtype`."""
+    out = with_dtype(x.aval, dtype)
+    return ctx.op(cast_text(op, x, out), out)
+
+
+def comparison_kind(dtype: np.dtype) -> str:
+    """How elements of this type are compared."""
+    dtype = storage_dtype(dtype)
+    return {"i": "SIGNED", "u": "UNSIGNED", "b": "UNSIGNED"}.get(dtype.kind, "FLOAT")
+
+
+def compare(ctx: Body, direction: str, x: Value, y: Value) -> Value:
+    """Append a comparison of operands of one type; `direction` is EQ, NE, LT, LE, GT or GE."""
+    out = with_dtype(x.aval, np.dtype(bool))
+    kind = comparison_kind(x.aval.dtype)
+    types = f"({x.type}, {x.type}) -> {tensor_type(out)}"
+    return ctx.op(f"stablehlo.compare {direction}, {x.name}, {y.name}, {kind} : {types}", out)
+
+
+def select(ctx: Body, which: Value, on_true: Value, on_false: Value) -> Value:
+    """Append a choice between two operands of one type; `which` has their shape, or rank 0."""
+    names = f"{which.name}, {on_true.name}, {on_false.name}"
+    return ctx.op(f"stablehlo.select {names} : {which.type}, {on_true.type}", on_true.aval)
+
+
+def convert(ctx: Body, x: Value, dtype: np.dtype) -> Value:
+    """Append a conversion; to booleans it asks whether the element is not zero."""
+    if dtype == np.bool_ and x.aval.dtype != np.bool_:
+        return compare(ctx, "NE", x, ctx.constant(0, x.aval))
+    out = with_dtype(x.aval, dtype)
+    return ctx.op(cast_text("convert", x, out), out)
+
+
+# ----------------------------------------------------------------------------------------------
+# The starters' rules
+
+
+def _comparison(direction):
+    def rule(ctx, x, y):
+        shape = ctx.avals_out[0].shape
+        return compare(ctx, direction, ctx.broadcast(x, shape), ctx.broadcast(y, shape))
+
+    return rule
+
+
+def _integer_pow(ctx, x, *, y):
+    """Repeated squaring: a product of the x^(2^k) whose bit k is set in the exponent."""
+    one = ctx.constant(1, x.aval)
+    power, exponent, result = x, abs(y), None
+    while exponent:
+        if exponent & 1:
+            result = power if result is None else emit(ctx, "multiply", result, power)
+        exponent >>= 1
+        if exponent:
+            power = emit(ctx, "multiply", power, power)
+    result = result or one
+    return emit(ctx, "divide", one, result) if y < 0 else result
+
+
+def _convert_element_type(ctx, x, *, new_dtype, weak_type):
+    (out,) = ctx.avals_out
+    dtype = x.aval.dtype
+    if dtype == out.dtype:
+        return Value(x.name, out)
+    if dtype.kind == "c" and out.dtype.kind != "c":
+        x = emit_cast(ctx, "real", x, np.dtype(f"f{dtype.itemsize // 2}"))
+        if x.aval.dtype == out.dtype:
+            return x
+    return convert(ctx, x, out.dtype)
+
+
+def _select_n(ctx, which, *cases):
+    if len(cases) == 1:
+        return cases[0]
+    if which.aval.dtype == np.bool_:
+        return select(ctx, which, cases[1], cases[0])
+    return _select_among(ctx, which, 0, cases)
+
+
+def _select_among(ctx, which, first, cases):
+    """Choose by bisection among the cases numbered from `first`."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    below = compare(ctx, "LT", which, ctx.constant(first + middle, which.aval))
+    low = _select_among(ctx, which, first, cases[:middle])
+    return select(ctx, below, low, _select_among(ctx, which, first + middle, cases[middle:]))
+
+
+def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions):
+    (out,) = ctx.avals_out
+    if type(x) is Constant and not x.aval.shape:
+        return ctx.constant(x.value, out)
+    dims = f", dims = {ints_text(broadcast_dimensions)}"
+    return ctx.op(typed_text("broadcast_in_dim", [x], out, dims), out)
+
+
+def _reshape(ctx, x, *, dimensions, **params):
+    (out,) = ctx.avals_out
+    if dimensions is not None:
+        x = emit_transpose(ctx, x, dimensions)
+    return ctx.op(cast_text("reshape", x, out), out)
+
+
+def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
+    """Append a transposition."""
+    out = with_shape(x.aval, tuple([x.aval.shape[d] for d in permutation]))
+    return ctx.op(typed_text("transpose", [x], out, f", dims = {ints_text(permutation)}"), out)
+
+
+def _concatenate(ctx, *operands, dimension):
+    (out,) = ctx.avals_out
+    return ctx.op(typed_text("concatenate", operands, out, f", dim = {dimension}"), out)
+
+
+def _pad(ctx, x, fill, *, padding_config):
+    (out,) = ctx.avals_out
+    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
+    ends = f", low = {ints_text(low)}, high = {ints_text(high)}"
+    options = f"{ends}, interior = {ints_text(interior)}"
+    return ctx.op(typed_text("pad", [x, fill], out, options), out)
+
+
+def _iota(ctx, *, dtype, shape, dimension):
+    (out,) = ctx.avals_out
+    return ctx.op(f"stablehlo.iota dim = {dimension} : {tensor_type(out)}", out)
+
+
+def emit_pieces(ctx: Body, x: Value, piece_avals: Sequence[ShapedArray], axis: int):
+    """Append slices of `x` of these types, one after the other along `axis`."""
+    pieces, start = [], 0
+    for out in piece_avals:
+        starts = [start if d == axis else 0 for d in range(out.ndim)]
+        start += out.shape[axis]
+        limits = [start if d == axis else n for d, n in enumerate(out.shape)]
+        pieces.append(emit_slice(ctx, x, starts, limits, None, out))
+    return pieces
+
+
+def _split(ctx, x, *, sizes, axis):
+    return emit_pieces(ctx, x, ctx.avals_out, axis)
+
+
+def emit_slice(ctx: Body, x: Value, starts, limits, strides, out: ShapedArray) -> Value:
+    """Append a slice with static bounds; no `strides` means steps of one."""
+    steps = strides or [1] * out.ndim
+    ranges = [f"{int(a)}:{int(b)}" + f":{int(step)}" * (step != 1)
+              for a, b, step in zip(starts, limits, steps)]
+    text = f"stablehlo.slice {x.name} [{', '.join(ranges)}]"
+    return ctx.op(f"{text} : ({x.type}) -> {tensor_type(out)}", out)
+
+
+def _slice(ctx, x, *, start_indices, limit_indices, strides):
+    return emit_slice(ctx, x, start_indices, limit_indices, strides, ctx.avals_out[0])
+
+
+def reduce_rule(op: str, identity: Callable) -> Callable:
+    """The rule of a reduction by an operation; `identity` gives the dtype's first value."""
+
+    def rule(ctx, x, *, axes):
+        (out,) = ctx.avals_out
+        if not axes:
+            return x
+        init = ctx.constant(identity(x.aval.dtype), with_shape(x.aval, ()))
+        head = f"stablehlo.reduce({x.name} init: {init.name}) applies stablehlo.{op}"
+        types = f"({x.type}, {init.type}) -> {tensor_type(out)}"
+        return ctx.op(f"{head} across dimensions = {ints_text(axes)} : {types}", out)
+
+    return rule
+
+
+def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):
+    (out,) = ctx.avals_out
+    if x.aval.dtype != y.aval.dtype:  # XLA's CPU backend multiplies like with like
+        x, y = convert(ctx, x, out.dtype), convert(ctx, y, out.dtype)
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    batching = f", batching_dims = {ints_text(x_batch)} x {ints_text(y_batch)}" if x_batch else ""
+    contracting = f", contracting_dims = {ints_text(x_contract)} x {ints_text(y_contract)}"
+    names = ", ".join("DEFAULT" if p is None else p.name for p in precision or (None, None))
+    options = f"{batching}{contracting}, precision = [{names}]"
+    return ctx.op(typed_text("dot_general", [x, y], out, options), out)
+
+
+for p, op in (
+    (lax.neg_p, "negate"), (lax.sin_p, "sine"), (lax.cos_p, "cosine"), (lax.tanh_p, "tanh"),
+    (lax.exp_p, "exponential"), (lax.log_p, "log"), (lax.not_p, "not"), (lax.add_p, "add"),
+    (lax.add_any_p, "add"), (lax.sub_p, "subtract"), (lax.mul_p, "multiply"),
+    (lax.div_p, "divide"), (lax.max_p, "maximum"), (lax.and_p, "and"), (lax.or_p, "or"),
+):  # fmt: skip
+    register_lowering(p, nary_rule(op))
+
+for p in (lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
+    register_lowering(p, _comparison(p.name.upper()))
+
+for p in (lax.stop_gradient_p, lax.copy_p):
+    register_lowering(p, lambda ctx, x: x)
+
+lowering_rules.update({
+    lax.integer_pow_p: _integer_pow,
+    lax.convert_element_type_p: _convert_element_type,
+    lax.select_n_p: _select_n,
+    lax.broadcast_in_dim_p: _broadcast_in_dim,
+    lax.reshape_p: _reshape,
+    lax.squeeze_p: cast_rule("reshape"),
+    lax.transpose_p: emit_transpose,
+    lax.concatenate_p: _concatenate,
+    lax.pad_p: _pad,
+    lax.iota_p: _iota,
+    lax.split_p: _split,
+    lax.slice_p: _slice,
+    lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
+    lax.reduce_max_p: reduce_rule("maximum", lax.lowest),
+    lax.dot_general_p: _dot_general,
+})

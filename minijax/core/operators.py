@@ -19,7 +19,8 @@ import numpy as np
 from .. import settings
 from ..checks import operators as checks
 from ..errors import user_stacklevel
-from . import dtypes
+from . import dtypes, elsewhere
+from . import primitives as prim
 from .array import Array, as_array
 from .core import (
     ArrayMethods,
@@ -29,21 +30,25 @@ from .core import (
     state,
     typeof,
 )
-from .extension import hooks
-from .indexing import getitem
-from .primitives import elementwise as prim
-from .primitives.dot import dot_general, dot_general_p
-from .primitives.shape_rules import broadcast_shapes, canonical_axis, known_sizes
-from .primitives.shaping import (
+from .elsewhere import (
+    broadcast_shapes,
     broadcast_to,
     broadcast_to_rank,
+    index_in_dim,
+    known_sizes,
+)
+from .extension import hooks
+from .indexing import getitem
+from .primitives import (
+    canonical_axis,
+    dot_general,
+    dot_general_p,
     expand_dims,
     full_like,
     reshape,
     squeeze,
     transpose,
 )
-from .primitives.slicing import index_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # Promotion
@@ -158,12 +163,13 @@ subtract = _binary_function("subtract", prim.sub_p, None, "Elementwise x - y.")
 multiply = _binary_function("multiply", prim.mul_p, prim.and_p,
                             "Elementwise x * y; of booleans, and.")
 maximum = _binary_function("maximum", prim.max_p, None, "Elementwise maximum; NaN if either is.")
-minimum = _binary_function("minimum", prim.min_p, None, "Elementwise minimum; NaN if either is.")
+minimum = _binary_function("minimum", elsewhere.min_p, None,
+                           "Elementwise minimum; NaN if either is.")
 equal = _binary_function("equal", prim.eq_p, prim.eq_p, "Elementwise x == y.")
 not_equal = _binary_function("not_equal", prim.ne_p, prim.ne_p, "Elementwise x != y.")
 bitwise_and = _binary_function("bitwise_and", prim.and_p, None, "Elementwise x & y.")
 bitwise_or = _binary_function("bitwise_or", prim.or_p, None, "Elementwise x | y.")
-bitwise_xor = _binary_function("bitwise_xor", prim.xor_p, None, "Elementwise x ^ y.")
+bitwise_xor = _binary_function("bitwise_xor", elsewhere.xor_p, None, "Elementwise x ^ y.")
 
 
 def _order_function(name, primitive, doc):
@@ -187,9 +193,9 @@ def _is_complex(x):
 
 def _compare_complex(name, primitive, x, y):
     x, y = promote_args(name, x, y)
-    same = prim.eq_p.bind(prim.real(x), prim.real(y))
-    by_imag = primitive.bind(prim.imag(x), prim.imag(y))
-    return prim.select(same, by_imag, primitive.bind(prim.real(x), prim.real(y)))
+    same = prim.eq_p.bind(elsewhere.real(x), elsewhere.real(y))
+    by_imag = primitive.bind(elsewhere.imag(x), elsewhere.imag(y))
+    return prim.select(same, by_imag, primitive.bind(elsewhere.real(x), elsewhere.real(y)))
 
 
 less = _order_function("less", prim.lt_p, "Elementwise x < y.")
@@ -235,7 +241,7 @@ def absolute(x, /):
     check_arraylike("absolute", x)
     dtype = typeof(x).dtype
     unsigned = dtype == bool or dtypes.issubdtype(dtype, np.unsignedinteger)
-    return positive(x) if unsigned else prim.abs_(x)
+    return positive(x) if unsigned else elsewhere.abs_(x)
 
 
 def bitwise_not(x, /):
@@ -264,13 +270,13 @@ def power(x, y):
         return prim.integer_pow(x, exponent)
     x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
     if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
-        return prim.pow(*promote_shapes("power", x, y))
+        return elsewhere.pow(*promote_shapes("power", x, y))
     x, y = promote_args("power", x, y)
     if typeof(x).dtype == bool:
         x, y = (prim.convert(z, dtypes.default_int_dtype()) for z in (x, y))
     if dtypes.issubdtype(typeof(x).dtype, np.integer):
         return _integer_power(x, y)
-    return prim.pow(x, y)
+    return elsewhere.pow(x, y)
 
 
 def _known_integer(x) -> int | None:
@@ -291,7 +297,7 @@ def _integer_power(x, y):
     for _ in range(6):
         odd = prim.ne(bitwise_and(y, one), zero)
         result = prim.select(odd, prim.mul(result, x), result)
-        x, y = prim.mul(x, x), prim.shift_right_logical(y, one)
+        x, y = prim.mul(x, x), elsewhere.shift_right_logical(y, one)
     return result
 
 
@@ -406,7 +412,8 @@ def reshape_method(x, *shape, order: str = "C"):
     sizes = list(known_sizes(shape[0] if one_sequence else shape))
     sizes = _fill_in_size(typeof(x), sizes)
     if order == "F":
-        backwards = reshape(x, sizes[::-1], tuple(range(typeof(x).ndim))[::-1])
+        axes = tuple(range(typeof(x).ndim))[::-1] if typeof(x).ndim > 1 else None
+        backwards = reshape(x, sizes[::-1], axes)
         return transpose(backwards, tuple(range(len(sizes)))[::-1])
     if order != "C":
         raise NotImplementedError(f"reshape with order={order!r}: only 'C' and 'F' are known")

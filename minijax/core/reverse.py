@@ -11,6 +11,7 @@ import numpy as np
 from ..checks.tree import equality_errors_pytreedef, keystr
 from ..errors import api_boundary
 from . import dtypes
+from . import primitives as lax
 from .api_util import (
     arg_names,
     argument_avals,
@@ -23,8 +24,6 @@ from .forward import Zero, instantiate_zeros
 from .jaxpr import Jaxpr
 from .jit import jit
 from .partial_eval import flatten_owned, linearize_flat
-from .primitives import elementwise as lax
-from .primitives import shaping
 from .staging import abstractify, trace_to_jaxpr
 from .transposition import UndefinedPrimal, backward_pass
 from .tree import (
@@ -407,7 +406,7 @@ def standard_basis(tree) -> Any:
     leaves = tree_leaves(tree)
     dtype = dtypes.lattice_result_type(*leaves)[0]
     size = sum(typeof(leaf).size for leaf in leaves)
-    rows, columns = (shaping.broadcasted_iota(np.int32, (size, size), d) for d in (0, 1))
+    rows, columns = (lax.broadcasted_iota(np.int32, (size, size), d) for d in (0, 1))
     rows = lax.add(rows, lax.constant(0, np.dtype(np.int32)))
     eye = lax.convert(lax.eq(rows, columns), dtype)
     return tree_map(_as_leaf, tree, _split_axis(tree, 1, eye))
@@ -422,7 +421,7 @@ def _as_numbers(jac, integers):
     """The derivatives of integers, or by them, as zeros of their type instead of `float0`."""
     if typeof(jac).dtype != dtypes.float0:
         return jac
-    return shaping.full(typeof(jac).shape, 0, typeof(integers).dtype)
+    return lax.full(typeof(jac).shape, lax.constant(0, typeof(integers).dtype))
 
 
 def _split_axis(tree, axis, x):
@@ -430,9 +429,9 @@ def _split_axis(tree, axis, x):
     leaves, treedef = tree_flatten(tree)
     avals = [typeof(leaf) for leaf in leaves]
     shape = typeof(x).shape
-    pieces = shaping.split(x, [aval.size for aval in avals], axis)
+    pieces = lax.split(x, [aval.size for aval in avals], axis)
     return treedef.unflatten(
-        shaping.reshape(piece, (*shape[:axis], *aval.shape, *shape[axis + 1:]))
+        lax.reshape(piece, (*shape[:axis], *aval.shape, *shape[axis + 1:]))
         for piece, aval in zip(pieces, avals))
 
 

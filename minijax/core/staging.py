@@ -40,7 +40,7 @@ from .jaxpr import (
     Var,
     jaxpr_as_fun,
 )
-from .primitives.elementwise import constant, convert_element_type_p
+from .primitives import constant, convert_element_type_p
 from .tree import (
     ensure_index_tuple,
     flatten_fun,

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from . import primitives as lax
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
 from .forward import Zero, add_tangents, instantiate_zeros, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, Literal
-from .primitives import dot, reductions, shaping, slicing
-from .primitives import elementwise as lax
 from .staging import trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list
 
@@ -117,6 +116,11 @@ def _transpose_eqn(eqn, values, linear, ct_of):
 # Ways to fill the table
 
 
+def zero_cotangents(operands: Sequence) -> list:
+    """A `Zero` for each linear operand, and `None` for the others."""
+    return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+
+
 def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
     """One rule for each operand, `(ct, *operands, **params) -> its cotangent`.
 
@@ -124,7 +128,7 @@ def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
     """
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
-            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+            return zero_cotangents(operands)
         if any(rule is None and is_undefined_primal(x) for rule, x in zip(rules, operands)):
             both = all(map(is_undefined_primal, operands))  # JAX knows x / x as an error of its own
             raise not_linear(primitive, RuntimeError if both else AssertionError)
@@ -158,7 +162,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
     """The rule of a primitive that is linear in all operands: `(ct, *operands, **params)`."""
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
-            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+            return zero_cotangents(operands)
         return transpose_rule(ct, *operands, **params)
 
     primitive_transposes[primitive] = transpose
@@ -168,48 +172,41 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
 # The starter set
 
 
-def _unbroadcast(aval, ct):
+def unbroadcast(aval: ShapedArray, ct):
     """Sum `ct` over the dimensions in which an operand of this type was repeated."""
     shape = typeof(ct).shape
     if aval.shape == shape:
         return ct
     if not aval.shape:
-        return reductions.reduce_sum(ct, range(len(shape)))
+        return lax.reduce_sum(ct, range(len(shape)))
     repeated = [d for d, (n, m) in enumerate(zip(aval.shape, shape)) if n != m]
-    return shaping.reshape(reductions.reduce_sum(ct, repeated), aval.shape)
+    return lax.reshape(lax.reduce_sum(ct, repeated), aval.shape)
 
 
 deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
 deftranspose(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct))
-deftranspose(lax.real_p, lambda ct, x: lax.complex(ct, lax.constant(0, typeof(ct).dtype)))
-deftranspose(lax.imag_p, lambda ct, x: lax.complex(lax.constant(0, typeof(ct).dtype), lax.neg(ct)))
-deftranspose(lax.complex_p, lambda ct, x, y: _unbroadcast(x.aval, lax.real(ct)),
-             lambda ct, x, y: _unbroadcast(y.aval, lax.imag(lax.neg(ct))))
-deftranspose(lax.conj_p, lambda ct, x, *, input_dtype:
-             lax.conj(ct) if x.aval.dtype.kind == "c" else lax.real(ct))
 deftranspose(lax.convert_element_type_p, lambda ct, x, *, new_dtype, weak_type:
              lax.convert_element_type_p.bind(
-                 lax.real(ct) if new_dtype.kind == "c" != x.aval.dtype.kind else ct,
-                 new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))
-deftranspose(lax.add_p, lambda ct, x, y: _unbroadcast(x.aval, ct),
-             lambda ct, x, y: _unbroadcast(y.aval, ct))
-deftranspose(lax.sub_p, lambda ct, x, y: _unbroadcast(x.aval, ct),
-             lambda ct, x, y: _unbroadcast(y.aval, lax.neg(ct)))
+                 ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))
+deftranspose(lax.add_p, lambda ct, x, y: unbroadcast(x.aval, ct),
+             lambda ct, x, y: unbroadcast(y.aval, ct))
+deftranspose(lax.sub_p, lambda ct, x, y: unbroadcast(x.aval, ct),
+             lambda ct, x, y: unbroadcast(y.aval, lax.neg(ct)))
 deftranspose(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
-defbilinear(lax.mul_p, lambda ct, x, y: _unbroadcast(x.aval, lax.mul(ct, y)),
-            lambda ct, x, y: _unbroadcast(y.aval, lax.mul(x, ct)))
-deftranspose(lax.div_p, lambda ct, x, y: _unbroadcast(x.aval, lax.div(ct, y)), None)
+defbilinear(lax.mul_p, lambda ct, x, y: unbroadcast(x.aval, lax.mul(ct, y)),
+            lambda ct, x, y: unbroadcast(y.aval, lax.mul(x, ct)))
+deftranspose(lax.div_p, lambda ct, x, y: unbroadcast(x.aval, lax.div(ct, y)), None)
 
 
 def _select_n_transpose(ct, which, *cases):
     if is_undefined_primal(which):
         raise not_linear(lax.select_n_p)
     if type(ct) is Zero:
-        return [None, *(Zero(x.aval) if is_undefined_primal(x) else None for x in cases)]
+        return [None, *zero_cotangents(cases)]
     zero = zeros(typeof(ct))
 
     def chosen(i):
-        return lax.select_n(which, *(ct if j == i else zero for j in range(len(cases))))
+        return lax.select_n_p.bind(which, *(ct if j == i else zero for j in range(len(cases))))
 
     return [None, *(chosen(i) if is_undefined_primal(x) else None for i, x in enumerate(cases))]
 
@@ -221,70 +218,57 @@ def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
     """Sum over the new dimensions, and over those that had size 1."""
     ones = [i for i, n in enumerate(x.aval.shape) if n == 1]
     kept = [d for d, n in zip(broadcast_dimensions, x.aval.shape) if n != 1]
-    summed = reductions.reduce_sum(ct, [d for d in range(len(shape)) if d not in kept])
-    return shaping.expand_dims(summed, ones)
+    summed = lax.reduce_sum(ct, [d for d in range(len(shape)) if d not in kept])
+    return lax.expand_dims(summed, ones)
 
 
 def _reshape_transpose(ct, x, *, new_sizes, dimensions):
     if dimensions is None:
-        return shaping.reshape(ct, x.aval.shape)
-    back = shaping.reshape(ct, [x.aval.shape[d] for d in dimensions])
-    return shaping.transpose(back, _inverse(dimensions))
+        return lax.reshape(ct, x.aval.shape)
+    back = lax.reshape(ct, [x.aval.shape[d] for d in dimensions])
+    return lax.transpose(back, _inverse(dimensions))
 
 
 def _inverse(permutation):
     return tuple(map(int, np.argsort(permutation)))
 
 
-deftranspose(shaping.broadcast_in_dim_p, _broadcast_in_dim_transpose)
-deftranspose(shaping.reshape_p, _reshape_transpose)
-deftranspose(shaping.squeeze_p, lambda ct, x, *, dimensions: shaping.expand_dims(ct, dimensions))
-deftranspose(shaping.transpose_p, lambda ct, x, *, permutation:
-             shaping.transpose(ct, _inverse(permutation)))
-deftranspose(shaping.rev_p, lambda ct, x, *, dimensions: shaping.rev(ct, dimensions))
+deftranspose(lax.broadcast_in_dim_p, _broadcast_in_dim_transpose)
+deftranspose(lax.reshape_p, _reshape_transpose)
+deftranspose(lax.squeeze_p, lambda ct, x, *, dimensions: lax.expand_dims(ct, dimensions))
+deftranspose(lax.transpose_p, lambda ct, x, *, permutation:
+             lax.transpose(ct, _inverse(permutation)))
 
 
 def _concatenate_transpose(ct, *operands, dimension):
     if type(ct) is Zero:
-        return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
+        return zero_cotangents(operands)
     sizes = [typeof(x).shape[dimension] for x in operands]
-    pieces = shaping.split(ct, sizes, dimension)
+    pieces = lax.split(ct, sizes, dimension)
     return [piece if is_undefined_primal(x) else None for x, piece in zip(operands, pieces)]
 
 
-def _stack_transpose(ct, *operands, axis):
-    if type(ct) is Zero:
-        return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
-    pieces = shaping.unstack_p.bind(ct, axis=axis)
-    return [piece if is_undefined_primal(x) else None for x, piece in zip(operands, pieces)]
-
-
-primitive_transposes[shaping.concatenate_p] = _concatenate_transpose
-primitive_transposes[shaping.stack_p] = _stack_transpose
-primitive_transposes[shaping.unstack_p] = lambda cts, x, *, axis: [
-    shaping.stack_p.bind(*map(instantiate_zeros, cts), axis=axis)]
-primitive_transposes[shaping.split_p] = lambda cts, x, *, sizes, axis: [
-    shaping.concatenate(list(map(instantiate_zeros, cts)), axis)]
+primitive_transposes[lax.concatenate_p] = _concatenate_transpose
+primitive_transposes[lax.split_p] = lambda cts, x, *, sizes, axis: [
+    lax.concatenate(list(map(instantiate_zeros, cts)), axis)]
 
 
 def _pad_transpose(ct, x, value, *, padding_config):
     if type(ct) is Zero:
-        return [Zero(z.aval) if is_undefined_primal(z) else None for z in (x, value)]
+        return zero_cotangents((x, value))
     # Cut what was added, then keep the places of the elements; the rest belongs to `value`.
     cut = [(-low, -high, 0) for low, high, _ in padding_config]
-    inside = shaping.pad(ct, lax.constant(0, typeof(ct).dtype), cut)
+    inside = lax.pad(ct, lax.constant(0, typeof(ct).dtype), cut)
     strides = [interior + 1 for _, _, interior in padding_config]
-    x_ct = slicing.slice_p.bind(inside, start_indices=(0,) * len(strides),
-                                limit_indices=typeof(inside).shape, strides=tuple(strides))
+    x_ct = lax.slice(inside, (0,) * len(strides), typeof(inside).shape, strides)
     if not is_undefined_primal(value):
         return [x_ct, None]
     everything = range(typeof(ct).ndim)
-    value_ct = lax.sub(reductions.reduce_sum(ct, everything),
-                       reductions.reduce_sum(x_ct, everything))
+    value_ct = lax.sub(lax.reduce_sum(ct, everything), lax.reduce_sum(x_ct, everything))
     return [x_ct if is_undefined_primal(x) else None, value_ct]
 
 
-primitive_transposes[shaping.pad_p] = _pad_transpose
+primitive_transposes[lax.pad_p] = _pad_transpose
 
 
 def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
@@ -292,43 +276,18 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
     sizes = zip(start_indices, strides, typeof(ct).shape, x.aval.shape)
     config = [(low, full - low - ((n - 1) * step + 1 if n else 0), step - 1)
               for low, step, n, full in sizes]
-    return shaping.pad(ct, lax.constant(0, typeof(ct).dtype), config)
+    return lax.pad(ct, lax.constant(0, typeof(ct).dtype), config)
 
 
-deftranspose(slicing.slice_p, _slice_transpose)
-
-
-def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
-    if type(ct) is Zero:
-        return [Zero(x.aval)] + [None] * len(starts)
-    return [slicing.dynamic_update_slice_p.bind(zeros(x.aval), ct, *starts)] + [None] * len(starts)
-
-
-def _dynamic_update_slice_transpose(ct, x, update, *starts):
-    x_ct = update_ct = None
-    if type(ct) is Zero:
-        x_ct, update_ct = (Zero(z.aval) if is_undefined_primal(z) else None for z in (x, update))
-        return [x_ct, update_ct] + [None] * len(starts)
-    update_aval = typeof(update)
-    if is_undefined_primal(x):
-        x_ct = slicing.dynamic_update_slice_p.bind(ct, zeros(update_aval), *starts)
-    if is_undefined_primal(update):
-        update_ct = slicing.dynamic_slice_p.bind(ct, *starts, slice_sizes=update_aval.shape)
-    return [x_ct, update_ct] + [None] * len(starts)
-
-
-primitive_transposes[slicing.dynamic_slice_p] = _dynamic_slice_transpose
-primitive_transposes[slicing.dynamic_update_slice_p] = _dynamic_update_slice_transpose
+deftranspose(lax.slice_p, _slice_transpose)
 
 
 def _reduce_sum_transpose(ct, x, *, axes):
     kept = [d for d in range(x.aval.ndim) if d not in axes]
-    return shaping.broadcast_in_dim(ct, x.aval.shape, kept)
+    return lax.broadcast_in_dim(ct, x.aval.shape, kept)
 
 
-deftranspose(reductions.reduce_sum_p, _reduce_sum_transpose)
-deftranspose(reductions.cumsum_p, lambda ct, x, *, axis, reverse:
-             reductions.cumsum(ct, axis, not reverse))
+deftranspose(lax.reduce_sum_p, _reduce_sum_transpose)
 
 
 def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, precision, preferred_element_type,
@@ -344,8 +303,9 @@ def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, precision, prefer
     numbers = ((tuple(after_batch), tuple(y_free)), (tuple(range(n_batch)), y_batch))
     # The contracted dimensions come out in their order in `y`.
     contracted = [x_contract[y_contract.index(d)] for d in sorted(y_contract)]
-    out = dot.dot_general(ct, y, numbers, precision, preferred_element_type)
-    out = shaping.transpose(out, _inverse([*x_batch, *x_free, *contracted]))
+    out = lax.dot_general_p.bind(ct, y, dimension_numbers=numbers, precision=precision,
+                                 preferred_element_type=preferred_element_type)
+    out = lax.transpose(out, _inverse([*x_batch, *x_free, *contracted]))
     return lax.convert(out, x.aval.dtype, typeof(out).weak_type)
 
 
@@ -355,7 +315,7 @@ def _dot_general_transpose_rhs(ct, x, y, *, dimension_numbers, **params):
     return _dot_general_transpose_lhs(ct, y, x, dimension_numbers=swapped, swapped=True, **params)
 
 
-defbilinear(dot.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs)
+defbilinear(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpose_rhs)
 
 
 # ----------------------------------------------------------------------------------------------

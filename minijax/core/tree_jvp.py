@@ -9,12 +9,12 @@ from typing import Any
 from ..checks.tree import aux_pair, keystr, leaves_with_path
 from ..errors import api_boundary
 from . import dtypes
+from . import primitives as lax
 from .api_util import argument_avals, check_callable, leaf_names
 from .array import owned
 from .core import ArrayMethods, state, typeof
 from .forward import JVPTracer, Zero, instantiate_zeros, jvp_flat
-from .primitives import elementwise as lax
-from .primitives.elementwise import stop_gradient_p
+from .primitives import stop_gradient_p
 from .tree import flatten_fun_nokwargs, tree_flatten, tree_map, tree_structure
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..checks.tree import keystr, leaves_with_path
 from ..errors import api_boundary
-from . import batching_rules  # noqa: F401  (fills the table of rules)
 from .api_util import arg_names, check_callable, fun_name
 from .batching import AxisData, batch_fun, matchaxis
 from .core import typeof, valid_jaxtype

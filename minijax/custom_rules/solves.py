@@ -14,13 +14,13 @@ from ..core.forward import Zero, add_tangents, instantiate_zeros, jvp_flat, prim
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import linearize
-from ..core.primitives.elementwise import neg
 from ..core.reverse import linear_transpose
 from ..core.staging import batch_jaxpr, trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves
 from ..core.util import split_list
 from ..errors import DebugInfo, api_boundary
+from ..lax.elementwise import neg
 from .jvp import custom_jvp
 
 # ----------------------------------------------------------------------------------------------

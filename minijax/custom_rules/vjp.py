@@ -30,11 +30,11 @@ from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules
-from ..core.primitives.reductions import reduce_sum
 from ..core.staging import staging_rules, trace_to_jaxpr
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
 from ..errors import UnexpectedTracerError, api_boundary
+from ..lax.reductions import reduce_sum
 from ..printing import pp_rules
 from ..pytree.functions import broadcast_prefix, treedef_is_leaf
 from ..pytree.paths import keystr, tree_flatten_with_path

@@ -37,11 +37,11 @@ from ..core.effects import (
 )
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering, tensor_type
-from ..core.primitives import shaping, slicing
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError, api_boundary
+from ..lax import shaping, slicing
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
 from ..parallel.modules import add_host_callback, devices_of_module, manual_context

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ..core.core import Tracer
-from ..core.primitives.elementwise import stop_gradient_p
+from ..core.primitives import stop_gradient_p
 from ..core.tree import tree_flatten, tree_map
 from ..errors import api_boundary, is_user_frame
 from .callbacks import debug_callback_p, debug_effect, ordered_debug_effect, pure_callback

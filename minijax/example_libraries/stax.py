@@ -23,7 +23,7 @@ from typing import Any
 
 from .. import numpy as jnp
 from .. import random
-from ..core.primitives import elementwise as lax
+from ..lax import elementwise as lax
 from ..lax.convolution import conv_general_dilated
 from ..lax.convolution_functions import (
     conv_general_shape_tuple,

@@ -41,17 +41,47 @@ from ..core.core import (
 from ..core.forward import Zero, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.jit import jit_p
-from ..core.primitives import dot, reductions, shaping, slicing
-from ..core.primitives import elementwise as lax
+from ..core.primitives import (
+    add_any_p,
+    add_p,
+    broadcast_in_dim_p,
+    concatenate_p,
+    convert,
+    convert_element_type_p,
+    copy_p,
+    cos_p,
+    div_p,
+    dot_general_p,
+    exp_p,
+    integer_pow_p,
+    mul_p,
+    neg_p,
+    pad_p,
+    reduce_sum_p,
+    reshape_p,
+    select_n_p,
+    sin_p,
+    slice_p,
+    split_p,
+    squeeze_p,
+    sub_p,
+    tanh_p,
+    transpose_p,
+)
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.tree import flatten_fun_nokwargs, tree_structure
 from ..core.util import partition_list, split_list
 from ..custom_rules.common import as_fun
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax import (
+    complex_numbers,
     convolution,
+    cumulative,
+    shaping,
+    slicing,
     trigonometric,
 )
+from ..lax import elementwise as lax
 from ..lax import (
     fourier as fft,
 )
@@ -128,7 +158,7 @@ def _curve(scale, primal, terms) -> Polynomial:
     if not dtypes.issubdtype(primal.dtype, np.inexact):
         raise TypeError(f"jet: an argument of dtype {primal.dtype} cannot move along a curve: make "
                         "it a float, or close over it.")
-    return [primal, *(lax.convert(t, primal.dtype, typeof(t).weak_type) / k
+    return [primal, *(convert(t, primal.dtype, typeof(t).weak_type) / k
                       for k, t in zip(scale, terms))]
 
 
@@ -282,16 +312,17 @@ def deflinear_but(primitive: Primitive) -> None:
 
 
 for _p in (
-    lax.neg_p, lax.real_p, lax.imag_p, lax.complex_p, lax.conj_p, lax.copy_p,
-    shaping.broadcast_in_dim_p, shaping.concatenate_p, shaping.pad_p, shaping.reshape_p,
-    shaping.rev_p, shaping.split_p, shaping.squeeze_p, shaping.stack_p, shaping.transpose_p,
-    shaping.unstack_p, slicing.slice_p, reductions.cumsum_p, reductions.reduce_sum_p,
+    neg_p, complex_numbers.real_p, complex_numbers.imag_p, complex_numbers.complex_p,
+    complex_numbers.conj_p, copy_p,
+    broadcast_in_dim_p, concatenate_p, pad_p, reshape_p,
+    shaping.rev_p, split_p, squeeze_p, shaping.stack_p, transpose_p,
+    shaping.unstack_p, slice_p, cumulative.cumsum_p, reduce_sum_p,
     reduce_window.reduce_window_sum_p, fft.fft_p,
 ):
     deflinear(_p)
 
 for _p in (
-    lax.add_p, lax.add_any_p, lax.sub_p, lax.convert_element_type_p, lax.select_n_p,
+    add_p, add_any_p, sub_p, convert_element_type_p, select_n_p,
     slicing.dynamic_slice_p, slicing.dynamic_update_slice_p, gather.gather_p,
     scatter.scatter_add_p, scatter.scatter_p, scatter.scatter_sub_p,
 ):
@@ -315,7 +346,7 @@ def _product(order, x, y, mul: Callable = lax.mul):
     return [_sum(_in_product(x, y, k, mul)) for k in range(degree + 1)]
 
 
-for _p in (lax.mul_p, dot.dot_general_p, convolution.conv_general_dilated_p):
+for _p in (mul_p, dot_general_p, convolution.conv_general_dilated_p):
     defbilinear(_p)
 
 
@@ -339,8 +370,8 @@ def _integer_pow(order, x, *, y):
     return square if y % 2 == 0 or y == 1 else _product(order, square, x)
 
 
-jet_rules[lax.div_p] = _quotient
-jet_rules[lax.integer_pow_p] = _integer_pow
+jet_rules[div_p] = _quotient
+jet_rules[integer_pow_p] = _integer_pow
 jet_rules[lax.square_p] = lambda order, x: _product(order, x, x)
 
 # ----------------------------------------------------------------------------------------------
@@ -382,11 +413,11 @@ def _defriccati(primitive: Primitive, a: float, b: float, c: float) -> None:
 _defpower(lax.sqrt_p, 1 / 2)
 _defpower(lax.rsqrt_p, -1 / 2)
 _defpower(lax.cbrt_p, 1 / 3)
-_defriccati(lax.exp_p, 0, 1, 0)
+_defriccati(exp_p, 0, 1, 0)
 _defriccati(lax.exp2_p, 0, math.log(2), 0)
 _defriccati(lax.expm1_p, 1, 1, 0)
 _defriccati(lax.logistic_p, 0, 1, -1)
-_defriccati(lax.tanh_p, 1, 0, -1)
+_defriccati(tanh_p, 1, 0, -1)
 _defriccati(lax.tan_p, 1, 0, 1)
 
 
@@ -394,7 +425,7 @@ def _pow(order, x, y):
     """A power with a constant exponent, or exp(y log x)."""
     value = lax.pow_p.bind(x[0], y[0])
     if len(y) == 1:
-        return _power(value, order, x, lax.convert(y[0], typeof(x[0]).dtype))
+        return _power(value, order, x, convert(y[0], typeof(x[0]).dtype))
     exponent, = jet_flat(lambda x, y: [lax.mul(y, lax.log(x))], order, [x, y])
     return _riccati(value, order, exponent, 0, 1, 0)
 
@@ -418,7 +449,7 @@ def _defpair(sine_p: Primitive, cosine_p: Primitive, sign: int) -> None:
     jet_rules[cosine_p] = lambda order, x, **params: both(order, x)[1]
 
 
-_defpair(lax.sin_p, lax.cos_p, -1)
+_defpair(sin_p, cos_p, -1)
 _defpair(trigonometric.sinh_p, trigonometric.cosh_p, 1)
 
 # ----------------------------------------------------------------------------------------------
@@ -452,7 +483,7 @@ def jet_jaxpr(jaxpr: ClosedJaxpr, order: int, degrees: tuple, out_degrees: tuple
 
 def with_aval(x, aval: ShapedArray):
     """`x`, as weakly typed as `aval` is."""
-    return x if typeof(x) == aval else lax.convert(x, aval.dtype, aval.weak_type)
+    return x if typeof(x) == aval else convert(x, aval.dtype, aval.weak_type)
 
 
 def _flat(polynomials) -> list:

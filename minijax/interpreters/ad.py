@@ -13,7 +13,7 @@ from ..core.forward import (
     primitive_jvps,
     zeros as zeros_like_aval,
 )
-from ..core.primitives.elementwise import add_any_p as add_jaxvals_p
+from ..core.primitives import add_any_p as add_jaxvals_p
 from ..core import forward as _forward
 
 # chapter 5

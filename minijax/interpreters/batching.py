@@ -13,7 +13,7 @@ from ..core.batching import (
     not_mapped,
     primitive_batchers,
 )
-from ..core.batching_rules import defbroadcasting, defreducer, defvectorized
+from ..core.batching import defbroadcasting, defreducer, defvectorized
 
 
 class _AxisPrimitiveBatchers:

@@ -1,40 +1,53 @@
 """`jax.lax`: the primitives, as functions and as `Primitive`s, in the order of the book."""
 
 # chapter 1
-from ..core.primitives.elementwise import (
-    RoundingMethod, abs_ as abs, abs_p, add, add_p, and_p, atanh, atanh_p, bitwise_and,
-    bitwise_not, bitwise_or, bitwise_xor, cbrt, cbrt_p, ceil, ceil_p, clamp, clamp_p, complex,
-    complex_p, conj, conj_p, convert_element_type, convert_element_type_p, copy_p, cos, cos_p,
-    div, div_p, eq, eq_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, floor, floor_p, ge, ge_p,
-    gt, gt_p, imag, imag_p, integer_pow, integer_pow_p, is_finite, is_finite_p, le, le_p, log,
-    log1p, log1p_p, log_p, logistic, logistic_p, lt, lt_p, max, max_p, min, min_p, mul, mul_p,
-    ne, ne_p, neg, neg_p, not_p, or_p, pow, pow_p, real, real_p, reciprocal, rem, rem_p, round,
-    round_p, rsqrt, rsqrt_p, select, select_n, select_n_p, shift_left, shift_left_p,
+from .rounding import (
+    RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, round, round_p, sign,
+    sign_p,
+)
+from .elementwise import (
+    abs_ as abs, abs_p, add, atanh, atanh_p, cbrt, cbrt_p, clamp, clamp_p, convert_element_type,
+    cos, div, eq, exp, exp2, exp2_p, expm1, expm1_p, ge, gt, integer_pow, le, log, log1p,
+    log1p_p, logistic, logistic_p, lt, max, min, min_p, mul, ne, neg, pow, pow_p, reciprocal,
+    rem, rem_p, rsqrt, rsqrt_p, select_n, sin, sqrt, sqrt_p, square, square_p, sub, tan, tan_p,
+    tanh,
+)
+from ..core.primitives import (
+    add_p, and_p, broadcast_in_dim_p, concatenate_p, convert_element_type_p, copy_p, cos_p,
+    div_p, dot_general_p, eq_p, exp_p, ge_p, gt_p, integer_pow_p, iota_p, le_p, log_p, lt_p,
+    max_p, mul_p, ne_p, neg_p, not_p, or_p, pad_p, reduce_max_p, reduce_sum_p, reshape_p,
+    select, select_n_p, sin_p, slice_p, split_p, squeeze_p, stop_gradient_p, sub_p, tanh_p,
+    transpose_p,
+)
+from .bitwise import (
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_left_p,
     shift_right_arithmetic, shift_right_arithmetic_p, shift_right_logical,
-    shift_right_logical_p, sign, sign_p, sin, sin_p, sqrt, sqrt_p, square, square_p,
-    stop_gradient_p, sub, sub_p, tan, tan_p, tanh, tanh_p, xor_p,
+    shift_right_logical_p, xor_p,
 )
-from ..core.primitives.shaping import (
-    broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_to_rank, broadcasted_iota,
-    collapse, concatenate, concatenate_p, expand_dims, full, full_like, iota, iota_p, pad,
-    pad_p, reshape, reshape_p, rev, rev_p, split, split_p, squeeze, squeeze_p, stack, stack_p,
-    transpose, transpose_p, unstack, unstack_p,
+from .complex_numbers import complex, complex_p, conj, conj_p, imag, imag_p, real, real_p
+from .shaping import (
+    broadcast, broadcast_in_dim, broadcast_to_rank, broadcasted_iota, collapse, concatenate,
+    expand_dims, full, full_like, iota, pad, reshape, rev, rev_p, split, squeeze, stack,
+    stack_p, transpose, unstack, unstack_p,
 )
-from ..core.primitives.slicing import (
+from .slicing import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
     dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
-    dynamic_update_slice_p, index_in_dim, slice, slice_in_dim, slice_p,
+    dynamic_update_slice_p, index_in_dim, slice, slice_in_dim,
 )
-from ..core.primitives.reductions import (
-    argmax, argmax_p, argmin, argmin_p, cumlogsumexp, cumlogsumexp_p, cummax, cummax_p, cummin,
-    cummin_p, cumprod, cumprod_p, cumsum, cumsum_p, reduce_and, reduce_and_p, reduce_max,
-    reduce_max_p, reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p,
-    reduce_sum, reduce_sum_p, reduce_xor, reduce_xor_p,
+from .reductions import (
+    argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_min,
+    reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_sum, reduce_xor,
+    reduce_xor_p,
 )
-from ..core.primitives.precision import AccuracyMode, Precision, Tolerance
-from ..core.primitives.dot import batch_matmul, dot, dot_general, dot_general_p
+from .cumulative import (
+    cumlogsumexp, cumlogsumexp_p, cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p,
+    cumsum, cumsum_p,
+)
+from .precision import AccuracyMode, Precision, Tolerance
+from .products import batch_matmul, dot, dot_general
+from ..core.elsewhere import broadcast_shapes
 from ..core.dtypes import dtype
-from ..core.primitives.shape_rules import broadcast_shapes
 
 # chapter 3
 from ..core.tree_jvp import stop_gradient

@@ -23,22 +23,13 @@ import numpy as np
 from ..core import dtypes, indexing
 from ..core.array import Array, as_array
 from ..core.core import ArrayMethods, eval_trace, install_methods, is_concrete, state, typeof
+from ..core.elsewhere import broadcast_shapes
 from ..core.extension import Extension, hooks, register
 from ..core.indexing import slice_bounds
 from ..core.operators import promote_dtypes
-from ..core.primitives import elementwise as prim
-from ..core.primitives.shape_rules import broadcast_shapes
-from ..core.primitives.shaping import (
-    broadcast_in_dim,
-    broadcast_to,
-    concatenate,
-    expand_dims,
-    full_like,
-    iota,
-    rev,
-    squeeze,
-)
+from ..core.primitives import constant, convert, select
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
+from . import elementwise as prim
 from .dtypes import coerce_to_array, safe_to_cast
 from .gathering import gather, take_at_hand
 from .scattering import (
@@ -49,6 +40,16 @@ from .scattering import (
     scatter_min,
     scatter_mul,
     scatter_sub,
+)
+from .shaping import (
+    broadcast_in_dim,
+    broadcast_to,
+    concatenate,
+    expand_dims,
+    full_like,
+    iota,
+    rev,
+    squeeze,
 )
 from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter
 
@@ -129,7 +130,7 @@ def _array_of_sequence(entry):
         return as_array(np.zeros((0,), np.int32))
     if any(isinstance(x, ArrayMethods) for x in entry):
         dtype, _ = dtypes.lattice_result_type(*entry)
-        return concatenate([expand_dims(prim.convert(x, dtype), (0,)) for x in entry], 0)
+        return concatenate([expand_dims(convert(x, dtype), (0,)) for x in entry], 0)
     return as_array(np.asarray(entry))
 
 
@@ -183,7 +184,7 @@ def from_front(index, size: int):
     if type(index) is Array and not state.trace.staging:
         value = np.asarray(index)
         return as_array(np.where(value < 0, value + size, value))
-    return prim.select(index < 0, prim.add(index, size), index)
+    return select(index < 0, prim.add(index, size), index)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -222,9 +223,9 @@ class _Planner:
     def column(self, values, axis: int) -> None:
         """Index vectors get an entry, which says where windows start in dimension `axis`."""
         if not isinstance(values, np.ndarray):
-            values = prim.convert(values, self.dtype)
+            values = convert(values, self.dtype)
         elif typeof(values).dtype != self.dtype:
-            values = prim.convert(as_array(values), self.dtype)
+            values = convert(as_array(values), self.dtype)
         self.columns.append((values, len(self.index_shape)))
         self.index_map.append(axis)
 
@@ -271,8 +272,8 @@ class _Planner:
 
     def progression(self, start, step, size):
         """start, start + step, …; backwards if the step is negative."""
-        places = prim.mul(prim.constant(step, self.dtype), iota(self.dtype, size))
-        places = prim.add(prim.constant(start, self.dtype), places)
+        places = prim.mul(constant(step, self.dtype), iota(self.dtype, size))
+        places = prim.add(constant(start, self.dtype), places)
         return rev(places, (0,)) if step < 0 else places
 
     def indices(self):
@@ -327,7 +328,7 @@ def plan(index, shape: Sequence[int], wrap: bool = True) -> Plan:
 
 def _as_array(index):
     """An integer as what broadcasts with arrays."""
-    return prim.constant(index, dtypes.default_int_dtype(), True) if type(index) is int else index
+    return constant(index, dtypes.default_int_dtype(), True) if type(index) is int else index
 
 
 def _with_boolean_dims(entries, shape):
@@ -429,7 +430,7 @@ def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False
              unique_indices=how.in_order or unique_indices)
     if how.boolean_dims:
         out = squeeze(out, how.boolean_dims)
-    return prim.convert(out, aval.dtype, aval.weak_type)
+    return convert(out, aval.dtype, aval.weak_type)
 
 
 def set_at_hand(x, index, y):
@@ -470,11 +471,11 @@ def _update_value(y, aval):
     if isinstance(y, int) and dtypes.issubdtype(aval.dtype, np.integer):
         info = dtypes.iinfo(aval.dtype)
         if info.min <= y <= info.max:
-            return prim.constant(y, aval.dtype)
+            return constant(y, aval.dtype)
     if isinstance(y, (list, tuple)):
         y = coerce_to_array(y)
     own = typeof(y)
-    return prim.constant(y, own.dtype, own.weak_type)
+    return constant(y, own.dtype, own.weak_type)
 
 
 class IndexUpdateHelper:
@@ -575,7 +576,7 @@ class IndexUpdateRef:
         def op(x, indices, y, numbers, **params):
             return scatter_apply(x, indices, func, numbers, update_shape=typeof(y).shape, **params)
 
-        zero = prim.constant(0, typeof(self.array).dtype)
+        zero = constant(0, typeof(self.array).dtype)
         return scatter_index(self.array, self.index, zero, op, **options)
 
 

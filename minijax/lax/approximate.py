@@ -18,9 +18,10 @@ from ..core.dispatch import xla
 from ..core.forward import Zero, primitive_jvps
 from ..core.jit import apply_primitive
 from ..core.lowering import register_lowering, tensor_type, with_dtype, with_shape
-from ..core.primitives import elementwise as prim
-from ..core.primitives.reductions import highest, lowest
+from ..core.primitives import lowest
 from ..core.staging import trace_to_jaxpr
+from . import elementwise as prim
+from .reductions import highest
 from .sorting import take_along
 
 

@@ -16,9 +16,12 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.forward import defjvp2
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shaping import full_like
-from .special import lower_as, lower_program, special_primitive
+from ..core.primitives import select
+from . import elementwise as lax
+from . import rounding
+from .families import chlo_rule, lower_program
+from .shaping import full_like
+from .special import special_primitive
 
 CROSSOVER = 8.0
 
@@ -57,12 +60,12 @@ def _polynomial(coefficients, u):
 def _order_zero(x):
     x = abs(x)
     below, above = _polynomials(typeof(x).dtype)
-    return lax.select(x <= CROSSOVER, _polynomial(below, x * (2 / CROSSOVER) - 1),
+    return select(x <= CROSSOVER, _polynomial(below, x * (2 / CROSSOVER) - 1),
                       _polynomial(above, 2 * CROSSOVER / x - 1) / lax.sqrt(x))
 
 
 bessel_i0e_p = special_primitive("bessel_i0e", 1, lower_program(_order_zero))
-bessel_i1e_p = special_primitive("bessel_i1e", 1, lower_as("bessel_i1e"))
+bessel_i1e_p = special_primitive("bessel_i1e", 1, chlo_rule("bessel_i1e"))
 
 
 def bessel_i0e(x):
@@ -99,10 +102,10 @@ def _slope_of_order_one(t, y, x):
     """t (I₀ - I₁ / x) exp(-|x|), less the derivative of the scale; near 0 it is t / 2."""
     eps = dtypes.finfo(typeof(x).dtype).eps
     is_tiny = ~(abs(x) > eps)
-    safe = lax.select(is_tiny, full_like(x, eps), x)
-    slope = bessel_i0e(safe) - y * (lax.sign(safe) + lax.reciprocal(safe))
-    return t * lax.select(is_tiny, full_like(x, 0.5), slope)
+    safe = select(is_tiny, full_like(x, eps), x)
+    slope = bessel_i0e(safe) - y * (rounding.sign(safe) + lax.reciprocal(safe))
+    return t * select(is_tiny, full_like(x, 0.5), slope)
 
 
-defjvp2(bessel_i0e_p, lambda t, y, x: t * (bessel_i1e(x) - lax.sign(x) * y))
+defjvp2(bessel_i0e_p, lambda t, y, x: t * (bessel_i1e(x) - rounding.sign(x) * y))
 defjvp2(bessel_i1e_p, _slope_of_order_one)

@@ -9,16 +9,15 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import def_numpy
-from ..core.batching import bdim_at_front, primitive_batchers
-from ..core.batching_rules import defbroadcasting, defvectorized
+from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
 from ..core.core import Primitive, ShapedArray, concrete_or_error
 from ..core.forward import defjvp_zero, deflinear
 from ..core.jit import apply_primitive
-from ..core.lowering import register_lowering, tensor_type
-from ..core.lowering_elementwise import comparison_kind
-from ..core.primitives.shape_rules import FLOAT, INTEGER, ORDERED, elementwise_rule, make_primitive
+from ..core.lowering import comparison_kind, register_lowering, tensor_type
+from ..core.primitives import ORDERED, elementwise_type, make_primitive
 from ..core.transposition import deftranspose
 from .dtypes import itemsize_bits
+from .families import FLOAT, INTEGER
 
 # ----------------------------------------------------------------------------------------------
 # bitcast_convert_type: other elements of the same bits
@@ -105,7 +104,7 @@ def _popcount(x):
 
 
 def _count(name, numpy_rule, op):
-    primitive = make_primitive(name, elementwise_rule(name, [INTEGER]))
+    primitive = make_primitive(name, elementwise_type(name, [INTEGER]))
     def_numpy(primitive, numpy_rule)
     defvectorized(primitive)
     defjvp_zero(primitive)
@@ -134,7 +133,7 @@ def _lower_nextafter(ctx, x, y):
     return ctx.op(f"chlo.next_after {x.name}, {y.name} : {x.type}, {y.type} -> {x.type}", out)
 
 
-nextafter_p = make_primitive("nextafter", elementwise_rule("nextafter", [FLOAT, FLOAT]))
+nextafter_p = make_primitive("nextafter", elementwise_type("nextafter", [FLOAT, FLOAT]))
 nextafter_p.def_impl(functools.partial(apply_primitive, nextafter_p))
 defbroadcasting(nextafter_p)
 register_lowering(nextafter_p, _lower_nextafter)
@@ -162,7 +161,7 @@ def _reduced_type(x, *, exponent_bits, mantissa_bits):
     if mantissa_bits < 0:
         raise ValueError("reduce_precision: mantissa_bits must be non-negative; got "
                          f"{mantissa_bits}")
-    return elementwise_rule("reduce_precision", [FLOAT])(x)
+    return elementwise_type("reduce_precision", [FLOAT])(x)
 
 
 def _lower_reduced(ctx, x, *, exponent_bits, mantissa_bits):
@@ -224,7 +223,7 @@ def _lower_mulhi(ctx, x, y):
     return ctx.op(f"chlo.mulhi {x.name}, {y.name} : {x.type}, {y.type} -> {x.type}", out)
 
 
-mulhi_p = make_primitive("mulhi", elementwise_rule("mulhi", [INTEGER, INTEGER]))
+mulhi_p = make_primitive("mulhi", elementwise_type("mulhi", [INTEGER, INTEGER]))
 def_numpy(mulhi_p, _high_product)
 defbroadcasting(mulhi_p)
 defjvp_zero(mulhi_p)
@@ -261,7 +260,7 @@ def _total_order(name: str, compare: np.ufunc) -> Primitive:
         return ctx.op(f"stablehlo.compare {name.upper()}, {x.name}, {y.name}, {kind} : "
                       f"({x.type}, {x.type}) -> {tensor_type(out)}", out)
 
-    primitive = make_primitive(f"{name}_to", elementwise_rule(
+    primitive = make_primitive(f"{name}_to", elementwise_type(
         f"{name}_to", [ORDERED, ORDERED], lambda dtype: np.dtype(bool)))
     def_numpy(primitive, evaluate)
     defbroadcasting(primitive)

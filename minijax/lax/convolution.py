@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.primitives import same_dtypes
 from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -33,13 +34,13 @@ from ..core.forward import Zero
 from ..core.forward import defbilinear as def_bilinear_jvp
 from ..core.jit import apply_primitive
 from ..core.lowering import lower_fun, register_lowering, tensor_type
-from ..core.lowering_rules import precision_names
-from ..core.primitives.dot import canonical_precision
-from ..core.primitives.elementwise import add, complex, convert, imag, real, sub
-from ..core.primitives.shape_rules import check_same_dtypes, make_primitive
-from ..core.primitives.shaping import full, reshape, rev
+from ..core.primitives import convert, make_primitive
 from ..core.transposition import defbilinear
 from ..remat import products
+from .complex_numbers import complex, imag, real
+from .elementwise import add, sub
+from .precision import canonical_precision, precision_names
+from .shaping import full, reshape, rev
 from .sliding import dilated, dilated_shape, pads_of_transpose, padtype_to_pads, places
 
 # ----------------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ def _shape_rule(lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation
     shape = conv_shape_tuple(dilated_shape(taken(lhs.shape, lhs_spec), lhs_dilation),
                              dilated_shape(taken(rhs.shape, rhs_spec), rhs_dilation),
                              window_strides, padding, batch_group_count)
-    check_same_dtypes("conv_general_dilated", (lhs, rhs))
+    same_dtypes("conv_general_dilated", (lhs, rhs))
     dtype = lhs.dtype
     if preferred_element_type is not None:
         _check_preferred(dtype, preferred_element_type)

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.core import typeof
-from ..core.primitives.dot import Precision, canonical_precision, dot_general
-from ..core.primitives.elementwise import add, convert_element_type, eq
-from ..core.primitives.shaping import broadcast_in_dim, broadcasted_iota, reshape, rev, transpose
 from ..core.util import unzip2
 from .convolution import (
     ConvGeneralDilatedDimensionNumbers,
@@ -21,6 +18,10 @@ from .convolution import (
     placed,
     taken,
 )
+from .elementwise import add, convert_element_type, eq
+from .precision import Precision, canonical_precision
+from .products import dot_general
+from .shaping import broadcast_in_dim, broadcasted_iota, reshape, rev, transpose
 from .sliding import dilated
 
 Padding = str | Sequence[tuple[int, int]]

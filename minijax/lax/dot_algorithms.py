@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from ..core import dtypes
-from ..core.primitives.precision import PRECISION_NAMES, Precision
+from .precision import PRECISION_NAMES, Precision
 
 
 class DotAlgorithm(NamedTuple):

@@ -22,12 +22,13 @@ from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear
 from ..core.jit import apply_primitive
 from ..core.lowering import register_lowering, tensor_type
-from ..core.primitives import elementwise as prim
-from ..core.primitives.shape_rules import make_primitive
-from ..core.primitives.shaping import expand_dims, full
-from ..core.primitives.slicing import dynamic_update_slice
+from ..core.primitives import make_primitive
 from ..core.transposition import deflinear2
+from . import complex_numbers
+from . import elementwise as prim
 from .dtypes import to_complex_dtype
+from .shaping import expand_dims, full
+from .slicing import dynamic_update_slice
 from .staged import staged
 
 
@@ -169,7 +170,7 @@ def _rfft_transpose(ct, fft_lengths):
     the elements that have a mirror image twice, and divides by n."""
     count = _mirrored(fft_lengths[-1], typeof(ct))
     count = expand_dims(count, range(typeof(ct).ndim - 1))
-    out = fft(prim.div(prim.conj(ct), count), FftType.IRFFT, fft_lengths)
+    out = fft(prim.div(complex_numbers.conj(ct), count), FftType.IRFFT, fft_lengths)
     return prim.mul(typeof(out).dtype.type(math.prod(fft_lengths)), out)
 
 
@@ -179,7 +180,7 @@ def _irfft_transpose(ct, fft_lengths):
     aval = typeof(out)
     count = expand_dims(_mirrored(fft_lengths[-1], aval), range(aval.ndim - 1))
     scale = prim.mul(aval.dtype.type(1 / math.prod(fft_lengths)), count)
-    return prim.conj(prim.mul(scale, out))
+    return complex_numbers.conj(prim.mul(scale, out))
 
 
 def _mirrored(n: int, aval):

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.array import Array, def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import ShapedArray, eval_trace, state, typeof
 from ..core.forward import defjvp
 from ..core.lowering import lower_fun, register_lowering, tensor_type
-from ..core.primitives import elementwise as prim
-from ..core.primitives import slicing
-from ..core.primitives.reductions import reduce_and
-from ..core.primitives.shape_rules import canonical_shape, make_primitive
-from ..core.primitives.shaping import broadcast_in_dim, concatenate, expand_dims, full_like
+from ..core.primitives import convert, make_primitive, select
+from . import bitwise, slicing
+from . import elementwise as prim
+from .reductions import reduce_and
+from .shaping import broadcast_in_dim, concatenate, expand_dims, full_like
 from .windows import (
     CLIP,
     FILL_OR_DROP,
@@ -289,16 +290,16 @@ def _gather_filled(x, indices, *, dimension_numbers, slice_sizes, unique_indices
                    indices_are_sorted, mode, fill_value):
     """A gather in mode "fill": of each window, moved inside, and the fill value, the right one."""
     numbers, shape = dimension_numbers, typeof(x).shape
-    indices = prim.convert(indices, index_dtype(shape))
+    indices = convert(indices, index_dtype(shape))
     dtype, n_batch = typeof(indices).dtype, typeof(indices).ndim - 1
     limits = np.array([shape[d] - slice_sizes[d] for d in numbers.start_index_map], dtype)
     limits = broadcast_in_dim(limits, typeof(indices).shape, (n_batch,))
-    inside = prim.bitwise_and(prim.ge(indices, dtype.type(0)), prim.le(indices, limits))
+    inside = bitwise.bitwise_and(prim.ge(indices, dtype.type(0)), prim.le(indices, limits))
     inside = reduce_and(inside, (n_batch,))
     out = gather(x, indices, numbers, slice_sizes, indices_are_sorted=indices_are_sorted)
     rest = [d for d in range(typeof(out).ndim) if d not in numbers.offset_dims]
     inside = broadcast_in_dim(inside, typeof(out).shape, rest)
-    return prim.select(inside, out, full_like(out, fill_value))
+    return select(inside, out, full_like(out, fill_value))
 
 
 _filled = lower_fun(_gather_filled)

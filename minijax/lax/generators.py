@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
 from ..core.jit import apply_primitive
 from ..core.lowering import register_lowering, tensor_type
-from ..core.primitives.shape_rules import canonical_shape, make_primitive
-from ..core.primitives.slicing import dynamic_update_index_in_dim, index_in_dim
+from ..core.primitives import make_primitive
+from .slicing import dynamic_update_index_in_dim, index_in_dim
 
 
 class RandomAlgorithm(enum.IntEnum):

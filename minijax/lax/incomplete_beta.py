@@ -12,11 +12,13 @@ import math
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.forward import defjvp
-from ..core.primitives import elementwise as lax
-from ..core.primitives.reductions import reduce_or
-from ..core.primitives.shaping import full_like
+from ..core.primitives import select
+from . import elementwise as lax
 from .control_flow.while_loop import while_loop
-from .special import lgamma, lower_program, not_differentiable, special_primitive
+from .families import lower_program
+from .reductions import reduce_or
+from .shaping import full_like
+from .special import lgamma, not_differentiable, special_primitive
 
 MOST_STEPS = 600
 
@@ -27,7 +29,7 @@ def _continued_fraction(a, b, x):
     eps = float(dtypes.finfo(typeof(x).dtype).eps) / 2
 
     def nonzero(y):
-        return lax.select(abs(y) < eps, full_like(y, eps), y)
+        return select(abs(y) < eps, full_like(y, eps), y)
 
     def two_steps(state):
         m, numerators, denominators, value, _ = state
@@ -55,20 +57,20 @@ def _beta_program(a, b, x):
     bad = ((a < 0) | (b < 0) | (x < 0) | (x > 1) | (at_zero & at_one)
            | (a != a) | (b != b) | (x != x))
     special = is_zero | is_one | bad
-    a, b, x = (lax.select(special, one, y) for y in (a, b, x))
+    a, b, x = (select(special, one, y) for y in (a, b, x))
     result = _fast_or_reflected(a, b, x)
-    result = lax.select(is_one, one, lax.select(is_zero, zero, result))
-    return lax.select(bad, full_like(x, math.nan), result)
+    result = select(is_one, one, select(is_zero, zero, result))
+    return select(bad, full_like(x, math.nan), result)
 
 
 def _fast_or_reflected(a, b, x):
     fast = x < (a + 1) / (a + b + 2)
-    a, b, x = lax.select(fast, a, b), lax.select(fast, b, a), lax.select(fast, x, 1 - x)
+    a, b, x = select(fast, a, b), select(fast, b, a), select(fast, x, 1 - x)
     # As a · B(a, b) = Γ(a + 1) Γ(b) / Γ(a + b), a tiny `a` does no harm.
     log_beta = lgamma(a + 1) + lgamma(b) - lgamma(a + b)
     weight = lax.exp(a * lax.log(x) + b * lax.log1p(-x) - log_beta)
     result = weight * _continued_fraction(a, b, x)
-    return lax.select(fast, result, 1 - result)
+    return select(fast, result, 1 - result)
 
 
 regularized_incomplete_beta_p = special_primitive(

@@ -17,14 +17,16 @@ import numpy as np
 from .. import settings
 from ..core import dtypes
 from ..core.core import typeof
+from ..core.elsewhere import broadcast_shapes
 from ..core.forward import defjvp, jvp_flat
 from ..core.lowering import lower_fun
-from ..core.primitives import elementwise as lax
-from ..core.primitives.reductions import reduce_or
-from ..core.primitives.shape_rules import broadcast_shapes
-from ..core.primitives.shaping import broadcast_to, full_like
+from ..core.primitives import convert, select
+from . import elementwise as lax
 from .control_flow.while_loop import while_loop
-from .special import digamma, lgamma, lower_program, special_primitive
+from .families import lower_program
+from .reductions import reduce_or
+from .shaping import broadcast_to, full_like
+from .special import digamma, lgamma, special_primitive
 
 MOST_STEPS = 10_000
 
@@ -40,7 +42,7 @@ def _until_small(step: Callable, start: tuple, size: Callable, rounds: int):
     def more(state):
         n, needed, rest = state[0] + 1, state[1], step(state[0], *state[2:])
         large = size(*rest) > eps
-        return n, lax.select(reduce_or(large, range(typeof(large).ndim)), n + 1, needed), *rest
+        return n, select(reduce_or(large, range(typeof(large).ndim)), n + 1, needed), *rest
 
     def going_on(state):
         return (state[0] < rounds * state[1]) & (state[0] < MOST_STEPS)
@@ -69,7 +71,7 @@ def continued_fraction(a, x, rounds: int = 1):
         i = n + 1
         numerator, b = i * (a - i), x + (2 * i + 1) - a
         p, q = b * p1 + numerator * p0, b * q1 + numerator * q0
-        scale = lax.select(abs(p) > 1 / eps, full_like(p, eps), full_like(p, 1))
+        scale = select(abs(p) > 1 / eps, full_like(p, eps), full_like(p, 1))
         new = p / q
         return p1 * scale, p * scale, q1 * scale, q * scale, new, (new - value) / new
 
@@ -86,8 +88,8 @@ def _is_large(a, x):
 def _expand(expand: Callable, a, x, large) -> tuple:
     """Both expansions; each gets harmless arguments where it is not wanted."""
     one, two = full_like(x, 1), full_like(x, 2)
-    return (expand(series, lax.select(large, one, a), lax.select(large, one, x)),
-            expand(continued_fraction, lax.select(large, a, one), lax.select(large, x, two)))
+    return (expand(series, select(large, one, a), select(large, one, x)),
+            expand(continued_fraction, select(large, a, one), select(large, x, two)))
 
 
 def _weight(a, x):
@@ -106,14 +108,14 @@ def _probability(a, x, upper: bool):
     if upper:
         certain = certain | (a == 0)
     special, one = certain | impossible | bad, full_like(x, 1)
-    a, x = lax.select(special, one, a), lax.select(special, one, x)
+    a, x = select(special, one, a), select(special, one, x)
     large = _is_large(a, x)
     below, above = _expand(lambda expansion, a, x: expansion(a, x), a, x, large)
-    expanded = _weight(a, x) * lax.select(large, above, below)
-    out = lax.select(large if upper else ~large, expanded, 1 - expanded)
-    out = lax.select(certain, full_like(x, 1 - upper), out)
-    out = lax.select(impossible, full_like(x, upper), out)
-    return lax.select(bad, full_like(x, math.nan), out)
+    expanded = _weight(a, x) * select(large, above, below)
+    out = select(large if upper else ~large, expanded, 1 - expanded)
+    out = select(certain, full_like(x, 1 - upper), out)
+    out = select(impossible, full_like(x, upper), out)
+    return select(bad, full_like(x, math.nan), out)
 
 
 igamma_p = special_primitive(
@@ -166,8 +168,8 @@ def _in_double(program: Callable) -> Callable:
         dtype = typeof(a).dtype
         shape = broadcast_shapes(typeof(a).shape, typeof(x).shape)
         with settings.enable_x64(True):
-            a, x = (broadcast_to(lax.convert(y, np.dtype(np.float64)), shape) for y in (a, x))
-            return lax.convert(program(a, x), dtype)
+            a, x = (broadcast_to(convert(y, np.dtype(np.float64)), shape) for y in (a, x))
+            return convert(program(a, x), dtype)
 
     return lower_fun(doubled)
 
@@ -183,7 +185,7 @@ def _slope(a, x):
 
     below, above = _expand(slope, a, x, large)
     by_series, by_fraction = (log_slope * value + change for value, change in (below, above))
-    return lax.select(large, -by_fraction, by_series)
+    return select(large, -by_fraction, by_series)
 
 
 def _grad_a(a, x):
@@ -198,7 +200,7 @@ def _movement(a, x):
 def _or_nan(a, x, value):
     """`value` inside of the domain; 0 at its end, NaN outside."""
     bad = (x < 0) | (a <= 0) | (a != a) | (x != x)
-    return lax.select(bad, full_like(x, math.nan), lax.select(x == 0, full_like(x, 0), value))
+    return select(bad, full_like(x, math.nan), select(x == 0, full_like(x, 0), value))
 
 
 igamma_grad_a_p = special_primitive("igamma_grad_a", 2, _in_double(_grad_a))

@@ -19,15 +19,14 @@ from ..core.forward import Zero, defjvp, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import apply_primitive, jit
 from ..core.lowering import lower_fun, register_lowering
-from ..core.primitives import elementwise as prim
-from ..core.primitives.reductions import highest, lowest
-from ..core.primitives.shape_rules import make_primitive
-from ..core.primitives.shaping import pad
-from ..core.primitives.slicing import slice as static_slice
+from ..core.primitives import add_p, ge_p, le_p, lowest, make_primitive, or_p, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose
 from .control_flow.common import op_with_regions
 from .reducing import combining_region, int_array
+from .reductions import highest
+from .shaping import pad
+from .slicing import slice as static_slice
 from .windowed_reductions import (
     Windows,
     check_sizes,
@@ -113,7 +112,7 @@ def _gather_shape(tangents, operand, *, select_prim, **windows):
 
 def _never_selected(select_prim: Primitive, dtype):
     """A value that yields to every other."""
-    return (lowest if select_prim is prim.ge_p else highest)(dtype)
+    return (lowest if select_prim is ge_p else highest)(dtype)
 
 
 @functools.cache
@@ -129,7 +128,7 @@ def _scatter_in_windows(source, operand, *, select_prim, window_dimensions, wind
     never = _never_selected(select_prim, aval.dtype)
     padded = pad(operand, never, [(low, high, 0) for low, high in padding])
     select = _scalar_jaxpr(select_prim, aval.dtype)
-    add = _scalar_jaxpr(prim.or_p if aval.dtype == bool else prim.add_p, aval.dtype)
+    add = _scalar_jaxpr(or_p if aval.dtype == bool else add_p, aval.dtype)
     out = select_and_scatter_p.bind(
         padded, source, aval.dtype.type(0), select_jaxpr=select.jaxpr, select_consts=(),
         scatter_jaxpr=add.jaxpr, scatter_consts=(), window_dimensions=window_dimensions,
@@ -143,7 +142,7 @@ def _gather_in_windows(tangents, operand, *, select_prim, **windows):
     def choose(x, y):
         (key, value), (other_key, other_value) = x, y
         which = select_prim.bind(key, other_key)
-        return prim.select(which, key, other_key), prim.select(which, value, other_value)
+        return select(which, key, other_key), select(which, value, other_value)
 
     dtype = typeof(operand).dtype
     inits = _never_selected(select_prim, dtype), typeof(tangents).dtype.type(0)
@@ -214,5 +213,5 @@ def _extreme_jvp(select_prim):
         t, x, select_prim=select_prim, **windows)
 
 
-defjvp(reduce_window_max_p, _extreme_jvp(prim.ge_p))
-defjvp(reduce_window_min_p, _extreme_jvp(prim.le_p))
+defjvp(reduce_window_max_p, _extreme_jvp(ge_p))
+defjvp(reduce_window_min_p, _extreme_jvp(le_p))

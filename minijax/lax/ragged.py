@@ -15,10 +15,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.primitives.dot import dot_general
-from ..core.primitives.elementwise import bitwise_and, le, lt, select, sub
-from ..core.primitives.reductions import cumsum
-from ..core.primitives.shaping import broadcast_in_dim, broadcasted_iota, full_like, transpose
+from ..core.primitives import select
+from .bitwise import bitwise_and
+from .cumulative import cumsum
+from .elementwise import le, lt, sub
+from .products import dot_general
+from .shaping import broadcast_in_dim, broadcasted_iota, full_like, transpose
 
 
 @dataclass(frozen=True)

@@ -23,21 +23,21 @@ from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Body, register_lowering
-from ..core.primitives import elementwise as prim
-from ..core.primitives import reductions
-from ..core.primitives.elementwise import convert
-from ..core.primitives.shaping import full, pad, reshape, squeeze
-from ..core.primitives.slicing import slice_in_dim
+from ..core.primitives import convert, lowest
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
 from ..core.vmap import vmap
+from . import bitwise, reductions
+from . import elementwise as prim
 from .control_flow.common import (
     Region,
     evaluate_compiled,
     op_with_regions,
     region_arguments,
 )
+from .shaping import full, pad, reshape, squeeze
+from .slicing import slice_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # The function, as a jaxpr
@@ -185,11 +185,11 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
 _KNOWN = {
     prim.add: (reductions.reduce_sum, lambda dtype: 0, False),
     prim.mul: (reductions.reduce_prod, lambda dtype: 1, False),
-    prim.max: (reductions.reduce_max, reductions.lowest, False),
+    prim.max: (reductions.reduce_max, lowest, False),
     prim.min: (reductions.reduce_min, reductions.highest, False),
-    prim.bitwise_or: (reductions.reduce_or, lambda dtype: 0, True),
-    prim.bitwise_xor: (reductions.reduce_xor, lambda dtype: 0, True),
-    prim.bitwise_and: (reductions.reduce_and, lambda dtype: np.array(-1).astype(dtype), True),
+    bitwise.bitwise_or: (reductions.reduce_or, lambda dtype: 0, True),
+    bitwise.bitwise_xor: (reductions.reduce_xor, lambda dtype: 0, True),
+    bitwise.bitwise_and: (reductions.reduce_and, lambda dtype: np.array(-1).astype(dtype), True),
 }
 
 

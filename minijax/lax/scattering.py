@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..checks.primitives import same_dtypes
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, state, typeof
@@ -16,13 +17,13 @@ from ..core.forward import Zero, defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import jit
 from ..core.lowering import Value, lower_fun, register_lowering, tensor_type, with_shape
-from ..core.primitives import elementwise as prim
-from ..core.primitives import slicing
-from ..core.primitives.shape_rules import check_same_dtypes, make_primitive
-from ..core.primitives.shaping import broadcast_in_dim, full, iota, reshape
+from ..core.primitives import make_primitive, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose, is_undefined_primal
+from . import elementwise as prim
+from . import slicing
 from .gathering import batched_starts, gather, gather_p
+from .shaping import broadcast_in_dim, full, iota, reshape
 from .windows import (
     CLIP,
     GatherScatterMode,
@@ -47,7 +48,7 @@ def _scatter_shape(operand, indices, updates, *, dimension_numbers, **params):
     if indices.ndim and updates.ndim != ndim:
         raise TypeError(f"Updates tensor must be of rank {ndim}; got {updates.ndim}.")
     check_numbers("scatter", operand, indices, numbers, updates.ndim)
-    check_same_dtypes("scatter", (operand, updates))
+    same_dtypes("scatter", (operand, updates))
     kept = window_dims(of_gather(numbers), operand.ndim)
     if len(kept) != len(numbers.update_window_dims):
         raise TypeError(f"Update window has rank {len(numbers.update_window_dims)}; must match "
@@ -312,7 +313,7 @@ def _numbered(updates, numbers):
 
 
 def _where_equal(x, y: Callable, values):
-    return prim.select(prim.eq(x, y()), values, _zeros(values))
+    return select(prim.eq(x, y()), values, _zeros(values))
 
 
 def _scatter_add(operand, updates, *, indices, update_consts, dimension_numbers, **params):
@@ -347,11 +348,11 @@ def _extreme_jvp(primitive, primals, tangents, **params):
     before, after = read(operand), read(out)
     won, stayed = prim.eq(updates, after), prim.eq(before, after)
     count = lambda chosen: read(scatter_add(_zeros(operand), indices, chosen(), numbers))
-    winners = count(lambda: prim.select(won, _ones(updates), _zeros(updates)))
+    winners = count(lambda: select(won, _ones(updates), _zeros(updates)))
     everyone = count(lambda: _ones(updates))
-    share = prim.select(stayed, 1.0 / (winners + 1), 1.0 / winners)
-    share = prim.select(won, share, _zeros(updates))
-    share_of_operand = prim.select(stayed, 1.0 / (winners + 1), _zeros(winners))
+    share = select(stayed, 1.0 / (winners + 1), 1.0 / winners)
+    share = select(won, share, _zeros(updates))
+    share_of_operand = select(stayed, 1.0 / (winners + 1), _zeros(winners))
     # scatter-add leaves the operand's own tangent in place: add what changes it to its share.
     change = (-1.0 + share_of_operand) / everyone
     t_updates = read(t_operand) * change + t_updates * share

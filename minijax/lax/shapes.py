@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import ArrayMethods, typeof
-from ..core.primitives.elementwise import constant
-from ..core.primitives.shape_rules import canonical_shape
-from ..core.primitives.shaping import broadcast_to, full
+from ..core.primitives import constant
+from .shaping import broadcast_to, full
 from .windows import index_dtype
 
 

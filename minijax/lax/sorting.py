@@ -11,16 +11,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..checks.primitives import numeric
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.lowering import Value, lower_fun, register_lowering, tensor_type, with_shape
-from ..core.primitives import elementwise as prim
-from ..core.primitives.shape_rules import canonical_axis, check_numeric
-from ..core.primitives.shaping import broadcast_in_dim, broadcasted_iota, expand_dims
+from ..core.primitives import canonical_axis
+from . import bitwise, complex_numbers
+from . import elementwise as prim
 from .gathering import gather
+from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims
 from .windows import GatherDimensionNumbers
 
 # ----------------------------------------------------------------------------------------------
@@ -29,7 +31,7 @@ from .windows import GatherDimensionNumbers
 
 def _sorted_types(*avals, dimension, is_stable, num_keys):
     for key in avals[:num_keys]:
-        check_numeric("sort", key)
+        numeric("sort", key)
     if any(aval.shape != avals[0].shape for aval in avals):
         shapes = " ".join(str(aval.shape) for aval in avals)
         raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
@@ -66,8 +68,8 @@ def _comes_first(*pairs):
     for x, y in reversed(list(zip(pairs[::2], pairs[1::2]))):
         before = comes_before(x, y)
         if result is not None:
-            tie = prim.bitwise_not(comes_before(y, x))
-            before = prim.bitwise_or(before, prim.bitwise_and(tie, result))
+            tie = bitwise.bitwise_not(comes_before(y, x))
+            before = bitwise.bitwise_or(before, bitwise.bitwise_and(tie, result))
         result = before
     return result
 
@@ -76,11 +78,12 @@ def comes_before(x, y):
     """Elementwise: is x sorted before y?"""
     kind = typeof(x).dtype
     if dtypes.issubdtype(kind, np.complexfloating):
-        return _comes_first(prim.real(x), prim.real(y), prim.imag(x), prim.imag(y))
+        real, imag = complex_numbers.real, complex_numbers.imag
+        return _comes_first(real(x), real(y), imag(x), imag(y))
     if not dtypes.issubdtype(kind, np.floating):
         return prim.lt(x, y)
-    only_y_is_nan = prim.bitwise_and(prim.ne(y, y), prim.eq(x, x))
-    return prim.bitwise_or(prim.lt(x, y), only_y_is_nan)
+    only_y_is_nan = bitwise.bitwise_and(prim.ne(y, y), prim.eq(x, x))
+    return bitwise.bitwise_or(prim.lt(x, y), only_y_is_nan)
 
 
 _lower_comes_first = lower_fun(_comes_first)

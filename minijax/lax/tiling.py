@@ -12,10 +12,10 @@ from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear
 from ..core.lowering import lower_fun, register_lowering
-from ..core.primitives.reductions import reduce_sum
-from ..core.primitives.shape_rules import make_primitive
-from ..core.primitives.shaping import broadcast_in_dim, reshape
+from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose
+from .reductions import reduce_sum
+from .shaping import broadcast_in_dim, reshape
 
 
 def _tile_shape(x, *, reps):

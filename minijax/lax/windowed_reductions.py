@@ -21,16 +21,16 @@ from ..core.forward import Zero, deflinear, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.jit import apply_primitive, jit
 from ..core.lowering import Constant, register_lowering, with_shape
-from ..core.primitives import elementwise as prim
-from ..core.primitives import reductions
-from ..core.primitives.shape_rules import make_primitive
-from ..core.primitives.shaping import pad
+from ..core.primitives import constant, lowest, make_primitive
 from ..core.staging import jvp_jaxpr, trace_to_jaxpr
 from ..core.transposition import deftranspose
 from ..core.tree import tree_flatten
 from ..core.util import split_list
+from . import elementwise as prim
+from . import reductions
 from .control_flow.common import op_with_regions
 from .reducing import check_trees, combining_region, int_array, known_scalar, reducer_jaxpr
+from .shaping import pad
 from .sliding import dilated_shape, pads_of_transpose, padtype_to_pads, places
 
 # ----------------------------------------------------------------------------------------------
@@ -277,12 +277,12 @@ def _row(name: str, combine: Callable, identity: Callable) -> Primitive:
 
 
 reduce_window_sum_p = _row("reduce_window_sum", prim.add, lambda dtype: 0)
-reduce_window_max_p = _row("reduce_window_max", prim.max, reductions.lowest)
+reduce_window_max_p = _row("reduce_window_max", prim.max, lowest)
 reduce_window_min_p = _row("reduce_window_min", prim.min, reductions.highest)
 
 _KNOWN: dict[Callable, tuple[Primitive, Callable]] = {
     prim.add: (reduce_window_sum_p, lambda dtype: 0),
-    prim.max: (reduce_window_max_p, reductions.lowest),
+    prim.max: (reduce_window_max_p, lowest),
     prim.min: (reduce_window_min_p, reductions.highest),
 }
 
@@ -293,7 +293,7 @@ def _sum_transpose(ct, x, **params) -> Array:
     pads = pads_of_transpose(x.aval.shape, sizes, strides, typeof(ct).shape, padding, base_dilation,
                              window_dilation)
     config = [(low, high, stride - 1) for (low, high), stride in zip(pads, strides)]
-    padded = pad(ct, prim.constant(0, typeof(ct).dtype), config)
+    padded = pad(ct, constant(0, typeof(ct).dtype), config)
     ones = (1,) * len(sizes)
     windows = Windows(sizes, base_dilation, ((0, 0),) * len(sizes), ones, window_dilation)
     return reduce_window_sum_p.bind(padded, **windows._asdict())

@@ -13,12 +13,11 @@ import numpy as np
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.core import concrete_or_error, typeof
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import stop_gradient_p
-from ..core.primitives.shape_rules import canonical_axis
-from ..core.primitives.shaping import broadcasted_iota, expand_dims, full_like
+from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
+from ..lax import elementwise as lax
+from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.special import erfc
 from ..numpy._arguments import ensure_array, promote_args_inexact
 from ..numpy._softmax import logsumexp
@@ -49,7 +48,7 @@ def relu(x):
     return jnp.maximum(x, 0)
 
 
-relu.defjvps(lambda t, ans, x: lax.select(x > 0, t, full_like(t, 0)))
+relu.defjvps(lambda t, ans, x: select(x > 0, t, full_like(t, 0)))
 
 
 @custom_jvp
@@ -63,7 +62,7 @@ def relu6(x):
     return jnp.minimum(jnp.maximum(x, 0), 6.)
 
 
-relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, full_like(t, 0)))
+relu6.defjvps(lambda t, ans, x: select((x > 0) & (x < 6), t, full_like(t, 0)))
 
 
 @staged

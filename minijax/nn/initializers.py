@@ -15,8 +15,8 @@ import numpy as np
 
 from .. import numpy as jnp
 from .. import random
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
-from ..core.primitives.shape_rules import canonical_shape
 
 Axes = int | Sequence[int]
 Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.primitives import canonical_shape, known_sizes
 from ..core import dtypes
 from ..core.core import concrete_or_error, typeof
 from ..core.operators import (
@@ -17,10 +18,10 @@ from ..core.operators import (
     promote_dtypes_inexact,
     promote_shapes,
 )
-from ..core.primitives.elementwise import constant, convert, convert_element_type, ne
-from ..core.primitives.shape_rules import canonical_axis, canonical_shape, known_sizes
-from ..core.primitives.shaping import full_like
+from ..core.primitives import canonical_axis, constant, convert
 from ..lax.dtypes import scalar_type_of, to_numeric_dtype
+from ..lax.elementwise import convert_element_type, ne
+from ..lax.shaping import full_like
 
 __all__ = [  # what the other files of the room import from here
     "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",

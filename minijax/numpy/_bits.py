@@ -6,11 +6,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.jit import jit
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shaping import expand_dims, full_like, pad
+from ..core.primitives import convert
 from ..custom_rules import custom_jvp
 from ..lax import bits
+from ..lax import elementwise as lax
 from ..lax.control_flow.while_loop import while_loop
+from ..lax.shaping import expand_dims, full_like, pad
 from ._arguments import (
     complex_input,
     constant_like,
@@ -220,7 +221,7 @@ def spacing(x, /):
     (x,) = promote_args_inexact("spacing", x)
     if complex_input(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
-    x = lax.convert(x, x.dtype)  # never weakly typed
+    x = convert(x, x.dtype)  # never weakly typed
     if x.dtype == np.float16:
         return bits.nextafter(x, full_like(x, np.inf)) - x
     gap = bits.nextafter(x, copysign(x.dtype.type(np.inf), x)) - x

@@ -14,10 +14,11 @@ from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, concrete_or_error, state, typeof
 from ..core.extension import hooks
 from ..core.operators import astype as astype_method
-from ..core.primitives.elementwise import add, convert, copy_p, eq, ge, mul
-from ..core.primitives.shaping import (
+from ..core.primitives import broadcast_in_dim_p, convert, copy_p
+from ..lax.dtypes import coerce_to_array, result_type
+from ..lax.elementwise import add, eq, ge, mul
+from ..lax.shaping import (
     broadcast_in_dim,
-    broadcast_in_dim_p,
     broadcast_to,
     broadcasted_iota,
     concatenate,
@@ -25,9 +26,8 @@ from ..core.primitives.shaping import (
     iota,
     stack_p,
 )
-from ..core.primitives.shaping import full as lax_full
-from ..core.primitives.shaping import full_like as lax_full_like
-from ..lax.dtypes import coerce_to_array, result_type
+from ..lax.shaping import full as lax_full
+from ..lax.shaping import full_like as lax_full_like
 from ._arguments import (
     canonical_shape,
     check_arraylike,

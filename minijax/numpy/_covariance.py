@@ -8,8 +8,8 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.jit import jit
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shaping import concatenate, full
+from ..lax import complex_numbers
+from ..lax.shaping import concatenate, full
 from ._arguments import complex_input, ensure_array, promote_args_inexact
 from ._constructors import array
 from ._products import dot
@@ -128,8 +128,9 @@ def corrcoef(x, y=None, rowvar: bool = True, dtype=None):
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return divide(c, c)
-    deviation = sqrt(lax.real(diag(c)) if complex_input(c) else diag(c)).astype(c.dtype)
+    deviation = sqrt(complex_numbers.real(diag(c)) if complex_input(c) else diag(c)).astype(c.dtype)
     c = c / deviation[:, None] / deviation
     if complex_input(c):
-        return lax.complex(clip(lax.real(c), -1, 1), clip(lax.imag(c), -1, 1))
+        real, imag = complex_numbers.real(c), complex_numbers.imag(c)
+        return complex_numbers.complex(clip(real, -1, 1), clip(imag, -1, 1))
     return clip(c, -1, 1)

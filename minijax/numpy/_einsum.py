@@ -9,17 +9,13 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.primitives.dot import dot_general
-from ..core.primitives.elementwise import bitwise_and, convert, eq, select
-from ..core.primitives.reductions import reduce_or, reduce_sum
-from ..core.primitives.shaping import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    full_like,
-    squeeze,
-    transpose,
-)
+from ..core.primitives import convert, select
+from ..lax.bitwise import bitwise_and
 from ..lax.dtypes import result_type
+from ..lax.elementwise import eq
+from ..lax.products import dot_general
+from ..lax.reductions import reduce_or, reduce_sum
+from ..lax.shaping import broadcast_in_dim, broadcasted_iota, full_like, squeeze, transpose
 from ._arguments import check_no_out, ensure_array
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error, typeof
-from ..core.primitives.elementwise import convert
+from ..core.primitives import convert
 from ._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from ._constructors import asarray, ix_, ones_like, zeros
 from ._editing import ravel_multi_index

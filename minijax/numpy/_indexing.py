@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
+from ..core.elsewhere import broadcast_shapes
 from ..core.operators import less
-from ..core.primitives.elementwise import convert, div_p, ne, rem_p
-from ..core.primitives.shape_rules import broadcast_shapes
-from ..core.primitives.shaping import expand_dims, full, full_like, iota, reshape, squeeze
+from ..core.primitives import convert, div_p
 from ..lax.advanced_indexing import from_front
+from ..lax.elementwise import ne, rem_p
 from ..lax.gathering import gather, take_at_hand
+from ..lax.shaping import expand_dims, full, full_like, iota, reshape, squeeze
 from ..lax.windows import (
     CLIP,
     FILL_OR_DROP,

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.core import concrete_or_error
-from ..core.primitives import shaping as lax
-from ..core.primitives.slicing import slice_in_dim
 from ..core.vmap import vmap
+from ..lax import shaping as lax
+from ..lax.slicing import slice_in_dim
 from ._arguments import (
     canonical_axis,
     check_arraylike,

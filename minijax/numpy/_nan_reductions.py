@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.primitives import elementwise as lax
+from ..lax import bitwise, complex_numbers
+from ..lax import elementwise as lax
 from ._arguments import (
     check_mask,
     check_no_out,
@@ -85,7 +86,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=No
     if is_integer(a):
         return mean(a, axis, dtype, keepdims=keepdims, where=where)
     dtype = a.dtype if dtype is None else user_dtype(dtype, "mean")
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, dtype, keepdims=keepdims, where=where)
+    count = sum(bitwise.bitwise_not(lax.ne(a, a)), axis, dtype, keepdims=keepdims, where=where)
     return lax.div(nansum(a, axis, dtype=dtype, keepdims=keepdims, where=where), count)
 
 
@@ -101,9 +102,9 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, w
     a_mean = nanmean(a, axis, dtype=working, keepdims=True, where=where) if mean is None \
         else convert(ensure_array("nanvar", mean), working)
     centered = _where(lax.ne(a, a), 0, lax.sub(*promote_shapes("subtract", a, a_mean)))
-    centered = lax.real(lax.mul(centered, lax.conj(centered))) if working.kind == "c" \
-        else lax.square(centered)
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
+    centered = (complex_numbers.real(lax.mul(centered, complex_numbers.conj(centered)))
+                if working.kind == "c" else lax.square(centered))
+    count = sum(bitwise.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
     count = count - ddof
     too_few = lax.le(count, constant_like(count, 0))
     total = _where(too_few, np.nan, sum(centered, axis, keepdims=keepdims, where=where))

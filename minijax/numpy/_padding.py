@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core.core import concrete_or_error
-from ..core.primitives import shaping as lax
-from ..core.primitives.elementwise import convert, mul, sub
-from ..core.primitives.slicing import slice_in_dim
+from ..core.primitives import convert
 from ..core.tree import tree_map
+from ..lax import shaping as lax
+from ..lax.elementwise import mul, sub
+from ..lax.slicing import slice_in_dim
 from ._arguments import ensure_array
 from ._constructors import asarray, empty_like
 from ._ranges import linspace

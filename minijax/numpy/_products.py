@@ -6,10 +6,10 @@ import math
 
 from ..core import dtypes
 from ..core.operators import is_plain_product, matmul, multiply, plain_product
-from ..core.primitives.dot import dot_general
-from ..core.primitives.elementwise import mul
-from ..core.primitives.shaping import expand_dims, reshape
 from ..lax.dtypes import result_type
+from ..lax.elementwise import mul
+from ..lax.products import dot_general
+from ..lax.shaping import expand_dims, reshape
 from ._arguments import (
     canonical_axis,
     check_arraylike,

@@ -13,9 +13,11 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.jit import jit
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shaping import broadcast_in_dim, expand_dims, full_like
+from ..core.primitives import select
+from ..lax import elementwise as lax
+from ..lax import rounding
 from ..lax.gathering import gather
+from ..lax.shaping import broadcast_in_dim, expand_dims, full_like
 from ..lax.sorting import sort, sort_key_val
 from ..lax.windows import GatherDimensionNumbers
 from ._arguments import (
@@ -188,7 +190,7 @@ def _of_all_lines(a, axis, q, mix):
     """The mixtures, by `mix`, of two neighbours, which are at the same places in all lines."""
     n = convert(a.shape[axis], q.dtype)
     place = lax.mul(q, n - 1)
-    low, high = lax.floor(place), lax.ceil(place)
+    low, high = rounding.floor(place), rounding.ceil(place)
     share = lax.sub(place, low)
     rest = lax.sub(constant_like(share, 1), share)
     ends = [lax.clamp(constant_like(end, 0), end, n - 1) for end in (low, high)]
@@ -209,7 +211,7 @@ def _of_each_line(lines, weights, q, method):
     lines = sort(lines)
     count = convert(sum(logical_not(isnan(lines)), axis=-1, keepdims=True), q.dtype)
     place = q * (count - 1)
-    low, high = lax.floor(place), lax.ceil(place)
+    low, high = rounding.floor(place), rounding.ceil(place)
     share, index_dtype = place - low, dtypes.default_int_dtype()
     values = [take_along_axis(lines, convert(clip(end, 0, clip(count - 1, 0)), index_dtype),
                               -1, mode="clip") for end in (low, high)]
@@ -225,7 +227,7 @@ _MIX = {
     "lower": lambda low, high, rest, share: low,
     "higher": lambda low, high, rest, share: high,
     "midpoint": lambda low, high, *_: lax.mul(lax.add(low, high), constant_like(low, 0.5)),
-    "nearest": lambda low, high, rest, share: lax.select(
+    "nearest": lambda low, high, rest, share: select(
         lax.le(share, constant_like(share, 0.5)), low, high),
 }
 

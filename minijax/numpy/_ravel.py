@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core.core import typeof
-from ..core.primitives.elementwise import convert
-from ..core.primitives.shaping import split
+from ..core.primitives import convert
 from ..core.tree import Partial, PyTreeDef, tree_flatten
 from ..lax.dtypes import result_type
+from ..lax.shaping import split
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:

@@ -11,10 +11,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import Primitive, state, typeof
-from ..core.primitives import elementwise as lax
-from ..core.primitives import reductions as red
-from ..core.primitives.shaping import broadcast_to, expand_dims, full, reshape
+from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
+from ..lax import bitwise, complex_numbers
+from ..lax import elementwise as lax
+from ..lax import reductions as red
 from ..lax.dtypes import default_uint_dtype, itemsize_bits, supports_inf, to_floating_dtype
+from ..lax.shaping import broadcast_to, expand_dims, full, reshape
 from ._arguments import (
     canonical_axis,
     check_mask,
@@ -57,17 +59,17 @@ def _to_numeric(x):
 
 
 def _to_bool(x):
-    return convert(lax.real(x) if complex_input(x) else x, np.dtype(bool))
+    return convert(complex_numbers.real(x) if complex_input(x) else x, np.dtype(bool))
 
 
-SUM = Reduction("sum", red.reduce_sum_p, lax.add, 0, _to_numeric,
-                (red.reduce_or_p, lax.bitwise_or))
+SUM = Reduction("sum", reduce_sum_p, lax.add, 0, _to_numeric,
+                (red.reduce_or_p, bitwise.bitwise_or))
 PROD = Reduction("prod", red.reduce_prod_p, lax.mul, 1, _to_numeric,
-                 (red.reduce_and_p, lax.bitwise_and))
-MAX = Reduction("max", red.reduce_max_p, lax.max, -np.inf, may_be_empty=False)
+                 (red.reduce_and_p, bitwise.bitwise_and))
+MAX = Reduction("max", reduce_max_p, lax.max, -np.inf, may_be_empty=False)
 MIN = Reduction("min", red.reduce_min_p, lax.min, np.inf, may_be_empty=False)
-ALL = Reduction("all", red.reduce_and_p, lax.bitwise_and, 1, _to_bool)
-ANY = Reduction("any", red.reduce_or_p, lax.bitwise_or, 0, _to_bool)
+ALL = Reduction("all", red.reduce_and_p, bitwise.bitwise_and, 1, _to_bool)
+ANY = Reduction("any", red.reduce_or_p, bitwise.bitwise_or, 0, _to_bool)
 
 
 def _reduce(kind: Reduction, a, axis, keepdims=False, dtype=None, out=None, initial=None,
@@ -254,7 +256,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
         axes = _plain_axes(a, axis)
         if axes is not None:
             count = a.aval.dtype.type(math.prod([a.aval.shape[d] for d in axes]))
-            return lax.div_p.bind(_plain(SUM, a, axes, keepdims), count)
+            return div_p.bind(_plain(SUM, a, axes, keepdims), count)
     axis = optional_axes(axis)
     a, where = ensure_array("mean", a), check_mask("mean", where)
     check_no_out("mean", out)
@@ -365,8 +367,8 @@ def _var(a, *, axis=None, dtype=None, out=None, correction=0, keepdims=False, wh
     else:
         a_mean = convert(ensure_array("var", a_mean), working)
     centered = lax.sub(*promote_shapes("subtract", a, a_mean))
-    centered = lax.real(lax.mul(centered, lax.conj(centered))) if working.kind == "c" \
-        else lax.square(centered)
+    centered = (complex_numbers.real(lax.mul(centered, complex_numbers.conj(centered)))
+                if working.kind == "c" else lax.square(centered))
     working = centered.dtype
     count = _count(a, axis, keepdims, where, working)
     count = lax.sub(count, convert(correction, working))

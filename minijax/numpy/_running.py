@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.primitives import elementwise as lax
-from ..core.primitives import reductions as red
-from ..core.primitives.shaping import concatenate, full, reshape
+from ..lax import cumulative
+from ..lax import elementwise as lax
+from ..lax.shaping import concatenate, full, reshape
 from ._arguments import canonical_axis, constant_like, convert, ensure_array, user_dtype
 from ._reductions import wide_integer
 from ._select import _where
@@ -45,15 +45,17 @@ def _cumulative(name, lax_function, doc, nan_as=None):
     return staged(function, static_argnames=("axis", "dtype"))
 
 
-cumsum = _cumulative("cumsum", red.cumsum, "The running sum.")
-cumprod = _cumulative("cumprod", red.cumprod, "The running product.")
-nancumsum = _cumulative("nancumsum", red.cumsum, "The running sum, NaNs counted as 0.", 0)
-nancumprod = _cumulative("nancumprod", red.cumprod, "The running product, NaNs counted as 1.", 1)
+cumsum = _cumulative("cumsum", cumulative.cumsum, "The running sum.")
+cumprod = _cumulative("cumprod", cumulative.cumprod, "The running product.")
+nancumsum = _cumulative("nancumsum", cumulative.cumsum, "The running sum, NaNs counted as 0.", 0)
+nancumprod = _cumulative("nancumprod", cumulative.cumprod,
+                         "The running product, NaNs counted as 1.", 1)
 
 
 @staged(static_argnames=("axis", "dtype"))
 def _cumsum_with_promotion(a, axis=None, dtype=None, out=None):
-    return _accumulate("_cumsum_with_promotion", red.cumsum, a, axis, dtype, out, promote=True)
+    return _accumulate("_cumsum_with_promotion", cumulative.cumsum, a, axis, dtype, out,
+                       promote=True)
 
 
 def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
@@ -76,7 +78,7 @@ def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial
 def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
     """The running product along an axis; arguments as for `cumulative_sum`."""
     x, axis = _axis_of_cumulative("cumulative_prod", x, axis)
-    out = _accumulate("cumulative_prod", red.cumprod, x, axis, dtype)
+    out = _accumulate("cumulative_prod", cumulative.cumprod, x, axis, dtype)
     return _with_initial(out, axis, 1) if include_initial else out
 
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from ..core.core import typeof, vary_like
 from ..core.jit import jit
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import convert, select
-from ..core.primitives.shaping import concatenate, full_like, iota, reshape
+from ..core.primitives import convert, select
 from ..core.vmap import vmap
+from ..lax import bitwise, complex_numbers
+from ..lax import elementwise as lax
 from ..lax.bits import eq_to_p, le_to_p, lt_to_p
 from ..lax.control_flow.scan import scan
+from ..lax.shaping import concatenate, full_like, iota, reshape
 from ..lax.sorting import sort_key_val
 from ..lax.windows import index_dtype
 from ._arguments import (
@@ -127,9 +128,10 @@ def _in_order(x, y, or_equal: bool):
     compare = le_to_p.bind if or_equal else lt_to_p.bind
     if not complex_input(x):
         return compare(_sort_key(x), _sort_key(y))
-    parts = (_sort_key(lax.real(x)), _sort_key(lax.real(y)))
-    imaginary = compare(_sort_key(lax.imag(x)), _sort_key(lax.imag(y)))
-    return lax.bitwise_or(lt_to_p.bind(*parts), lax.bitwise_and(eq_to_p.bind(*parts), imaginary))
+    parts = (_sort_key(complex_numbers.real(x)), _sort_key(complex_numbers.real(y)))
+    imaginary = compare(_sort_key(complex_numbers.imag(x)), _sort_key(complex_numbers.imag(y)))
+    tie = bitwise.bitwise_and(eq_to_p.bind(*parts), imaginary)
+    return bitwise.bitwise_or(lt_to_p.bind(*parts), tie)
 
 
 def _sort_key(x):

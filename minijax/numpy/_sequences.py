@@ -6,9 +6,9 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.operators import less, not_equal, subtract
-from ..core.primitives.elementwise import sub
-from ..core.primitives.shaping import expand_dims, iota
-from ..core.primitives.slicing import slice_in_dim
+from ..lax.elementwise import sub
+from ..lax.shaping import expand_dims, iota
+from ..lax.slicing import slice_in_dim
 from ._arguments import (
     canonical_axis,
     constant_like,

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error
-from ..core.primitives.elementwise import ne
-from ..core.primitives.shaping import concatenate, expand_dims, full_like, iota
+from ..lax.elementwise import ne
+from ..lax.shaping import concatenate, expand_dims, full_like, iota
 from ..lax.sorting import sort as lax_sort
 from ._arguments import (
     canonical_axis,

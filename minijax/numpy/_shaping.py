@@ -11,14 +11,15 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error
+from ..core.elsewhere import broadcast_shapes as lax_broadcast_shapes
 from ..core.operators import matrix_transpose as _matrix_transpose
 from ..core.operators import reshape_method
-from ..core.primitives import shaping as lax
-from ..core.primitives.elementwise import convert, select, sub
-from ..core.primitives.elementwise import max as lax_max
-from ..core.primitives.shape_rules import broadcast_shapes as lax_broadcast_shapes
-from ..core.primitives.slicing import dynamic_slice_in_dim, slice_in_dim
+from ..core.primitives import convert, select
+from ..lax import shaping as lax
 from ..lax import tiling
+from ..lax.elementwise import max as lax_max
+from ..lax.elementwise import sub
+from ..lax.slicing import dynamic_slice_in_dim, slice_in_dim
 from ._arguments import (
     canonical_axis,
     canonical_shape,

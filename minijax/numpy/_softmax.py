@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.core import typeof
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import stop_gradient_p
-from ..core.primitives.shape_rules import canonical_axis
-from ..core.primitives.shaping import expand_dims, full_like
+from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..core.tree import ensure_index_tuple
+from ..lax import elementwise as lax
+from ..lax import rounding
+from ..lax.shaping import expand_dims, full_like
 from . import _reductions
 from ._arguments import promote_args_inexact
 from ._constructors import array
@@ -43,11 +43,11 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
         canonical_axis(d, ndim) for d in ensure_index_tuple(axis))
     largest = _reductions.max(a.real, axis=axes, keepdims=keepdims, where=where, initial=-np.inf)
     largest = stop_gradient_p.bind(
-        lax.select(isfinite(largest), largest, full_like(largest, 0)))
+        select(isfinite(largest), largest, full_like(largest, 0)))
     shift = largest if keepdims else expand_dims(largest, axes)
     exps = lax.exp(lax.sub(a, shift.astype(a.dtype)))
     total = (exps if b is None else lax.mul(exps, b)).sum(axis=axes, keepdims=keepdims, where=where)
-    sign = lax.sign(total)
+    sign = rounding.sign(total)
     if return_sign or total.dtype.kind != "c":
         total = abs(total)
     out = lax.add(lax.log(total), largest.astype(total.dtype))

@@ -9,13 +9,15 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import concrete_or_error, is_concrete, typeof
 from ..core.operators import add, bitwise_or, greater, less, maximum, minimum, multiply
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import stop_gradient_p
-from ..core.primitives.reductions import argmax_p
-from ..core.primitives.shaping import concatenate, full_like, stack_p
-from ..core.primitives.shaping import expand_dims as lax_expand_dims
+from ..core.primitives import select as lax_select
+from ..core.primitives import stop_gradient_p
 from ..custom_rules import custom_jvp
+from ..lax import bitwise, complex_numbers
+from ..lax import elementwise as lax
 from ..lax.dtypes import to_floating_dtype
+from ..lax.reductions import argmax_p
+from ..lax.shaping import concatenate, full_like, stack_p
+from ..lax.shaping import expand_dims as lax_expand_dims
 from ._arguments import (
     check_arraylike,
     complex_input,
@@ -80,9 +82,9 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     if is_integer(x):
         return x
     if complex_input(x):
-        return lax.complex(
-            nan_to_num(lax.real(x), nan=nan, posinf=posinf, neginf=neginf),
-            nan_to_num(lax.imag(x), nan=nan, posinf=posinf, neginf=neginf))
+        return complex_numbers.complex(
+            nan_to_num(complex_numbers.real(x), nan=nan, posinf=posinf, neginf=neginf),
+            nan_to_num(complex_numbers.imag(x), nan=nan, posinf=posinf, neginf=neginf))
     info = dtypes.finfo(x.dtype)
     posinf, neginf = (info.max if posinf is None else posinf), \
         (info.min if neginf is None else neginf)
@@ -179,12 +181,13 @@ def _log_of_sum(name: str, exp: Callable, factor: float) -> custom_jvp:
         if complex_input(x1):
             difference = lax.sub(lax.add(x1, x2), lax.mul(larger, constant_like(larger, 2)))
             out = lax.add(larger, scaled(lax.log1p(exp(difference))))
-            return lax.complex(lax.real(out), _wrap(lax.imag(out), np.pi * factor))
+            angle = _wrap(complex_numbers.imag(out), np.pi * factor)
+            return complex_numbers.complex(complex_numbers.real(out), angle)
         difference = lax.sub(x1, x2)
         is_nan = lax.ne(difference, difference)  # NaNs, or infinities of one sign
         total = lax.add(x1, x2)
         ratio = exp(lax.neg(lax.abs_(difference)))
-        return lax.select(is_nan, total, lax.add(larger, scaled(lax.log1p(ratio))))
+        return lax_select(is_nan, total, lax.add(larger, scaled(lax.log1p(ratio))))
 
     def scaled(x):
         return x if factor == 1.0 else lax.mul(constant_like(x, factor), x)
@@ -203,8 +206,8 @@ def _log_of_sum(name: str, exp: Callable, factor: float) -> custom_jvp:
 
 def _without_inf(x):
     """`x`, with 0 in the place of plus infinity."""
-    real = lax.real(x) if complex_input(x) else x
-    return lax.select(lax.eq(real, constant_like(real, np.inf)), full_like(x, 0), x)
+    real = complex_numbers.real(x) if complex_input(x) else x
+    return lax_select(lax.eq(real, constant_like(real, np.inf)), full_like(x, 0), x)
 
 
 _logaddexp = _log_of_sum("logaddexp", lax.exp, 1.0)
@@ -231,7 +234,7 @@ def hypot(x1, x2, /):
         raise ValueError("jnp.hypot is not well defined for complex-valued inputs. Take the "
                          "absolute values first (jax.numpy.abs).")
     x1, x2 = lax.abs_(x1), lax.abs_(x2)
-    infinite = lax.bitwise_or(isposinf(x1), isposinf(x2))
+    infinite = bitwise.bitwise_or(isposinf(x1), isposinf(x2))
     x1, x2 = maximum(x1, x2), minimum(x1, x2)
     zero = constant_like(x1, 0)
     is_zero = lax.eq(x1, zero)
@@ -406,4 +409,4 @@ def _piece(piece, x, applies, args, kw):
         return broadcast_together(convert(asarray(piece), x.dtype), x)[0]
     inexact = dtypes.issubdtype(x.dtype, np.inexact)
     elsewhere = stop_gradient_p.bind(x) if inexact else x
-    return convert(piece(lax.select(applies, x, elsewhere), *args, **kw), x.dtype)
+    return convert(piece(lax_select(applies, x, elsewhere), *args, **kw), x.dtype)

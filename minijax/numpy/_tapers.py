@@ -9,11 +9,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error
-from ..core.primitives.elementwise import abs_, exp_p, mul
-from ..core.primitives.shaping import full, iota
+from ..core.primitives import exp_p
 from ..core.tree_jvp import jvp
 from ..custom_rules import custom_jvp
 from ..lax.bessel import bessel_i0e
+from ..lax.elementwise import abs_, mul
+from ..lax.shaping import full, iota
 from ._arguments import promote_args_inexact
 from ._select import _where
 from ._staged import staged

@@ -18,14 +18,14 @@ import numpy as np
 from ..core import operators
 from ..core.core import state
 from ..core.indexing import as_tuple
-from ..core.primitives import reductions as red
-from ..core.primitives.elementwise import bitwise_and as and_bits
-from ..core.primitives.elementwise import bitwise_or as or_bits
-from ..core.primitives.elementwise import bitwise_xor as xor_bits
-from ..core.primitives.shaping import full
 from ..core.staging import eval_shape
 from ..core.vmap import vmap
+from ..lax import reductions as red
+from ..lax.bitwise import bitwise_and as and_bits
+from ..lax.bitwise import bitwise_or as or_bits
+from ..lax.bitwise import bitwise_xor as xor_bits
 from ..lax.control_flow.scan import scan
+from ..lax.shaping import full
 from . import _reductions, _running, _special, _ufuncs
 from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays
 from ._constructors import arange, array, asarray

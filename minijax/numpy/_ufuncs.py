@@ -11,11 +11,13 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import is_concrete, state, typeof
 from ..core.operators import absolute, bitwise_not, subtract, true_divide
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shaping import full_like
+from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
+from ..lax import bitwise, complex_numbers, rounding
+from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import result_type
+from ..lax.shaping import full_like
 from ._arguments import (
     check_arraylike,
     check_no_out,
@@ -68,17 +70,17 @@ def _inexact(name, primitive, doc):
     return function
 
 
-exp = _inexact("exp", lax.exp_p, "Elementwise e to the x.")
+exp = _inexact("exp", exp_p, "Elementwise e to the x.")
 exp2 = _inexact("exp2", lax.exp2_p, "Elementwise 2 to the x.")
 expm1 = _inexact("expm1", lax.expm1_p, "Elementwise exp(x) - 1, exact near 0.")
-log = _inexact("log", lax.log_p, "Elementwise natural logarithm.")
+log = _inexact("log", log_p, "Elementwise natural logarithm.")
 log1p = _inexact("log1p", lax.log1p_p, "Elementwise log(1 + x), exact near 0.")
 sqrt = _inexact("sqrt", lax.sqrt_p, "Elementwise square root.")
 cbrt = _inexact("cbrt", lax.cbrt_p, "Elementwise cube root.")
-sin = _inexact("sin", lax.sin_p, "Elementwise sine; x in radians.")
-cos = _inexact("cos", lax.cos_p, "Elementwise cosine; x in radians.")
+sin = _inexact("sin", sin_p, "Elementwise sine; x in radians.")
+cos = _inexact("cos", cos_p, "Elementwise cosine; x in radians.")
 tan = _inexact("tan", lax.tan_p, "Elementwise tangent; x in radians.")
-tanh = _inexact("tanh", lax.tanh_p, "Elementwise hyperbolic tangent.")
+tanh = _inexact("tanh", tanh_p, "Elementwise hyperbolic tangent.")
 arctanh = _inexact("arctanh", lax.atanh_p, "Elementwise inverse hyperbolic tangent.")
 atanh = _inexact("atanh", lax.atanh_p, "Elementwise inverse hyperbolic tangent.")
 sinh = _inexact("sinh", trig.sinh_p, "Elementwise hyperbolic sine.")
@@ -142,9 +144,9 @@ def log2(x, /):
     if not complex_input(x):
         return lax.div(lax.log(x), lax.log(strong_constant(x, 2)))
     log_x = lax.log(x)
-    re, im = lax.real(log_x), lax.imag(log_x)
+    re, im = complex_numbers.real(log_x), complex_numbers.imag(log_x)
     ln2 = lax.log(strong_constant(re, 2))
-    return lax.complex(lax.div(re, ln2), lax.div(im, ln2))
+    return complex_numbers.complex(lax.div(re, ln2), lax.div(im, ln2))
 
 
 def log10(x, /):
@@ -154,8 +156,8 @@ def log10(x, /):
     if not complex_input(x):
         return lax.mul(lax.log(x), factor)
     log_x = lax.log(x)
-    re, im = lax.real(log_x), lax.imag(log_x)
-    return lax.complex(lax.mul(re, factor), lax.mul(im, factor))
+    re, im = complex_numbers.real(log_x), complex_numbers.imag(log_x)
+    return complex_numbers.complex(lax.mul(re, factor), lax.mul(im, factor))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ def log10(x, /):
 
 def sign(x, /):
     """Elementwise sign: -1, 0 or 1; of complex numbers x / abs(x)."""
-    return lax.sign(*promote_args("sign", x))
+    return rounding.sign(*promote_args("sign", x))
 
 
 def fabs(x, /):
@@ -182,7 +184,7 @@ def fabs(x, /):
 def conjugate(x, /):
     """Elementwise complex conjugate; a real `x` as it is."""
     x = ensure_array("conjugate", x)
-    return lax.conj(x) if complex_input(x) else x
+    return complex_numbers.conj(x) if complex_input(x) else x
 
 
 def conj(x, /):
@@ -193,13 +195,13 @@ def conj(x, /):
 def real(val, /):
     """Elementwise real part."""
     val = ensure_array("real", val)
-    return lax.real(val) if complex_input(val) else val
+    return complex_numbers.real(val) if complex_input(val) else val
 
 
 def imag(val, /):
     """Elementwise imaginary part; zeros for a real `val`."""
     val = ensure_array("imag", val)
-    return lax.imag(val) if complex_input(val) else zeros_like(val)
+    return complex_numbers.imag(val) if complex_input(val) else zeros_like(val)
 
 
 @staged(static_argnames=("deg",))
@@ -281,8 +283,8 @@ def _whole(name, lax_function, doc):
     return function
 
 
-floor = _whole("floor", lax.floor, "Elementwise rounding down.")
-ceil = _whole("ceil", lax.ceil, "Elementwise rounding up.")
+floor = _whole("floor", rounding.floor, "Elementwise rounding down.")
+ceil = _whole("ceil", rounding.ceil, "Elementwise rounding up.")
 
 
 @staged
@@ -304,8 +306,8 @@ def rint(x, /):
     if is_integer(x):
         return convert(x, dtypes.default_float_dtype())
     if complex_input(x):
-        return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
-    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+        return complex_numbers.complex(rint(complex_numbers.real(x)), rint(complex_numbers.imag(x)))
+    return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)
 
 
 @staged(static_argnames=("decimals",))
@@ -331,18 +333,19 @@ def round(a, decimals: int = 0, out=None):
     if decimals > np.log10(dtypes.finfo(a.dtype).max):
         return a
     if complex_input(a):
-        return lax.complex(_round_real(lax.real(a), decimals), _round_real(lax.imag(a), decimals))
+        parts = complex_numbers.real(a), complex_numbers.imag(a)
+        return complex_numbers.complex(*(_round_real(part, decimals) for part in parts))
     return _round_real(a, decimals)
 
 
 def _round_real(x, decimals):
-    half_even = lax.RoundingMethod.TO_NEAREST_EVEN
+    half_even = rounding.RoundingMethod.TO_NEAREST_EVEN
     if decimals == 0:
-        return lax.round(x, half_even)
+        return rounding.round(x, half_even)
     working = np.dtype("float32") if x.dtype == np.float16 else x.dtype
     wide = convert(x, working, x.weak_type and working == x.dtype)
     factor = constant_like(wide, 10 ** decimals)
-    return convert(lax.div(lax.round(lax.mul(wide, factor), half_even), factor), x.dtype)
+    return convert(lax.div(rounding.round(lax.mul(wide, factor), half_even), factor), x.dtype)
 
 
 @staged(static_argnames=("decimals",))
@@ -371,8 +374,9 @@ def isfinite(x, /):
     if is_integer(x):
         return full_like(x, True, dtype=bool)
     if complex_input(x):
-        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
-    return lax.is_finite(x)
+        real, imag = complex_numbers.real(x), complex_numbers.imag(x)
+        return bitwise.bitwise_and(rounding.is_finite(real), rounding.is_finite(imag))
+    return rounding.is_finite(x)
 
 
 def isnan(x, /):
@@ -388,8 +392,8 @@ def isinf(x, /):
     if is_integer(x):
         return full_like(x, False, dtype=bool)
     if complex_input(x):
-        re, im = lax.real(x), lax.imag(x)
-        return lax.bitwise_or(_is_infinite(re), _is_infinite(im))
+        re, im = complex_numbers.real(x), complex_numbers.imag(x)
+        return bitwise.bitwise_or(_is_infinite(re), _is_infinite(im))
     return _is_infinite(x)
 
 
@@ -429,14 +433,14 @@ def _logical(name, primitive, doc):
     return function
 
 
-logical_and = _logical("logical_and", lax.and_p, "Elementwise: both true.")
-logical_or = _logical("logical_or", lax.or_p, "Elementwise: at least one true.")
-logical_xor = _logical("logical_xor", lax.xor_p, "Elementwise: exactly one true.")
+logical_and = _logical("logical_and", and_p, "Elementwise: both true.")
+logical_or = _logical("logical_or", or_p, "Elementwise: at least one true.")
+logical_xor = _logical("logical_xor", bitwise.xor_p, "Elementwise: exactly one true.")
 
 
 def logical_not(x, /):
     """Elementwise: zero, or false."""
-    return lax.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
+    return bitwise.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
 
 
 def left_shift(x, y, /):
@@ -445,7 +449,7 @@ def left_shift(x, y, /):
     Raises:
       TypeError: arguments that are not integers.
     """
-    return lax.shift_left(*promote_args_numeric("left_shift", x, y))
+    return bitwise.shift_left(*promote_args_numeric("left_shift", x, y))
 
 
 def right_shift(x1, x2, /):
@@ -456,7 +460,7 @@ def right_shift(x1, x2, /):
     """
     x1, x2 = promote_args_numeric("right_shift", x1, x2)
     unsigned = dtypes.issubdtype(typeof(x1).dtype, np.unsignedinteger)
-    return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x1, x2)
+    return (bitwise.shift_right_logical if unsigned else bitwise.shift_right_arithmetic)(x1, x2)
 
 
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
@@ -494,7 +498,7 @@ def power(x1, x2, /):
     [1, 2, 4, 8]
     """
     if type(x2) is int and hasattr(x1, "aval") and x1.aval.dtype.kind != "b":
-        return lax.integer_pow_p.bind(x1, y=x2)
+        return integer_pow_p.bind(x1, y=x2)
     check_arraylike("power", x1, x2)
     exponent = _known_integer(x2)
     if exponent is not None:
@@ -529,11 +533,11 @@ def _power(x1, x2):
 def _integer_power(x1, x2):
     """Six bits of the exponent are enough: a larger power of anything but 0 and ±1 overflows."""
     zero, one = constant_like(x2, 0), constant_like(x2, 1)
-    is_zero = lax.bitwise_and(lax.eq(x1, zero), lax.ne(x2, zero))
+    is_zero = bitwise.bitwise_and(lax.eq(x1, zero), lax.ne(x2, zero))
     result = _where(is_zero, zero, one)
     for _ in range(6):
-        result = _where(lax.bitwise_and(x2, one), lax.mul(result, x1), result)
-        x1, x2 = lax.mul(x1, x1), lax.shift_right_logical(x2, one)
+        result = _where(bitwise.bitwise_and(x2, one), lax.mul(result, x1), result)
+        x1, x2 = lax.mul(x1, x1), bitwise.shift_right_logical(x2, one)
     return result
 
 
@@ -558,9 +562,9 @@ def floor_divide(x1, x2, /):
         return lax.div(x1, x2)
     if dtypes.issubdtype(dtype, np.integer):
         quotient = lax.div(x1, x2)
-        other_signs = lax.ne(lax.sign(x1), lax.sign(x2))
+        other_signs = lax.ne(rounding.sign(x1), rounding.sign(x2))
         inexact = lax.ne(lax.rem(x1, x2), constant_like(x1, 0))
-        round_down = lax.bitwise_and(other_signs, inexact)
+        round_down = bitwise.bitwise_and(other_signs, inexact)
         return _where(round_down, subtract(quotient, 1), quotient)
     if complex_input(x1):
         raise TypeError("floor_divide does not support complex-valued inputs")
@@ -572,11 +576,11 @@ def _float_divmod(x1, x2):
     mod = lax.rem(x1, x2)
     dividend = _where(lax.eq(x2, constant_like(x2, 0)), x1, lax.sub(x1, mod))
     div = lax.div(dividend, x2)
-    wrong_sign = lax.bitwise_and(lax.ne(mod, constant_like(mod, 0)),
-                                 lax.ne(lax.sign(x2), lax.sign(mod)))
-    mod = lax.select(wrong_sign, lax.add(mod, x2), mod)
-    div = lax.select(wrong_sign, subtract(div, 1.0), div)
-    return lax.round(div), mod
+    wrong_sign = bitwise.bitwise_and(lax.ne(mod, constant_like(mod, 0)),
+                                 lax.ne(rounding.sign(x2), rounding.sign(mod)))
+    mod = select(wrong_sign, lax.add(mod, x2), mod)
+    div = select(wrong_sign, subtract(div, 1.0), div)
+    return rounding.round(div), mod
 
 
 @staged
@@ -592,8 +596,8 @@ def remainder(x1, x2, /):
         x2 = _where(lax.eq(x2, constant_like(x2, 0)), full_like(x2, 1), x2)
     mod = lax.rem(x1, x2)
     nonzero = lax.ne(mod, zero)
-    wrong_sign = lax.bitwise_and(lax.ne(lax.lt(mod, zero), lax.lt(x2, zero)), nonzero)
-    return lax.select(wrong_sign, lax.add(mod, x2), mod)
+    wrong_sign = bitwise.bitwise_and(lax.ne(lax.lt(mod, zero), lax.lt(x2, zero)), nonzero)
+    return select(wrong_sign, lax.add(mod, x2), mod)
 
 
 def mod(x1, x2, /):

@@ -9,9 +9,10 @@ from typing import Any
 
 from ..checks.operators import rank_promotion
 from ..core.core import typeof
-from ..core.primitives.shape_rules import broadcast_shapes, canonical_axis
-from ..core.primitives.shaping import expand_dims, squeeze
+from ..core.elsewhere import broadcast_shapes
+from ..core.primitives import canonical_axis
 from ..core.vmap import vmap
+from ..lax.shaping import expand_dims, squeeze
 from ._arguments import ensure_array
 from ._constructors import arange, asarray
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shaping import expand_dims, reshape, rev
+from ..lax import complex_numbers
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import itemsize_bits
+from ..lax.shaping import expand_dims, reshape, rev
 from ._joining import stack
 
 
@@ -54,7 +54,7 @@ def _view(x, dtype):
         return _view(x, np.dtype("uint8")).astype(bool)
     if dtype.kind == "c":
         parts = _view(x, dtypes.finfo(dtype).dtype)
-        return lax.complex(parts[..., 0::2], parts[..., 1::2])
+        return complex_numbers.complex(parts[..., 0::2], parts[..., 1::2])
     factor = itemsize_bits(dtype) // itemsize_bits(x.dtype)
     if factor > 1:  # the bitcast fuses a dimension of this size
         x = reshape(x, (*x.shape[:-1], x.shape[-1] // factor, factor))
@@ -69,7 +69,7 @@ def byteswap(self):
     [256, 1]
     """
     if self.dtype.kind == "c":
-        return lax.complex(byteswap(self.real), byteswap(self.imag))
+        return complex_numbers.complex(byteswap(self.real), byteswap(self.imag))
     if self.dtype.itemsize == 1:
         return self.copy()
     parts = bitcast_convert_type(self, "uint8")

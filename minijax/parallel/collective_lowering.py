@@ -16,10 +16,20 @@ import math
 import numpy as np
 
 from ..core.core import ShapedArray
-from ..core.lowering import Body, Value, lowering_rules, register_lowering, tensor_type, with_shape
-from ..core.lowering_elementwise import cast_text, compare, select
-from ..core.lowering_rules import _in_region
-from ..core.primitives import elementwise, reductions
+from ..core.lowering import (
+    Body,
+    Value,
+    cast_text,
+    compare,
+    lowering_rules,
+    register_lowering,
+    select,
+    tensor_type,
+    with_shape,
+)
+from ..core.primitives import add_p, max_p, reduce_max_p, reduce_sum_p
+from ..lax import elementwise, reductions
+from ..lax.complex_lowering import emit_region
 from .collectives import (
     all_gather_invariant_p,
     all_gather_p,
@@ -97,7 +107,7 @@ def _reducer(ctx: Body, primitive, aval: ShapedArray) -> str:
     """The operation that combines two elements, as a region."""
     scalar = with_shape(aval, ())
     x, y = (Value(ctx.fresh(), scalar) for _ in range(2))
-    lines, out = _in_region(ctx, lowering_rules[primitive], x, y)
+    lines, out = emit_region(ctx, lowering_rules[primitive], x, y)
     return "\n".join([f" ({{\n    ^bb0({x.name}: {x.type}, {y.name}: {y.type}):", *lines,
                       f"    stablehlo.return {out.name} : {out.type}", "    })"])
 
@@ -123,9 +133,9 @@ def _reduction(combine, reducer):
     return rule
 
 
-register_lowering(psum_p, _reduction(elementwise.add_p, reductions.reduce_sum_p))
+register_lowering(psum_p, _reduction(add_p, reduce_sum_p))
 register_lowering(psum_invariant_p, lowering_rules[psum_p])
-register_lowering(pmax_p, _reduction(elementwise.max_p, reductions.reduce_max_p))
+register_lowering(pmax_p, _reduction(max_p, reduce_max_p))
 register_lowering(pmin_p, _reduction(elementwise.min_p, reductions.reduce_min_p))
 
 
@@ -136,7 +146,7 @@ def _lower_scatter(ctx, x, *, axis_name, scatter_dimension, axis_index_groups, a
     who = _groups_text(_replica_groups(ctx, axis_name, axis_index_groups))
     part = _collective(ctx, "reduce_scatter", x, with_shape(x.aval, tuple(shape)), who,
                        f"scatter_dimension = {scatter_dimension} : i64", _GLOBAL,
-                       region=_reducer(ctx, elementwise.add_p, x.aval))
+                       region=_reducer(ctx, add_p, x.aval))
     return part if tiled else ctx.op(cast_text("reshape", part, out), out)
 
 
@@ -189,7 +199,7 @@ def _lower_broadcast(ctx, x, *, axis_name, source):
     here = compare(ctx, "EQ", _flat_index(ctx, axis_tuple(axis_name)),
                    ctx.constant(source, _INDEX))
     zeros = ctx.constant(0, x.aval)
-    combine = elementwise.max_p if x.aval.dtype == np.bool_ else elementwise.add_p
+    combine = max_p if x.aval.dtype == np.bool_ else add_p
     return _all_reduce(ctx, select(ctx, here, x, zeros), combine, axis_name)
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from ..core.batching import axis_size, batch_fun, broadcast, fancy_primitive_batchers, moveaxis
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp_zero, deflinear
-from ..core.primitives import elementwise as prim
-from ..core.primitives.reductions import reduce_sum
-from ..core.primitives.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
-from ..core.primitives.slicing import dynamic_index_in_dim, dynamic_slice_in_dim, index_in_dim
 from ..core.transposition import deflinear2
+from ..lax import elementwise as prim
+from ..lax.reductions import reduce_sum
+from ..lax.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
+from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim, index_in_dim
 from ..numpy import take
 from .collectives import (
     all_gather,

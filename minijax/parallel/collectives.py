@@ -26,11 +26,11 @@ from .. import settings
 from ..core import dtypes
 from ..core.batching import axis_size
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
-from ..core.primitives import elementwise as prim
-from ..core.primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum, reduce_sum_p
-from ..core.primitives.shape_rules import canonical_axis
-from ..core.primitives.shaping import expand_dims, squeeze
+from ..core.primitives import add_p, canonical_axis, constant, reduce_max_p, reduce_sum_p
 from ..core.tree import tree_map
+from ..lax import elementwise as prim
+from ..lax.reductions import reduce_min_p, reduce_sum
+from ..lax.shaping import expand_dims, squeeze
 from .vma import Collective, axis_tuple, check_names, of_mesh, varies, varying
 
 AxisName = Hashable | Sequence[Hashable]
@@ -92,7 +92,7 @@ def _check_parts(collective, axis_name, x, dimension, size, tiled):
 
 def _check_addition(x) -> None:
     """Raise a `TypeError` if two such values cannot be added."""
-    prim.add_p.abstract_eval(typeof(x), typeof(x))
+    add_p.abstract_eval(typeof(x), typeof(x))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -638,7 +638,7 @@ def axis_index(axis_name: AxisName):
     """
     if not isinstance(axis_name, (tuple, list)):
         return axis_index_p.bind(axis_name=axis_name)
-    index, stride = prim.constant(0, dtypes.python_scalar_dtype(int)), 1
+    index, stride = constant(0, dtypes.python_scalar_dtype(int)), 1
     for name in reversed(axis_name):
         index += axis_index(name) * stride
         stride *= axis_size(name)

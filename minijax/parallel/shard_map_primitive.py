@@ -35,7 +35,6 @@ from ..core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ..core.primitives.shaping import expand_dims, squeeze
 from ..core.staging import batch_jaxpr, trace_to_jaxpr, weakref_cache
 from ..core.transposition import (
     UndefinedPrimal,
@@ -46,6 +45,7 @@ from ..core.transposition import (
 )
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import evaluate_compiled, same_type
+from ..lax.shaping import expand_dims, squeeze
 from ..remat import choose_inside, choose_saved
 from ..settings import Override
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)

@@ -18,8 +18,8 @@ from ..core.core import eval_trace, set_current_trace
 from ..core.dtypes import ExtendedDType
 from ..core.extension import Extension, register
 from ..core.jaxpr import jaxpr_as_fun
-from ..core.primitives.shaping import expand_dims
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
+from ..lax.shaping import expand_dims
 from .vma import varying
 
 

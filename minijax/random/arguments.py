@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import eval_trace, state, typeof
+from ..core.elsewhere import broadcast_shapes
 from ..core.jit import jit
-from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
 from ..errors import TypePromotionError
 from ..lax.dtypes import safe_to_cast
 from ..settings import enable_x64

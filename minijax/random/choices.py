@@ -9,16 +9,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import concrete_or_error, typeof
 from ..core.jit import jit
 from ..core.operators import check_arraylike, promote_dtypes_inexact
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import convert
-from ..core.primitives.shape_rules import canonical_axis, canonical_shape
-from ..core.primitives.shaping import expand_dims, reshape
+from ..core.primitives import canonical_axis, convert
+from ..lax import bitwise, rounding
+from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type, clz
 from ..lax.gathering import gather
+from ..lax.shaping import expand_dims, reshape
 from ..lax.sorting import sort_key_val, top_k
 from ..lax.windows import GatherDimensionNumbers
 from .arguments import check_shape, float_dtype, int_dtype, shape_with
@@ -192,7 +193,7 @@ def _gumbel_of_64_bits(key, shape):
     """From a uniform number of 64 random bits, or from its distance to 1 if that is smaller: floats
     are finest near zero, and the logarithm needs what is small to be exact."""
     bits = random_bits(key, 32, (2, *shape))
-    high, low = lax.bitwise_not(bits)
+    high, low = bitwise.bitwise_not(bits)
     carry = low == np.uint32(2**32 - 1)
     negated = jnp.stack([high + carry.astype(np.uint32), low + np.uint32(1)])
     is_small = bits[0] < np.uint32(2**31)
@@ -204,15 +205,15 @@ def _float_of_64_bits(high, low):
     """The float32 below (high · 2³² + low) / 2⁶⁴, put together from its parts."""
     zeros_high, zeros_low = clz(high), clz(low)
     only_low = zeros_high == 32
-    first_ones = lax.bitwise_or(
-        lax.shift_left(high, zeros_high),
-        jnp.where(only_low, lax.shift_left(low, zeros_low),
-                  lax.shift_right_logical(low, np.uint32(32) - zeros_high)))
-    mantissa = lax.shift_right_logical(first_ones, np.uint32(8)) & np.uint32(2**23 - 1)
+    first_ones = bitwise.bitwise_or(
+        bitwise.shift_left(high, zeros_high),
+        jnp.where(only_low, bitwise.shift_left(low, zeros_low),
+                  bitwise.shift_right_logical(low, np.uint32(32) - zeros_high)))
+    mantissa = bitwise.shift_right_logical(first_ones, np.uint32(8)) & np.uint32(2**23 - 1)
     leading_zeros = jnp.where(only_low, np.uint32(32) + zeros_low, zeros_high)
-    exponent = lax.shift_left(np.uint32(126) - leading_zeros, np.uint32(23))
+    exponent = bitwise.shift_left(np.uint32(126) - leading_zeros, np.uint32(23))
     exponent = exponent & np.uint32(2**30 - 2**22)
-    return bitcast_convert_type(lax.bitwise_or(exponent, mantissa), np.float32)
+    return bitcast_convert_type(bitwise.bitwise_or(exponent, mantissa), np.float32)
 
 
 def categorical(key, logits, axis: int = -1, shape: Sequence[int] | None = None,
@@ -286,4 +287,4 @@ def _geometric(key, p, shape, dtype):
     u = jnp.where(u == 0, 1, u)
     log_u = lax.log(u)
     log_of_failure = jnp.broadcast_to(lax.log1p(-p), shape)
-    return convert(lax.floor(lax.div(log_u, log_of_failure)) + 1, dtype)
+    return convert(rounding.floor(lax.div(log_u, log_of_failure)) + 1, dtype)

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
+from ..core.elsewhere import broadcast_shapes
 from ..core.jit import jit
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import convert, stop_gradient_p
-from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
+from ..core.primitives import convert, select, stop_gradient_p
+from ..lax import elementwise as lax
+from ..lax import rounding
 from ..lax.bits import nextafter
 from ..lax.special import erf, erf_inv
 from ..numpy import linalg
@@ -169,7 +171,7 @@ def _wald(key, mean, shape, dtype):
     y_sq, mean_sq = lax.integer_pow(y, 2), lax.integer_pow(mean, 2)
     root = lax.sqrt(4 * mean * y + mean_sq * y_sq)
     x = mean + mean_sq * y / 2 - mean / 2 * root
-    return lax.select(lax.le(u, mean / (mean + x)), x, mean_sq / x)
+    return select(lax.le(u, mean / (mean + x)), x, mean_sq / x)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -186,7 +188,7 @@ def _exponential(key, shape, dtype):
 def _laplace(key, shape, dtype):
     """The Laplace distribution: an exponential sample of either sign."""
     u = uniform(key, shape, dtype, minval=-1.0 + dtypes.finfo(dtype).epsneg, maxval=1.0)
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs_(u))))
+    return lax.mul(rounding.sign(u), lax.log1p(lax.neg(lax.abs_(u))))
 
 
 @without_parameters
@@ -284,4 +286,4 @@ def _triangular(key, left, mode, right, shape, dtype):
     u = uniform(key, shape, dtype)
     rising = left + lax.sqrt(u * (right - left) * (mode - left))
     falling = right - lax.sqrt((1 - u) * (right - left) * (right - mode))
-    return lax.select(u < (mode - left) / (right - left), rising, falling)
+    return select(u < (mode - left) / (right - left), rising, falling)

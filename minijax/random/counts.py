@@ -8,17 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
+from ..core.elsewhere import broadcast_shapes
 from ..core.jit import jit
 from ..core.operators import check_arraylike, promote_dtypes_inexact
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import convert, select
-from ..core.primitives.reductions import cumsum
-from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
-from ..core.primitives.shaping import full_like
+from ..core.primitives import convert, select
+from ..lax import elementwise as lax
+from ..lax import rounding
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
+from ..lax.cumulative import cumsum
+from ..lax.shaping import full_like
 from ..lax.special import lgamma
 from .arguments import check_shape, float_dtype
 from .key_functions import split, typed_key
@@ -86,7 +88,7 @@ def _poisson_guessed(key, lam, shape, dtype, most):
         u = uniform(u_key, shape, lam.dtype) - 0.5
         v = uniform(v_key, shape, lam.dtype)
         distance = 0.5 - abs(u)
-        k = lax.floor((2 * a / distance + b) * u + lam + 0.43)
+        k = rounding.floor((2 * a / distance + b) * u + lam + 0.43)
         s = lax.log(v * inv_alpha / (a / (distance * distance) + b))
         log_density = -lam + k * lax.log(lam) - lgamma(k + 1)
         at_once = (distance >= 0.07) & (v <= v_r)
@@ -165,7 +167,7 @@ def _thrown(key, n, q, shape, dtype, most):
         i, count, time, key = state
         subkey, key = split_key(key)
         count = select(time <= n, count + 1, count)
-        waiting_time = lax.ceil(lax.log(uniform(subkey, shape, q.dtype)) / log_of_failure)
+        waiting_time = rounding.ceil(lax.log(uniform(subkey, shape, q.dtype)) / log_of_failure)
         return i + 1, count, time + waiting_time, key
 
     def waiting(state):
@@ -185,7 +187,7 @@ def _guessed(key, n, q, shape, dtype, most):
     v_r = 0.92 - 4.2 / b
     odds = q / (1 - q)
     alpha = (2.83 + 5.1 / b) * deviation
-    mode = lax.floor((n + 1) * q)
+    mode = rounding.floor((n + 1) * q)
 
     def step(state):
         i, count, done, key = state
@@ -195,7 +197,7 @@ def _guessed(key, n, q, shape, dtype, most):
         u = u - 0.5
         distance = 0.5 - abs(u)
         at_once = (distance >= 0.07) & (v <= v_r)
-        k = lax.floor((2 * a / distance + b) * u + c)
+        k = rounding.floor((2 * a / distance + b) * u + c)
         never = (k < 0) | (k > n)
         v = lax.log(v * alpha / (a / (distance * distance) + b))
         accept = at_once | ~never & (v <= _log_ratio(k, mode, n, odds))
@@ -232,7 +234,7 @@ def _stirling_error(k):
     square = (k + 1) * (k + 1)
     series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
     table = jnp.array(_STIRLING_ERRORS, dtype=k.dtype)
-    return select(small, table[lax.floor(k).astype("int32")], series)
+    return select(small, table[rounding.floor(k).astype("int32")], series)
 
 
 def multinomial(key, n, p, *, shape: Sequence[int] | None = None, dtype=None,

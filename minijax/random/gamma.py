@@ -9,19 +9,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
 from ..core.jit import apply_primitive, jit
 from ..core.lowering import lower_fun, register_lowering
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import convert
-from ..core.primitives.shape_rules import canonical_shape
-from ..core.primitives.shaping import full_like, reshape
+from ..core.primitives import convert, select
 from ..core.vmap import vmap
+from ..lax import bitwise
+from ..lax import elementwise as lax
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.incomplete_gamma import random_gamma_grad
+from ..lax.shaping import full_like, reshape
 from ..numpy._softmax import softmax
 from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
@@ -39,18 +40,18 @@ def _one_sample(key, alpha, log_space: bool):
     dtype = alpha.dtype.type
     one = dtype(1)
     is_large = lax.ge(alpha, one)
-    raised = lax.select(is_large, alpha, lax.add(alpha, one))
+    raised = select(is_large, alpha, lax.add(alpha, one))
     d = lax.sub(raised, dtype(1 / 3))
     c = lax.div(dtype(1 / 3), lax.sqrt(d))
     key, boost_key = split_key(key)
     v = _accepted(key, c, d)
     if log_space:
         log_u = lax.neg(exponential(boost_key, (), alpha.dtype))
-        no_boost = lax.bitwise_or(is_large, lax.eq(log_u, dtype(0)))
-        boost = lax.select(no_boost, full_like(alpha, 0), lax.mul(log_u, lax.div(one, alpha)))
+        no_boost = bitwise.bitwise_or(is_large, lax.eq(log_u, dtype(0)))
+        boost = select(no_boost, full_like(alpha, 0), lax.mul(log_u, lax.div(one, alpha)))
         return lax.add(lax.add(lax.log(d), lax.log(v)), boost)
     u = lax.sub(one, uniform(boost_key, (), alpha.dtype))
-    boost = lax.select(is_large, full_like(alpha, 1), lax.pow(u, lax.div(one, alpha)))
+    boost = select(is_large, full_like(alpha, 1), lax.pow(u, lax.div(one, alpha)))
     return lax.mul(lax.mul(d, v), boost)
 
 
@@ -63,7 +64,7 @@ def _accepted(key, c, d):
         quick = lax.ge(u, lax.sub(dtype(1), lax.mul(dtype(0.0331), lax.mul(x_squared, x_squared))))
         bound = lax.add(lax.mul(x_squared, dtype(0.5)),
                         lax.mul(d, lax.add(lax.sub(dtype(1), v), lax.log(v))))
-        return lax.bitwise_and(quick, lax.ge(lax.log(u), bound))
+        return bitwise.bitwise_and(quick, lax.ge(lax.log(u), bound))
 
     def propose(state):
         key, x_key, u_key = split_key(state[0], 3)
@@ -103,7 +104,7 @@ def _tangent(t, sample, key, alpha, *, log_space):
         return lax.mul(t, random_gamma_grad(alpha, sample))
     tiny = dtypes.finfo(alpha.dtype).tiny
     sample = lax.exp(sample)
-    sample = lax.select(lax.eq(sample, full_like(sample, 0)), full_like(sample, tiny), sample)
+    sample = select(lax.eq(sample, full_like(sample, 0)), full_like(sample, tiny), sample)
     return lax.mul(t, lax.div(random_gamma_grad(alpha, sample), sample))
 
 

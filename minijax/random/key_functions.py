@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.primitives.shape_rules import canonical_shape
 from ..lax.dtypes import default_uint_dtype
 from .keys import (
     KeyTy,

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..core.array import Array, def_numpy
-from ..core.batching import bdim_at_front, primitive_batchers
-from ..core.batching_rules import defbroadcasting, defvectorized
+from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.dtypes import ExtendedDType, issubdtype
 from ..core.forward import defjvp_zero
 from ..core.lowering import lower_fun, register_lowering, tensor_type
-from ..core.primitives.shape_rules import elementwise_shape
-from ..core.primitives.shaping import broadcast, full
+from ..core.primitives import elementwise_shape
 from ..lax.dtypes import prng_key
+from ..lax.shaping import broadcast, full
 
 # ----------------------------------------------------------------------------------------------
 # The dtype

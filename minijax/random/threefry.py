@@ -11,13 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.array import def_numpy
-from ..core.batching import primitive_batchers
-from ..core.batching_rules import defbroadcasting
+from ..core.batching import defbroadcasting, primitive_batchers
 from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero
 from ..core.lowering import lower_fun, register_lowering
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shape_rules import elementwise_shape
+from ..core.primitives import elementwise_shape
+from ..lax import bitwise
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # for groups of four rounds, in turn
 PARITY = 0x1BD11BDA  # so that the third word of the key schedule is not zero when the key is
@@ -110,7 +109,7 @@ defjvp_zero(threefry2x32_p)
 
 def _rotate(x, distance):
     left, right = np.uint32(distance), np.uint32(32 - distance)
-    return lax.bitwise_or(lax.shift_left(x, left), lax.shift_right_logical(x, right))
+    return bitwise.bitwise_or(bitwise.shift_left(x, left), bitwise.shift_right_logical(x, right))
 
 
 def _program(key0, key1, x0, x1):

@@ -13,10 +13,11 @@ import numpy as np
 from ..core.array import Array
 from ..core.core import ShapedArray, typeof
 from ..core.jit import apply_primitive
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import convert, select
-from ..core.primitives.shaping import concatenate, full_like, iota_p, reshape, stack
-from ..core.primitives.slicing import index_in_dim, slice_in_dim
+from ..core.primitives import convert, iota_p, select
+from ..lax import bitwise
+from ..lax import elementwise as lax
+from ..lax.shaping import concatenate, full_like, reshape, stack
+from ..lax.slicing import index_in_dim, slice_in_dim
 from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
 from .settings import threefry_partitionable
 from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p
@@ -41,7 +42,7 @@ def _seed(seeds, impl):
     low = convert(seeds, np.uint32)
     if dtype.itemsize < 8:
         return _from_words(full_like(low, 0), low)
-    high = lax.shift_right_logical(seeds, dtype.type(32))
+    high = bitwise.shift_right_logical(seeds, dtype.type(32))
     return _from_words(convert(high, np.uint32), low)
 
 
@@ -56,7 +57,7 @@ def _counters(shape):
         low = iota_p.bind(dtype=np.dtype(np.uint32), shape=(size,), dimension=0)
         return np.uint32(0), reshape(low, shape)
     wide = iota_p.bind(dtype=np.dtype(np.uint64), shape=(size,), dimension=0)
-    words = lax.shift_right_logical(wide, np.uint64(32)), wide
+    words = bitwise.shift_right_logical(wide, np.uint64(32)), wide
     return [reshape(convert(word, np.uint32), shape) for word in words]
 
 
@@ -115,14 +116,15 @@ def _random_bits(keys, bit_width, shape):
         return Array(bits, ShapedArray(shape, dtype))
     word0, word1 = _blocks(keys, shape)
     if bit_width < 64:
-        return convert(lax.bitwise_xor(word0, word1), dtype)
+        return convert(bitwise.bitwise_xor(word0, word1), dtype)
     return _joined(word0, word1)
 
 
 def _joined(high, low):
     """Two words as one of 64 bits."""
     wide = np.dtype(np.uint64)
-    return lax.bitwise_or(lax.shift_left(convert(high, wide), np.uint64(32)), convert(low, wide))
+    high = bitwise.shift_left(convert(high, wide), np.uint64(32))
+    return bitwise.bitwise_or(high, convert(low, wide))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.jit import jit
 from ..core.operators import check_arraylike
-from ..core.primitives import elementwise as lax
-from ..core.primitives.elementwise import convert, select
-from ..core.primitives.shape_rules import canonical_shape
-from ..core.primitives.shaping import broadcast_to_rank, full_like, reshape
+from ..core.primitives import convert, select
+from ..lax import bitwise
+from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type
+from ..lax.shaping import broadcast_to_rank, full_like, reshape
 from ..numpy._arguments import constant_like
 from .arguments import at_hand, check_shape, float_dtype, int_dtype
 from .key_functions import typed_key
@@ -65,9 +66,9 @@ def _uniform(key, minval, maxval, shape, dtype):
     drawn = 8 if info.nmant < 8 else info.bits  # so many bits suffice
     unsigned = np.dtype(f"uint{info.bits}")
     bits = convert(random_bits(key, drawn, shape), unsigned)
-    mantissa = lax.shift_right_logical(bits, unsigned.type(drawn - info.nmant))
+    mantissa = bitwise.shift_right_logical(bits, unsigned.type(drawn - info.nmant))
     one = np.ones((), dtype)
-    from_1_to_2 = bitcast_convert_type(lax.bitwise_or(mantissa, one.view(unsigned)[()]), dtype)
+    from_1_to_2 = bitcast_convert_type(bitwise.bitwise_or(mantissa, one.view(unsigned)[()]), dtype)
     from_0_to_1 = lax.sub(from_1_to_2, one[()])
     scaled = lax.add(lax.mul(from_0_to_1, lax.sub(maxval, minval)), minval)
     return lax.max(minval, reshape(scaled, shape))

@@ -7,11 +7,12 @@ import operator
 from collections.abc import Sequence
 
 from .. import numpy as jnp
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import concrete_or_error
+from ..core.elsewhere import broadcast_shapes
 from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
-from ..core.primitives.shape_rules import broadcast_shapes, canonical_shape
 from ..numpy import linalg
 from ..settings import numpy_rank_promotion
 from .arguments import check_shape, float_dtype

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..checks import remat as checks
-from ..core.primitives.dot import dot_general_p
+from ..core.primitives import dot_general_p
 from .names import name_p
 
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..core.primitives import elementwise as lax
-from ..core.primitives.shaping import concatenate, expand_dims, full, pad, rev
-from ..core.primitives.slicing import slice_in_dim
+from ..lax import complex_numbers
+from ..lax import elementwise as lax
+from ..lax.shaping import concatenate, expand_dims, full, pad, rev
+from ..lax.slicing import slice_in_dim
 from ..numpy import fft
 from ..numpy._arguments import canonical_axis, complex_input, ensure_array, promote_dtypes_inexact
 from ..numpy._constructors import arange, zeros_like
@@ -92,7 +93,8 @@ def _by_parts(real_transform: Callable, x):
     """A transform of real arrays, of the real and the imaginary part."""
     if not complex_input(x):
         return real_transform(x)
-    return lax.complex(real_transform(lax.real(x)), real_transform(lax.imag(x)))
+    parts = complex_numbers.real(x), complex_numbers.imag(x)
+    return complex_numbers.complex(*map(real_transform, parts))
 
 
 def _at(n, axis, ndim) -> dict[int, int]:
@@ -134,7 +136,7 @@ def _dct(x, axis, norm):
     evens = slice_in_dim(x, 0, None, 2, axis)
     odds = rev(slice_in_dim(x, 1, None, 2, axis), (axis,))
     out = fft.fft(concatenate([evens, odds], axis), axis=axis)
-    out = 2 * lax.real(out * _rotations(out, axis))
+    out = 2 * complex_numbers.real(out * _rotations(out, axis))
     return out / _orthogonal_scale(out, axis) if norm == "ortho" else out
 
 
@@ -144,7 +146,7 @@ def _idct(x, axis, norm):
     x = x / scale if norm == "ortho" else x / scale / scale
     rotations = _rotations(x, axis)
     x = x.astype(rotations.dtype) / rotations * 2 * x.shape[axis]
-    x = lax.real(fft.ifft(x, axis=axis))
+    x = complex_numbers.real(fft.ifft(x, axis=axis))
     half = (x.shape[axis] + 1) // 2
     before, out = (slice(None),) * axis, zeros_like(x)
     out = out.at[(*before, slice(None, None, 2))].set(x[(*before, slice(half))])

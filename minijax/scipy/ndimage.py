@@ -12,7 +12,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.jit import jit
-from ..core.primitives import elementwise as lax
+from ..lax import rounding
 
 
 def _mirror(index, size):
@@ -33,7 +33,7 @@ MODES: dict[str, Callable] = {
 
 
 def _rounded(x):
-    return x if dtypes.issubdtype(x.dtype, np.integer) else lax.round(x)
+    return x if dtypes.issubdtype(x.dtype, np.integer) else rounding.round(x)
 
 
 def _nearest(coordinate) -> list[tuple]:

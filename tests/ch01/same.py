@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.core.array import Array, as_array
-from minijax.core.primitives import elementwise
+from minijax.core.primitives import convert
 from tests.oracle import jax, jnp
 
 _convert_element_type = jax._src.lax.lax._convert_element_type
@@ -23,7 +23,7 @@ def pair(value, dtype=None, weak_type: bool = False) -> tuple[Array, jax.Array]:
     value = np.asarray(value, dtype)
     if not weak_type:
         return as_array(value), jnp.asarray(value)
-    return (elementwise.convert(as_array(value), value.dtype, True),
+    return (convert(as_array(value), value.dtype, True),
             _convert_element_type(value, value.dtype, weak_type=True))
 
 

@@ -14,7 +14,7 @@ from minijax import errors
 from minijax.core import core
 from minijax.core.array import Array, as_array
 from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof
-from minijax.core.primitives import elementwise as lax
+from minijax.lax import elementwise as lax
 from tests.ch01.same import BFLOAT16, pair
 from tests.oracle import jax
 

@@ -10,9 +10,11 @@ import pytest
 from minijax import core
 from minijax.core.array import Array, as_array
 from minijax.core.batching import fancy_primitive_batchers, primitive_batchers
-from minijax.core.primitives import dot, elementwise, reductions, shaping, slicing
+from minijax.core.primitives import iota_p
 from minijax.core.vmap import vmap
+from minijax.lax import slicing
 from tests.ch04.programs import PROGRAMS, SIZE, STARTS, Program, argument, jaxs, ours
+from tests.families import primitives_of_families
 from tests.oracle import jax
 
 AXES = (None, 0, -1)
@@ -121,15 +123,9 @@ def test_the_equations_are_those_of_jax(program):
         assert recorder.equations == want, f"in_axes={axes}"
 
 
-def starter_primitives():
-    modules = (elementwise, shaping, slicing, reductions, dot)
-    return {value for module in modules for value in vars(module).values()
-            if isinstance(value, core.Primitive)}
-
-
-def test_every_starter_primitive_has_a_rule():
-    without = starter_primitives() - set(primitive_batchers) - set(fancy_primitive_batchers)
-    assert without == {shaping.iota_p}  # it has no arguments
+def test_every_primitive_has_a_rule():
+    without = primitives_of_families() - set(primitive_batchers) - set(fancy_primitive_batchers)
+    assert without == {iota_p}  # it has no arguments
 
 
 def test_every_rule_is_in_the_table_of_programs():
@@ -139,7 +135,7 @@ def test_every_rule_is_in_the_table_of_programs():
         with core.set_current_trace(recorder):
             program.make(ours)(*map(as_array, arguments(program, [None] * len(program.specs))))
         applied |= {name for name, _, _ in recorder.equations}
-    assert {p.name for p in starter_primitives()} <= applied
+    assert {p.name for p in primitives_of_families()} <= applied
 
 
 # ----------------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ def _collect(*rooms):
 
 
 # chapter 1
-from ...core.primitives import dot as _dot, elementwise as _elementwise, reductions as _reductions
-from ...core.primitives import shaping as _shaping, slicing as _slicing
+from ...core import primitives as _starters
+from ...core.primitives import add_any_p
 
-_collect(_dot, _elementwise, _reductions, _shaping, _slicing)
-add_jaxvals_p = _elementwise.add_any_p  # its older name
+_collect(_starters)
+add_jaxvals_p = add_any_p  # its older name
 
 # chapter 6
 from ...core.jit import jit_p

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ...core.core import typeof
-from ...core.primitives import elementwise as lax
-from ...core.primitives import shaping, slicing
-from ...core.primitives.shape_rules import canonical_axis
+from ...core.primitives import canonical_axis, constant
 from ...core.tree import tree_flatten
 from ...errors import api_boundary
 from ...pytree.paths import keystr
+from .. import bitwise, shaping, slicing
+from .. import elementwise as lax
 from .common import leaf_paths
 
 
@@ -89,7 +89,7 @@ def _take(xs, start, stop, stride=1, *, axis):
 def _interleave(x, y, axis):
     """The elements of `x` and `y` in turn; `x` may have one more."""
     n, m = x.shape[axis], y.shape[axis]
-    add = lax.bitwise_or if x.dtype == np.bool_ else lax.add
+    add = bitwise.bitwise_or if x.dtype == np.bool_ else lax.add
     return add(_spread(x, axis, 0, int(n == m)), _spread(y, axis, 1, int(n > m)))
 
 
@@ -97,4 +97,4 @@ def _spread(x, axis, before, after):
     """`x` with a zero between any two elements, and so many at its ends."""
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (before, after, 1)
-    return shaping.pad(x, lax.constant(0, x.dtype), config)
+    return shaping.pad(x, constant(0, x.dtype), config)

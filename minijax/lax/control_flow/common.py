@@ -31,12 +31,13 @@ from ...core.jaxpr import (
     jaxpr_as_fun,
 )
 from ...core.lowering import Body, Value, tensor_type
-from ...core.primitives import elementwise as lax
+from ...core.primitives import convert
 from ...core.staging import trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs
 from ...core.util import partition_list
 from ...errors import DebugInfo
 from ...pytree.paths import keystr, tree_leaves_with_path
+from .. import elementwise as lax
 from .tokens import with_token
 
 # ----------------------------------------------------------------------------------------------
@@ -302,7 +303,7 @@ def leaf_paths(tree: PyTreeDef) -> list[tuple]:
 def with_type(x: Any, aval: ShapedArray):
     """A concrete result as an `Array` of exactly this type: the weak type may be another."""
     x = as_array(x)
-    return x if x.aval is aval else lax.convert(x, aval.dtype, aval.weak_type)
+    return x if x.aval is aval else convert(x, aval.dtype, aval.weak_type)
 
 
 def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: dict) -> list:

@@ -35,8 +35,7 @@ from ...core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ...core.primitives import elementwise as lax
-from ...core.primitives import shaping
+from ...core.primitives import constant
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import (
     is_undefined_primal,
@@ -49,6 +48,8 @@ from ...core.tree_jvp import stop_gradient
 from ...core.util import merge_lists, partition_list
 from ...errors import api_boundary
 from ...pytree.paths import keystr
+from .. import elementwise as lax
+from .. import shaping
 from .common import (
     Staged,
     either,
@@ -329,7 +330,7 @@ def _batch_predicate(axis_data, args, dims, branches):
     in_dims, out_dims = (0,) * len(operands), (0,) * len(branches[0].outvars)
     outs = []
     for i, branch in enumerate(branches):
-        chosen = lax.eq(index, lax.constant(i, typeof(index).dtype))
+        chosen = lax.eq(index, constant(i, typeof(index).dtype))
         # Where the branch is not chosen its derivative may be infinite, and must not reach the
         # operands (as infinity times zero): they come from behind a `stop_gradient` there.
         ops = [_select_n(chosen, stop_gradient(x), x) for x in operands]

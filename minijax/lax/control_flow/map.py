@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.core import typeof
-from ...core.primitives import shaping, slicing
 from ...core.tree import tree_flatten, tree_map
 from ...core.vmap import vmap
 from ...errors import api_boundary
+from .. import shaping, slicing
 from .scan import scan, scan_length
 
 

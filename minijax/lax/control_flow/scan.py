@@ -28,9 +28,17 @@ from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeo
 from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
-from ...core.lowering import Body, Value, register_lowering, with_shape
-from ...core.lowering_elementwise import cast_text, compare, emit, typed_text
-from ...core.lowering_rules import emit_slice
+from ...core.lowering import (
+    Body,
+    Value,
+    cast_text,
+    compare,
+    emit,
+    emit_slice,
+    register_lowering,
+    typed_text,
+    with_shape,
+)
 from ...core.partial_eval import (
     JaxprTrace,
     dce_closed,
@@ -39,7 +47,7 @@ from ...core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ...core.primitives import shaping, slicing
+from ...core.primitives import broadcast_in_dim_p
 from ...core.staging import batch_jaxpr, jvp_jaxpr, trace_to_jaxpr, weakref_cache
 from ...core.transposition import (
     UndefinedPrimal,
@@ -51,6 +59,7 @@ from ...core.tree import tree_flatten, tree_map, treedef_tuple
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError, api_boundary
 from ...pytree.paths import keystr
+from .. import shaping, slicing
 from .common import (
     check_carry,
     evaluate_compiled,
@@ -309,7 +318,7 @@ def _instantiate(tangent):
     if not shape:
         return zero
     params = {"shape": shape, "broadcast_dimensions": ()}
-    return default_partial_eval(trace, shaping.broadcast_in_dim_p, [zero], params)
+    return default_partial_eval(trace, broadcast_in_dim_p, [zero], params)
 
 
 def _zipped_order(nonzeros, *sizes):

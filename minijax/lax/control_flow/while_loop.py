@@ -36,14 +36,15 @@ from ...core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ...core.primitives import elementwise as lax
-from ...core.primitives import reductions, shaping
+from ...core.primitives import constant, select
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map, treedef_tuple
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, api_boundary
 from ...pytree.functions import treedef_is_leaf
+from .. import elementwise as lax
+from .. import reductions, shaping
 from .common import (
     Staged,
     add_inputs,
@@ -217,7 +218,7 @@ def _is_before_end(carry):
 
 def _while_body(body_fun, carry):
     i, upper, value = carry
-    return lax.add(i, lax.constant(1, typeof(i).dtype)), upper, body_fun(i, value)
+    return lax.add(i, constant(1, typeof(i).dtype)), upper, body_fun(i, value)
 
 
 def _scan_body(body_fun, carry, _):
@@ -462,7 +463,7 @@ def _where(pred, new, old):
     shape = typeof(new).shape
     if typeof(pred).shape != shape:
         pred = shaping.broadcast_in_dim(pred, shape, range(typeof(pred).ndim))
-    return lax.select(pred, new, old)
+    return select(pred, new, old)
 
 
 _select = lower_fun(_where)

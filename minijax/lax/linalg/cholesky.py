@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
-from ...core.primitives import elementwise as prim
-from ...core.primitives.shaping import expand_dims
+from .. import elementwise as prim
+from ..shaping import expand_dims
 from .common import check_square, eye, linear_algebra_primitive, product, symmetrize, tril
 from .lapack import has_lapack, info_type, lapack_call, nan_unless, routine, succeeded
 from .triangular_solve import triangular_solve

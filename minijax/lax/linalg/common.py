@@ -11,20 +11,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...checks.primitives import dtype_kind
 from ...core.batching import bdim_at_front, primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.jit import apply_primitive
 from ...core.operators import true_divide
-from ...core.primitives import elementwise as prim
-from ...core.primitives.dot import Precision, batch_matmul
-from ...core.primitives.shape_rules import COMPLEX, FLOAT, all_weak, check_dtype, check_same_dtypes
-from ...core.primitives.shaping import (
-    broadcast,
-    broadcast_to_rank,
-    broadcasted_iota,
-    full_like,
-    transpose,
-)
+from ...core.primitives import all_weak, convert, select
+from .. import complex_numbers
+from .. import elementwise as prim
+from ..families import COMPLEX, FLOAT
+from ..precision import Precision
+from ..products import batch_matmul
+from ..shaping import broadcast, broadcast_to_rank, broadcasted_iota, full_like, transpose
 
 # ----------------------------------------------------------------------------------------------
 # Making the primitives
@@ -58,9 +56,9 @@ def linear_algebra_primitive(
         shapes = result_shapes(*[a.shape[a.ndim - rank :] for a, rank in zip(avals, ranks)],
                                **params)
         for position, (aval, kinds) in enumerate(zip(avals, accepted)):
-            check_dtype(name, aval, kinds, position)
+            dtype_kind(name, aval, kinds, position)
         if same_dtypes:
-            check_same_dtypes(name, avals)
+            same_dtypes(name, avals)
         dtype, weak = avals[0].dtype, all_weak(avals)
         if not multiple_results:
             return ShapedArray((*batch, *shapes), dtype, weak)
@@ -121,12 +119,12 @@ def matrix_transpose(x):
 
 def conj(x):
     """The complex conjugate; of a real array, itself."""
-    return prim.conj(x) if typeof(x).dtype.kind == "c" else x
+    return complex_numbers.conj(x) if typeof(x).dtype.kind == "c" else x
 
 
 def real(x):
     """The real part; of a real array, itself."""
-    return prim.real(x) if typeof(x).dtype.kind == "c" else x
+    return complex_numbers.real(x) if typeof(x).dtype.kind == "c" else x
 
 
 def adjoint(x):
@@ -141,7 +139,7 @@ def symmetrize(x):
 
 def eye(dtype: np.dtype, n: int):
     """A matrix with ones on the diagonal."""
-    return prim.convert(prim.eq(*_places(n, n, 0)), dtype)
+    return convert(prim.eq(*_places(n, n, 0)), dtype)
 
 
 def _below(n: int, m: int, k: int):
@@ -160,13 +158,13 @@ def _places(n, m, k):
 def tril(x, k: int = 0):
     """The matrices with zeros above the diagonal number `k`."""
     *batch, n, m = typeof(x).shape
-    return prim.select(broadcast(_below(n, m, k), batch), x, full_like(x, 0))
+    return select(broadcast(_below(n, m, k), batch), x, full_like(x, 0))
 
 
 def triu(x, k: int = 0):
     """The matrices with zeros below the diagonal number `k`."""
     *batch, n, m = typeof(x).shape
-    return prim.select(broadcast(_below(n, m, k - 1), batch), full_like(x, 0), x)
+    return select(broadcast(_below(n, m, k - 1), batch), full_like(x, 0), x)
 
 
 def diagonal(x):

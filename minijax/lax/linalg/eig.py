@@ -8,12 +8,13 @@ import numpy as np
 
 from ...core.core import ShapedArray, typeof
 from ...core.forward import primitive_jvps
-from ...core.lowering import register_lowering
-from ...core.lowering_elementwise import emit
-from ...core.primitives import elementwise as prim
-from ...core.primitives.reductions import argmax_p, reduce_sum
-from ...core.primitives.shaping import broadcasted_iota, expand_dims
+from ...core.lowering import emit, register_lowering
+from ...core.primitives import convert
+from .. import complex_numbers
+from .. import elementwise as prim
 from ..dtypes import to_complex_dtype
+from ..reductions import argmax_p, reduce_sum
+from ..shaping import broadcasted_iota, expand_dims
 from .common import (
     adjoint,
     check_square,
@@ -110,7 +111,7 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
     w, *left, right = eig(x, compute_left_eigenvectors=compute_left_eigenvectors,
                           compute_right_eigenvectors=True,
                           enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
-    t = prim.convert(t, typeof(right).dtype)
+    t = convert(t, typeof(right).dtype)
     if not (compute_left_eigenvectors or compute_right_eigenvectors):
         w_dot = reduce_sum(solve(right, t) * matrix_transpose(right), [typeof(t).ndim - 1])
         return [w], [w_dot]
@@ -139,13 +140,13 @@ def _eigenvector_tangents(w, v, t):
     u = product(v, (prim.reciprocal(gaps) - match_rank(one, v)) * p)
     largest = argmax_p.bind(prim.abs_(v), axes=(rows,), index_dtype=np.dtype(np.int32))
     places = broadcasted_iota(np.int32, typeof(v).shape, rows)
-    mask = prim.convert(prim.eq(places, expand_dims(largest, (rows,))), typeof(v).dtype)
+    mask = convert(prim.eq(places, expand_dims(largest, (rows,))), typeof(v).dtype)
 
     def total(x):
         return reduce_sum(x, [rows])
 
-    phase = prim.imag(total(mask * u)) / prim.real(total(mask * v))
-    c = prim.complex(-prim.real(total(conj(v) * u)), -phase)
+    phase = complex_numbers.imag(total(mask * u)) / complex_numbers.real(total(mask * v))
+    c = complex_numbers.complex(-complex_numbers.real(total(conj(v) * u)), -phase)
     return diagonal(p), u + v * expand_dims(c, (rows,))
 
 

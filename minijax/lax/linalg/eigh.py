@@ -7,7 +7,8 @@ import enum
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
-from ...core.primitives import elementwise as prim
+from ...core.primitives import convert
+from .. import elementwise as prim
 from .common import (
     adjoint,
     check_square,
@@ -88,7 +89,7 @@ def _eigh_jvp(primals, tangents, *, subset_by_index, **params):
     if _is_part(subset_by_index, n):
         raise NotImplementedError("eigh has a derivative only if all eigenvalues are asked for.")
     v, w = eigh_p.bind(symmetrize(x), subset_by_index=subset_by_index, **params)
-    values, one = prim.convert(w, dtype), eye(dtype, n)
+    values, one = convert(w, dtype), eye(dtype, n)
     rows = values[..., None, :]
     differences = prim.sub(prim.add(match_rank(one, x), rows), values[..., None])
     factors = prim.sub(prim.integer_pow(differences, -1), match_rank(one, x))

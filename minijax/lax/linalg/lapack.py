@@ -14,8 +14,7 @@ import numpy as np
 
 from ...core.core import ShapedArray
 from ...core.dispatch import xla
-from ...core.lowering import Body, Value, tensor_type
-from ...core.lowering_elementwise import compare, select
+from ...core.lowering import Body, Value, compare, select, tensor_type
 
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 

@@ -8,14 +8,14 @@ from ... import settings
 from ...core.array import def_numpy
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp_zero, primitive_jvps
-from ...core.lowering import lower_fun, register_lowering
-from ...core.lowering_elementwise import emit
-from ...core.primitives import elementwise as prim
-from ...core.primitives.reductions import reduce_sum
-from ...core.primitives.shaping import broadcasted_iota, expand_dims, full_like, pad
-from ...core.primitives.slicing import dynamic_index_in_dim
+from ...core.lowering import emit, lower_fun, register_lowering
+from ...core.primitives import convert, select
 from ...core.vmap import vmap
+from .. import elementwise as prim
 from ..control_flow.while_loop import fori_loop
+from ..reductions import reduce_sum
+from ..shaping import broadcasted_iota, expand_dims, full_like, pad
+from ..slicing import dynamic_index_in_dim
 from .common import eye, linear_algebra_primitive, tril, triu
 from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
 from .triangular_solve import triangular_solve
@@ -50,12 +50,12 @@ def _swaps(pivots, *, permutation_size):
     places = broadcasted_iota(np.int32, (*batch, permutation_size), axis)
 
     def swap(i, order):
-        here = prim.eq(places, prim.convert(i, np.dtype(np.int32)))
+        here = prim.eq(places, convert(i, np.dtype(np.int32)))
         there = prim.eq(places, dynamic_index_in_dim(pivots, i, axis))
-        other = reduce_sum(prim.select(there, order, full_like(order, 0)), [axis])
-        swapped = prim.select(there, dynamic_index_in_dim(order, i, axis) + full_like(order, 0),
+        other = reduce_sum(select(there, order, full_like(order, 0)), [axis])
+        swapped = select(there, dynamic_index_in_dim(order, i, axis) + full_like(order, 0),
                               order)
-        return prim.select(here, expand_dims(other, [axis]) + full_like(order, 0), swapped)
+        return select(here, expand_dims(other, [axis]) + full_like(order, 0), swapped)
 
     return fori_loop(np.int32(0), np.int32(k), swap, places) if k else places
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 
+from ...checks.primitives import dtype_kind, same_dtypes
 from ...core.core import typeof
 from ...core.jit import apply_primitive
 from ...core.lowering import lower_fun, register_lowering
-from ...core.primitives import elementwise as prim
-from ...core.primitives.shape_rules import FLOAT, check_dtype, check_same_dtypes, make_primitive
-from ...core.primitives.shaping import full_like
-from ...core.primitives.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from ...core.primitives import make_primitive, select
+from .. import elementwise as prim
 from ..control_flow.while_loop import fori_loop
+from ..families import FLOAT
+from ..shaping import full_like
+from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from .common import linear_algebra_primitive, matrix_transpose, product, tril
 
 # ----------------------------------------------------------------------------------------------
@@ -70,8 +72,8 @@ def _update_type(r, w):
         if aval.ndim != rank:
             raise TypeError("cholesky_update takes one matrix and one vector, got shape "
                             f"{aval.shape} as argument {position}.")
-        check_dtype("cholesky_update", aval, FLOAT, position)
-    check_same_dtypes("cholesky_update", (r, w))
+        dtype_kind("cholesky_update", aval, FLOAT, position)
+    same_dtypes("cholesky_update", (r, w))
     if not r.shape[0] == r.shape[1] == w.shape[0]:
         raise ValueError("cholesky_update takes a square matrix and a vector of as many elements "
                          f"as that has rows, got shapes {r.shape} and {w.shape}.")
@@ -98,8 +100,8 @@ def _rotation(x, y):
     x_scaled, y_scaled = x / scale, y / scale
     length = prim.sqrt(prim.square(x_scaled) + prim.square(y_scaled))
     is_zero = y == 0
-    return (prim.select(is_zero, full_like(x, 1), x_scaled / length),
-            prim.select(is_zero, full_like(y, 0), y_scaled / length))
+    return (select(is_zero, full_like(x, 1), x_scaled / length),
+            select(is_zero, full_like(y, 0), y_scaled / length))
 
 
 cholesky_update_p = make_primitive("cholesky_update", _update_type)

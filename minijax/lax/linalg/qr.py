@@ -12,10 +12,10 @@ import numpy as np
 from ...core.core import typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
-from ...core.primitives.elementwise import convert
-from ...core.primitives.shape_rules import INTEGER
-from ...core.primitives.shaping import broadcast_in_dim, concatenate, expand_dims, full, pad
+from ...core.primitives import convert
 from ...core.vmap import vmap
+from ..families import INTEGER
+from ..shaping import broadcast_in_dim, concatenate, expand_dims, full, pad
 from .common import (
     FLOAT_OR_COMPLEX,
     adjoint,

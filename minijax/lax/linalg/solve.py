@@ -8,12 +8,13 @@ import math
 import numpy as np
 
 from ...core.core import typeof, vary_like
-from ...core.primitives.dot import Precision, dot_general
-from ...core.primitives.shape_rules import broadcast_shapes
-from ...core.primitives.shaping import broadcast_in_dim, broadcast_to, iota, reshape
+from ...core.elsewhere import broadcast_shapes
 from ...core.tree_jvp import stop_gradient
 from ...core.vmap import vmap
 from ...custom_rules import custom_linear_solve
+from ..precision import Precision
+from ..products import dot_general
+from ..shaping import broadcast_in_dim, broadcast_to, iota, reshape
 from ..sorting import sort_key_val
 from ..staged import staged
 from .lu import lu

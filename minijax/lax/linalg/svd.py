@@ -10,8 +10,9 @@ from ... import settings
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import lower_fun, register_lowering, with_shape
-from ...core.primitives import elementwise as prim
-from ...core.primitives.shaping import broadcast_in_dim, broadcasted_iota, expand_dims, full
+from ...core.primitives import convert
+from .. import elementwise as prim
+from ..shaping import broadcast_in_dim, broadcasted_iota, expand_dims, full
 from .common import (
     adjoint,
     diagonal,
@@ -134,7 +135,7 @@ def _turning(u, v, s, columns, turned):
 
 def _as(like, x):
     """`x` in the dtype of `like`."""
-    return prim.convert(x, typeof(like).dtype)
+    return convert(x, typeof(like).dtype)
 
 
 def _diagonal_matrix(x):

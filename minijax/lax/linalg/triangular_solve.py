@@ -6,9 +6,9 @@ from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp2
 from ...core.lowering import lower_fun, register_lowering
-from ...core.primitives.elementwise import neg
-from ...core.primitives.shaping import expand_dims, reshape, squeeze
 from ...core.transposition import is_undefined_primal, not_linear, primitive_transposes
+from ..elementwise import neg
+from ..shaping import expand_dims, reshape, squeeze
 from .common import (
     check_square,
     conj,

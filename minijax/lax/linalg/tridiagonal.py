@@ -6,9 +6,9 @@ from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.core import typeof
 from ...core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
-from ...core.primitives.elementwise import neg
-from ...core.primitives.shaping import concatenate, full_like, reshape
 from ...core.transposition import is_undefined_primal, not_linear, primitive_transposes
+from ..elementwise import neg
+from ..shaping import concatenate, full_like, reshape
 from .common import check_square, linear_algebra_primitive, real_dtype
 from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
 

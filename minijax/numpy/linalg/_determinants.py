@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.elsewhere import broadcast_shapes
 from ...core.jit import jit
-from ...core.primitives.shape_rules import broadcast_shapes
-from ...core.primitives.shaping import expand_dims as expand
-from ...core.primitives.shaping import iota
 from ...custom_rules import custom_jvp
 from ...lax import linalg as lax_linalg
+from ...lax.shaping import expand_dims as expand
+from ...lax.shaping import iota
 from .._arguments import complex_input
 from .._constructors import arange, array, ix_, ones, zeros_like
 from .._joining import concatenate

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
-from ...core.primitives.shaping import broadcasted_iota, rev
+from ...lax import elementwise as lax
 from ...lax import linalg as lax_linalg
+from ...lax import rounding
+from ...lax.shaping import broadcasted_iota, rev
 from ...lax.sorting import sort
 from .._arguments import ensure_array, promote_dtypes_inexact
 from .._indexing import take_along_axis
@@ -223,7 +224,7 @@ def _hermitian_svd(a, compute_uv, subset_by_index):
     last = s.ndim - 1
     if not compute_uv:
         return rev(sort(s, dimension=-1), [last])
-    signs = lax.sign(values)
+    signs = rounding.sign(values)
     places = broadcasted_iota("uint32", s.shape, last)
     in_order = sort((s, places, signs), dimension=-1, num_keys=1)
     s, places, signs = (rev(x, [last]) for x in in_order)

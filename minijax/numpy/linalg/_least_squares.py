@@ -6,9 +6,9 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.jit import jit
-from ...core.primitives.dot import Precision
-from ...core.primitives.shaping import expand_dims
 from ...custom_rules import custom_jvp
+from ...lax.precision import Precision
+from ...lax.shaping import expand_dims
 from ...settings import default_matmul_precision
 from .._arguments import convert, ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import array, asarray, empty, zeros

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.scan import scan
 from ...lax.control_flow.while_loop import while_loop

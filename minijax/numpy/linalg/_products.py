@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from ...core.primitives.shaping import broadcast_to, transpose
+from ...lax.shaping import broadcast_to, transpose
 from ...lax.staged import staged
 from .. import _products as products
 from .._arguments import ensure_array, ensure_arrays

@@ -6,8 +6,8 @@ import math
 import operator
 
 from ...core.jit import jit
-from ...core.primitives.shaping import broadcast
 from ...lax import linalg as lax_linalg
+from ...lax.shaping import broadcast
 from .._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import eye
 from .._shaping import moveaxis

@@ -7,9 +7,9 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.core import typeof
 from ...core.operators import promote_dtypes_inexact
-from ...core.primitives.dot import Precision
 from ...lax import linalg as lax_linalg
 from ...lax.dtypes import to_complex_dtype
+from ...lax.precision import Precision
 from ...lax.staged import staged
 
 

@@ -12,18 +12,14 @@ from ...core import dtypes
 from ...core.core import typeof
 from ...core.jit import jit
 from ...core.operators import promote_dtypes_inexact
-from ...core.primitives.dot import Precision
-from ...core.primitives.slicing import (
-    dynamic_slice,
-    dynamic_slice_in_dim,
-    dynamic_update_slice_in_dim,
-)
 from ...core.tree_jvp import jvp
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond, switch
 from ...lax.control_flow.scan import scan
 from ...lax.control_flow.while_loop import fori_loop
 from ...lax.dtypes import to_complex_dtype
+from ...lax.precision import Precision
+from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from ...numpy import linalg
 from ...numpy.linalg._polar import qdwh
 from ...settings import default_matmul_precision

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.primitives.dot import Precision
 from ...core.reverse import value_and_grad
 from ...core.tree import tree_map
 from ...lax.control_flow.while_loop import while_loop
+from ...lax.precision import Precision
 
 SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9

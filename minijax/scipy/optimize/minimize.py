@@ -10,9 +10,9 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.core import typeof
-from ...core.primitives.dot import Precision
 from ...core.reverse import value_and_grad
 from ...lax.control_flow.while_loop import while_loop
+from ...lax.precision import Precision
 from .lbfgs import minimize_lbfgs
 from .line_search import dot, line_search
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...core.primitives.slicing import dynamic_slice
 from ...core.vmap import vmap
 from ...lax.convolution import conv_general_dilated
+from ...lax.slicing import dynamic_slice
 from ...numpy import fft
 from ...numpy._arguments import (
     canonical_axis,

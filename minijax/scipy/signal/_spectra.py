@@ -17,10 +17,10 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.core import concrete_or_error
-from ...core.primitives.dot import Precision
-from ...core.primitives.slicing import dynamic_slice_in_dim, slice_in_dim
 from ...core.vmap import vmap
 from ...lax.dtypes import to_complex_dtype, to_floating_dtype
+from ...lax.precision import Precision
+from ...lax.slicing import dynamic_slice_in_dim, slice_in_dim
 from ...numpy import fft
 from ...numpy._arguments import (
     canonical_axis,

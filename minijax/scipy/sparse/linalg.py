@@ -17,11 +17,11 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.array import Array
 from ...core.core import typeof
-from ...core.primitives.dot import Precision
-from ...core.primitives.elementwise import rsqrt
 from ...core.tree import tree_leaves, tree_map, tree_structure
 from ...custom_rules import custom_linear_solve
 from ...lax.control_flow.while_loop import fori_loop, while_loop
+from ...lax.elementwise import rsqrt
+from ...lax.precision import Precision
 from ...numpy import linalg
 from ...numpy._ravel import ravel_pytree
 from ..linalg import solve_triangular

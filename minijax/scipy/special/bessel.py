@@ -8,10 +8,10 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import concrete_or_error, typeof
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
-from ...core.primitives.shaping import full_like, iota
 from ...lax import bessel as families
+from ...lax import elementwise as lax
 from ...lax.control_flow.scan import scan
+from ...lax.shaping import full_like, iota
 from ...numpy._arguments import promote_args_inexact, promote_dtypes_inexact
 
 

@@ -6,9 +6,11 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.core import typeof
-from ...core.primitives import elementwise as lax
-from ...core.primitives.shaping import full_like
+from ...core.primitives import select
 from ...custom_rules import custom_jvp
+from ...lax import bitwise
+from ...lax import elementwise as lax
+from ...lax.shaping import full_like
 from ...numpy._arguments import constant_like, promote_args_inexact
 
 
@@ -115,7 +117,7 @@ def entr(x):
     [-0.0, -0.0, -inf]
     """
     (x,) = real_args("entr", x)
-    return lax.select(lax.lt(x, constant_like(x, 0)), full_like(x, -np.inf), lax.neg(_xlogx(x)))
+    return select(lax.lt(x, constant_like(x, 0)), full_like(x, -np.inf), lax.neg(_xlogx(x)))
 
 
 def rel_entr(p, q):
@@ -132,8 +134,8 @@ def rel_entr(p, q):
     """
     p, q = real_args("rel_entr", p, q)
     zero = constant_like(p, 0.0)
-    inside = lax.bitwise_and(lax.gt(p, zero), lax.gt(q, zero))
-    at_zero = lax.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
+    inside = bitwise.bitwise_and(lax.gt(p, zero), lax.gt(q, zero))
+    at_zero = bitwise.bitwise_and(lax.eq(p, zero), lax.ge(q, zero))
     safe_p, safe_q = jnp.where(inside, p, 1), jnp.where(inside, q, 1)
     value = lax.sub(_xlogx(safe_p), xlogy(safe_p, safe_q))
     return jnp.where(inside, value, jnp.where(at_zero, zero, np.inf))

@@ -10,8 +10,10 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import typeof
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
+from ...core.primitives import convert, select
 from ...custom_rules import custom_jvp
+from ...lax import elementwise as lax
+from ...lax import rounding
 from ...lax import special as families
 from ...numpy._arguments import constant_like, promote_args_inexact
 
@@ -88,8 +90,8 @@ def _ndtr(x):
     w = x * root
     z = lax.abs_(w)
     is_middle, middle = lax.lt(z, root), number(1.0) + families.erf(w)
-    tail = lax.select(lax.gt(w, number(0.0)), number(2.0) - families.erfc(z), families.erfc(z))
-    return number(0.5) * lax.select(is_middle, middle, tail)
+    tail = select(lax.gt(w, number(0.0)), number(2.0) - families.erfc(z), families.erfc(z))
+    return number(0.5) * select(is_middle, middle, tail)
 
 
 def ndtri(p):
@@ -202,7 +204,7 @@ def _owens_t(h, a):
     """Gauss' quadrature of 1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt. If `a` is above 1, one of
     the relations between T(h, a) and T(a h, 1/a) helps, https://doi.org/10.18637/jss.v005.i05."""
     wide = np.promote_types(h.dtype, dtypes.default_float_dtype())  # as JAX's points have it
-    h, a = abs(lax.convert(h, wide)), lax.convert(a, wide)
+    h, a = abs(convert(h, wide)), convert(a, wide)
     size = abs(a)
     large = size > 1
     small_a, new_h = jnp.where(large, 1 / size, size), jnp.where(large, size * h, h)
@@ -210,7 +212,7 @@ def _owens_t(h, a):
     below, above = families.erfc(h / SQRT_2), families.erfc(size * h / SQRT_2)
     near = 0.25 - 0.25 * families.erf(h / SQRT_2) * families.erf(size * h / SQRT_2)
     total = jnp.where(size * h <= 0.67, near, 0.25 * (below + above - below * above))
-    result = lax.sign(a) * jnp.where(large, total - result, result)
+    result = rounding.sign(a) * jnp.where(large, total - result, result)
     return jnp.where(jnp.isnan(a) | jnp.isnan(h), np.nan, result)
 
 

@@ -14,8 +14,8 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import typeof
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
 from ...custom_rules import custom_jvp
+from ...lax import elementwise as lax
 from ...lax.control_flow.while_loop import while_loop
 from ...lax.special import digamma, lgamma
 from ...numpy._arguments import constant_like

@@ -12,10 +12,12 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import typeof
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
-from ...core.primitives.shaping import full_like
+from ...core.primitives import select
 from ...custom_rules import custom_jvp
+from ...lax import complex_numbers
+from ...lax import elementwise as lax
 from ...lax.dtypes import to_complex_dtype
+from ...lax.shaping import full_like
 from ...lax.special import erfc
 from ...numpy._arguments import promote_args_inexact
 from .entropies import real_args
@@ -37,7 +39,7 @@ def _coefficients() -> np.ndarray:
 
 def _upper(z):
     """w(z) for z above the real axis."""
-    iz = lax.complex(-z.imag, z.real)
+    iz = complex_numbers.complex(-z.imag, z.real)
     below = WIDTH - iz
     polynomial = jnp.polyval(jnp.asarray(_coefficients(), z.dtype), (WIDTH + iz) / below)
     return 2 * polynomial / (below * below) + (1 / ROOT_PI) / below
@@ -77,14 +79,14 @@ def _erfcx(x):
     """The definition, or where the exponential would overflow, https://dlmf.nist.gov/7.12.E1."""
     wide = x.astype(np.promote_types(x.dtype, np.float32))
     is_large = wide > math.sqrt(math.log(float(dtypes.finfo(wide.dtype).max)))
-    small = lax.select(is_large, full_like(wide, 1), wide)
-    large = lax.select(is_large, wide, full_like(wide, 100))
+    small = select(is_large, full_like(wide, 1), wide)
+    large = select(is_large, wide, full_like(wide, 100))
     series, term = jnp.ones_like(large), jnp.ones_like(large)
     for k in range(1, 9):
         term = term * (1 - 2 * k) / (2 * large * large)
         series = series + term
     direct = lax.exp(lax.square(small)) * erfc(small)
-    return lax.select(is_large, series / (large * ROOT_PI), direct).astype(x.dtype)
+    return select(is_large, series / (large * ROOT_PI), direct).astype(x.dtype)
 
 
 _erfcx.defjvps(lambda t, ans, x: t * (2 * x * ans - 2 / ROOT_PI))
@@ -101,7 +103,7 @@ def erfcx(x):
     """
     (x,) = promote_args_inexact("erfcx", x)
     if typeof(x).dtype.kind == "c":
-        return _wofz(lax.complex(-x.imag, x.real))
+        return _wofz(complex_numbers.complex(-x.imag, x.real))
     return _erfcx(x)
 
 
@@ -117,7 +119,7 @@ def _dawsn(x):
     for k in range(1, 20):
         term = term * (-2 * small * small) / (2 * k + 1)
         series = series + term
-    by_w = ROOT_PI / 2 * _wofz(lax.complex(large, jnp.zeros_like(large))).imag
+    by_w = ROOT_PI / 2 * _wofz(complex_numbers.complex(large, jnp.zeros_like(large))).imag
     return jnp.where(is_small, series, by_w).astype(x.dtype)
 
 
@@ -202,5 +204,6 @@ def _fresnel_by_w(x):
     """C + iS = (1 + i)/2 · (1 - exp(iπx²/2) w(√π (1 + i) x / 2)), https://dlmf.nist.gov/7.5.E8"""
     half = ROOT_PI / 2 * x
     sine, cosine = _turn(x)
-    rest = (1 + 1j) / 2 * lax.complex(cosine, sine) * _wofz(lax.complex(half, half))
+    unit, diagonal = complex_numbers.complex(cosine, sine), complex_numbers.complex(half, half)
+    rest = (1 + 1j) / 2 * unit * _wofz(diagonal)
     return 0.5 - rest.imag, 0.5 - rest.real

@@ -13,12 +13,12 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import concrete_or_error, typeof
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
-from ...core.primitives.shaping import expand_dims
 from ...core.tree_jvp import jvp
 from ...custom_rules import custom_jvp
-from ...lax import incomplete_beta, incomplete_gamma
+from ...lax import elementwise as lax
+from ...lax import incomplete_beta, incomplete_gamma, rounding
 from ...lax import special as families
+from ...lax.shaping import expand_dims
 from ...numpy._arguments import constant_like, promote_args_inexact
 from .entropies import real_args
 
@@ -53,7 +53,7 @@ def gammasgn(x):
     """
     (x,) = real_args("gammasgn", x)
     number = x.dtype.type
-    floor, below = lax.floor(x), x < 0
+    floor, below = rounding.floor(x), x < 0
     poles = below & (x == floor) | jnp.isnan(x)
     negative = below & (floor % 2 != 0) | (x == 0) & jnp.signbit(x)
     return jnp.select([poles, negative], [number(np.nan), number(-1.0)], number(1.0))

@@ -9,7 +9,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.core import concrete_or_error, typeof
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
+from ...lax import complex_numbers
 
 
 def _coefficients(n: int, is_normalized: bool) -> tuple[float, np.ndarray, list]:
@@ -142,5 +142,5 @@ def _sph_harm(n, m, theta, phi, n_max: int):
     legendre = _legendre(jnp.cos(theta), n=n_max, is_normalized=True)
     values = legendre.at[abs(m), n, jnp.arange(len(n))].get(mode="clip")
     angle = abs(m) * phi
-    harmonics = lax.complex(values * jnp.cos(angle), values * jnp.sin(angle))
+    harmonics = complex_numbers.complex(values * jnp.cos(angle), values * jnp.sin(angle))
     return jnp.where(m < 0, (-1.0) ** abs(m) * jnp.conj(harmonics), harmonics)

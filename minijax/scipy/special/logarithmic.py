@@ -9,8 +9,9 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.core import typeof
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
+from ...core.primitives import convert
 from ...custom_rules import custom_jvp
+from ...lax import complex_numbers
 from .entropies import real_args
 from .exponential_integrals import continued_fraction_of_expn
 from .gammas import bernoulli_over_factorial
@@ -70,7 +71,7 @@ def _sici_series(x):
 def _sici_fraction(x):
     """As E₁(ix) = -Ci(x) + i (Si(x) - π/2), https://dlmf.nist.gov/6.5.E6."""
     wide = x.astype(np.promote_types(x.dtype, np.float32))
-    e1 = continued_fraction_of_expn(1, lax.complex(jnp.zeros_like(wide), wide))
+    e1 = continued_fraction_of_expn(1, complex_numbers.complex(jnp.zeros_like(wide), wide))
     return np.pi / 2 + e1.imag, -e1.real
 
 
@@ -90,7 +91,7 @@ def spence(x):
     dtype = typeof(x).dtype
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"spence takes float32 or float64 arrays; got {dtype.name}")
-    return lax.convert(_spence(x), dtype)
+    return convert(_spence(x), dtype)
 
 
 @jit

@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable
 
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ...numpy._arguments import complex_input, promote_args_inexact
 
 MEANING = {

@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
+from ...lax import rounding
 from ..special import betaln
 from ._quantities import exponential, quantity
 
@@ -18,7 +19,7 @@ from ._quantities import exponential, quantity
 @jit
 @quantity
 def logpmf(k, n, a, b, loc=0):
-    y = lax.floor(k) - loc
+    y = rounding.floor(k) - loc
     log_ways = -(lax.log1p(n) + betaln(n - y + 1, y + 1))
     log_probability = log_ways + (betaln(y + a, n - y + b) - betaln(a, b))
     log_probability = jnp.where(jnp.logical_and(y == 0, n == 0), 0.0, log_probability)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ...lax.special import lgamma
 from ...numpy._arguments import constant_like
 from .. import special

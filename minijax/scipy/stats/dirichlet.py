@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.primitives import elementwise as lax
-from ...core.primitives.shaping import broadcast_in_dim
+from ...lax import elementwise as lax
+from ...lax.shaping import broadcast_in_dim
 from ...numpy._arguments import promote_dtypes_inexact
 from ..special import gammaln, xlogy
 

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
+from ...lax import rounding
 from ...lax.incomplete_gamma import igamma
 from ...lax.special import lgamma
 from ._quantities import exponential, quantity
@@ -22,4 +23,4 @@ pdf = exponential(logpdf)
 
 @quantity
 def cdf(x, beta):
-    return 0.5 * (1 + lax.sign(x) * igamma(1 / beta, lax.abs_(x) ** beta))
+    return 0.5 * (1 + rounding.sign(x) * igamma(1 / beta, lax.abs_(x) ** beta))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ..special import xlog1py
 from ._quantities import exponential, quantity
 

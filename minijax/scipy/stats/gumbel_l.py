@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.primitives import elementwise as lax
+from ...lax import bitwise
+from ...lax import elementwise as lax
 from ._quantities import exponential, quantity
 
 
@@ -34,7 +35,7 @@ cdf = exponential(logcdf)
 
 @quantity
 def ppf(p, loc=0, scale=1):
-    inside = lax.bitwise_and(p > 0, p < 1)
+    inside = bitwise.bitwise_and(p > 0, p < 1)
     return jnp.where(inside, loc + scale * lax.log(-lax.log1p(-p)), np.nan)
 
 

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from ...core.primitives import elementwise as lax
+from ...core.primitives import select
+from ...lax import elementwise as lax
 from ._quantities import exponential, quantity
 
 
@@ -21,4 +22,4 @@ pdf = exponential(logpdf)
 @quantity
 def cdf(x, loc=0, scale=1):
     z = (x - loc) / scale
-    return lax.select(z <= 0, 0.5 * lax.exp(z), 1 - 0.5 * lax.exp(-z))
+    return select(z <= 0, 0.5 * lax.exp(z), 1 - 0.5 * lax.exp(-z))

@@ -8,7 +8,7 @@ z = (x - loc) / scale.
 from __future__ import annotations
 
 from ... import numpy as jnp
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ..special import expit, logit
 from ._quantities import analytic, exponential
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ...numpy._arguments import promote_args_inexact, promote_args_numeric
 from ..special import gammaln, xlogy
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.core import typeof
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ...lax.linalg import cholesky, triangular_solve
 from ...numpy._arguments import promote_dtypes_inexact
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.jit import jit
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ...numpy._arguments import constant_like, ensure_arrays, promote_dtypes_inexact
 from .. import special
 from ._quantities import exponential, quantity

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.primitives import elementwise as lax
+from ...lax import elementwise as lax
 from ...lax.special import lgamma
 from ._quantities import exponential, quantity
 

@@ -1,0 +1,352 @@
+"""What the types of the starter primitives refuse, and in which words (`core/primitives.py`).
+
+Each function returns nothing, and raises JAX's error class if operands do not fit.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..core import dtypes
+from ..core.core import ShapedArray
+from ..errors import user_stacklevel
+
+# ----------------------------------------------------------------------------------------------
+# Element types
+
+
+def dtype_kind(name: str, aval: ShapedArray, accepted: tuple, position: int | None = None) -> None:
+    """Raise `TypeError` unless the element type of `aval` is one of the `accepted` kinds."""
+    if np.generic in accepted or any(dtypes.issubdtype(aval.dtype, kind) for kind in accepted):
+        return
+    where = "" if position is None else f" at position {position}"
+    kinds = ", ".join("bool" if kind is np.bool_ else kind.__name__ for kind in accepted)
+    raise TypeError(
+        f"{name} does not accept dtype {aval.dtype.name}{where}. "
+        f"Accepted dtypes{where} are subtypes of {kinds}."
+    )
+
+
+def numeric(name: str, aval: ShapedArray) -> None:
+    """Raise `TypeError` for elements that are neither numbers nor truth values: random keys."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        raise TypeError(f"{name} does not accept dtype {aval.dtype.name}: it is not a type of "
+                        "numbers.")
+
+
+def same_dtypes(name: str, avals: Sequence[ShapedArray], tip: str = "") -> None:
+    """Raise `TypeError` unless all element types are equal: `lax` promotes nothing."""
+    if any(aval.dtype != avals[0].dtype for aval in avals):
+        got = ", ".join(aval.dtype.name for aval in avals)
+        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {got}.{tip}")
+
+
+_PROMOTING = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide",
+              "rem": "remainder", "max": "maximum", "min": "minimum", "eq": "equal",
+              "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+              "ge": "greater_equal", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+
+
+def elementwise_dtypes(name: str, avals: Sequence[ShapedArray], accepted: Sequence[tuple]) -> None:
+    """Raise `TypeError` unless the operands have accepted element types, and equal ones."""
+    for position, (aval, kinds) in enumerate(zip(avals, accepted)):
+        dtype_kind(name, aval, kinds, position if len(avals) > 1 else None)
+    if name != "pow":
+        tip = f" (Tip: jnp.{_PROMOTING[name]} is a similar function that does automatic type " \
+              "promotion on inputs)." if name in _PROMOTING else ""
+        same_dtypes(name, avals, tip)
+
+
+def elementwise_shapes(name: str, avals: Sequence[ShapedArray]) -> None:
+    """Raise `TypeError` unless the shapes have one rank, and sizes that are equal or 1."""
+    shapes = [aval.shape for aval in avals if aval.shape]
+    ranks = {len(shape) for shape in shapes}
+    if len(ranks) != 1:
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+    if any(len({*sizes} - {1}) > 1 for sizes in zip(*shapes)):
+        raise TypeError(f"{name} got incompatible shapes for broadcasting: "
+                        f"{', '.join(map(str, shapes))}.")
+
+
+def integer_pow(x: ShapedArray, y: int) -> None:
+    """Raise `TypeError` for a negative power of integers."""
+    if y < 0 and dtypes.issubdtype(x.dtype, np.integer):
+        raise TypeError("Integers cannot be raised to negative powers, got integer_pow"
+                        f"({x.str_short(short_dtypes=False)}, {y})")
+
+
+def convertible(x: ShapedArray, new_dtype) -> None:
+    """Raise `ValueError` for a conversion from or to an extended element type."""
+    extended = any(isinstance(dtype, dtypes.ExtendedDType) for dtype in (x.dtype, new_dtype))
+    if extended and x.dtype != new_dtype:
+        raise ValueError(f"Cannot convert_element_type from {x.dtype.name} to {new_dtype.name}")
+
+
+def conversion(old: np.dtype, new: np.dtype) -> None:
+    """Warn if a conversion drops imaginary parts."""
+    if old.kind == "c" and new.kind != "c":
+        warnings.warn("Casting complex values to real discards the imaginary part",
+                      np.exceptions.ComplexWarning, stacklevel=user_stacklevel())
+
+
+def constant(x, dtype: np.dtype) -> None:
+    """Raise `TypeError` if a Python complex number is to become real."""
+    if type(x) is complex and dtype.kind not in "cb":
+        raise TypeError(f"a complex number cannot become a {dtype.name}: got {x}")
+
+
+def select_n(which: ShapedArray, cases: Sequence[ShapedArray]) -> None:
+    """Raise `TypeError` unless the cases are of one type that fits `which`."""
+    if not cases:
+        raise TypeError("select must have at least one case")
+    if any(case.shape != cases[0].shape for case in cases):
+        raise TypeError("select cases must have the same shapes, got "
+                        f"[{', '.join(str(case.shape) for case in cases)}].")
+    if any(case.dtype != cases[0].dtype for case in cases):
+        raise TypeError("select cases must have the same dtypes, got "
+                        f"[{', '.join(case.dtype.name for case in cases)}].")
+    if which.dtype != bool and not dtypes.issubdtype(which.dtype, np.integer):
+        raise TypeError("select `which` must be boolean or integer type, got "
+                        f"{which.dtype.name}.")
+    if which.dtype == bool and len(cases) > 2:
+        raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.")
+    if which.shape not in ((), cases[0].shape):
+        raise TypeError("select `which` must be scalar or have the same shape as cases, got "
+                        f"`which` shape {which.shape} but case shape {cases[0].shape}.")
+
+
+# ----------------------------------------------------------------------------------------------
+# Shapes
+
+
+def known_sizes(shape) -> tuple[int, ...]:
+    """The entries of a shape as ints, whatever their sign; an int alone is a shape of one entry.
+
+    Raises:
+      TypeError: an entry is traced, or not an integer.
+    """
+    try:
+        return tuple(map(operator.index, (shape,) if isinstance(shape, int) else shape))
+    except TypeError as error:
+        raise TypeError(
+            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. If "
+            "using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+        ) from error
+
+
+def canonical_shape(shape, name: str = "shape") -> tuple[int, ...]:
+    """`shape` as a tuple of non-negative ints.
+
+    Raises:
+      TypeError: it holds something else, such as a traced value.
+    """
+    sizes = known_sizes(shape)
+    if any(size < 0 for size in sizes):
+        raise TypeError(f"{name} must have nonnegative sizes, got {sizes}.")
+    return sizes
+
+
+def axis(axis: int, ndim: int) -> None:
+    """Raise `ValueError` unless an array of `ndim` dimensions has this axis."""
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+
+
+def broadcast_in_dim(x: ShapedArray, shape, dims) -> None:
+    """Raise `TypeError` unless the operand can be repeated to `shape` along `dims`."""
+    if len(dims) != x.ndim:
+        raise TypeError("broadcast_in_dim broadcast_dimensions must have length equal to operand "
+                        f"ndim; got broadcast_dimensions {dims} for operand ndim {x.ndim}.")
+    if any(not 0 <= d < len(shape) for d in dims):
+        raise TypeError("broadcast_in_dim broadcast_dimensions must be a subset of output "
+                        f"dimensions, got {dims} for operand ndim {x.ndim} and shape {shape}.")
+    if any(n != 1 and n != shape[d] for n, d in zip(x.shape, dims)):
+        raise TypeError("broadcast_in_dim operand dimension sizes must either be 1, or be equal "
+                        "to their corresponding dimensions in the target broadcast shape; got "
+                        f"operand of shape {x.shape}, target broadcast shape {shape}, "
+                        f"broadcast_dimensions {dims}.")
+    if any(a >= b for a, b in zip(dims, dims[1:])):
+        raise TypeError("broadcast_in_dim broadcast_dimensions must be strictly increasing; "
+                        f"got broadcast_dimensions {dims}.")
+
+
+def reshape(x: ShapedArray, new_sizes) -> None:
+    """Raise `TypeError` unless the new shape has as many elements."""
+    if any(size < 0 for size in new_sizes):
+        raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
+    if math.prod(new_sizes) != x.size:
+        raise TypeError(f"reshape total size must be unchanged, got new_sizes {new_sizes} "
+                        f"for shape {x.shape}.")
+
+
+def squeeze(x: ShapedArray, dimensions) -> None:
+    """Raise `ValueError` unless the dimensions are of size 1."""
+    if any(x.shape[d] != 1 for d in dimensions):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "
+                         f"got shape={x.shape} and dimensions={dimensions}")
+
+
+def transpose(x: ShapedArray, permutation) -> None:
+    """Raise `TypeError` unless `permutation` lists each dimension once."""
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
+                        f"permutation {permutation} for operand shape {x.shape}.")
+
+
+def concatenate(avals: Sequence[ShapedArray], dimension: int) -> None:
+    """Raise `TypeError` unless the operands differ along `dimension` only."""
+    first = avals[0]
+    shapes = ", ".join(str(aval.shape) for aval in avals)
+    if len({aval.ndim for aval in avals}) != 1:
+        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
+                        f"{shapes}.")
+    if not 0 <= dimension < first.ndim:
+        raise TypeError("concatenate dimension out of bounds: dimension "
+                        f"{dimension} for shapes {shapes}.")
+    same_dtypes("concatenate", avals)
+    before, after = first.shape[:dimension], first.shape[dimension + 1:]
+    if any(a.shape[:dimension] != before or a.shape[dimension + 1:] != after for a in avals):
+        raise TypeError("Cannot concatenate arrays with shapes that differ in dimensions other "
+                        f"than the one being concatenated: concatenating along dimension "
+                        f"{dimension} for shapes {shapes}.")
+
+
+def split(x: ShapedArray, sizes, axis: int) -> None:
+    """Raise `ValueError` unless the sizes add up to the dimension `axis`."""
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
+    if any(size < 0 for size in sizes) or sum(sizes) != x.shape[axis]:
+        raise ValueError(f"Sum of sizes {sizes} must be equal to dimension {axis} of the operand "
+                         f"shape {x.shape}")
+
+
+def slice(x: ShapedArray, start_indices, limit_indices, strides) -> None:
+    """Raise `TypeError` unless the bounds lie within the operand."""
+    strides = strides or (1,) * x.ndim
+    if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
+        raise TypeError("slice start_indices, limit_indices and strides must have the same "
+                         f"number of entries as the operand has dimensions, got {start_indices}, "
+                         f"{limit_indices} and {strides} for operand shape {x.shape}.")
+    if any(start < 0 or stop > n for start, stop, n in zip(start_indices, limit_indices, x.shape)):
+        raise TypeError("slice start_indices must be nonnegative and limit_indices must be less "
+                        f"than or equal to operand shape, got start_indices {start_indices} and "
+                        f"limit_indices {limit_indices} for operand shape {x.shape}.")
+    if any(start > stop for start, stop in zip(start_indices, limit_indices)):
+        raise TypeError("slice limit_indices must be greater than or equal to start_indices, got "
+                        f"start_indices {start_indices} and limit_indices {limit_indices}.")
+    if any(step <= 0 for step in strides):
+        raise TypeError(f"slice strides must be positive, got {strides}")
+
+
+def pad(x: ShapedArray, value: ShapedArray, padding_config) -> None:
+    """Raise `TypeError` or `ValueError` unless the operand can be padded so."""
+    if x.dtype != value.dtype:
+        raise TypeError("pad operand and padding_value must be same dtype: got "
+                        f"{x.dtype.name} and {value.dtype.name}.")
+    if value.ndim:
+        raise ValueError(f"padding_value must be a scalar; got shape {value.shape}")
+    if len(padding_config) != x.ndim:
+        raise ValueError("length of padding_config must equal the number of axes of operand, got "
+                         f"padding_config {padding_config} for operand shape {x.shape}")
+    if any(interior < 0 for _, _, interior in padding_config):
+        raise ValueError("interior padding in padding_config must be nonnegative, got "
+                         f"padding_config {padding_config}")
+    shape = tuple(low + high + n + max(n - 1, 0) * interior
+                  for n, (low, high, interior) in zip(x.shape, padding_config))
+    if any(n < 0 for n in shape):
+        raise ValueError(f"Dimension size after padding is not at least 0, got result shape "
+                         f"{shape}, for padding_config {padding_config} and operand shape "
+                         f"{x.shape}")
+
+
+def iota(dtype, shape, dimension: int) -> None:
+    """Raise unless `dtype` has numbers and `dimension` is one of the shape's."""
+    dtype_kind("iota", ShapedArray((), dtype), (np.integer, np.floating, np.complexfloating))
+    if not 0 <= dimension < len(shape):
+        raise ValueError("iota dimension must be between 0 and len(shape), got "
+                         f"dimension={dimension} for shape {shape}")
+
+
+# ----------------------------------------------------------------------------------------------
+# Reductions and products
+
+
+def reduction(name: str, x: ShapedArray, axes, accepted: tuple) -> None:
+    """Raise unless the operand has an accepted element type, and these dimensions."""
+    dtype_kind(name, x, accepted)
+    numeric(name, x)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
+    if any(not 0 <= axis < x.ndim for axis in axes):
+        raise ValueError(f"reduction axes {axes} contains out-of-bounds indices for "
+                         f"{x.str_short(short_dtypes=False)}.")
+
+
+def dot_general(x: ShapedArray, y: ShapedArray, dimension_numbers, precision,
+                preferred_element_type) -> None:
+    """Raise `TypeError` unless the dimensions of a product fit."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    _paired_dims("contracting", x, y, x_contract, y_contract)
+    _paired_dims("batch", x, y, x_batch, y_batch)
+    for contract, batch in ((x_contract, x_batch), (y_contract, y_batch)):
+        if set(contract) & set(batch):
+            raise TypeError("dot_general requires batch dimensions and contracting dimensions to "
+                            f"be disjoint, got {batch} and {contract}.")
+    if preferred_element_type is not None and not hasattr(precision, "compute_types"):
+        _preferred(dtypes.promote_types(x.dtype, y.dtype), preferred_element_type)
+
+
+def _preferred(dtype, preferred):
+    """The preferred type may narrow floats only."""
+    def bits(d):
+        return 1 if d == bool else (dtypes.iinfo if d.kind in "iu" else dtypes.finfo)(d).bits
+
+    if not dtypes.issubdtype(dtype, np.floating) and bits(preferred) < bits(dtype):
+        raise TypeError("`preferred_element_type` must not be narrower than the original type, got "
+                        f"preferred_element_type of {preferred.name} for result type of "
+                        f"{dtype.name}.")
+
+
+def _paired_dims(kind, x, y, x_dims, y_dims):
+    name = f"dot_general requires {kind} dimensions"
+    if len(x_dims) != len(y_dims):
+        raise TypeError(f"{name} to be equally many, got {x_dims} and {y_dims}.")
+    for aval, dims in ((x, x_dims), (y, y_dims)):
+        if len(set(dims)) != len(dims):
+            raise TypeError(f"{name} to be distinct, got {dims}.")
+        if any(not 0 <= d < aval.ndim for d in dims):
+            raise TypeError(f"{name} to be nonnegative and less than the number of axes of the "
+                            f"operand, got {dims} for shape {aval.shape}.")
+    x_sizes = tuple(x.shape[d] for d in x_dims)
+    y_sizes = tuple(y.shape[d] for d in y_dims)
+    if x_sizes != y_sizes:
+        raise TypeError(f"{name} to have the same shape, got {x_sizes} and {y_sizes}.")
+
+
+def canonical_precision(precision) -> Any:
+    """`None`, a pair of `Precision`s, one for each operand, or an algorithm (chapter 11), which is
+    an object that has a method `compute_types`.
+
+    Raises:
+      ValueError: no such precision.
+    """
+    if precision is None:
+        precision = settings.default_matmul_precision.value
+    if isinstance(precision, str):
+        precision = settings.PRECISION_NAMES.get(precision, precision)
+    if precision is None or hasattr(precision, "compute_types"):
+        return precision
+    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    members = tuple([settings.PRECISION_NAMES.get(p) if isinstance(p, str) else p for p in pair])
+    if len(pair) != 2 or type(pair[0]) is not type(pair[1]) or not all(
+            isinstance(p, settings.Precision) for p in members):
+        raise ValueError("A precision is None, a Precision or its name, two of these in a tuple, "
+                         f"or a DotAlgorithmPreset or its name; got {precision}.")
+    return members

@@ -1,0 +1,591 @@
+"""Which operations is everything else made of? The starter primitives: their values and types.
+
+    primitive : arrays, parameters → arrays
+
+This chapter gives each one its *evaluation* on NumPy and its *type rule*, which computes the
+abstract values of the results from those of the operands. Later chapters add a column each: the
+JVP, batching, lowering and transpose rules. Names and parameters are JAX's, without those about
+sharding. The functions here bind; `minijax.lax` has the public ones, which check their arguments.
+
+The counterparts in JAX are `jax/_src/lax/lax.py` and `jax/_src/lax/slicing.py`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..checks import primitives as checks
+from . import dtypes
+from .array import Array, as_array, def_numpy, without_warnings
+from .core import ArrayMethods, Primitive, ShapedArray, state, typeof, vary_like
+
+# The kinds of element types that a primitive may accept.
+INEXACT = (np.floating, np.complexfloating)
+NUMBER = (np.integer, np.floating, np.complexfloating)
+ORDERED = (np.integer, np.floating, np.bool_)
+BOOL_OR_INT = (np.integer, np.bool_)
+ANY = (np.generic,)
+
+
+def make_primitive(name: str, type_rule: Callable, numpy_rule: Callable | None = None) -> Primitive:
+    """A primitive with its type rule and its evaluation."""
+    primitive = Primitive(name)
+    primitive.def_abstract_eval(type_rule)
+    if numpy_rule is not None:
+        def_numpy(primitive, numpy_rule)
+    return primitive
+
+
+def all_weak(avals: Sequence[ShapedArray]) -> bool:
+    """A result is weakly typed if all its operands are."""
+    return all(aval.weak_type for aval in avals)
+
+
+def canonical_axis(axis: int, ndim: int) -> int:
+    """`axis` counted from the front."""
+    axis = operator.index(axis)
+    checks.axis(axis, ndim)
+    return axis % ndim
+
+
+# ----------------------------------------------------------------------------------------------
+# Elementwise: one row each, with the accepted types and the NumPy function
+
+
+def elementwise_type(name: str, accepted: Sequence[tuple], out_dtype: Callable | None = None):
+    """The type rule of an elementwise primitive; `accepted` has the kinds for each operand."""
+
+    def rule(*avals, **params):
+        checks.elementwise_dtypes(name, avals, accepted)
+        dtype = out_dtype(avals[0].dtype) if out_dtype else avals[0].dtype
+        return ShapedArray(elementwise_shape(name, avals), dtype, all_weak(avals))
+
+    return rule
+
+
+def elementwise_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
+    """The common shape: of one rank (scalars aside), with dimensions equal or 1."""
+    shape = avals[0].shape
+    if all(aval.shape == shape for aval in avals):
+        return shape
+    checks.elementwise_shapes(name, avals)
+    shapes = [aval.shape for aval in avals if aval.shape]
+    return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*shapes))
+
+
+def unary(name: str, accepted: tuple, numpy_rule: Callable, out_dtype: Callable | None = None):
+    """A primitive of one operand, and the function that binds it."""
+    primitive = make_primitive(name, elementwise_type(name, [accepted], out_dtype))
+    def_numpy(primitive, numpy_rule, arity=1)
+
+    def function(x):
+        return primitive.bind(x)
+
+    function.__name__ = function.__qualname__ = name
+    return primitive, function
+
+
+def binary(name: str, accepted, numpy_rule: Callable, out_dtype: Callable | None = None):
+    """A primitive of two operands, and the function that binds it."""
+    kinds = accepted if isinstance(accepted, list) else [accepted, accepted]
+    primitive = make_primitive(name, elementwise_type(name, kinds, out_dtype))
+    def_numpy(primitive, numpy_rule, arity=2)
+
+    def function(x, y):
+        return primitive.bind(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    return primitive, function
+
+
+def bool_dtype(dtype) -> np.dtype:
+    """The element type of a comparison's result."""
+    return np.dtype(bool)
+
+
+def _div(x, y):
+    if x.dtype.kind not in "iu":
+        return np.divide(x, y)
+    # XLA truncates towards zero, and returns -1 (all bits set) for a zero divisor.
+    divisor = np.where(y == 0, 1, y)
+    floor = np.floor_divide(x, divisor)
+    truncated = floor + ((floor * divisor != x) & ((x < 0) != (divisor < 0)))
+    return np.where(y == 0, ~np.zeros_like(x), truncated).astype(x.dtype)
+
+
+neg_p, neg = unary("neg", NUMBER, np.negative)
+sin_p, sin = unary("sin", INEXACT, np.sin)
+cos_p, cos = unary("cos", INEXACT, np.cos)
+tanh_p, tanh = unary("tanh", INEXACT, np.tanh)
+exp_p, exp = unary("exp", INEXACT, np.exp)
+log_p, log = unary("log", INEXACT, np.log)
+not_p, bitwise_not = unary("not", BOOL_OR_INT, np.invert)
+
+add_p, add = binary("add", NUMBER, np.add)
+sub_p, sub = binary("sub", NUMBER, np.subtract)
+mul_p, mul = binary("mul", NUMBER, np.multiply)
+div_p, div = binary("div", NUMBER, _div)
+max_p, max = binary("max", ANY, np.maximum)
+and_p, bitwise_and = binary("and", BOOL_OR_INT, np.bitwise_and)
+or_p, bitwise_or = binary("or", BOOL_OR_INT, np.bitwise_or)
+
+eq_p, eq = binary("eq", ANY, np.equal, bool_dtype)
+ne_p, ne = binary("ne", ANY, np.not_equal, bool_dtype)
+lt_p, lt = binary("lt", ORDERED, np.less, bool_dtype)
+le_p, le = binary("le", ORDERED, np.less_equal, bool_dtype)
+gt_p, gt = binary("gt", ORDERED, np.greater, bool_dtype)
+ge_p, ge = binary("ge", ORDERED, np.greater_equal, bool_dtype)
+
+# The sum of two tangents or cotangents, which are of one type.
+add_any_p = make_primitive("add_any", lambda x, y: x if x.weak_type <= y.weak_type else y, np.add)
+
+
+def _integer_pow_type(x, *, y):
+    checks.integer_pow(x, y)
+    return elementwise_type("integer_pow", [NUMBER])(x)
+
+
+def _integer_pow(x, *, y):
+    """Repeated squaring, as in XLA: exact for integers, accurate for complex numbers."""
+    result, base, n = None, x, abs(y)
+    while n:
+        if n & 1:
+            result = base if result is None else result * base
+        n >>= 1
+        base = base * base if n else base
+    if result is None:
+        return np.ones_like(x)
+    return 1 / result if y < 0 else result
+
+
+integer_pow_p = make_primitive("integer_pow", _integer_pow_type, _integer_pow)
+
+
+def integer_pow(x, y: int):
+    """`x` to the power of the static integer `y`."""
+    return integer_pow_p.bind(x, y=operator.index(y))
+
+
+def _identity(name):
+    primitive = make_primitive(name, lambda x: x)
+    primitive.def_impl(as_array)
+    return primitive
+
+
+stop_gradient_p = _identity("stop_gradient")
+copy_p = _identity("copy")
+
+
+# ----------------------------------------------------------------------------------------------
+# Choices and conversions
+
+
+def _select_n_type(which, *cases):
+    checks.select_n(which, cases)
+    return ShapedArray(cases[0].shape, cases[0].dtype, all_weak(cases))
+
+
+def _select_n(which, *cases):
+    if which.dtype == bool:
+        return cases[0] if len(cases) == 1 else np.where(which, cases[1], cases[0])
+    result = cases[-1]
+    for i in reversed(range(len(cases) - 1)):
+        result = np.where(which <= i, cases[i], result)
+    return result
+
+
+select_n_p = make_primitive("select_n", _select_n_type, _select_n)
+
+
+def select(pred, on_true, on_false):
+    """Elementwise `on_true` where `pred`, else `on_false`."""
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+def _converted_type(x, *, new_dtype, weak_type):
+    checks.convertible(x, new_dtype)
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_element_type(x, *, new_dtype, weak_type):
+    kind = np.dtype(new_dtype).kind
+    if x.dtype.kind == "c" and kind != "c":
+        x = x.real
+    if kind in "iu" and not dtypes.issubdtype(x.dtype, np.integer) and x.dtype != bool:
+        return _saturate(x, np.dtype(new_dtype))
+    return x.astype(new_dtype)
+
+
+def _saturate(x, dtype):
+    """From floats to integers as XLA does: out of range to the nearest end, NaN to zero."""
+    info = np.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
+        return x.astype(dtype)
+    wide = np.asarray(x, np.float64)
+    inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
+    return np.where(wide >= high, info.max, inside.astype(dtype)).astype(dtype)
+
+
+convert_element_type_p = make_primitive(
+    "convert_element_type", _converted_type, _convert_element_type)
+
+
+def convert(x, dtype: np.dtype, weak_type: bool = False):
+    """`x` with this canonical element type; `x` itself if it has this type already.
+
+    A Python number or a NumPy value is converted now, and not traced.
+    """
+    if not isinstance(x, ArrayMethods):
+        return constant(x, dtype, weak_type)
+    aval = x.aval
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    checks.conversion(aval.dtype, dtype)
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=bool(weak_type))
+
+
+def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
+    """A known value as an array of this type; under staging, a scalar becomes a literal."""
+    checks.constant(x, dtype)
+    if type(x) is int:
+        x = np.asarray(x, dtypes.python_scalar_dtype(int))
+    value = without_warnings(_convert_element_type, np.asarray(x), new_dtype=dtype,
+                             weak_type=weak_type)
+    aval = ShapedArray(value.shape, dtype, weak_type)
+    trace = state.trace
+    return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
+
+
+# ----------------------------------------------------------------------------------------------
+# Shapes
+
+
+def _broadcast_in_dim_type(x, *, shape, broadcast_dimensions):
+    checks.broadcast_in_dim(x, shape, broadcast_dimensions)
+    return ShapedArray(shape, x.dtype, x.weak_type)
+
+
+def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
+    if x.size == math.prod(shape):
+        return x.reshape(shape)
+    sizes = [1] * len(shape)
+    for d, n in zip(broadcast_dimensions, x.shape):
+        sizes[d] = n
+    out = np.empty(shape, x.dtype)  # faster than `np.broadcast_to`
+    out[...] = x.reshape(sizes)
+    return out
+
+
+broadcast_in_dim_p = make_primitive("broadcast_in_dim", _broadcast_in_dim_type, _broadcast_in_dim)
+
+
+def broadcast_in_dim(x, shape: Sequence[int], broadcast_dimensions: Sequence[int]):
+    """`x` repeated to `shape`; its dimension `i` becomes `broadcast_dimensions[i]`."""
+    shape, dims = tuple(shape), tuple(broadcast_dimensions)
+    if hasattr(x, "aval") and x.aval.shape == shape and dims == tuple(range(len(shape))):
+        return x
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+
+
+def expand_dims(x, dimensions: Sequence[int]):
+    """`x` with new dimensions of size 1 at these positions of the result."""
+    ndim_out = typeof(x).ndim + len(dimensions)
+    kept = [d for d in range(ndim_out) if d not in dimensions]
+    shape = [1] * ndim_out
+    for d, n in zip(kept, typeof(x).shape):
+        shape[d] = n
+    return broadcast_in_dim(x, shape, kept)
+
+
+def full(shape: Sequence[int], value):
+    """An array of `shape` with the scalar `value` everywhere."""
+    aval = typeof(value)
+    return broadcast_in_dim(convert(value, aval.dtype, aval.weak_type), shape, ())
+
+
+def full_like(x, value, dtype: np.dtype | None = None):
+    """An array like `x` with the scalar `value` everywhere."""
+    aval = typeof(x)
+    weak_type = dtype is None and aval.weak_type
+    filled = full(aval.shape, convert(value, aval.dtype if dtype is None else dtype, weak_type))
+    return vary_like(filled, aval) if aval.vma else filled
+
+
+def _reshape_type(x, *, new_sizes, dimensions):
+    checks.reshape(x, new_sizes)
+    return ShapedArray(new_sizes, x.dtype, x.weak_type)
+
+
+def _reshape(x, *, new_sizes, dimensions):
+    # Methods: NumPy's functions of these names call them, and take ten times as long.
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
+
+
+reshape_p = make_primitive("reshape", _reshape_type, _reshape)
+
+
+def reshape(x, new_sizes: Sequence[int], dimensions: tuple[int, ...] | None = None):
+    """The elements of `x` in another shape, read in row-major order, or that of `dimensions`."""
+    new_sizes = tuple(new_sizes)
+    if dimensions is None and hasattr(x, "aval") and x.aval.shape == new_sizes != ():
+        return x
+    return reshape_p.bind(x, new_sizes=new_sizes, dimensions=dimensions)
+
+
+def _squeeze_type(x, *, dimensions):
+    checks.squeeze(x, dimensions)
+    kept = [n for d, n in enumerate(x.shape) if d not in dimensions]
+    return ShapedArray(kept, x.dtype, x.weak_type)
+
+
+squeeze_p = make_primitive("squeeze", _squeeze_type,
+                           lambda x, *, dimensions: x.squeeze(axis=dimensions))
+
+
+def squeeze(x, dimensions: Sequence[int]):
+    """`x` without these dimensions, which must be of size 1."""
+    return squeeze_p.bind(x, dimensions=tuple(dimensions)) if dimensions else x
+
+
+def _transpose_type(x, *, permutation):
+    checks.transpose(x, permutation)
+    return ShapedArray([x.shape[d] for d in permutation], x.dtype, x.weak_type)
+
+
+transpose_p = make_primitive("transpose", _transpose_type,
+                             lambda x, *, permutation: x.transpose(permutation))
+
+
+def transpose(x, permutation: Sequence[int]):
+    """`x` with its dimension `permutation[i]` as dimension `i`."""
+    permutation = tuple(permutation)
+    if hasattr(x, "aval") and permutation == tuple(range(x.aval.ndim)):
+        return x
+    return transpose_p.bind(x, permutation=permutation)
+
+
+def _concatenate_type(*avals, dimension):
+    checks.concatenate(avals, dimension)
+    shape = list(avals[0].shape)
+    shape[dimension] = sum(aval.shape[dimension] for aval in avals)
+    return ShapedArray(shape, avals[0].dtype, all_weak(avals))
+
+
+concatenate_p = make_primitive("concatenate", _concatenate_type,
+                               lambda *xs, dimension: np.concatenate(xs, dimension))
+
+
+def concatenate(operands: Sequence, dimension: int):
+    """The arrays one after another along `dimension`."""
+    if len(operands) == 1 and hasattr(operands[0], "aval"):
+        return operands[0]
+    return concatenate_p.bind(*operands, dimension=dimension)
+
+
+def _split_type(x, *, sizes, axis):
+    checks.split(x, sizes, axis)
+    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1:]) for size in sizes]
+    return [ShapedArray(shape, x.dtype, x.weak_type) for shape in shapes]
+
+
+split_p = Primitive("split", multiple_results=True)
+split_p.def_abstract_eval(_split_type)
+def_numpy(split_p, lambda x, *, sizes, axis: np.split(x, np.cumsum(sizes[:-1], dtype=int), axis))
+
+
+def split(x, sizes: Sequence[int], axis: int) -> list:
+    """`x` cut along `axis` into pieces of these sizes."""
+    return split_p.bind(x, sizes=tuple(sizes), axis=axis)
+
+
+def _slice_type(x, *, start_indices, limit_indices, strides):
+    checks.slice(x, start_indices, limit_indices, strides)
+    bounds = zip(start_indices, limit_indices, strides or (1,) * x.ndim)
+    return ShapedArray([len(range(*bound)) for bound in bounds], x.dtype, x.weak_type)
+
+
+def _slice(x, *, start_indices, limit_indices, strides):
+    bounds = zip(start_indices, limit_indices, strides or (1,) * x.ndim)
+    return x[tuple(builtins.slice(*bound) for bound in bounds)]
+
+
+slice_p = make_primitive("slice", _slice_type, _slice)
+
+
+def slice(x, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None):
+    """`x[start:limit:stride]` in each dimension."""
+    strides = None if strides is None else tuple(strides)
+    return slice_p.bind(x, start_indices=tuple(start_indices), limit_indices=tuple(limit_indices),
+                        strides=strides)
+
+
+def _pad_type(x, value, *, padding_config):
+    checks.pad(x, value, padding_config)
+    shape = [padded_size(n, *config) for n, config in zip(x.shape, padding_config)]
+    return ShapedArray(shape, x.dtype, all_weak((x, value)))
+
+
+def padded_size(n: int, low: int, high: int, interior: int) -> int:
+    """The size of a padded dimension."""
+    return low + high + n + builtins.max(n - 1, 0) * interior
+
+
+def _pad(x, value, *, padding_config):
+    """Spread the elements over an array with the gaps, then add to or cut from its ends."""
+    spread = np.full([padded_size(n, 0, 0, i) for n, (_, _, i) in zip(x.shape, padding_config)],
+                     value, x.dtype)
+    spread[tuple(builtins.slice(None, None, i + 1) for _, _, i in padding_config)] = x
+    ends = [(builtins.max(low, 0), builtins.max(high, 0)) for low, high, _ in padding_config]
+    padded = np.pad(spread, ends, constant_values=value) if ends else spread
+    return padded[tuple(builtins.slice(builtins.max(-low, 0), n - builtins.max(-high, 0))
+                        for n, (low, high, _) in zip(padded.shape, padding_config))]
+
+
+pad_p = make_primitive("pad", _pad_type, _pad)
+
+
+def pad(x, value, padding_config: Sequence[tuple[int, int, int]]):
+    """`x` with `value` before, after and between its elements: `(low, high, interior)`."""
+    return pad_p.bind(x, value, padding_config=tuple(map(tuple, padding_config)))
+
+
+def _iota_type(*, dtype, shape, dimension):
+    checks.iota(dtype, shape, dimension)
+    return ShapedArray(shape, dtype)
+
+
+def _iota(*, dtype, shape, dimension):
+    line = np.arange(shape[dimension]).astype(dtype)
+    return _broadcast_in_dim(line, shape=shape, broadcast_dimensions=(dimension,))
+
+
+iota_p = make_primitive("iota", _iota_type, _iota)
+
+
+def broadcasted_iota(dtype, shape: Sequence[int], dimension: int):
+    """An array of `shape` whose elements are their own index along `dimension`."""
+    return iota_p.bind(dtype=np.dtype(dtype), shape=tuple(shape), dimension=dimension)
+
+
+# ----------------------------------------------------------------------------------------------
+# Sums, maxima and products of matrices
+
+
+def reduction_type(name: str, accepted: tuple) -> Callable:
+    """The type rule of a primitive that reduces the dimensions `axes`."""
+
+    def rule(x, *, axes):
+        checks.reduction(name, x, axes, accepted)
+        return ShapedArray([n for d, n in enumerate(x.shape) if d not in axes], x.dtype,
+                           x.weak_type)
+
+    return rule
+
+
+def accumulate_wide(ufunc: np.ufunc) -> Callable:
+    """Reduce half precision in single, as XLA does, and keep the dtype otherwise."""
+
+    def rule(x, *, axes):
+        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+        wide = np.dtype(np.float32) if narrow else x.dtype
+        out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide)
+        return out.astype(x.dtype) if narrow else out
+
+    return rule
+
+
+def lowest(dtype: np.dtype):
+    """The identity of `max`: minus infinity, or the least integer, or False."""
+    if dtype == bool:
+        return False
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtype.type(dtypes.iinfo(dtype).min)
+    return dtype.type(-np.inf)
+
+
+def _reduce_max(x, *, axes):
+    return np.maximum.reduce(x, axis=axes, initial=lowest(x.dtype)) if axes else x
+
+
+reduce_sum_p = make_primitive("reduce_sum", reduction_type("reduce_sum", NUMBER),
+                              accumulate_wide(np.add))
+reduce_max_p = make_primitive("reduce_max", reduction_type("reduce_max", ANY), _reduce_max)
+
+
+def reduce_sum(x, axes: Sequence[int]):
+    """The sum over the dimensions `axes`."""
+    return reduce_sum_p.bind(x, axes=tuple(axes))
+
+
+def reduce_max(x, axes: Sequence[int]):
+    """The maximum over the dimensions `axes`."""
+    return reduce_max_p.bind(x, axes=tuple(axes))
+
+
+def _dot_general_type(x, y, *, dimension_numbers, precision, preferred_element_type):
+    checks.dot_general(x, y, dimension_numbers, precision, preferred_element_type)
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    batch = [x.shape[d] for d in x_batch]
+    x_free = [x.shape[d] for d in _others(x.ndim, x_contract, x_batch)]
+    y_free = [y.shape[d] for d in _others(y.ndim, y_contract, y_batch)]
+    dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
+    weak_type = x.weak_type and y.weak_type and preferred_element_type is None
+    return ShapedArray([*batch, *x_free, *y_free], dtype, weak_type)
+
+
+def _others(ndim, *taken):
+    """The dimensions in none of the `taken`."""
+    return [d for d in range(ndim) if not any(d in dims for dims in taken)]
+
+
+def dot_general_numpy(x, y, *, dimension_numbers, precision, preferred_element_type):
+    """Bring each operand into the shape (batch, rows, contracted) and let `matmul` do it."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
+    if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
+            and x_contract == (x.ndim - 1,) and y_contract == (0,):
+        return np.dot(x, y)
+    x_free, y_free = _others(x.ndim, x_contract, x_batch), _others(y.ndim, y_contract, y_batch)
+    shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
+    compute = _compute_dtype(x.dtype, dtype)
+    left = _as_matrices(x.astype(compute, copy=False), x_batch, x_free, x_contract)
+    right = _as_matrices(y.astype(compute, copy=False), y_batch, y_contract, y_free)
+    out = np.matmul(left, right).reshape(shape)
+    out = out.real if out.dtype.kind == "c" != dtype.kind else out
+    return out.astype(dtype, copy=False)
+
+
+def _compute_dtype(operand, result):
+    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
+    of the operands; but at least single precision."""
+    loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
+    dtype = operand if loses else result
+    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+
+
+def _as_matrices(x, batch, rows, columns):
+    sizes = [x.shape[d] for d in batch]
+    n, m = (math.prod(x.shape[d] for d in dims) for dims in (rows, columns))
+    return np.transpose(x, (*batch, *rows, *columns)).reshape(*sizes, n, m)
+
+
+dot_general_p = make_primitive("dot_general", _dot_general_type, dot_general_numpy)
+
+
+def dot_general(x, y, dimension_numbers, precision=None,
+                preferred_element_type: np.dtype | None = None):
+    """The sum of products over pairs of dimensions, batched over others: the batch dimensions come
+    first, then the others of `x`, then those of `y`.
+    """
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    numbers = (tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch))
+    return dot_general_p.bind(x, y, dimension_numbers=numbers,
+                              precision=checks.canonical_precision(precision),
+                              preferred_element_type=preferred_element_type)

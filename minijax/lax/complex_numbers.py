@@ -1,0 +1,90 @@
+"""Chapter 9: complex numbers and their parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import primitives as checks
+from ..core import primitives as lax
+from ..core.array import def_numpy
+from ..core.batching import defvectorized
+from ..core.core import ShapedArray, typeof
+from ..core.elsewhere import imag_p, real_p
+from ..core.forward import deflinear
+from ..core.lowering import (
+    cast_rule,
+    emit,
+    emit_cast,
+    register_lowering,
+)
+from ..core.primitives import make_primitive
+from ..core.transposition import deftranspose, unbroadcast
+from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, unary_function
+
+
+def _complex_dtype(dtype):
+    return np.dtype("complex128" if dtype.itemsize == 8 and dtype.kind == "f" else
+                    dtype if dtype.kind == "c" else "complex64")
+
+
+def _complex(x, y):
+    x, y = np.broadcast_arrays(x, y)  # 1j * inf would be nan + inf j
+    out = np.empty(x.shape, _complex_dtype(x.dtype))
+    out.real, out.imag = x, y
+    return out
+
+
+real = unary_function(real_p, COMPLEX, "Elementwise real part.")
+imag = unary_function(imag_p, COMPLEX, "Elementwise imaginary part.")
+complex_p, complex = binary_row(
+    "complex", [SINGLE_OR_DOUBLE] * 2, _complex, "Elementwise x + iy.", _complex_dtype,
+    lowering="complex")
+
+
+def _conj_type(x, *, input_dtype):
+    checks.dtype_kind("conj", x, SINGLE_OR_DOUBLE + COMPLEX)
+    return ShapedArray(x.shape, _complex_dtype(x.dtype), x.weak_type)
+
+
+def _lower_conj(ctx, x, *, input_dtype):
+    (out,) = ctx.avals_out
+    if x.aval.dtype.kind != "c":
+        return emit(ctx, "complex", x, ctx.constant(0, x.aval), out=out)
+    part = np.dtype(f"f{out.dtype.itemsize // 2}")
+    real, imag = emit_cast(ctx, "real", x, part), emit_cast(ctx, "imag", x, part)
+    return emit(ctx, "complex", real, emit(ctx, "negate", imag), out=out)
+
+
+conj_p = make_primitive("conj", _conj_type)
+def_numpy(conj_p, lambda x, *, input_dtype: np.conj(x).astype(_complex_dtype(x.dtype)))
+register_lowering(conj_p, _lower_conj)
+defvectorized(conj_p)
+
+
+def conj(x):
+    """Elementwise complex conjugate; a real `x` becomes complex."""
+    return conj_p.bind(x, input_dtype=typeof(x).dtype)
+
+
+for p in (real_p, imag_p):
+    defvectorized(p)
+    register_lowering(p, cast_rule(p.name))
+
+for p in (real_p, imag_p, complex_p, conj_p):
+    deflinear(p)
+
+
+def _zero(ct):
+    return lax.constant(0, typeof(ct).dtype)
+
+
+deftranspose(real_p, lambda ct, x: complex(ct, _zero(ct)))
+deftranspose(imag_p, lambda ct, x: complex(_zero(ct), lax.neg(ct)))
+deftranspose(complex_p, lambda ct, x, y: unbroadcast(x.aval, real(ct)),
+             lambda ct, x, y: unbroadcast(y.aval, imag(lax.neg(ct))))
+deftranspose(conj_p, lambda ct, x, *, input_dtype:
+             conj(ct) if x.aval.dtype.kind == "c" else real(ct))
+deftranspose(lax.convert_element_type_p, lambda ct, x, *, new_dtype, weak_type:
+             lax.convert_element_type_p.bind(
+                 real(ct) if new_dtype.kind == "c" != x.aval.dtype.kind else ct,
+                 new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))

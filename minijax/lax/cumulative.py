@@ -1,0 +1,259 @@
+"""Chapter 9: cumulative operations: every prefix of an array, reduced."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from ..checks import primitives as checks
+from ..core.batching import primitive_batchers
+from ..core.core import typeof
+from ..core.forward import deflinear, primitive_jvps
+from ..core.lowering import (
+    Body,
+    Value,
+    compare,
+    emit,
+    emit_cast,
+    nary_rule,
+    register_lowering,
+    with_shape,
+)
+from ..core.lowering import (
+    select as emit_select,
+)
+from ..core.primitives import (
+    INEXACT,
+    NUMBER,
+    add,
+    concatenate,
+    exp,
+    full_like,
+    log,
+    lowest,
+    make_primitive,
+    max,
+    mul,
+    pad,
+    select,
+    sub,
+)
+from ..core.transposition import deftranspose
+from .complex_lowering import PARTS, emit_region, extremum_rule
+from .complex_numbers import complex, real
+from .elementwise import min
+from .families import const_like
+from .reductions import highest, jvp_through
+from .rounding import is_finite
+from .shaping import rev
+from .slicing import slice_in_dim
+
+# ----------------------------------------------------------------------------------------------
+# Rows of the table
+
+
+def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Callable, doc: str):
+    """A cumulative primitive with all its rules but the derivative, and its `lax` function."""
+
+    def type_rule(x, *, axis, reverse):
+        checks.dtype_kind(name, x, accepted)
+        if not 0 <= axis < x.ndim:
+            raise ValueError(f"axis {axis} is out of bounds for array of shape {x.shape}")
+        return x
+
+    def evaluate(x, *, axis, reverse):
+        if reverse:
+            return np.flip(numpy_rule(np.flip(x, axis), axis), axis)
+        return numpy_rule(x, axis)
+
+    def function(operand, axis: int = 0, reverse: bool = False):
+        return primitive.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+    def batch(args, dims, *, axis, reverse):
+        (bdim,) = dims
+        return primitive.bind(args[0], axis=axis + (axis >= bdim), reverse=reverse), bdim
+
+    primitive = make_primitive(name, type_rule, evaluate)
+    primitive_batchers[primitive] = batch
+    register_lowering(primitive, lowering)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  operand: an array.\n  axis: a dimension, not negative.\n"
+        "  reverse: whether to start from the end.\n\nReturns:\n  an array of the same type.\n\n"
+        "Raises:\n  ValueError: an axis out of bounds.\n  TypeError: a dtype without it.\n"
+    )
+    return primitive, function
+
+
+def _accumulate(ufunc):
+    return lambda x, axis: ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+
+
+def _log_of_running_sum(x, axis):
+    if x.dtype.kind != "c" or not x.size:
+        return np.logaddexp.accumulate(x, axis, x.dtype)
+    rows = itertools.accumulate(np.moveaxis(x, axis, 0), _complex_logaddexp)
+    return np.stack([*rows], axis)
+
+
+def _complex_logaddexp(x, y):
+    """log(exp(x) + exp(y)): scaled by the larger real part, which overflows nowhere."""
+    larger = np.maximum(x.real, y.real)
+    shift = np.where(np.isfinite(larger), larger, 0)
+    return (np.log(np.exp(x - shift) + np.exp(y - shift)) + shift).astype(x.dtype)
+
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+
+
+def _lower_cumulative(scalar_rule: Callable, identity: Callable) -> Callable:
+    """Prefix reductions: windows that reach from the beginning (or the end) to each element."""
+
+    def rule(ctx, x, *, axis, reverse):
+        if not x.aval.size:
+            return x
+        n, ndim = x.aval.shape[axis], x.aval.ndim
+        window = [n if d == axis else 1 for d in range(ndim)]
+        edge = [0, n - 1] if reverse else [n - 1, 0]
+        padding = [edge if d == axis else [0, 0] for d in range(ndim)]
+        return emit_reduce_window(ctx, scalar_rule, identity(x.aval.dtype), x, window, padding)
+
+    return rule
+
+
+def emit_reduce_window(ctx: Body, scalar_rule, identity, x: Value, window, padding) -> Value:
+    """Append the reduction of every window of `x` by `scalar_rule`, as many as `x` has elements."""
+    init = ctx.constant(identity, with_shape(x.aval, ()))
+    ndim = x.aval.ndim
+    options = (
+        f"padding = dense<{padding}> : tensor<{ndim}x2xi64>, "
+        f"window_dimensions = array<i64: {', '.join(map(str, window))}>"
+    )
+    arguments = [Value(ctx.fresh(), init.aval) for _ in range(2)]
+    lines, result = emit_region(ctx, scalar_rule, *arguments)
+    names = ", ".join(f"{a.name}: {a.type}" for a in arguments)
+    return ctx.op("\n".join([
+        f'"stablehlo.reduce_window"({x.name}, {init.name}) <{{{options}}}> ({{',
+        f"    ^bb0({names}):",
+        *lines,
+        f"    stablehlo.return {result.name} : {result.type}",
+        f"    }}) : ({x.type}, {init.type}) -> {x.type}",
+    ]), x.aval)  # fmt: skip
+
+
+def _lower_logaddexp(ctx, x, y):
+    """log(exp(x) + exp(y)) without overflow; where the difference is NaN (infinities), x + y."""
+    if x.aval.dtype.kind == "c":
+        return _lower_complex_logaddexp(ctx, x, y)
+    difference = emit(ctx, "subtract", x, y)
+    distance = emit(ctx, "negate", emit(ctx, "abs", difference))
+    rest = emit(ctx, "log_plus_one", emit(ctx, "exponential", distance))
+    smooth = emit(ctx, "add", emit(ctx, "maximum", x, y), rest)
+    undefined = compare(ctx, "NE", difference, difference)
+    return emit_select(ctx, undefined, emit(ctx, "add", x, y), smooth)
+
+
+def _lower_complex_logaddexp(ctx, x, y):
+    """The same on complex numbers; the imaginary part is brought into [-pi, pi]."""
+    largest = _maximum(ctx, x, y)
+    twice = emit(ctx, "multiply", largest, ctx.constant(2, largest.aval))
+    distance = emit(ctx, "subtract", emit(ctx, "add", x, y), twice)
+    rest = emit(ctx, "log_plus_one", emit(ctx, "exponential", distance))
+    result = emit(ctx, "add", largest, rest)
+    part = np.dtype(f"f{x.aval.dtype.itemsize // 2}")
+    real, angle = (emit_cast(ctx, op, result, part) for op in PARTS)
+    return emit(ctx, "complex", real, _wrapped(ctx, angle), out=result.aval)
+
+
+def _wrapped(ctx, angle):
+    """The angle modulo 2 pi, in [-pi, pi]."""
+    pi, turn = ctx.constant(math.pi, angle.aval), ctx.constant(2 * math.pi, angle.aval)
+    rest = emit(ctx, "remainder", emit(ctx, "add", angle, pi), turn)
+    negative = compare(ctx, "LT", rest, ctx.constant(0, angle.aval))
+    rest = emit_select(ctx, negative, emit(ctx, "add", rest, turn), rest)
+    return emit(ctx, "subtract", rest, pi)
+
+
+_maximum, _minimum = extremum_rule("maximum", "GT"), extremum_rule("minimum", "LT")
+
+
+# ----------------------------------------------------------------------------------------------
+# The table
+
+cumsum_p, cumsum = cumulative_row(
+    "cumsum", NUMBER, _accumulate(np.add),
+    _lower_cumulative(nary_rule("add"), lambda dtype: dtype.type(0)), "The running sum.")
+cumprod_p, cumprod = cumulative_row(
+    "cumprod", NUMBER, _accumulate(np.multiply),
+    _lower_cumulative(nary_rule("multiply"), lambda dtype: dtype.type(1)), "The running product.")
+cummax_p, cummax = cumulative_row(
+    "cummax", NUMBER, _accumulate(np.maximum), _lower_cumulative(_maximum, lowest),
+    "The running maximum.")
+cummin_p, cummin = cumulative_row(
+    "cummin", NUMBER, _accumulate(np.minimum), _lower_cumulative(_minimum, highest),
+    "The running minimum.")
+cumlogsumexp_p, cumlogsumexp = cumulative_row(
+    "cumlogsumexp", INEXACT, _log_of_running_sum, _lower_cumulative(_lower_logaddexp, lowest),
+    "The running log of the sum of exponentials.")
+
+
+# ----------------------------------------------------------------------------------------------
+# Derivatives. Running products and extremes are differentiated through a program that computes
+# them: a tree of pairwise operations, which divides by nothing and so is right at zeros too.
+
+
+def running(combine: Callable, x, axis: int, reverse: bool):
+    """All prefixes of an associative operation, in a logarithmic number of steps.
+
+    Neighbours are combined into pairs; the prefixes of those are every second prefix, and one
+    more step fills in the others (Blelloch, "Prefix sums and their applications", 1990).
+    """
+    if reverse:
+        x = rev(x, (axis,))
+    out = _running_forwards(combine, x, axis)
+    return rev(out, (axis,)) if reverse else out
+
+
+def _running_forwards(combine, x, axis):
+    n = typeof(x).shape[axis]
+    if n < 2:
+        return x
+    take = functools.partial(slice_in_dim, axis=axis)
+    pairs = combine(take(x, 0, -1, stride=2), take(x, 1, None, stride=2))
+    odd = _running_forwards(combine, pairs, axis)
+    rest = take(odd, 0, -1) if n % 2 == 0 else odd
+    even = combine(rest, take(x, 2, None, stride=2))
+    even = concatenate([take(x, 0, 1), even], axis)
+    return add(_spread(even, axis, 0, n), _spread(odd, axis, 1, n))
+
+
+def _spread(x, axis, first, n):
+    """The elements at every second place from `first`, zeros between, `n` places in all."""
+    size = typeof(x).shape[axis]
+    last = n - (first + 2 * size - 1) if size else n - first
+    config = [(0, 0, 0)] * typeof(x).ndim
+    config[axis] = (first, last, 1)
+    return pad(x, const_like(x, 0), config)
+
+
+def _log_add_exp(x, y):
+    """log(exp(x) + exp(y)) without overflow."""
+    is_complex = typeof(x).dtype.kind == "c"
+    larger = max(*map(real, (x, y))) if is_complex else max(x, y)
+    safe = select(is_finite(larger), larger, full_like(larger, 0))
+    safe = complex(safe, full_like(safe, 0)) if is_complex else safe
+    total = add(exp(sub(x, safe)), exp(sub(y, safe)))
+    return add(log(total), safe)
+
+
+deflinear(cumsum_p)
+deftranspose(cumsum_p, lambda ct, x, *, axis, reverse: cumsum(ct, axis, not reverse))
+for p, combine in ((cumprod_p, mul), (cummax_p, max), (cummin_p, min),
+                   (cumlogsumexp_p, _log_add_exp)):
+    primitive_jvps[p] = jvp_through(functools.partial(running, combine))

@@ -1,0 +1,367 @@
+"""Chapter 9: elementwise arithmetic and the elementary functions of `jax.lax`.
+
+The functions of the starters come first; then follow, a row each, the primitives that only the
+whole library has.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from ..checks import primitives as checks
+from ..core import dtypes
+from ..core.array import def_numpy
+from ..core.batching import (
+    batch_size,
+    bdim_at_front,
+    defbroadcasting,
+    defvectorized,
+    fill_trailing,
+    primitive_batchers,
+)
+from ..core.core import ShapedArray, typeof
+from ..core.elsewhere import abs_p, min_p, pow_p
+from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
+from ..core.lowering import (
+    cast_rule,
+    emit,
+    nary_rule,
+    register_lowering,
+)
+from ..core.lowering import (
+    convert as emit_convert,
+)
+from ..core.primitives import (
+    INEXACT,
+    NUMBER,
+    add_p,
+    all_weak,
+    convert,
+    cos_p,
+    div_p,
+    eq_p,
+    exp_p,
+    full_like,
+    ge_p,
+    gt_p,
+    integer_pow_p,
+    le_p,
+    log_p,
+    lt_p,
+    make_primitive,
+    max_p,
+    mul_p,
+    ne_p,
+    neg_p,
+    select,
+    select_n_p,
+    sin_p,
+    sub_p,
+    tanh_p,
+)
+from . import bitwise, complex_numbers, rounding
+from .families import (
+    FLOAT,
+    REAL,
+    SIGNED,
+    binary_function,
+    binary_row,
+    chlo_rule,
+    const_like,
+    unary_function,
+    unary_row,
+)
+
+# ----------------------------------------------------------------------------------------------
+# The functions of the starters
+
+neg = unary_function(neg_p, NUMBER, "Elementwise negation: -x.")
+sin = unary_function(sin_p, INEXACT, "Elementwise sine; x in radians.")
+cos = unary_function(cos_p, INEXACT, "Elementwise cosine; x in radians.")
+tanh = unary_function(tanh_p, INEXACT, "Elementwise hyperbolic tangent.")
+exp = unary_function(exp_p, INEXACT, "Elementwise exponential: e to the x.")
+log = unary_function(log_p, INEXACT, "Elementwise natural logarithm.")
+add = binary_function(add_p, "Elementwise sum: x + y.")
+sub = binary_function(sub_p, "Elementwise difference: x - y.")
+div = binary_function(div_p, "Elementwise quotient: x / y; of integers, truncated.")
+max = binary_function(max_p, "Elementwise maximum; NaN if either is.")
+eq = binary_function(eq_p, "Elementwise x == y.")
+ne = binary_function(ne_p, "Elementwise x != y.")
+lt = binary_function(lt_p, "Elementwise x < y.")
+le = binary_function(le_p, "Elementwise x <= y.")
+gt = binary_function(gt_p, "Elementwise x > y.")
+ge = binary_function(ge_p, "Elementwise x >= y.")
+
+
+def mul(x, y, *, out_dtype=None):
+    """Elementwise product: x * y.
+
+    Args:
+      x, y: arrays of one dtype and one rank (or scalars), their dimensions equal or 1.
+      out_dtype: convert both to this type first.
+
+    Returns:
+      an array of the common shape.
+
+    Raises:
+      TypeError: dtypes or shapes that do not fit; `minijax.numpy` promotes them.
+    """
+    if out_dtype is not None:
+        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
+    return mul_p.bind(x, y)
+
+
+def integer_pow(x, y: int):
+    """Elementwise power with a static integer exponent, by repeated squaring.
+
+    Args:
+      x: an array of numbers.
+      y: an int; negative only if `x` is not an integer array.
+
+    Raises:
+      TypeError: an integer array and a negative `y`.
+    """
+    return integer_pow_p.bind(x, y=operator.index(y))
+
+
+def reciprocal(x):
+    """Elementwise 1 / x.
+
+    Args:
+      x: a floating point or complex array.
+    """
+    return integer_pow(x, -1)
+
+
+def select_n(which, *cases):
+    """Elementwise choice: `cases[which]`.
+
+    Args:
+      which: booleans (two cases) or integers in `[0, len(cases))`; a scalar, or the cases' shape.
+      *cases: arrays of one shape and dtype.
+
+    Raises:
+      TypeError: shapes or dtypes that do not fit.
+    """
+    if not cases:
+        raise ValueError("select_n() must have at least one case")
+    return select_n_p.bind(which, *cases)
+
+
+def convert_element_type(operand, new_dtype):
+    """The elements converted to `new_dtype`, as XLA does: to integers, towards zero.
+
+    Args:
+      operand: an array.
+      new_dtype: an element type. The result is not weakly typed.
+
+    >>> lax.convert_element_type(jnp.array([1.7, -1.7]), "int32")
+    Array([ 1, -1], dtype=int32)
+    """
+    return convert(operand, dtypes.check_and_canonicalize_user_dtype(new_dtype))
+
+
+# ----------------------------------------------------------------------------------------------
+# Elementary functions
+
+
+def _logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def _lower_exp2(ctx, x):
+    log2 = ctx.constant(x.aval.dtype.type(math.log(2)), x.aval)
+    return emit(ctx, "exponential", emit(ctx, "multiply", log2, x))
+
+
+def _lower_logistic(ctx, x):
+    one = ctx.constant(1, x.aval)
+    exp_of_minus = emit(ctx, "exponential", emit(ctx, "negate", x))
+    return emit(ctx, "divide", one, emit(ctx, "add", one, exp_of_minus))
+
+
+def _lower_square(ctx, x):
+    if x.aval.dtype.kind == "c":  # more exact than a product
+        return _complex_square(ctx, x)
+    return emit(ctx, "multiply", x, x)
+
+
+_complex_square = chlo_rule("square")
+
+square_p, square = unary_row(
+    "square", NUMBER, np.square, "Elementwise square: x * x.", lowering=_lower_square,
+    jvp=lambda t, x: mul(t, mul(const_like(x, 2), x)))
+tan_p, tan = unary_row(
+    "tan", INEXACT, np.tan, "Elementwise tangent; x in radians.", lowering="tan",
+    jvp_of_result=lambda t, y, x: mul(t, add(const_like(x, 1), square(y))))
+atanh_p, atanh = unary_row(
+    "atanh", INEXACT, np.arctanh, "Elementwise inverse hyperbolic tangent.",
+    lowering=chlo_rule("atanh"),
+    jvp=lambda t, x: mul(reciprocal(add(const_like(x, 1), x)), div(t, sub(const_like(x, 1), x))))
+exp2_p, exp2 = unary_row(
+    "exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.", lowering=_lower_exp2,
+    jvp_of_result=lambda t, y, x: mul(log(const_like(x, 2)), mul(t, y)))
+log1p_p, log1p = unary_row(
+    "log1p", INEXACT, np.log1p, "Elementwise log(1 + x), exact near 0.", lowering="log_plus_one",
+    jvp=lambda t, x: div(t, add(x, const_like(x, 1))))
+expm1_p, expm1 = unary_row(
+    "expm1", INEXACT, np.expm1, "Elementwise exp(x) - 1, exact near 0.",
+    lowering="exponential_minus_one",
+    jvp_of_result=lambda t, y, x: mul(t, add(y, const_like(x, 1))))
+sqrt_p, sqrt = unary_row(
+    "sqrt", INEXACT, np.sqrt, "Elementwise square root.", lowering="sqrt",
+    jvp_of_result=lambda t, y, x: mul(t, div(const_like(x, 0.5), y)))
+rsqrt_p, rsqrt = unary_row(
+    "rsqrt", INEXACT, lambda x: 1 / np.sqrt(x), "Elementwise reciprocal square root.",
+    lowering="rsqrt", jvp_of_result=lambda t, y, x: mul(t, mul(const_like(x, -0.5), div(y, x))))
+cbrt_p, cbrt = unary_row(
+    "cbrt", FLOAT, np.cbrt, "Elementwise cube root.", lowering="cbrt",
+    jvp_of_result=lambda t, y, x: mul(t, mul(const_like(x, 1 / 3), integer_pow(y, -2))))
+logistic_p, logistic = unary_row(
+    "logistic", INEXACT, _logistic, "Elementwise logistic sigmoid: 1 / (1 + exp(-x)).",
+    lowering=_lower_logistic,
+    jvp_of_result=lambda t, y, x: mul(t, mul(y, sub(const_like(x, 1), y))))
+
+
+# ----------------------------------------------------------------------------------------------
+# Absolute value, powers and remainders
+
+
+def _shape(x):
+    return typeof(x).shape
+
+
+def _ndim(x):
+    return typeof(x).ndim
+
+
+def _nonzero(x):
+    """`x` with its zeros replaced by ones: safe to divide by, or to take the logarithm of."""
+    return select(eq(x, const_like(x, 0)), full_like(x, 1), x)
+
+
+def _abs_jvp(t, y, x):
+    dtype = typeof(x).dtype
+    if dtype.kind == "c":
+        unit = div(complex_numbers.conj(x), _nonzero(convert(y, dtype)))
+        return complex_numbers.real(mul(t, unit))
+    return select(ge(x, const_like(x, 0)), t, neg(t))
+
+
+def _pow_jvp_base(t, z, x, y):
+    if dtypes.issubdtype(typeof(y).dtype, np.integer):
+        # At y = 0 the power of x may be infinite, and must not meet the factor 0.
+        y = full_like(x, y) if not typeof(y).shape else convert(y, typeof(x).dtype)
+        slope = mul(_nonzero(y), pow(x, sub(y, full_like(y, 1))))
+        return mul(t, select(eq(y, const_like(y, 0)), full_like(y, 0), slope))
+    return mul(t, mul(y, pow(x, sub(y, full_like(y, 1)))))
+
+
+def _pow_jvp_exponent(t, z, x, y):
+    return mul(t, mul(log(_nonzero(x)), z))
+
+
+def _rem_jvp_divisor(t, z, x, y):
+    whole = mul(rounding.sign(div(x, y)), rounding.floor(abs_(div(x, y))))
+    return mul(neg(t), whole)
+
+
+def _rem(x, y):
+    if x.dtype.kind not in "iu":
+        return np.fmod(x, y)
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))).astype(x.dtype)
+
+
+_power = nary_rule("power")
+
+
+def _lower_pow(ctx, x, y):
+    (out,) = ctx.avals_out
+    return _power(ctx, x, y if y.aval.dtype == out.dtype else emit_convert(ctx, y, out.dtype))
+
+
+rem_p, rem = binary_row(
+    "rem", REAL, _rem, "Elementwise remainder, with the sign of x.", lowering="remainder",
+    jvp_of_result=(lambda t, z, x, y: broadcast_tangent(t, z), _rem_jvp_divisor))
+
+defvectorized(abs_p)
+register_lowering(abs_p, cast_rule("abs"))
+defjvp2(abs_p, _abs_jvp)
+defbroadcasting(pow_p)
+register_lowering(pow_p, _lower_pow)
+defjvp2(pow_p, _pow_jvp_base, _pow_jvp_exponent)
+defbroadcasting(min_p)
+register_lowering(min_p, nary_rule("minimum"))
+defjvp2(min_p, lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
+        lambda t, z, x, y: mul(t, share_of_extreme(y, x, z)))
+
+abs_ = unary_function(abs_p, SIGNED, "Elementwise absolute value.")
+pow = binary_function(pow_p, "Elementwise power: x to the y.")
+min = binary_function(min_p, "Elementwise minimum; NaN if either is.")
+
+
+# ----------------------------------------------------------------------------------------------
+# clamp
+
+
+def _clamp_type(low, x, high):
+    checks.same_dtypes("clamp", (low, x, high))
+    for name, bound in (("min", low), ("max", high)):
+        if bound.shape not in ((), x.shape):
+            raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), "
+                            f"got {name}.shape={bound.shape}, operand.shape={x.shape}.")
+    return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
+
+
+def _clamp(low, x, high):
+    return np.minimum(np.maximum(low, x), high)
+
+
+def _tangent_where(which, t, out):
+    """`t` where `which`, else 0, both repeated to the shape of `out`."""
+    return select(broadcast_tangent(which, out), broadcast_tangent(t, out), full_like(out, 0))
+
+
+def _clamp_batching(args, dims):
+    low, x, high = args
+    low_dim, x_dim, high_dim = dims
+    same_shapes = _shape(low) == _shape(x) == _shape(high)
+    if (low_dim == x_dim == high_dim and same_shapes) or not (_ndim(low) or _ndim(high)):
+        return clamp(low, x, high), x_dim
+    size = batch_size(args, dims)
+    pairs = (low, low_dim), (high, high_dim), (x, x_dim)
+    low, high, x = [bdim_at_front(a, d, size) if _ndim(a) else a for a, d in pairs]
+    rank = max(_ndim(low), _ndim(high), _ndim(x))
+    shape = next(_shape(a) for a in (x, low, high) if _ndim(a) == rank)
+    low, high, x = [fill_trailing(a, shape, rank) for a in (low, high, x)]
+    return clamp(low, x, high), 0
+
+
+clamp_p = make_primitive("clamp", _clamp_type)
+def_numpy(clamp_p, _clamp)
+register_lowering(clamp_p, nary_rule("clamp"))
+primitive_batchers[clamp_p] = _clamp_batching
+defjvp2(clamp_p,
+        lambda t, z, low, x, high: _tangent_where(
+            bitwise.bitwise_and(gt(low, x), lt(low, high)), t, z),
+        lambda t, z, low, x, high: _tangent_where(
+            bitwise.bitwise_and(gt(x, low), lt(x, high)), t, z),
+        lambda t, z, low, x, high: _tangent_where(lt(high, x), t, z))
+
+
+def clamp(min, x, max):
+    """Elementwise: `x` brought into the interval from `min` to `max`.
+
+    Args:
+      min, max: scalars, or arrays of the shape of `x`; of its dtype.
+      x: an array.
+
+    Raises:
+      TypeError: shapes or dtypes that do not fit.
+    """
+    return clamp_p.bind(min, x, max)
+
+

@@ -1,0 +1,179 @@
+"""Chapter 9: how a primitive gets all its rules in a few lines.
+
+`unary_row` and `binary_row` make an elementwise primitive and its `lax` function from the columns
+that differ between primitives: the accepted types, the evaluation, the derivative, the lowering.
+Batching is the same for all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from ..core.array import def_numpy
+from ..core.batching import defbroadcasting, defvectorized
+from ..core.core import Primitive, typeof
+from ..core.forward import defjvp, defjvp2
+from ..core.jit import apply_primitive
+from ..core.lowering import lower_fun, nary_rule, register_lowering
+from ..core.primitives import (
+    broadcast_in_dim,
+    constant,
+    convert,
+    elementwise_type,
+    make_primitive,
+)
+from .precision import AccuracyMode, Tolerance, check_accuracy
+
+# Kinds of element types, besides those of the starters.
+INTEGER = (np.integer,)
+FLOAT = (np.floating,)
+COMPLEX = (np.complexfloating,)
+SINGLE_OR_DOUBLE = (np.float32, np.float64)
+REAL = (np.integer, np.floating)
+SIGNED = (np.floating, np.complexfloating, np.signedinteger)
+
+
+# ----------------------------------------------------------------------------------------------
+# Rows of tables
+
+
+def unary_row(name: str, accepted: tuple, numpy_rule: Callable | None, doc: str,
+              out_dtype: Callable | None = None, **rules) -> tuple[Primitive, Callable]:
+    """An elementwise primitive of one operand, and its `lax` function.
+
+    Args:
+      name: the primitive's name.
+      accepted: the kinds of element types.
+      numpy_rule: the evaluation; `None` compiles the primitive.
+      doc: the first line of the function's documentation.
+      out_dtype: the result's element type as a function of the operand's, if they differ.
+      rules: as for `give_rules`.
+    """
+    primitive = make_primitive(name, elementwise_type(name, [accepted], out_dtype))
+    give_rules(primitive, 1, numpy_rule, **rules)
+    return primitive, unary_function(primitive, accepted, doc)
+
+
+def binary_row(name: str, accepted, numpy_rule: Callable | None, doc: str,
+               out_dtype: Callable | None = None, **rules) -> tuple[Primitive, Callable]:
+    """As `unary_row`, of two operands; a list has the accepted kinds of each."""
+    kinds = accepted if isinstance(accepted, list) else [accepted, accepted]
+    primitive = make_primitive(name, elementwise_type(name, kinds, out_dtype))
+    give_rules(primitive, 2, numpy_rule, **rules)
+    return primitive, binary_function(primitive, doc)
+
+
+def give_rules(primitive: Primitive, arity: int, numpy_rule: Callable | None, *,
+               lowering: str | Callable, jvp: Callable | tuple | None = None,
+               jvp_of_result: Callable | tuple | None = None) -> None:
+    """Give an elementwise primitive its rules.
+
+    Args:
+      primitive: it has its types already.
+      arity: how many operands it takes.
+      numpy_rule: the evaluation; `None` compiles the primitive.
+      lowering: the name of the StableHLO operation, or a lowering rule.
+      jvp: `(tangent, *operands) -> tangent`, or one such function for each operand.
+      jvp_of_result: the same, with the result before the operands.
+    """
+    if numpy_rule is None:
+        primitive.def_impl(functools.partial(apply_primitive, primitive))
+    else:
+        def_numpy(primitive, numpy_rule, arity)
+    (defvectorized if arity == 1 else defbroadcasting)(primitive)
+    register_lowering(primitive, nary_rule(lowering) if isinstance(lowering, str) else lowering)
+    for define, rule in ((defjvp, jvp), (defjvp2, jvp_of_result)):
+        if rule is not None:
+            define(primitive, *(rule if isinstance(rule, tuple) else (rule,)))
+
+
+# ----------------------------------------------------------------------------------------------
+# The functions of `lax`
+
+
+def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
+    """The public function of a primitive of one operand."""
+    name, has_accuracy = primitive.name, primitive.name in _WITH_ACCURACY
+
+    def plain(x):
+        return primitive.bind(x)
+
+    def with_accuracy(x, *, accuracy: AccuracyMode | Tolerance | None = None):
+        if accuracy is not None:
+            check_accuracy(accuracy)
+        return primitive.bind(x)
+
+    function = with_accuracy if has_accuracy else plain
+    kinds = ", ".join(kind.__name__ for kind in accepted)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  x: an array of any shape; dtype {kinds}.\n"
+        + "  accuracy: how exactly; on the CPU there is one way.\n" * has_accuracy
+        + "\nReturns:\n  an array of the shape of `x`.\n\nRaises:\n  TypeError: another dtype.\n"
+    )
+    return function
+
+
+_WITH_ACCURACY = ("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin",
+                  "sqrt", "tan", "tanh")
+
+
+def binary_function(primitive: Primitive, doc: str) -> Callable:
+    """The public function of a primitive of two operands."""
+
+    def function(x, y):
+        return primitive.bind(x, y)
+
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  x, y: arrays of one dtype and one rank (or scalars), their dimensions "
+        "equal or 1.\n\nReturns:\n  an array of the common shape.\n\n"
+        "Raises:\n  TypeError: dtypes or shapes that do not fit; `minijax.numpy` promotes them.\n"
+    )
+    return function
+
+
+# ----------------------------------------------------------------------------------------------
+# What derivatives and lowering rules are made of
+
+
+def const_like(x, value):
+    """The scalar `value` in the element type of `x`."""
+    aval = typeof(x)
+    return constant(value, aval.dtype, aval.weak_type)
+
+
+def chlo_rule(op: str) -> Callable:
+    """Lowering to an operation of CHLO, a dialect that XLA expands before it compiles."""
+
+    def rule(ctx, *operands, **params):
+        (out,) = ctx.avals_out
+        operands = [ctx.broadcast(x, out.shape) for x in operands]
+        names, types = (", ".join(words) for words in zip(*((x.name, x.type) for x in operands)))
+        return ctx.op(f"chlo.{op} {names} : {types} -> {operands[0].type}", out)
+
+    return rule
+
+
+def lower_program(program: Callable) -> Callable:
+    """Lowering by an elementwise `program` of ordinary operations.
+
+    It gets operands of one shape, and of single precision at least.
+    """
+
+    def widened(*args):
+        dtype = typeof(args[0]).dtype
+        wide = np.promote_types(dtype, np.float32)
+        shape = np.broadcast_shapes(*(typeof(x).shape for x in args))
+        args = [convert(x, wide) for x in args]
+        return convert(program(*(_spread(x, shape) for x in args)), dtype)
+
+    return lower_fun(widened)
+
+
+def _spread(x, shape):
+    own = typeof(x).ndim
+    return broadcast_in_dim(x, shape, range(len(shape) - own, len(shape)))

@@ -1,0 +1,129 @@
+"""Chapter 9: products of matrices: the public functions, and algorithms for them.
+
+The core multiplies with the precision that the machine has. An algorithm (`dot_algorithms.py`) is
+an object that names the types to compute in; where one is asked for, the rules here convert to
+these types before and after.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import def_numpy
+from ..core.core import typeof
+from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
+from ..core.primitives import dot_general_numpy, dot_general_p
+from .precision import canonical_precision, is_algorithm
+
+
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
+                out_sharding=None):
+    """The sum of products over any pairs of dimensions, batched over any others.
+
+    Args:
+      lhs, rhs: arrays.
+      dimension_numbers: `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`, each a
+        sequence of dimensions.
+      precision: `None`, a `Precision` or its name, or a pair of them.
+      preferred_element_type: the dtype of the result; by default that of the operands.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
+
+    Returns:
+      an array with the batch dimensions first, then the others of `lhs`, then those of `rhs`.
+
+    Raises:
+      TypeError: dimensions that do not fit.
+
+    >>> lax.dot_general(jnp.ones((2, 3)), jnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
+    (2, 4)
+    """
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    numbers = ((_ints(x_contract), _ints(y_contract)), (_ints(x_batch), _ints(y_batch)))
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type)
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
+                              precision=canonical_precision(precision),
+                              preferred_element_type=preferred_element_type)
+
+
+def _ints(dims):
+    return tuple(map(operator.index, dims))
+
+
+def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None,
+        out_sharding=None):
+    """The product of two vectors, of a matrix and a vector, or of two matrices.
+
+    Args:
+      lhs, rhs: arrays of one or two dimensions, unless `dimension_numbers` are given.
+      dimension_numbers, precision, preferred_element_type, out_sharding: as for `dot_general`.
+
+    Raises:
+      ValueError: shapes that need `dimension_numbers`.
+    """
+    if dimension_numbers is None:
+        x, y = typeof(lhs).shape, typeof(rhs).shape
+        if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2 and x[-1] == y[0]):
+            raise ValueError("jax.lax.dot: dimension_numbers must be specified when not "
+                             "performing simple un-batched matrix-matrix, matrix-vector, or "
+                             f"vector-vector products; got lhs_shape={x} rhs_shape={y}")
+        dimension_numbers = (((len(x) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None):
+    """The products of stacks of matrices, of shapes `(…, n, k)` and `(…, k, m)`.
+
+    Raises:
+      ValueError, TypeError: fewer than two dimensions, or ones that do not fit.
+    """
+    ndim = typeof(lhs).ndim
+    if ndim < 2 or typeof(rhs).ndim != ndim:
+        raise ValueError("Arguments to batch_matmul must be at least 2D and of equal ndim, got "
+                         f"{ndim}, {typeof(rhs).ndim}")
+    batch = tuple(range(ndim - 2))
+    return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)
+
+
+# ----------------------------------------------------------------------------------------------
+# Algorithms
+
+
+def _dot_general(x, y, **params):
+    precision = params["precision"]
+    if precision is None or type(precision) is tuple:
+        return dot_general_numpy(x, y, **params)
+    dtype = params["preferred_element_type"] or np.promote_types(x.dtype, y.dtype)
+    x_dtype, y_dtype, out_dtype = precision.compute_types(x.dtype, y.dtype, dtype)
+    out = dot_general_numpy(x.astype(x_dtype), y.astype(y_dtype), precision=None,
+                            dimension_numbers=params["dimension_numbers"],
+                            preferred_element_type=out_dtype)
+    return out.astype(dtype, copy=False)
+
+
+_lower_plain = lowering_rules[dot_general_p]
+
+
+def _lower_dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):
+    """XLA's CPU backend ignores the algorithm: it is in the types alone."""
+    if not is_algorithm(precision):
+        return _lower_plain(ctx, x, y, dimension_numbers=dimension_numbers, precision=precision,
+                            preferred_element_type=preferred_element_type)
+    (out,) = ctx.avals_out
+    x_dtype, y_dtype, out_dtype = precision.compute_types(x.aval.dtype, y.aval.dtype, out.dtype)
+    ctx.avals_out = [with_dtype(out, out_dtype)]
+    result = _lower_plain(ctx, _of_dtype(ctx, x, x_dtype), _of_dtype(ctx, y, y_dtype),
+                          dimension_numbers=dimension_numbers, precision=None,
+                          preferred_element_type=out_dtype)
+    return _of_dtype(ctx, result, out.dtype)
+
+
+def _of_dtype(ctx, x, dtype):
+    return x if x.aval.dtype == dtype else convert(ctx, x, dtype)
+
+
+def_numpy(dot_general_p, _dot_general)
+register_lowering(dot_general_p, _lower_dot_general)

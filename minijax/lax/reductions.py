@@ -1,0 +1,280 @@
+"""Chapter 9: reductions, and positions of extremes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..checks import primitives as checks
+from ..core import dtypes
+from ..core.batching import defreducer
+from ..core.core import Primitive, ShapedArray, typeof
+from ..core.forward import defjvp2, defjvp_zero, jvp_flat, primitive_jvps, reduce_extreme_jvp
+from ..core.lowering import (
+    comparison_kind,
+    ints_text,
+    reduce_rule,
+    register_lowering,
+    tensor_type,
+    with_dtype,
+    with_shape,
+)
+from ..core.primitives import (
+    ANY,
+    BOOL_OR_INT,
+    NUMBER,
+    ORDERED,
+    accumulate_wide,
+    canonical_axis,
+    full,
+    lowest,
+    make_primitive,
+    mul,
+    pad,
+    reduce_max_p,
+    reduce_sum_p,
+    reduction_type,
+    squeeze,
+)
+from .complex_lowering import reduce_extremum_rule
+from .families import const_like
+from .shaping import reshape
+from .slicing import slice_in_dim
+
+# ----------------------------------------------------------------------------------------------
+# Reductions: one row each
+
+
+def reduction_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Callable,
+                  doc: str) -> tuple[Primitive, Callable]:
+    """A reduction with all its rules but the derivative, and its `lax` function."""
+    primitive = make_primitive(name, reduction_type(name, accepted), numpy_rule)
+    defreducer(primitive)
+    register_lowering(primitive, lowering)
+    return primitive, reduction_function(primitive, doc)
+
+
+def reduction_function(primitive: Primitive, doc: str) -> Callable:
+    """The public function of a reduction."""
+
+    def function(operand, axes: Sequence[int]):
+        return primitive.bind(operand, axes=tuple(map(operator.index, axes)))
+
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n  operand: an array.\n  axes: the dimensions to reduce, each in bounds."
+        "\n\nReturns:\n  an array of the same dtype, without these dimensions.\n\n"
+        "Raises:\n  TypeError: a dtype without this operation.\n"
+        "  ValueError: a repeated axis, or one out of bounds.\n"
+    )
+    return function
+
+
+def highest(dtype: np.dtype):
+    """The identity of `min`: infinity, or the greatest integer, or True."""
+    if dtype == bool:
+        return True
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtype.type(dtypes.iinfo(dtype).max)
+    return dtype.type(np.inf)
+
+
+def _zero(dtype):
+    return dtype.type(0)
+
+
+def _one(dtype):
+    return dtype.type(1)
+
+
+def all_ones(dtype: np.dtype):
+    """What `and` leaves alone: `True`, or an integer with every bit set."""
+    return True if dtype == np.bool_ else ~dtype.type(0)
+
+
+def _plain(ufunc):
+    return lambda x, *, axes: ufunc.reduce(x, axis=axes)
+
+
+def _reduce_min(x, *, axes):
+    return np.minimum.reduce(x, axis=axes, initial=highest(x.dtype)) if axes else x
+
+
+reduce_max = reduction_function(reduce_max_p, "The maximum over `axes`; NaN if there is one.")
+reduce_min_p, reduce_min = reduction_row(
+    "reduce_min", ANY, _reduce_min, reduce_extremum_rule("minimum", "LT", highest),
+    "The minimum over `axes`; NaN if there is one.")
+reduce_prod_p, reduce_prod = reduction_row(
+    "reduce_prod", NUMBER, accumulate_wide(np.multiply), reduce_rule("multiply", _one),
+    "The product over `axes`.")
+reduce_and_p, reduce_and = reduction_row(
+    "reduce_and", BOOL_OR_INT, _plain(np.bitwise_and), reduce_rule("and", all_ones),
+    "The conjunction over `axes`, bit by bit.")
+reduce_or_p, reduce_or = reduction_row(
+    "reduce_or", BOOL_OR_INT, _plain(np.bitwise_or), reduce_rule("or", _zero),
+    "The disjunction over `axes`, bit by bit.")
+reduce_xor_p, reduce_xor = reduction_row(
+    "reduce_xor", BOOL_OR_INT, _plain(np.bitwise_xor), reduce_rule("xor", _zero),
+    "The exclusive or over `axes`, bit by bit.")
+
+defjvp2(reduce_min_p, reduce_extreme_jvp)
+for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
+    defjvp_zero(p)
+
+
+def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
+    """The sum over `axes`.
+
+    Args:
+      operand: an array.
+      axes: the dimensions to reduce, each in bounds.
+      out_sharding: ignored; `reshard` moves the result (chapter 14).
+
+    Returns:
+      an array of the same dtype, without these dimensions.
+
+    Raises:
+      TypeError: a dtype without this operation.
+      ValueError: a repeated axis, or one out of bounds.
+    """
+    return reduce_sum_p.bind(operand, axes=tuple(map(operator.index, axes)))
+
+
+def jvp_through(program: Callable) -> Callable:
+    """The JVP rule of a primitive that is differentiated through a program that computes it."""
+
+    def rule(primals, tangents, **params):
+        outs, tangents_out = jvp_flat(lambda x: [program(x, **params)], primals, tangents)
+        return outs[0], tangents_out[0]
+
+    return rule
+
+
+def _product_by_halves(x, *, axes):
+    """The product over `axes`, multiplying the first half with the second until one is left."""
+    shape = typeof(x).shape
+    others = [d for d in range(len(shape)) if d not in axes]
+    size = math.prod(shape[d] for d in axes)
+    x = reshape(x, [size] + [shape[d] for d in others], (*axes, *others))
+    if size == 0:
+        return full([shape[d] for d in others], const_like(x, 1))
+    while (n := typeof(x).shape[0]) > 1:
+        half = (n + 1) // 2
+        first, second = slice_in_dim(x, 0, half), slice_in_dim(x, half, None)
+        if n % 2:
+            config = [(0, 1, 0)] + [(0, 0, 0)] * len(others)
+            second = pad(second, const_like(x, 1), config)
+        x = mul(first, second)
+    return squeeze(x, (0,))
+
+
+# A tree of products divides by nothing, so its derivative is right at zeros too.
+primitive_jvps[reduce_prod_p] = jvp_through(_product_by_halves)
+
+
+# ----------------------------------------------------------------------------------------------
+# argmax and argmin
+
+
+def _arg_type(name):
+    def rule(x, *, axes, index_dtype):
+        checks.dtype_kind(name, x, ORDERED)
+        (axis,) = axes
+        if not 0 <= axis < x.ndim:
+            raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
+        if x.shape[axis] < 1:
+            raise ValueError(f"{name} is undefined for empty arrays: operand shape {x.shape}, "
+                             f"axis {axis}")
+        if not dtypes.issubdtype(index_dtype, np.integer):
+            raise TypeError(f"index_dtype must be an integer type, but got "
+                            f"{np.dtype(index_dtype).name}")
+        return ShapedArray([n for d, n in enumerate(x.shape) if d not in axes], index_dtype)
+
+    return rule
+
+
+def _arg_numpy(method: str):
+    def rule(x, *, axes, index_dtype):
+        return getattr(x, method)(axes[0]).astype(index_dtype)
+
+    return rule
+
+
+def _lower_arg(direction: str, identity: Callable) -> Callable:
+    """The place of the extremum: the first one; a NaN counts as more extreme than all else."""
+
+    def rule(ctx, x, *, axes, index_dtype):
+        (out,) = ctx.avals_out
+        places = with_dtype(x.aval, out.dtype)
+        place = ctx.op(f"stablehlo.iota dim = {axes[0]} : {tensor_type(places)}", places)
+        init = ctx.constant(identity(x.aval.dtype), with_shape(x.aval, ()))
+        start = ctx.constant(0, with_shape(place.aval, ()))
+        results = [with_dtype(out, x.aval.dtype), out]
+        operands = f"({x.name} init: {init.name}), ({place.name} init: {start.name})"
+        types = ", ".join(v.type for v in (x, place, init, start))
+        result_types = ", ".join(map(tensor_type, results))
+        head = f"stablehlo.reduce{operands} across dimensions = {ints_text(axes)}"
+        text = f"{head} : ({types}) -> ({result_types})\n" + _arg_reducer(direction, init, start)
+        return ctx.ops(text, results)[1]
+
+    return rule
+
+
+def _arg_reducer(direction, value, index):
+    """The region that keeps of two (value, index) pairs the one that comes first."""
+    v, i, p = value.type, index.type, "tensor<i1>"
+    kind, signed = comparison_kind(value.aval.dtype), comparison_kind(index.aval.dtype)
+    return f"""\
+     reducer(%v: {v}, %w: {v}) (%i: {i}, %j: {i}) {{
+      %more = stablehlo.compare {direction}, %v, %w, {kind} : ({v}, {v}) -> {p}
+      %nan = stablehlo.compare NE, %v, %v, {kind} : ({v}, {v}) -> {p}
+      %wins = stablehlo.or %more, %nan : {p}
+      %tie = stablehlo.compare EQ, %v, %w, {kind} : ({v}, {v}) -> {p}
+      %before = stablehlo.compare LT, %i, %j, {signed} : ({i}, {i}) -> {p}
+      %first = stablehlo.and %tie, %before : {p}
+      %keep = stablehlo.or %wins, %first : {p}
+      %value = stablehlo.select %wins, %v, %w : {p}, {v}
+      %index = stablehlo.select %keep, %i, %j : {p}, {i}
+      stablehlo.return %value, %index : {v}, {i}
+    }}"""
+
+
+argmax_p = make_primitive("argmax", _arg_type("argmax"), _arg_numpy("argmax"))
+argmin_p = make_primitive("argmin", _arg_type("argmin"), _arg_numpy("argmin"))
+register_lowering(argmax_p, _lower_arg("GT", lowest))
+register_lowering(argmin_p, _lower_arg("LT", highest))
+
+for p in (argmax_p, argmin_p):
+    defreducer(p)
+    defjvp_zero(p)
+
+
+def _bind_arg(primitive, operand, axis, index_dtype):
+    index_dtype = dtypes.canonicalize_dtype(index_dtype)
+    axis = canonical_axis(axis, typeof(operand).ndim)
+    return primitive.bind(operand, axes=(axis,), index_dtype=index_dtype)
+
+
+def argmax(operand, axis: int, index_dtype):
+    """The index of the first maximum (of the first NaN, if any) along `axis`.
+
+    Args:
+      operand: an array of real numbers or booleans, not empty along `axis`.
+      axis: a dimension.
+      index_dtype: the integer type of the result.
+
+    Raises:
+      TypeError: `index_dtype` is no integer type, or `operand` is complex.
+      ValueError: an axis out of bounds, or empty.
+    """
+    return _bind_arg(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand, axis: int, index_dtype):
+    """The index of the first minimum (of the first NaN, if any) along `axis`: see `argmax`."""
+    return _bind_arg(argmin_p, operand, axis, index_dtype)
+
+

@@ -1,0 +1,81 @@
+"""Chapter 9: functions that are constant between their steps: rounding, signs, tests."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from ..core.array import def_numpy
+from ..core.batching import defvectorized
+from ..core.forward import defjvp_zero
+from ..core.lowering import cast_rule, compare, emit, register_lowering
+from ..core.lowering import select as emit_select
+from ..core.primitives import NUMBER, bool_dtype, elementwise_type, make_primitive
+from .families import FLOAT, unary_row
+
+
+def _sign(x):
+    # XLA keeps the sign of zero, which NumPy drops.
+    return np.where(x == 0, x, np.sign(x)) if x.dtype.kind not in "iuc" else np.sign(x)
+
+
+def _lower_sign(ctx, x):
+    if x.aval.dtype.kind != "u":
+        return emit(ctx, "sign", x)
+    zero, one = ctx.constant(0, x.aval), ctx.constant(1, x.aval)
+    return emit_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
+
+
+floor_p, floor = unary_row("floor", FLOAT, np.floor, "Elementwise rounding down.",
+                           lowering="floor")
+ceil_p, ceil = unary_row("ceil", FLOAT, np.ceil, "Elementwise rounding up.", lowering="ceil")
+sign_p, sign = unary_row("sign", NUMBER, _sign,
+                         "Elementwise sign: -1, 0 or 1 (for complex x, x / abs(x)).",
+                         lowering=_lower_sign)
+is_finite_p, is_finite = unary_row("is_finite", FLOAT, np.isfinite,
+                                   "Elementwise: neither infinite nor NaN.", bool_dtype,
+                                   lowering=cast_rule("is_finite"))
+
+
+class RoundingMethod(enum.IntEnum):
+    """How `round` treats halves."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def _round(x, *, rounding_method):
+    if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+        return np.rint(x)
+    whole = np.trunc(x)
+    return whole + np.copysign(np.abs(x - whole) >= 0.5, x).astype(x.dtype)
+
+
+def _lower_round(ctx, x, *, rounding_method):
+    ops = ("round_nearest_afz", "round_nearest_even")
+    return emit(ctx, ops[int(rounding_method)], x)
+
+
+round_p = make_primitive("round", elementwise_type("round", [FLOAT]))
+def_numpy(round_p, _round)
+defvectorized(round_p)
+register_lowering(round_p, _lower_round)
+
+for p in (floor_p, ceil_p, sign_p, is_finite_p, round_p):
+    defjvp_zero(p)
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+    """Elementwise rounding to whole numbers.
+
+    Args:
+      x: a floating point array.
+      rounding_method: where halves go, a `RoundingMethod`.
+
+    Raises:
+      ValueError: no such rounding method.
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+

@@ -1,0 +1,404 @@
+"""Chapter 9: slices whose bounds are known, and boxes at a place that may be traced."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..checks.primitives import known_sizes
+from ..core import dtypes
+from ..core.batching import batch_size, bdim_at_front, primitive_batchers
+from ..core.core import ShapedArray, typeof
+from ..core.elsewhere import box, check_starts, dynamic_slice_p
+from ..core.elsewhere import index_in_dim as index_in_dim
+from ..core.elsewhere import slice_in_dim as slice_in_dim
+from ..core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
+from ..core.lowering import ints_text, register_lowering, typed_text
+from ..core.primitives import (
+    add,
+    all_weak,
+    bitwise_and,
+    broadcast_in_dim,
+    broadcasted_iota,
+    canonical_axis,
+    convert,
+    ge,
+    lt,
+    make_primitive,
+    pad,
+    reshape,
+    select,
+    slice_p,
+    squeeze,
+    sub,
+)
+from ..core.transposition import is_undefined_primal, primitive_transposes
+from .elementwise import clamp
+
+# ----------------------------------------------------------------------------------------------
+# slice: bounds known when the program is built
+
+
+def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None):
+    """A box of `operand`: `operand[start:limit:stride]` in each dimension.
+
+    Args:
+      operand: an array.
+      start_indices, limit_indices: for each dimension, ints within its bounds.
+      strides: positive ints; by default ones.
+
+    Raises:
+      TypeError, ValueError: bounds outside of the operand, or a wrong number of them.
+
+    >>> lax.slice(jnp.arange(6), (1,), (6,), (2,)).tolist()
+    [1, 3, 5]
+    """
+    starts, limits = (tuple(map(operator.index, t)) for t in (start_indices, limit_indices))
+    steps = None if strides is None else tuple(map(operator.index, strides))
+    return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
+
+
+# ----------------------------------------------------------------------------------------------
+# dynamic_slice and dynamic_update_slice: the start is a value
+
+
+def _dynamic_update_slice_type(x, update, *starts):
+    if x.ndim != update.ndim:
+        raise TypeError("dynamic_update_slice update must have the same rank as operand, got "
+                        f"update shape {update.shape} for operand shape {x.shape}.")
+    if x.dtype != update.dtype:
+        raise TypeError("dynamic_update_slice operand and update must have the same dtype, got "
+                        f"{x.dtype.name} and {update.dtype.name}.")
+    if any(n > m for n, m in zip(update.shape, x.shape)):
+        raise TypeError("dynamic_update_slice update shape must be smaller than operand shape, "
+                        f"got update shape {update.shape} for operand shape {x.shape}.")
+    check_starts("dynamic_update_slice", x.ndim, starts)
+    return ShapedArray(x.shape, x.dtype, all_weak((x, update)))
+
+
+def _dynamic_update_slice(x, update, *starts):
+    out = np.array(x)
+    out[box(x.shape, starts, update.shape)] = update
+    return out
+
+
+dynamic_update_slice_p = make_primitive("dynamic_update_slice", _dynamic_update_slice_type,
+                                        _dynamic_update_slice)
+
+
+def _scalar_indices(operand, start_indices, allow_negative):
+    """The start indices as scalars of one type, negative ones counted from the end."""
+    shape = typeof(operand).shape
+    if hasattr(start_indices, "aval") or isinstance(start_indices, np.ndarray):
+        if len(typeof(start_indices).shape) != 1:
+            raise ValueError(f"start_indices must be 1-dimensional, got "
+                             f"{typeof(start_indices).shape}")
+        parts = range(typeof(start_indices).shape[0])
+        start_indices = [reshape(slice(start_indices, (i,), (i + 1,)), ()) for i in parts]
+    if len(start_indices) != len(shape):
+        raise ValueError("Length of slice indices must match number of operand dimensions "
+                         f"({len(start_indices)} vs {shape})")
+    dtype = dtypes.lattice_result_type(*start_indices)[0] if len(start_indices) else None
+    if isinstance(allow_negative, bool):
+        allow_negative = [allow_negative] * len(shape)
+    return [_from_front(i, n, dtype) if negative else convert(i, dtype)
+            for i, n, negative in zip(start_indices, shape, allow_negative)]
+
+
+def _from_front(i, n, dtype):
+    """A scalar index, `n` added if it is negative (by Python if it is known)."""
+    if isinstance(i, (int, np.integer)):
+        return dtype.type(i + n if i < 0 else i)
+    if dtypes.issubdtype(dtype, np.unsignedinteger) or not dtypes.issubdtype(dtype, np.integer):
+        return i
+    negative = lt(i, convert_scalar(0, i))
+    i = convert(i, dtype)
+    return select(negative, add(i, np.asarray(n).astype(dtype)[()]), i)
+
+
+def convert_scalar(value, like):
+    """A Python number as a NumPy scalar of the dtype of `like`."""
+    return typeof(like).dtype.type(value)
+
+
+def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *,
+                  allow_negative_indices: bool | Sequence[bool] = True):
+    """A box of static sizes at a place that may be traced.
+
+    Args:
+      operand: an array.
+      start_indices: for each dimension an integer scalar, or all of them as a vector. A box that
+        would reach outside is moved inside.
+      slice_sizes: the result's shape.
+      allow_negative_indices: whether negative starts count from the end.
+
+    Raises:
+      TypeError: sizes larger than the operand, or starts that are not integers.
+      ValueError: a wrong number of starts.
+
+    >>> lax.dynamic_slice(jnp.arange(5), (2,), (2,)).tolist()
+    [2, 3]
+    """
+    starts = _scalar_indices(operand, start_indices, allow_negative_indices)
+    sizes = known_sizes(slice_sizes)
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
+
+
+def dynamic_update_slice(operand, update, start_indices, *,
+                         allow_negative_indices: bool | Sequence[bool] = True):
+    """`operand` with `update` written at a place that may be traced.
+
+    Args:
+      operand: an array.
+      update: an array of the same rank and dtype, nowhere larger.
+      start_indices: as for `dynamic_slice`.
+
+    Raises:
+      TypeError, ValueError: as `dynamic_slice`.
+    """
+    starts = _scalar_indices(operand, start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *,
+                         allow_negative_indices: bool = True):
+    """`dynamic_slice` in one dimension, the others whole."""
+    shape = list(typeof(operand).shape)
+    axis = canonical_axis(axis, len(shape))
+    starts, sizes = _starts_along(start_index, axis, len(shape)), shape
+    sizes[axis] = slice_size
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *,
+                         allow_negative_indices: bool = True):
+    """The slice of width one at `index`, which may be traced, along `axis`."""
+    piece = dynamic_slice_in_dim(operand, index, 1, axis,
+                                 allow_negative_indices=allow_negative_indices)
+    return piece if keepdims else squeeze(piece, (axis,))
+
+
+def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
+                                allow_negative_indices: bool = True):
+    """`dynamic_update_slice` in one dimension."""
+    ndim = typeof(operand).ndim
+    starts = _starts_along(start_index, canonical_axis(axis, ndim), ndim)
+    return dynamic_update_slice(operand, update, starts,
+                                allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(operand, update, index, axis: int, *,
+                                allow_negative_indices: bool = True):
+    """`operand` with `update` at `index` along `axis`; `update` may lack that dimension."""
+    aval = typeof(operand)
+    axis = canonical_axis(axis, aval.ndim)
+    if typeof(update).ndim != aval.ndim:
+        shape = (*aval.shape[:axis], 1, *aval.shape[axis + 1:])
+        update = reshape(update, shape)
+    return dynamic_update_slice_in_dim(operand, update, index, axis,
+                                       allow_negative_indices=allow_negative_indices)
+
+
+def _starts_along(start_index, axis, ndim):
+    zero = convert_scalar(0, start_index)
+    return [start_index if d == axis else zero for d in range(ndim)]
+
+
+# ----------------------------------------------------------------------------------------------
+# Derivatives
+
+
+def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
+    (x, *starts), t = primals, tangents[0]
+    bind = functools.partial(dynamic_slice_p.bind, slice_sizes=slice_sizes)
+    t_out = t if type(t) is Zero else bind(t, *starts)
+    out = bind(x, *starts)
+    return out, Zero.from_primal_value(out) if type(t) is Zero else t_out
+
+
+def _dynamic_update_slice_jvp(primals, tangents):
+    x_dot, update_dot, *_ = tangents
+    out = dynamic_update_slice_p.bind(*primals)
+    if type(x_dot) is Zero and type(update_dot) is Zero:
+        return out, Zero.from_primal_value(out)
+    x_dot, update_dot = instantiate_zeros(x_dot), instantiate_zeros(update_dot)
+    return out, dynamic_update_slice_p.bind(x_dot, update_dot, *primals[2:])
+
+
+def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
+    if type(ct) is Zero:
+        return [Zero(x.aval)] + [None] * len(starts)
+    return [dynamic_update_slice_p.bind(zeros(x.aval), ct, *starts)] + [None] * len(starts)
+
+
+def _dynamic_update_slice_transpose(ct, x, update, *starts):
+    x_ct = update_ct = None
+    if type(ct) is Zero:
+        x_ct, update_ct = (Zero(z.aval) if is_undefined_primal(z) else None for z in (x, update))
+        return [x_ct, update_ct] + [None] * len(starts)
+    update_aval = typeof(update)
+    if is_undefined_primal(x):
+        x_ct = dynamic_update_slice_p.bind(ct, zeros(update_aval), *starts)
+    if is_undefined_primal(update):
+        update_ct = dynamic_slice_p.bind(ct, *starts, slice_sizes=update_aval.shape)
+    return [x_ct, update_ct] + [None] * len(starts)
+
+
+primitive_jvps[dynamic_slice_p] = _dynamic_slice_jvp
+primitive_jvps[dynamic_update_slice_p] = _dynamic_update_slice_jvp
+primitive_transposes[dynamic_slice_p] = _dynamic_slice_transpose
+primitive_transposes[dynamic_update_slice_p] = _dynamic_update_slice_transpose
+
+
+# ----------------------------------------------------------------------------------------------
+# Batching
+
+
+def _shape(x):
+    return typeof(x).shape
+
+
+def _ndim(x):
+    return typeof(x).ndim
+
+
+def _batch_dynamic_slice(args, dims, *, slice_sizes):
+    """Where the start is the same for all examples, slice all at once; then for each its own."""
+    (x, *starts), (x_dim, *start_dims) = args, dims
+    x = bdim_at_front(x, x_dim, batch_size(args, dims))
+    own = _own_dimensions(x, slice_sizes, start_dims)
+    x = _slice_in_others(x, slice_sizes, starts, start_dims, own)
+    for d in own:
+        start = _clamped_start(starts[d], _shape(x)[d + 1] - slice_sizes[d])
+        x = _slice_at_own(x, start, slice_sizes[d], d + 1)
+    return x, 0
+
+
+def _own_dimensions(x, sizes, start_dims):
+    """The dimensions in which each example has its own start, and room to move."""
+    return [d for d, bdim in enumerate(start_dims)
+            if bdim is not None and sizes[d] < _shape(x)[d + 1]]
+
+
+def _slice_in_others(x, sizes, starts, start_dims, own):
+    """The dynamic slice of `x`, batched in front, in all dimensions but the `own`."""
+    sizes = [n if d in own else sizes[d] for d, n in enumerate(_shape(x)[1:])]
+    if own and (_shape(x)[0], *sizes) == _shape(x):
+        return x
+    starts = _common_starts(starts, start_dims)
+    return dynamic_slice_p.bind(x, *starts, slice_sizes=(_shape(x)[0], *sizes))
+
+
+def _common_starts(starts, start_dims):
+    """The starts, with zeros for the batch dimension in front, and where examples differ."""
+    dtype = typeof(starts[0]).dtype if starts else np.dtype(np.int32)
+    zero = dtype.type(0)
+    return [zero, *[i if bdim is None else zero for i, bdim in zip(starts, start_dims)]]
+
+
+def _clamped_start(start, highest):
+    """A vector of starts as int32s in [0, highest]."""
+    dtype = typeof(start).dtype
+    highest = dtype.type(min(highest, np.iinfo(dtype).max))
+    clamped = clamp(dtype.type(0), start, highest)
+    return convert(clamped, np.dtype(np.int32))
+
+
+def _slice_at_own(x, start, size, axis):
+    """From each example `x[i]` (in front), `size` elements along `axis` from `start[i]` on.
+
+    By halving: each round decides for every example whether its slice starts in the first or in
+    the second half of the possible starts, and keeps what may still be needed. That is log(n)
+    selections between two static slices, n + size * log(n) elements copied for each example. It is
+    exact for all types and values (no 0 * inf), has a derivative, and needs no other primitive.
+    Chapter 11 has one that copies only `size` elements, `gather`.
+    """
+    last = _shape(x)[axis] - size
+    while last:
+        step = (last + 1) // 2
+        far = ge(start, np.int32(step))
+        here = slice_in_dim(x, 0, size + last - step, 1, axis)
+        there = slice_in_dim(x, step, size + last, 1, axis)
+        x = select(broadcast_in_dim(far, _shape(here), (0,)), there, here)
+        last -= step
+        if last:
+            start = select(far, sub(start, np.int32(step)), start)
+    return x
+
+
+def _batch_dynamic_update_slice(args, dims):
+    """As `_dynamic_slice`: what all examples share is cut out, updated, and written back."""
+    (x, update, *starts), (x_dim, update_dim, *start_dims) = args, dims
+    size = batch_size(args, dims)
+    x, update = bdim_at_front(x, x_dim, size), bdim_at_front(update, update_dim, size)
+    sizes = _shape(update)[1:]
+    own = _own_dimensions(x, sizes, start_dims)
+    if own:
+        part = _slice_in_others(x, sizes, starts, start_dims, own)
+        update = _update_at_own(part, update, starts, own)
+        if _shape(update) == _shape(x):
+            return update, 0
+    starts = _common_starts(starts, start_dims)
+    return dynamic_update_slice_p.bind(x, update, *starts), 0
+
+
+def _update_at_own(x, update, starts, own):
+    """Each example `x[i]` with `update[i]` written at its own start, in the `own` dimensions.
+
+    The update is moved to its place, and then a mask of this place selects it.
+    """
+    inside = np.True_
+    for d in own:
+        n, size = _shape(x)[d + 1], _shape(update)[d + 1]
+        start = _clamped_start(starts[d], n - size)
+        update = _moved_to(update, start, n, d + 1)
+        inside = bitwise_and(inside, _between(start, size, _shape(x), d + 1))
+    return select(inside, update, x)
+
+
+def _moved_to(x, start, n, axis):
+    """Each example `x[i]` among zeros, so that along `axis` it starts at `start[i]` of `n`."""
+    size = _shape(x)[axis]
+    config = [(0, 0, 0)] * _ndim(x)
+    config[axis] = (n - size, n - size, 0)
+    padded = pad(x, typeof(x).dtype.type(0), config)
+    return _slice_at_own(padded, sub(np.int32(n - size), start), n, axis)
+
+
+def _between(start, size, shape, axis):
+    """An array of booleans: whether, along `axis`, it is among the `size` from `start[i]` on."""
+    position = broadcasted_iota(np.int32, shape, axis)
+    start = broadcast_in_dim(start, shape, (0,))
+    end = add(start, np.int32(size))
+    return bitwise_and(ge(position, start), lt(position, end))
+
+
+primitive_batchers[dynamic_slice_p] = _batch_dynamic_slice
+primitive_batchers[dynamic_update_slice_p] = _batch_dynamic_update_slice
+
+
+# ----------------------------------------------------------------------------------------------
+# Lowering
+
+
+def _lower_dynamic_slice(ctx, x, *starts, slice_sizes):
+    (out,) = ctx.avals_out
+    if not starts:
+        return x
+    options = f", sizes = {ints_text(slice_sizes)}"
+    return ctx.op(typed_text("dynamic_slice", [x, *starts], out, options), out)
+
+
+def _lower_dynamic_update_slice(ctx, x, update, *starts):
+    (out,) = ctx.avals_out
+    if not starts:
+        return update
+    return ctx.op(typed_text("dynamic_update_slice", [x, update, *starts], out), out)
+
+
+register_lowering(dynamic_slice_p, _lower_dynamic_slice)
+register_lowering(dynamic_update_slice_p, _lower_dynamic_update_slice)
