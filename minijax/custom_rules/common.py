@@ -27,6 +27,7 @@ from ..core.partial_eval import dce_closed, default_partial_eval
 from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import PyTreeDef, ensure_index_tuple, tree_flatten
 from ..errors import DebugInfo, UnexpectedTracerError
+from ..lax.control_flow.parts import PartsTrace
 
 # ----------------------------------------------------------------------------------------------
 # Zeros that a user's rule can meet
@@ -238,6 +239,11 @@ def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, li
         error.add_note(_CLOSURE)
         raise
     return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
+
+
+def enter_function(trace: PartsTrace, values, *, call_jaxpr, **rules):
+    """Transformations that do not use the rules enter the function itself."""
+    return trace.call(as_fun(call_jaxpr), values)
 
 
 def partial_eval_call(trace, primitive, args, params):

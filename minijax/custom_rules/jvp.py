@@ -27,6 +27,7 @@ from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..errors import api_boundary
+from ..lax.control_flow.parts import enter_rules
 from ..printing import pp_rules
 from .common import (
     BatchedFun,
@@ -36,6 +37,7 @@ from .common import (
     as_fun,
     check_leaves,
     dce_call,
+    enter_function,
     from_rule,
     keep_used,
     match_batch_dim,
@@ -288,6 +290,7 @@ trace_batchers[custom_jvp_call_p] = _batch
 partial_eval_rules[custom_jvp_call_p] = partial_eval_call
 primitive_transposes[custom_jvp_call_p] = _transpose
 dce_rules[custom_jvp_call_p] = _dce
+enter_rules[custom_jvp_call_p] = enter_function
 pp_rules["custom_jvp_call"] = _printed
 register_lowering(custom_jvp_call_p, lambda ctx, *operands, call_jaxpr, **params:
                   ctx.inline(call_jaxpr, operands))

@@ -34,6 +34,7 @@ from ..core.staging import staging_rules, trace_to_jaxpr
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
 from ..errors import UnexpectedTracerError, api_boundary
+from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
 from ..printing import pp_rules
 from ..pytree.functions import broadcast_prefix, treedef_is_leaf
@@ -48,6 +49,7 @@ from .common import (
     as_fun,
     check_leaves,
     dce_call,
+    enter_function,
     from_rule,
     keep_used,
     match_batch_dim,
@@ -405,6 +407,7 @@ primitive_jvps[custom_vjp_call_p] = _jvp
 trace_batchers[custom_vjp_call_p] = _batch
 partial_eval_rules[custom_vjp_call_p] = partial_eval_call
 dce_rules[custom_vjp_call_p] = _dce
+enter_rules[custom_vjp_call_p] = enter_function
 pp_rules["custom_vjp_call"] = _printed
 register_lowering(custom_vjp_call_p, lambda ctx, *operands, call_jaxpr, **params:
                   ctx.inline(call_jaxpr, operands))

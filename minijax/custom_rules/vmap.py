@@ -28,6 +28,7 @@ from ..core.util import merge_lists, partition_list, split_list
 from ..errors import api_boundary
 from ..lax.control_flow.common import stage
 from ..lax.control_flow.map import map as lax_map
+from ..lax.control_flow.parts import enter_rules
 from .common import check_leaves, positional
 
 
@@ -181,6 +182,8 @@ def _with_batch(x, is_batched: bool, wanted: bool, size: int):
 
 primitive_batchers[custom_vmap_p] = _batch
 primitive_jvps[custom_vmap_p] = _jvp
+enter_rules[custom_vmap_p] = lambda trace, values, *, call, **params: trace.call(
+    jaxpr_as_fun(call), values)
 register_lowering(custom_vmap_p, lambda ctx, *operands, call, **params: ctx.inline(call, operands))
 
 

@@ -30,17 +30,10 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import (
     Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
     missing_rule,
-    new_trace,
-    state,
     typeof,
 )
 from ..core.forward import Zero, instantiate_zeros, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from ..core.jit import jit_p
 from ..core.primitives import (
     add_any_p,
     add_p,
@@ -68,11 +61,9 @@ from ..core.primitives import (
     tanh_p,
     transpose_p,
 )
-from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.tree import flatten_fun_nokwargs, tree_structure
-from ..core.util import partition_list, split_list
-from ..custom_rules.common import as_fun
-from ..custom_rules.vjp import custom_vjp_call_p
+from ..core.util import partition_list
+from ..custom_rules.jvp import custom_jvp_call_p
 from ..lax import (
     complex_numbers,
     convolution,
@@ -94,12 +85,9 @@ from ..lax import (
 from ..lax import (
     windowed_reductions as reduce_window,
 )
-from ..lax.control_flow.cond import cond_p
-from ..lax.control_flow.scan import scan_p
-from ..lax.control_flow.while_loop import while_p
+from ..lax.control_flow.parts import PartsTrace
 from ..numpy._arguments import ensure_array
 from ..pytree.functions import treedef_is_leaf
-from ..remat import remat_p
 
 Polynomial = list  # of coefficients
 
@@ -166,58 +154,35 @@ def _curve(scale, primal, terms) -> Polynomial:
 # The trace
 
 
-class JetTracer(Tracer):
-    """A value that moves: a polynomial in ε, of degree 1 or more."""
+class JetTrace(PartsTrace):
+    """Computes with polynomials in ε. The setting is `order`, the highest degree."""
 
-    __slots__ = ("coefficients",)
-
-    def __init__(self, trace: JetTrace, coefficients: Polynomial):
-        self._trace, self.coefficients = trace, coefficients
+    __slots__ = ()
+    # A function with a derivative of its own is not entered, but differentiated by that.
+    rules = {custom_jvp_call_p: lambda trace, polynomials, **params: by_jvp(
+        custom_jvp_call_p, trace.order, *polynomials, **params)}
 
     @property
-    def aval(self) -> ShapedArray:
-        return typeof(self.coefficients[0])
-
-    def concrete_value(self):
-        value = self.coefficients[0]
-        return value.concrete_value() if isinstance(value, Tracer) else value
-
-
-class JetTrace(Trace):
-    """Computes with polynomials of degree `order` at most."""
-
-    __slots__ = ("order",)
-
-    def __init__(self, parent: Trace, order: int):
-        super().__init__(parent)
-        self.order = order
-
-    def unbox(self, x) -> Polynomial:
-        """The polynomial of `x`; a value of an outer trace is a constant here."""
-        return x.coefficients if isinstance(x, JetTracer) and x._trace is self else [x]
+    def order(self) -> int:
+        return self.settings[0]
 
     def box(self, polynomial: Polynomial):
         """A tracer, unless the value does not move: then the value will do."""
-        value = polynomial[0]
-        if len(polynomial) == 1 or not dtypes.issubdtype(typeof(value).dtype, np.inexact):
-            return value
-        return JetTracer(self, polynomial[: self.order + 1])
+        if not dtypes.issubdtype(typeof(polynomial[0]).dtype, np.inexact):
+            return polynomial[0]
+        return super().box(polynomial[: self.order + 1])
 
-    def process_primitive(self, primitive, args, params):
-        polynomials = [self.unbox(x) for x in args]
-        if all(len(x) == 1 for x in polynomials):
-            constants = [x[0] for x in polynomials]
-            return self.in_parent(self.parent.process_primitive, primitive, constants, params)
+    def widen(self, polynomial: Polynomial, n: int) -> Polynomial:
+        return _padded(polynomial, n - 1)
+
+    def apply(self, primitive, polynomials, params):
         rule = jet_rules.get(primitive) or functools.partial(by_jvp, primitive)
-        out = self.in_parent(rule, self.order, *polynomials, **params)
-        return [*map(self.box, out)] if primitive.multiple_results else self.box(out)
+        return rule(self.order, *polynomials, **params)
 
 
 def jet_flat(fun: Callable, order: int, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
     """The polynomials of what `fun` returns, a list of arrays, for those of its arguments."""
-    trace = JetTrace(state.trace, order)
-    with new_trace(trace):
-        return [trace.unbox(out) for out in fun(*map(trace.box, polynomials))]
+    return JetTrace.run(fun, polynomials, order)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -451,114 +416,3 @@ def _defpair(sine_p: Primitive, cosine_p: Primitive, sign: int) -> None:
 
 _defpair(sin_p, cos_p, -1)
 _defpair(trigonometric.sinh_p, trigonometric.cosh_p, 1)
-
-# ----------------------------------------------------------------------------------------------
-# Primitives that contain a program: the program computes with polynomials
-
-
-@weakref_cache
-def jet_jaxpr(jaxpr: ClosedJaxpr, order: int, degrees: tuple, out_degrees: tuple | None = None):
-    """The jaxpr from the coefficients of its arguments to the coefficients of its results.
-
-    Args:
-      degrees: those of the arguments.
-      out_degrees: those wanted of the results; `None` for whatever comes out.
-
-    Returns:
-      the new `ClosedJaxpr`, and the degrees of its results.
-    """
-    found: list[int] = []
-
-    def flat_fun(*coefficients):
-        outs = jet_flat(jaxpr_as_fun(jaxpr), order, _grouped(coefficients, degrees))
-        if out_degrees is not None:
-            outs = [[with_aval(c, aval) for c in _padded(y, degree)]
-                    for y, degree, aval in zip(outs, out_degrees, jaxpr.out_avals)]
-        found[:] = _degrees(outs)
-        return _flat(outs)
-
-    avals = _flat([aval] * (degree + 1) for aval, degree in zip(jaxpr.in_avals, degrees))
-    return trace_to_jaxpr(flat_fun, avals, jaxpr.debug_info), tuple(found)
-
-
-def with_aval(x, aval: ShapedArray):
-    """`x`, as weakly typed as `aval` is."""
-    return x if typeof(x) == aval else convert(x, aval.dtype, aval.weak_type)
-
-
-def _flat(polynomials) -> list:
-    return [c for x in polynomials for c in x]
-
-
-def _grouped(coefficients: Sequence, degrees: Sequence[int]) -> list[Polynomial]:
-    """The inverse of `_flat`."""
-    return split_list(coefficients, [*(degree + 1 for degree in degrees)])[:-1]
-
-
-def _degrees(polynomials: Sequence[Polynomial]) -> tuple[int, ...]:
-    return tuple(len(x) - 1 for x in polynomials)
-
-
-def _full(order: int, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
-    """The highest degrees that values of these types may have."""
-    return tuple(order if dtypes.issubdtype(a.dtype, np.inexact) else 0 for a in avals)
-
-
-def _jit(order, *args, jaxpr, donated_invars, **params):
-    new_jaxpr, degrees = jet_jaxpr(jaxpr, order, _degrees(args))
-    donated = tuple(_flat([d] * len(x) for d, x in zip(donated_invars, args)))
-    outs = jit_p.bind(*_flat(args), jaxpr=new_jaxpr, donated_invars=donated, **params)
-    return _grouped(outs, degrees)
-
-
-def _cond(order, index, *args, branches):
-    degrees = _full(order, branches[0].out_avals)
-    new_branches = tuple(jet_jaxpr(b, order, _degrees(args), degrees)[0] for b in branches)
-    return _grouped(cond_p.bind(*index, *_flat(args), branches=new_branches), degrees)
-
-
-def _scan(order, *args, jaxpr, num_consts, num_carry, **params):
-    """All carries have the full degree: after the first step they would have it anyway."""
-    consts, carry, xs = split_list(args, [num_consts, num_carry])
-    degrees = _full(order, jaxpr.out_avals)
-    carry = [*map(_padded, carry, degrees)]
-    args = [_flat(consts), _flat(carry), _flat(xs)]
-    new_jaxpr, _ = jet_jaxpr(jaxpr, order, _degrees([*consts, *carry, *xs]), degrees)
-    outs = scan_p.bind(*_flat(args), jaxpr=new_jaxpr, num_consts=len(args[0]),
-                       num_carry=len(args[1]), **params)
-    return _grouped(outs, degrees)
-
-
-def _while(order, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
-    """The condition looks at the values only: how often the loop runs does not move."""
-    cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
-    degrees = _full(order, body_jaxpr.out_avals)
-    carry = [*map(_padded, carry, degrees)]
-    values, consts = [x[0] for x in cond_consts], _flat(body_consts)
-    cond_degrees = (0,) * len(values) + degrees
-    new_cond = _of_values(cond_jaxpr, cond_degrees)
-    new_body, _ = jet_jaxpr(body_jaxpr, order, _degrees([*body_consts, *carry]), degrees)
-    outs = while_p.bind(*values, *consts, *_flat(carry), cond_jaxpr=new_cond,
-                        cond_nconsts=len(values), body_jaxpr=new_body, body_nconsts=len(consts))
-    return _grouped(outs, degrees)
-
-
-@weakref_cache
-def _of_values(jaxpr: ClosedJaxpr, degrees: tuple) -> ClosedJaxpr:
-    """The jaxpr, of arguments of these degrees of which it takes the values."""
-    def flat_fun(*coefficients):
-        return jaxpr_as_fun(jaxpr)(*(x[0] for x in _grouped(coefficients, degrees)))
-
-    avals = _flat([aval] * (degree + 1) for aval, degree in zip(jaxpr.in_avals, degrees))
-    return trace_to_jaxpr(flat_fun, avals, jaxpr.debug_info)
-
-
-jet_rules[jit_p] = _jit
-jet_rules[cond_p] = _cond
-jet_rules[scan_p] = _scan
-jet_rules[while_p] = _while
-# Nothing goes backwards here: neither what to save for it matters, nor a rule for it.
-jet_rules[remat_p] = lambda order, *args, jaxpr, **params: jet_flat(
-    jaxpr_as_fun(jaxpr), order, args)
-jet_rules[custom_vjp_call_p] = lambda order, *args, call_jaxpr, **params: jet_flat(
-    as_fun(call_jaxpr), order, args)

@@ -56,7 +56,7 @@ def fixpoint(step: Callable[[tuple], Sequence[bool]], start: Sequence[bool]) -> 
     must go in with one. `step` maps flags of the carries that go in to those that come out.
     """
     flags = tuple(start)
-    while (larger := either(flags, step(flags))) != flags:
+    while (larger := tuple(map(max, flags, step(flags)))) != flags:
         flags = larger
     return flags
 

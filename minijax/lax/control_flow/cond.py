@@ -66,6 +66,7 @@ from .common import (
     type_difference,
     with_type,
 )
+from .parts import enter_rules, flat, grouped
 
 # ----------------------------------------------------------------------------------------------
 # The public functions
@@ -348,6 +349,21 @@ def _select_n(which, *cases):
 
 
 fancy_primitive_batchers[cond_p] = _batch
+
+
+
+def _enter(trace, values, *, branches):
+    """Other transformations: a result has as many parts as it gets in any branch. The first part of
+    the index chooses."""
+    index, *operands = values
+    counts = tuple(map(len, operands))
+    out_counts = tuple(map(max, zip(*(trace.transform(b, counts)[1] for b in branches))))
+    new_branches = tuple(trace.transform(b, counts, out_counts)[0] for b in branches)
+    outs = cond_p.bind(index[0], *flat(operands), branches=new_branches)
+    return grouped(outs, out_counts)
+
+
+enter_rules[cond_p] = _enter
 
 # ----------------------------------------------------------------------------------------------
 # Partial evaluation and dead code

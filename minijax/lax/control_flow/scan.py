@@ -77,6 +77,7 @@ from .common import (
     stage,
     to_front,
 )
+from .parts import enter_rules, flat, grouped
 
 # ----------------------------------------------------------------------------------------------
 # The function
@@ -364,6 +365,27 @@ def _batch(axis_data, args, dims, *, jaxpr, num_consts, num_carry, **params):
 
 
 fancy_primitive_batchers[scan_p] = _batch
+
+
+
+def _enter(trace, values, *, jaxpr, num_consts, num_carry, **params):
+    """Other transformations: a carry has from the start as many parts as it ever gets."""
+    consts, carry, xs = split_list(values, [num_consts, num_carry])
+    n_consts, n_carry, n_xs = (tuple(map(len, group)) for group in (consts, carry, xs))
+
+    def out_counts(n_carry):
+        return trace.transform(jaxpr, (*n_consts, *n_carry, *n_xs))[1]
+
+    n_carry = fixpoint(lambda n_carry: out_counts(n_carry)[:num_carry], n_carry)
+    n_outs = (*n_carry, *out_counts(n_carry)[num_carry:])
+    body, _ = trace.transform(jaxpr, (*n_consts, *n_carry, *n_xs), n_outs)
+    carry = [*map(trace.widen, carry, n_carry)]
+    outs = scan_p.bind(*flat(consts), *flat(carry), *flat(xs), jaxpr=body,
+                       num_consts=sum(n_consts), num_carry=sum(n_carry), **params)
+    return grouped(outs, n_outs)
+
+
+enter_rules[scan_p] = _enter
 
 # ----------------------------------------------------------------------------------------------
 # Partial evaluation

@@ -12,6 +12,7 @@ The rules find which carries are concerned as the fixpoint of one round.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -59,9 +60,11 @@ from .common import (
     region_arguments,
     same_type,
     show_avals,
+    spread_inputs,
     stage,
     to_front,
 )
+from .parts import enter_rules, flat, grouped
 from .scan import scan
 
 # ----------------------------------------------------------------------------------------------
@@ -336,6 +339,31 @@ def _batch(axis_data, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
 
 
 fancy_primitive_batchers[while_p] = _batch
+
+
+
+def _enter(trace, values, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """Other transformations: a carry has from the start as many parts as it ever gets. The
+    condition takes the first part of each."""
+    cond_consts, body_consts, carry = split_list(values, [cond_nconsts, body_nconsts])
+    n_consts, n_carry = (tuple(map(len, group)) for group in (body_consts, carry))
+    n_carry = fixpoint(lambda n: trace.transform(body_jaxpr, (*n_consts, *n))[1], n_carry)
+    new_body, _ = trace.transform(body_jaxpr, (*n_consts, *n_carry), n_carry)
+    carry = [*map(trace.widen, carry, n_carry)]
+    outs = while_p.bind(
+        *(parts[0] for parts in cond_consts), *flat(body_consts), *flat(carry),
+        cond_jaxpr=_of_first_parts(cond_jaxpr, (1,) * cond_nconsts + n_carry),
+        cond_nconsts=cond_nconsts, body_jaxpr=new_body, body_nconsts=sum(n_consts))
+    return grouped(outs, n_carry)
+
+
+def _of_first_parts(jaxpr, counts):
+    """The jaxpr as one that takes all parts of its arguments."""
+    avals = flat([aval] * n for aval, n in zip(jaxpr.in_avals, counts))
+    return spread_inputs(jaxpr, tuple(itertools.accumulate((0, *counts[:-1]))), tuple(avals))
+
+
+enter_rules[while_p] = _enter
 
 # ----------------------------------------------------------------------------------------------
 # Partial evaluation, dead code, and why there is no transpose
