@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import functools
 import os
 import sys
 import time
@@ -40,6 +39,7 @@ collectives = choice_state(
 _client: Any = None  # XLA's ends of the connection
 _service: Any = None
 _failing = False  # whether `sys.exit` was called with an error
+_python_exit = sys.exit
 
 
 def initialize(
@@ -109,7 +109,7 @@ def initialize(
         address, count, me, own_host if collectives.value == "gloo" else None,
         init_timeout=initialization_timeout + 10, **times)
     _client, _service = client, service
-    sys.exit = functools.partial(_exit, sys.exit)
+    sys.exit = _exit
     atexit.register(_leave)
 
 
@@ -126,22 +126,26 @@ def shutdown() -> None:
     """Leave the other processes, as soon as all want to; nothing if there are none."""
     global _client, _service
     client, service, _client, _service = _client, _service, None, None
+    if sys.exit is _exit:
+        sys.exit = _python_exit
     if client is not None:
         client.shutdown()
     if service is not None:
         service.shutdown()
 
 
-def _exit(exit, status=None):
-    """`sys.exit`, of which Python tells nobody else."""
+def _exit(status=None):
+    """`sys.exit` between `initialize` and `shutdown`. It notes whether the process fails, because
+    Python does not pass the status to functions that are registered with `atexit`."""
     global _failing
     _failing = status not in (None, 0)
-    exit(status)
+    _python_exit(status)
 
 
 def _leave():
-    """Shut down at the end of the process, if no error ends it: others may wait for this process in
-    the middle of their work, and learn of its end by its silence."""
+    """Shut down at the end of the process, unless an error ends it. After an error, other processes
+    may be waiting for this one in the middle of their work. They learn of its end by its silence.
+    """
     if _failing or hasattr(sys, "last_value"):
         for end in (_client, _service):  # their destructors, too, would wait: they shall not run
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(end))
