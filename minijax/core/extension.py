@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 
@@ -33,6 +32,12 @@ class Extension:
     >>> counting.seen
     2
     """
+
+    _overridden: tuple[str, ...] = ()
+
+    def __init_subclass__(cls):
+        cls._overridden = tuple(
+            name for name in _points if getattr(cls, name) is not getattr(Extension, name))
 
     def evaluate(self, primitive: Any, args: Sequence, params: dict) -> Any:
         """The result of a primitive, or `NotImplemented` to leave it to its evaluation rule."""
@@ -90,22 +95,22 @@ class Extension:
         return x
 
 
-_points = [name for name in vars(Extension) if not name.startswith("__")]
-hooks: Any = SimpleNamespace(**dict.fromkeys(_points, ()))
+_points = [name for name in vars(Extension) if not name.startswith("_")]
 _methods: dict[str, list] = {name: [] for name in _points}  # one entry for each registration
 _lock = threading.RLock()  # a garbage collection can call `remove` within `register`
+hooks: Any = type("Hooks", (), {"__slots__": _points})()  # slots are read fastest
 
 
 def register(extension: Extension) -> None:
     """Put an extension in force. Registered twice, it must also be removed twice."""
-    for point in _overridden(extension):
+    for point in extension._overridden:
         _methods[point].append(getattr(extension, point))
         _update(point)
 
 
 def remove(extension: Extension) -> None:
     """Undo one `register` of the extension."""
-    for point in _overridden(extension):
+    for point in extension._overridden:
         _methods[point].remove(getattr(extension, point))
         _update(point)
 
@@ -120,15 +125,14 @@ def registered(extension: Extension) -> Iterator[None]:
         remove(extension)
 
 
-def _overridden(extension: Extension) -> list[str]:
-    cls = type(extension)
-    return [name for name in _points if getattr(cls, name) is not getattr(Extension, name)]
-
-
 def _update(point: str) -> None:
     """Bring `hooks` up to date, again if another registration or removal came between."""
     with _lock:
         methods = None
         while methods != _methods[point]:
-            methods = list(_methods[point])
+            methods = _methods[point].copy()
             setattr(hooks, point, tuple(dict.fromkeys(methods)))
+
+
+for _point in _points:
+    _update(_point)
