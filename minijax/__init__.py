@@ -38,6 +38,7 @@ from . import api_util
 from .core.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 
 # chapter 6
+from . import fast as _fast  # short cuts
 from .runtime.devices import (
     block_until_ready,
     copy_to_host_async,
@@ -113,7 +114,7 @@ from .parallel.global_arrays import (
 
 # chapter 15
 from .debugging.callbacks import pure_callback
-from .core.dispatch import effects_barrier
+from .runtime.effects import effects_barrier
 from .debugging.environment import print_environment_info
 from . import debug, monitoring
 from .debugging import value_checks as _value_checks  # the settings debug_nans, debug_infs
@@ -127,7 +128,7 @@ from . import compat, extend, interpreters
 
 def __getattr__(name):
     if name == "Device":  # the class of devices, which is jaxlib's: loaded when it is asked for
-        from .core.dispatch import xla
+        from .runtime import xla
 
         return xla().Device
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,6 @@
 
 # chapter 6
 from .core.jit import JitFunction as Wrapped
-from .core.stages import ArgInfo, Compiled, Lowered, Traced
+from .runtime.stages import ArgInfo, Compiled, Lowered, Traced
 
 CompilerOptions = dict[str, str | bool]

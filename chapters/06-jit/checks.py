@@ -148,7 +148,7 @@ def _both(y):
     return y, y
 
 
-@exercise("6.5", "From arrays to arrays", ["call_program"], hole="xla.dispatch.Program.__call__",
+@exercise("6.5", "From arrays to arrays", ["call_program"], hole="xla.jit.Program.__call__",
           hints=[
     "Four steps: the buffers of the kept arguments, after them the constants; the run; the donated "
     "arrays are deleted; the buffers become arrays.",

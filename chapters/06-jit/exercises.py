@@ -51,7 +51,7 @@ def call_program(self, args):
     `out_avals`; `kept`, the numbers of the arguments that the executable takes; `constants`,
     buffers that it takes after them; `donated`, the numbers of the arguments whose memory it takes
     away.
-    Return a list of arrays. (There are no effects.) Of use, from `minijax.core.dispatch`:
+    Return a list of arrays. (There are no effects.) Of use, from `minijax.core.jit`:
     `buffer_of(x, aval)` and `array_of(buffer, aval)`. An `Array` has a method `delete`.
     """
     raise NotImplementedError

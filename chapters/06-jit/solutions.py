@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from minijax.core.core import typeof
-from minijax.core.dispatch import array_of, buffer_of
 from minijax.core.forward import Zero
 from minijax.core.jaxpr import Literal
-from minijax.core.jit import jit_p
+from minijax.core.jit import array_of, buffer_of, jit_p
 from minijax.core.lowering import emit
 from minijax.core.staging import jvp_jaxpr
 from minijax.core.tree import tree_flatten

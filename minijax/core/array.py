@@ -16,6 +16,7 @@ import numpy as np
 
 from ..checks.core import escaped
 from ..errors import UnexpectedTracerError
+from ..runtime import xla
 from .core import ArrayMethods, Primitive, ShapedArray, Tracer, typeof
 from .dtypes import ExtendedDType, float0
 
@@ -46,15 +47,11 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def __init__(self, value, aval: ShapedArray, buffer: Any = None):
         self.aval, self._value, self._buffer = aval, value, buffer
 
-    # How to read an XLA buffer into NumPy, and how to wait for it. Chapter 6 supplies the two.
-    _read_buffer: Callable = staticmethod(lambda buffer: np.asarray(buffer))
-    _await_buffer: Callable = staticmethod(lambda buffer: None)
-
     def _numpy(self):
         """The contents as an `ndarray` or a NumPy scalar, never to be written to."""
         if self._value is None:
             self._check_alive()
-            self._value = self._read_buffer(self._buffer)
+            self._value = xla().to_numpy(self._buffer)
         return self._value
 
     def _check_alive(self):
@@ -147,7 +144,7 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         """Wait until the contents are computed; returns the array."""
         if self._value is None:
             self._check_alive()
-            self._await_buffer(self._buffer)
+            xla().wait(self._buffer)
         return self
 
     def is_ready(self) -> bool:
@@ -230,6 +227,11 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         width = len(body) - body.rfind("\n") + len(tail) + 3
         gap = " " * (len("Array(") if width > np.get_printoptions()["linewidth"] else 1)
         return f"Array({body},{gap}{tail})"
+
+
+# What a compiled program for an array depends on: its aval. Subclasses may say more.
+Array.placed_type = Array.aval  # type: ignore[attr-defined, misc]
+array_classes: set[type] = {Array}  # the classes of concrete arrays
 
 
 def as_array(x) -> Array:

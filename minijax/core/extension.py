@@ -94,6 +94,31 @@ class Extension:
         the array `like`, or on the default device."""
         return x
 
+    def jit_class(self, cls: type, options: Any) -> type:
+        """The class of what `jit` returns: `cls`, or a subclass of it."""
+        return cls
+
+    def run_with_effects(self, executable: Any, effects: frozenset, buffers: list) -> list:
+        """Start a compiled program that has effects; returns the buffers of its results."""
+        return executable(buffers)
+
+    def record_event(self, event: str) -> None:
+        """Called when something has happened that can be counted."""
+
+    def record_duration(self, event: str, seconds: float, what: str = "") -> None:
+        """Called after a step of a compilation. `what` describes it for a log."""
+
+    def load_or_compile(self, compile: Any, text: str, options: Any, devices: Sequence) -> Any:
+        """XLA's program for the module `text`, as `compile()` returns it."""
+        return compile()
+
+    def program_shardings(self, program: Any) -> tuple[Sequence, Sequence]:
+        """How a compiled program's arguments and results are sharded."""
+        raise NotImplementedError
+
+    def check_places(self, program: Any, args: Sequence) -> None:
+        """Raise ValueError if an argument is not where a `Compiled` program needs it."""
+
 
 _points = [name for name in vars(Extension) if not name.startswith("_")]
 _methods: dict[str, list] = {name: [] for name in _points}  # one entry for each registration

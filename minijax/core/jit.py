@@ -1,57 +1,53 @@
-"""Chapter 6: `jit`.
+"""Chapter 6: how does a Python function become a compiled program?
 
-A jitted function is traced once for each signature: the structure of its arguments, the types of
+    jit : (a → b) → (a → b)
+
+    call → trace → jaxpr → lower → StableHLO → compile → program → run
+           └ cache: signature → jaxpr            └ cache: jaxpr → program
+
+A jitted function is traced once for each signature: the structure of its arguments, the avals of
 their leaves, the values of the static ones, and the settings that tracing obeys. Under another
-transformation the traced function becomes one equation, `jit`, with its jaxpr as a parameter;
-with nobody around, the jaxpr is compiled, and the program runs on the arguments' buffers.
+transformation the traced function becomes one equation, `jit`, with its jaxpr as a parameter.
+Outside of all transformations the jaxpr is compiled, and the program runs on the arguments'
+buffers. Both caches are weak: traces live as long as the function, programs as long as the jaxpr.
 
-Two layers of caches make a second call quick:
+XLA computes asynchronously. A call returns at once, with buffers that are still being filled; an
+`Array` that holds such a buffer waits for it when its contents are needed.
 
-    traces:    signature → jaxpr                     shared by all `jit`s of one function, weakly
-    programs:  jaxpr → compiled program              in `dispatch.py`, weakly
-
-and a third, `Caches.fast`, leads from the arguments straight to the program.
+The counterparts in JAX are `jax/_src/pjit.py`, `jax/_src/interpreters/pxla.py` and
+`jax/_src/dispatch.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
+import time
 import types
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
-from operator import attrgetter
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from .. import settings
-from ..errors import DebugInfo, api_boundary
-from ..settings import trace_context
-from .api_util import (
-    arg_names,
-    check_callable,
-    check_static_hashable,
-    donation_vector,
-    fun_name,
-    fun_signature,
-    fun_sourceinfo,
-    rebase_donate_argnums,
-    resolve_argnums,
-)
+from ..checks import jit as checks
+from ..errors import api_boundary
+from ..runtime import xla
+from .api_util import check_callable, fun_name, fun_signature, resolve_argnums
 from .array import Array
 from .calls import call_rules
-from .core import Primitive, Tracer, eval_trace, state, typeof
-from .dispatch import Program, Spec, buffer_of, fast_registry, places_of, program_of, xla
+from .core import Primitive, ShapedArray, Tracer, eval_trace, state
+from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, eval_jaxpr
-from .lowering import register_lowering
-from .stages import CallInfo, Lowered, Traced
-from .staging import (
-    abstractify_args,
-    staging_rules,
-    trace_to_jaxpr,
-)
+from .lowering import LoweredModule, contents, lower_jaxpr, register_lowering, stored
+from .staging import abstractify_args, staging_rules, trace_to_jaxpr
 from .tree import PyTreeDef, flatten_fun, positive_argnums, tree_flatten
+
+if TYPE_CHECKING:
+    from ..runtime.stages import Lowered, Traced
 
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules
@@ -83,8 +79,8 @@ staging_rules[jit_p] = _stage
 
 
 def _donation(params, in_sources, out_sources, shared) -> dict:
-    """An operand of a transformed call is donated if the one it comes from is, unless the call is
-    split: then the other part may need the buffer."""
+    """An operand of a transformed call is donated if the operand that it comes from is donated. If
+    the call is split, nothing is, because the other part may need the buffer."""
     old = params["donated_invars"]
     return {"donated_invars": tuple(not shared and i is not None and old[i] for i in in_sources)}
 
@@ -100,11 +96,14 @@ def _lower(ctx, *operands, jaxpr, name, **params):
 register_lowering(jit_p, _lower)
 
 # ----------------------------------------------------------------------------------------------
-# Tracing
+# Trace: from a signature to a jaxpr
 
 
 class Options(NamedTuple):
-    """How a function is to be jitted; part of the caches' keys."""
+    """How a function is jitted; part of the caches' keys.
+
+    `placement` belongs to chapter 14: the devices and shardings that the user asked for.
+    """
 
     static_argnums: tuple[int, ...] = ()
     static_argnames: tuple[str, ...] = ()
@@ -112,9 +111,8 @@ class Options(NamedTuple):
     donate_argnames: tuple[str, ...] = ()
     keep_unused: bool = False
     inline: bool = False
-    device: Any = None
     compiler_options: tuple[tuple[str, Any], ...] = ()
-    shardings: Any = None  # chapter 14: how arguments and results are to lie on devices
+    placement: Any = None
 
 
 class Call(NamedTuple):
@@ -122,98 +120,28 @@ class Call(NamedTuple):
 
     args: tuple  # the traced arguments
     kwargs: dict
-    statics: tuple  # (place, value, type of value) for each static argument
+    statics: tuple  # (position or name, value, type of the value) for each static argument
+    leaves: list  # of (args, kwargs)
+    in_tree: PyTreeDef
 
 
 class Tracing(NamedTuple):
-    """A traced function: its jaxpr, the structure of its result, and the outer tracers it met,
-    which are its first arguments."""
+    """A traced function: its jaxpr, and the structure of its result.
+
+    `outer_tracers` are the tracers of outer traces that the function closed over. They are the
+    jaxpr's first arguments.
+    """
 
     jaxpr: ClosedJaxpr
     out_tree: PyTreeDef
     outer_tracers: tuple
 
 
-class Fast(NamedTuple):
-    """A program as the quick way needs it.
-
-    `execute` is `None` if there is more to be done than to hand over buffers and wrap the results;
-    `unflatten` is `None` if the result is one array.
-    """
-
-    program: Program
-    execute: Callable | None
-    handlers: list
-    out_avals: list
-    unflatten: Callable | None
-
-
-_CACHE_LIMIT = 4096
-_lock = threading.Lock()
-
-
-class Caches:
-    """The traces of one function under one set of options, and the quick way to its programs."""
-
-    __slots__ = ("traces", "fast")
-
-    def __init__(self):
-        self.traces: dict = {}
-        self.fast: dict = {}
-
-    def remember(self, cache: dict, key, value):
-        """Enter `value`, unless another thread was quicker; returns what is entered."""
-        with _lock:
-            if len(cache) >= _CACHE_LIMIT:
-                cache.clear()
-            return cache.setdefault(key, value)
-
-    def clear(self):
-        with _lock:
-            self.traces.clear()
-            self.fast.clear()
-
-
-_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def _caches_of(fun: Callable, options: Options) -> Caches:
-    """The caches that all `jit(fun)` with these options share, as long as `fun` lives."""
-    try:
-        with _lock:
-            return _caches.setdefault(fun, {}).setdefault(options, Caches())
-    except TypeError:  # a callable without hash, or that cannot be referred to weakly
-        return Caches()
-
-
-def clear_caches() -> None:
-    """Forget all traces and compiled programs."""
-    with _lock:
-        everything = [caches for by_options in _caches.values() for caches in by_options.values()]
-    for caches in everything:
-        caches.clear()
-
-
-def _with_statics(fun, statics):
-    """`fun` as a function of its traced arguments only."""
-    if not statics:
-        return fun
-    by_number = [(place, value) for place, value, _ in statics if isinstance(place, int)]
-    by_name = {place: value for place, value, _ in statics if isinstance(place, str)}
-
-    def fun_of_traced(*args, **kwargs):
-        all_args = list(args)
-        for place, value in by_number:  # in ascending order
-            all_args.insert(place, value)
-        return fun(*all_args, **kwargs, **by_name)
-
-    return fun_of_traced
-
-
-def _trace(fun: Callable, call: Call, in_tree: PyTreeDef, in_avals: Sequence) -> Tracing:
-    """Trace `fun`. Tracers of outer traces that it closes over become its first arguments."""
-    flat_fun, out_tree = flatten_fun(_with_statics(fun, call.statics), in_tree)
-    jaxpr = trace_to_jaxpr(flat_fun, in_avals, _debug_info(fun, call, in_tree))
+def trace(fun: Callable, call: Call, in_avals: Sequence) -> Tracing:
+    """Trace a function at arguments of these types."""
+    flat_fun, out_tree = flatten_fun(_with_statics(fun, call.statics), call.in_tree)
+    info = checks.debug_info(fun=fun, in_tree=call.in_tree, statics=call.statics)
+    jaxpr = trace_to_jaxpr(flat_fun, in_avals, info)
     if not any(isinstance(c, Tracer) for c in jaxpr.consts):
         return Tracing(jaxpr, out_tree(), ())
     inner = jaxpr.jaxpr
@@ -221,225 +149,286 @@ def _trace(fun: Callable, call: Call, in_tree: PyTreeDef, in_avals: Sequence) ->
     return Tracing(ClosedJaxpr(lifted, ()), out_tree(), tuple(jaxpr.consts))
 
 
-def _debug_info(fun, call, in_tree):
-    """Names for messages. Neither the function nor its arguments are kept alive by them."""
-    weak_fun, statics = weakref.ref(fun) if _weakly_referable(fun) else lambda: None, call.statics
+def _with_statics(fun, statics):
+    """`fun` as a function of its traced arguments only."""
+    if not statics:
+        return fun
 
-    def names():
-        return _argument_names(weak_fun(), in_tree, statics)
+    def fun_of_traced(*args, **kwargs):
+        all_args = list(args)
+        for place, value, _ in statics:  # positions come in ascending order
+            if isinstance(place, int):
+                all_args.insert(place, value)
+            else:
+                kwargs[place] = value
+        return fun(*all_args, **kwargs)
 
-    return DebugInfo("jit", fun_sourceinfo(fun), names)
+    return fun_of_traced
 
 
-def _weakly_referable(fun):
-    return type(fun).__weakrefoffset__ != 0
+_CACHE_LIMIT = 4096
+_lock = threading.Lock()
+_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def _argument_names(fun, in_tree, statics) -> tuple[str, ...]:
-    """A name like `x['w'][0]` for each traced leaf."""
+def cache_of(fun: Callable, key: Any) -> dict:
+    """The dictionary that belongs to `fun` and `key` as long as `fun` lives."""
     try:
-        args, kwargs = in_tree.unflatten([0] * in_tree.num_leaves)
-        with_statics = _with_statics(lambda *a, **k: (a, k), statics)
-        numbers = [place for place, *_ in statics if isinstance(place, int)]
-        names = [place for place, *_ in statics if isinstance(place, str)]
-        all_args, all_kwargs = with_statics(*args, **kwargs)
-        return arg_names(fun, all_args, all_kwargs, numbers, names)
-    except Exception:  # a registered class that does not take numbers for arrays; or `fun` is gone
-        return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
+        with _lock:
+            return _caches.setdefault(fun, {}).setdefault(key, {})
+    except TypeError:  # `fun` has no hash, or takes no weak references
+        return {}
+
+
+def remember(cache: dict, key: Any, value: Any) -> Any:
+    """Enter `value`, unless another thread was faster; returns the entry."""
+    with _lock:
+        if len(cache) >= _CACHE_LIMIT:
+            cache.clear()
+        return cache.setdefault(key, value)
+
+
+def clear_caches() -> None:
+    """Forget all traces and compiled programs."""
+    with _lock:
+        for caches in _caches.values():
+            for cache in caches.values():
+                cache.clear()
+
+
+# ----------------------------------------------------------------------------------------------
+# Lower and compile: from a jaxpr to a program
+
+
+class Spec(NamedTuple):
+    """What a program depends on besides its jaxpr: part of the key under which it is kept."""
+
+    name: str
+    donated: tuple[bool, ...]
+    keep_unused: bool
+    options: tuple[tuple[str, Any], ...] = ()
+    placement: Any = None
+
+
+class Program:
+    """A compiled jaxpr: call it with a list of arrays for a list of arrays.
+
+    XLA gets the arguments whose numbers are in `kept`, and then the `constants`. Arguments in
+    `donated` give their memory away.
+    """
+
+    __slots__ = ("executable", "run", "in_avals", "out_avals", "kept", "constants", "donated")
+
+    def __init__(self, executable: Any, module: LoweredModule, jaxpr: ClosedJaxpr):
+        self.executable, self.run = executable, runner(executable, jaxpr.effects)
+        self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.kept, self.donated = module.kept, module.donated
+        self.constants = [buffer_of(x, aval) for x, aval in module.hoisted]
+
+    def __call__(self, args: Sequence) -> list:
+        in_avals = self.in_avals
+        buffers = [buffer_of(args[i], in_avals[i]) for i in self.kept]
+        outs = self.run(buffers + self.constants)
+        for i in self.donated:
+            if isinstance(args[i], Array):
+                args[i].delete()
+        return [*map(array_of, outs, self.out_avals)]
+
+
+def runner(executable: Callable, effects: frozenset) -> Callable:
+    """The function of buffers that starts a program; an extension runs those with effects."""
+    for run_with_effects in hooks.run_with_effects if effects else ():
+        return functools.partial(run_with_effects, executable, effects)
+    return executable
+
+
+def buffer_of(x: Any, aval: ShapedArray) -> Any:
+    """An XLA buffer with the contents of an argument of this type; an `Array` keeps its own."""
+    if type(x) is not Array:
+        return xla().put(contents(x, aval), stored(aval))
+    if x._buffer is None:
+        x._check_alive()
+        value, inside = np.asarray(x._value), stored(aval)
+        # XLA would take any bytes. What a wrong evaluation rule made must not get that far.
+        assert (value.shape, value.dtype) == (inside.shape, inside.dtype), (value, aval)
+        x._buffer = xla().put(value, inside, owned=True)
+    return x._buffer
+
+
+def array_of(buffer: Any, aval: ShapedArray) -> Any:
+    """A result of a program. XLA may still be computing it."""
+    return np.zeros(aval.shape, float0) if aval.dtype == float0 else Array(None, aval, buffer)
+
+
+@contextlib.contextmanager
+def timed(what: str, event: str) -> Iterator[None]:
+    """Tell extensions how long the block took."""
+    start = time.perf_counter()
+    yield
+    for record_duration in hooks.record_duration:
+        record_duration(f"/jax/core/compile/{event}_duration", time.perf_counter() - start, what)
+
+
+def lower(jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
+    """The StableHLO module of a jaxpr."""
+    with timed(f"Finished translating {spec.name} to StableHLO", "jaxpr_to_mlir_module"):
+        module = lower_jaxpr(jaxpr, spec.name, spec.donated, spec.keep_unused, locations=True)
+    checks.donations(jaxpr, module)
+    return module
+
+
+def compile_module(module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
+    """The program of a module."""
+    with timed(f"Finished XLA compilation for argument types {jaxpr.in_avals}", "backend_compile"):
+        executable = xla().compile(module.text, [*map(stored, jaxpr.out_avals)], options=options,
+                                   **module.for_compiler)
+    return Program(executable, module, jaxpr)
+
+
+def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
+    """The compiled program of a jaxpr for these arguments, kept while the jaxpr lives."""
+    places = places_of(jaxpr, spec, args)
+
+    def make():
+        if places is not None:
+            return places.compile(places.lower(jaxpr, spec), jaxpr, dict(spec.options))
+        return compile_module(lower(jaxpr, spec), jaxpr, dict(spec.options))
+
+    with _lock:
+        once = _programs.setdefault(jaxpr, {}).setdefault((spec, places), _Once())
+    return once.get(make)
+
+
+def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
+    """Where an extension wants the program to run; `None` for the default device."""
+    wanted = (places(jaxpr, spec, args) for places in hooks.program_places)
+    return next((places for places in wanted if places is not None), None)
+
+
+class _Once:
+    """A result that the first thread to ask computes, while the others wait for it."""
+
+    __slots__ = ("lock", "value")
+
+    def __init__(self):
+        self.lock, self.value = threading.Lock(), None
+
+    def get(self, make: Callable):
+        with self.lock:
+            if self.value is None:
+                self.value = make()
+            return self.value
+
+
+_programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def forget_programs() -> None:
+    """Drop all compiled programs."""
+    with _lock:
+        _programs.clear()
 
 
 # ----------------------------------------------------------------------------------------------
 # The jitted function
 
 
-# What a program depends on: the type of an argument, and its place if chapter 14 gave it one.
-Array.placed_type = Array.aval  # type: ignore[attr-defined, misc]
-_placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
-array_classes: set[type] = {Array}  # of concrete arrays; chapter 14 adds its own
-
-
-def _signature(x):
-    """`_placed_type`, of any argument."""
-    return x.placed_type if hasattr(x, "placed_type") else typeof(x)
-
-
 class JitFunction:
     """What `jit` returns: called like the function it wraps; its methods show the stages."""
 
-    __slots__ = ("_fun", "_options", "_has_statics", "_static_numbers_of", "_caches", "_fast",
-                 "_flatten", "__dict__", "__weakref__")  # fmt: skip
+    __slots__ = ("_fun", "_options", "_traces", "__dict__", "__weakref__")
 
     def __init__(self, fun: Callable, options: Options):
-        functools.update_wrapper(self, fun)
-        for name in vars(type(self)).keys() & getattr(fun, "__dict__", {}).keys():
-            if not name.startswith("__"):  # an attribute of `fun` must not hide a method
-                del self.__dict__[name]
+        functools.update_wrapper(self, fun, updated=())
+        for name, value in getattr(fun, "__dict__", {}).items():
+            if not hasattr(self, name):  # an attribute of `fun` must not hide a method
+                self.__dict__[name] = value
         self._fun, self._options = fun, options
-        self._has_statics = bool(options.static_argnums or options.static_argnames)
-        self._static_numbers_of: dict[int, tuple[int, ...]] = {}
-        self._caches = _caches_of(fun, options)
-        self._fast = self._caches.fast
-        self._flatten: Callable | None = None  # set by the first call
-
-    def __call__(self, *args, **kwargs):
-        """The quick way: look up the program for these arguments, and run it on their buffers.
-
-        `_call` does the rest: first calls, traced arguments, and whatever is not as it should be.
-        """
-        if self._flatten is None or state.trace is not eval_trace or hooks.after_evaluation:
-            return self._call(args, kwargs)
-        statics: tuple = ()
-        try:
-            if self._has_statics:
-                dynamic_args, dynamic_kwargs, statics = self._take_apart(args, kwargs)
-                leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
-            else:
-                leaves, tree = args, None  # nothing but arrays: their number is the structure
-                for x in args:
-                    if type(x) not in array_classes:
-                        leaves, tree = self._flatten((args, kwargs))
-                        break
-                else:
-                    if kwargs:
-                        leaves, tree = self._flatten((args, kwargs))
-            try:
-                avals, buffers = [*map(_placed_type, leaves)], [*map(_buffer_at_hand, leaves)]
-            except AttributeError:  # a NumPy array, a number
-                avals, buffers = [*map(_signature, leaves)], None
-            fast = self._fast.get((tree, trace_context(), statics, *avals))
-        except (TypeError, ValueError):
-            return self._call(args, kwargs)
-        if fast is None:
-            return self._call(args, kwargs)
-        program, execute, handlers, out_avals, unflatten = fast
-        if execute is None:
-            results = program(leaves)
-            return results[0] if unflatten is None else unflatten(results)
-        try:
-            try:
-                started = execute(buffers)
-            except TypeError:  # some contents are in NumPy, and have no buffer yet
-                started = execute([*map(buffer_of, leaves, program.in_avals)])
-            outs = started.consume_with_handlers(handlers)
-        except RuntimeError as error:
-            raise xla().our_error(error) from None
-        if unflatten is None:
-            return Array(None, out_avals[0], outs[0])
-        return unflatten([*map(Array, repeat(None), out_avals, outs)])
+        self._traces = cache_of(fun, options)
 
     @api_boundary
-    def _call(self, args, kwargs):
+    def __call__(self, *args, **kwargs):
         if settings.disable_jit.value:
             return self._fun(*args, **kwargs)
-        call = self._take_apart(args, kwargs)
-        leaves, in_tree, trace = self._traced(call)
-        if state.trace is not eval_trace or trace.outer_tracers or hooks.after_evaluation:
-            return trace.out_tree.unflatten(self._bind(call, in_tree, trace, leaves))
-        program = self._program(call, in_tree, trace, leaves)
-        result = trace.out_tree.unflatten(program(leaves))
-        self._remember(call, trace, program, result)
-        return result
+        call = self._call(args, kwargs)
+        tracing = self._traced(call)
+        if state.trace is eval_trace and not tracing.outer_tracers and not hooks.after_evaluation:
+            outs = self._run(call, tracing)
+        else:
+            outs = self._bind(call, tracing)
+        return tracing.out_tree.unflatten(outs)
 
-    def _take_apart(self, args, kwargs) -> Call:
+    def _call(self, args, kwargs) -> Call:
+        args, kwargs, statics = self._split(args, kwargs)
+        return Call(args, kwargs, statics, *tree_flatten((args, kwargs)))
+
+    def _split(self, args, kwargs) -> tuple[tuple, dict, tuple]:
         """Separate the static arguments from the others."""
-        if not self._has_statics:
-            return Call(args, kwargs, ())
-        numbers = self._static_numbers(len(args))
+        numbers = static_positions(self._options.static_argnums, len(args))
         statics: list[tuple] = [(i, args[i], type(args[i])) for i in numbers]
-        if kwargs:
-            names = [name for name in self._options.static_argnames if name in kwargs]
-            statics += [(name, kwargs[name], type(kwargs[name])) for name in names]
-            kwargs = {name: x for name, x in kwargs.items() if name not in names}
-        if numbers:
-            args = tuple([x for i, x in enumerate(args) if i not in numbers])
-        return Call(args, kwargs, tuple(statics))
+        args = tuple([x for i, x in enumerate(args) if i not in numbers])
+        names = [name for name in self._options.static_argnames if name in kwargs]
+        statics += [(name, kwargs[name], type(kwargs[name])) for name in names]
+        kwargs = {name: x for name, x in kwargs.items() if name not in names}
+        return args, kwargs, tuple(statics)
 
-    def _static_numbers(self, num_args) -> tuple[int, ...]:
-        """Which of so many positional arguments are static, in ascending order."""
-        numbers = self._static_numbers_of.get(num_args)
-        if numbers is None:
-            given = positive_argnums(self._options.static_argnums, num_args, drop_too_large=True)
-            numbers = self._static_numbers_of[num_args] = tuple(sorted(given))
-        return numbers
-
-    def _traced(self, call: Call) -> tuple[list, PyTreeDef, Tracing]:
-        """The leaves of the arguments, their structure, and the function traced at their types."""
-        for place, value, _ in call.statics:
-            check_static_hashable(value, repr(place))
-        leaves, in_tree = tree_flatten((call.args, call.kwargs))
-        names = functools.partial(_argument_names, self._fun, in_tree, call.statics)
-        in_avals = abstractify_args(self._fun, leaves, names)
+    def _traced(self, call: Call) -> Tracing:
+        """The function traced at the types of these arguments."""
+        checks.static_arguments(call.statics)
+        names = functools.partial(checks.argument_names, self._fun, call.in_tree, call.statics)
+        in_avals = abstractify_args(self._fun, call.leaves, names)
         axes = tuple(state.axis_sizes.items())
-        key = (in_tree, trace_context(), call.statics, axes, *in_avals)
-        trace = self._caches.traces.get(key)
-        if trace is None:
-            if settings.no_tracing.value:
-                raise RuntimeError(f"re-tracing function {fun_sourceinfo(self._fun)} for `jit`, "
-                                   "but 'no_tracing' is set")
-            trace = self._trace(call, in_tree, in_avals)
-            if not trace.outer_tracers:  # those are different ones at the next call
-                trace = self._caches.remember(self._caches.traces, key, trace)
-        return leaves, in_tree, trace
+        key = (call.in_tree, settings.trace_context(), call.statics, axes, *in_avals)
+        tracing = self._traces.get(key)
+        if tracing is None:
+            checks.may_trace(self._fun)
+            tracing = self._trace(call, in_avals)
+            if not tracing.outer_tracers:  # the next call has other ones
+                tracing = remember(self._traces, key, tracing)
+        return tracing
 
-    def _trace(self, call, in_tree, in_avals) -> Tracing:
-        return _trace(self._fun, call, in_tree, in_avals)
+    def _trace(self, call: Call, in_avals: Sequence) -> Tracing:
+        return trace(self._fun, call, in_avals)
 
-    def _bind(self, call, in_tree, trace, leaves) -> list:
+    def _run(self, call: Call, tracing: Tracing) -> list:
+        """Run the compiled program."""
+        return self._program(call, tracing)(call.leaves)
+
+    def _program(self, call: Call, tracing: Tracing) -> Program:
+        return program_of(tracing.jaxpr, self._spec(call, tracing), self._placed(call))
+
+    def _placed(self, call: Call) -> Sequence:
+        """The arguments as the program gets them."""
+        return call.leaves
+
+    def _bind(self, call: Call, tracing: Tracing) -> list:
         """Let the current trace interpret the call, as one primitive."""
-        donated = (False,) * len(trace.outer_tracers) + self._donated(call, in_tree)
+        spec = self._spec(call, tracing)
+        outer = tracing.outer_tracers
         return jit_p.bind(
-            *trace.outer_tracers,
-            *leaves,
-            name=fun_name(self._fun),
-            jaxpr=trace.jaxpr,
-            donated_invars=donated,
-            keep_unused=self._options.keep_unused,
-            inline=self._options.inline,
-        )
+            *outer, *call.leaves, name=spec.name, jaxpr=tracing.jaxpr,
+            donated_invars=(False,) * len(outer) + spec.donated,
+            keep_unused=spec.keep_unused, inline=self._options.inline)
 
-    def _donated(self, call, in_tree) -> tuple[bool, ...]:
+    def _spec(self, call: Call, tracing: Tracing) -> Spec:
+        options = self._options
+        return Spec(fun_name(self._fun), self._donated(call), options.keep_unused,
+                    options.compiler_options)
+
+    def _donated(self, call: Call) -> tuple[bool, ...]:
         """For each leaf whether it is donated."""
         options = self._options
         if not (options.donate_argnums or options.donate_argnames):
-            return (False,) * in_tree.num_leaves
-        n = len(call.args) + sum(isinstance(place, int) for place, *_ in call.statics)
-        static = self._static_numbers(n)
-        donate = positive_argnums(options.donate_argnums, n, drop_too_large=True)
-        return donation_vector(
-            rebase_donate_argnums(donate, static), options.donate_argnames, in_tree
-        )
-
-    def _spec(self, call, in_tree, trace) -> Spec:
-        options = self._options
-        return Spec(fun_name(self._fun), self._donated(call, in_tree), options.keep_unused,
-                    options.compiler_options, options.device)  # fmt: skip
-
-    def _placed(self, call, in_tree, leaves) -> list:
-        """The arguments as they are to lie on devices: chapter 14 has its own opinion."""
-        return leaves
-
-    def _program(self, call, in_tree, trace, leaves) -> Program:
-        args = self._placed(call, in_tree, leaves)
-        return program_of(trace.jaxpr, self._spec(call, in_tree, trace), args)
-
-    def _remember(self, call, trace, program, result):
-        """Enter a program for the quick way."""
-        registry = fast_registry()
-        leaves, tree = registry.flatten((call.args, call.kwargs))
-        out_leaves, out_tree = registry.flatten(result)
-        simple = program.is_simple and len(out_leaves) == len(program.out_avals)
-        executable = program.executable
-        fast = Fast(
-            program,
-            executable.execute if simple else None,
-            executable.handlers,
-            program.out_avals,
-            None if out_tree == registry.flatten(0)[1] else out_tree.unflatten,
-        )
-        plain = not (call.kwargs or self._has_statics) and array_classes >= {*map(type, call.args)}
-        key = (None if plain else tree, trace_context(), call.statics)
-        self._caches.remember(self._fast, (*key, *map(_signature, leaves)), fast)
-        self._flatten = registry.flatten
+            return (False,) * len(call.leaves)
+        args_tree, kwargs_tree = call.in_tree.children()
+        static = [place for place, *_ in call.statics if isinstance(place, int)]
+        count = len(call.args) + len(static)
+        donated = static_positions(options.donate_argnums, count)
+        checks.not_static_and_donated(static, donated)
+        flags = [i in donated for i in range(count) if i not in static]
+        flags += [name in options.donate_argnames for name in kwargs_tree.aux]
+        trees = [*args_tree.children(), *kwargs_tree.children()]
+        return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
 
     # Stages
 
@@ -450,11 +439,13 @@ class JitFunction:
         Args:
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
-        call = self._take_apart(args, kwargs)
-        leaves, in_tree, trace = self._traced(call)
-        spec = self._spec(call, in_tree, trace)
-        places = places_of(trace.jaxpr, spec, self._placed(call, in_tree, leaves))
-        return Traced(CallInfo(self._fun, spec, trace.jaxpr, in_tree, trace.out_tree, places))
+        from ..runtime.stages import CallInfo, Traced
+
+        call = self._call(args, kwargs)
+        jaxpr, out_tree, _ = tracing = self._traced(call)
+        spec = self._spec(call, tracing)
+        places = places_of(jaxpr, spec, self._placed(call))
+        return Traced(CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places))
 
     @api_boundary
     def lower(self, *args, **kwargs) -> Lowered:
@@ -475,11 +466,11 @@ class JitFunction:
         return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
-        """Forget what was traced and compiled for this function."""
-        self._caches.clear()
+        """Forget what was traced for this function."""
+        self._traces.clear()
 
     def _cache_size(self) -> int:
-        return len(self._caches.traces)
+        return len(self._traces)
 
     def __get__(self, obj, objtype=None):
         """As a method: bound to the object, like any function."""
@@ -489,8 +480,14 @@ class JitFunction:
         return f"<PjitFunction of {self._fun!r}>"
 
 
+@functools.lru_cache
+def static_positions(argnums: tuple[int, ...], num_args: int) -> tuple[int, ...]:
+    """`argnums` as positions among so many arguments, in ascending order."""
+    return tuple(sorted(positive_argnums(argnums, num_args, drop_too_large=True)))
+
+
 class _Unspecified:
-    """What `in_shardings` is if nobody says anything."""
+    """The default of `in_shardings` and `out_shardings`."""
 
     def __repr__(self):
         return "UnspecifiedValue"
@@ -498,8 +495,14 @@ class _Unspecified:
 
 UNSPECIFIED = _Unspecified()
 
-# Chapter 14 supplies it: `(fun, options, in_shardings, out_shardings)` to a `JitFunction`.
-jit_with_shardings: Callable = lambda fun, options, *shardings: JitFunction(fun, options)
+
+class Placement(NamedTuple):
+    """What the user asked for with the arguments of `jit` that chapter 14 explains."""
+
+    in_shardings: Any = UNSPECIFIED
+    out_shardings: Any = UNSPECIFIED
+    device: Any = None
+    backend: str | None = None
 
 
 @api_boundary
@@ -541,8 +544,8 @@ def jit(
 
     Raises:
       TypeError: `fun` is not callable.
-      ValueError: a number or name that is no argument of `fun`; a static argument, in a call, that
-        is not hashable.
+      ValueError: a number or name does not belong to an argument of `fun`; a static argument, in a
+        call, is not hashable.
 
     >>> @jax.jit
     ... def f(x):
@@ -562,16 +565,21 @@ def jit(
     numbers = resolve_argnums(
         fun, fun_signature(fun), donate_argnums, donate_argnames, static_argnums, static_argnames
     )
-    if backend is not None:
-        device = xla().devices(backend)[0]
-    options = Options(
+    placement = Placement(in_shardings, out_shardings, device, backend)
+    return jit_function(fun, Options(
         numbers.static_argnums, numbers.static_argnames,
         numbers.donate_argnums, numbers.donate_argnames,
-        bool(keep_unused), bool(inline), device, tuple(sorted((compiler_options or {}).items())),
-    )  # fmt: skip
-    if in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED:
-        return JitFunction(fun, options)
-    return jit_with_shardings(fun, options, in_shardings, out_shardings)
+        bool(keep_unused), bool(inline), tuple(sorted((compiler_options or {}).items())),
+        placement if any(x not in (None, UNSPECIFIED) for x in placement) else None,
+    ))  # fmt: skip
+
+
+def jit_function(fun: Callable, options: Options) -> JitFunction:
+    """The jitted function, of the class that extensions have chosen."""
+    cls = JitFunction
+    for jit_class in hooks.jit_class:
+        cls = jit_class(cls, options)
+    return cls(fun, options)
 
 
 def disable_jit(disable: bool = True) -> settings.Override:
@@ -606,5 +614,5 @@ def apply_primitive(primitive: Primitive, *args, **params) -> Any:
     call = _jitted_primitive(primitive, tuple(params.items()))
     if not settings.disable_jit.value:
         return call(*args)
-    with settings.disable_jit(False):  # it is about what users jit, and there is no other way here
+    with settings.disable_jit(False):  # the setting concerns the user's functions only
         return call(*args)

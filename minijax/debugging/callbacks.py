@@ -26,7 +26,6 @@ from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import moveaxis, primitive_batchers, unmapped_aval
 from ..core.core import Primitive, ShapedArray, eval_context, typeof
-from ..core.dispatch import effects_barrier  # noqa: F401  (programs wait with it for callbacks)
 from ..core.effects import (
     Effect,
     control_flow_allowed_effects,
@@ -47,6 +46,7 @@ from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
 from ..parallel.modules import add_host_callback, devices_of_module, manual_context
 from ..parallel.placed import sees_to_places
 from ..parallel.spmd import on_all_devices
+from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)
 
 # ----------------------------------------------------------------------------------------------
 # Effects

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from ..core.dispatch import xla
+from ..runtime import xla
 from ..runtime.devices import devices
 
 

@@ -5,11 +5,12 @@ The names of the events are JAX's, so that programs that count compilations find
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
-from ..core.dispatch import duration_listeners
-from ..runtime.compilation_cache import event_listeners
+from .. import settings
+from ..core.extension import Extension, register
 
 _lock = threading.Lock()
 
@@ -103,8 +104,23 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     _scalars(event, value, **kwargs)
 
 
-event_listeners.append(record_event)
-duration_listeners.append(record_event_duration_secs)
+_logger = logging.getLogger("minijax.jit")
+
+
+class Monitoring(Extension):
+    """The engine's events go to the listeners. With the setting `log_compiles`, the steps of
+    compilations also go to the log."""
+
+    def record_event(self, event):
+        record_event(event)
+
+    def record_duration(self, event, seconds, what=""):
+        record_event_duration_secs(event, seconds)
+        if what and settings.log_compiles.value:
+            _logger.warning("%s in %.6f sec", what, seconds)
+
+
+register(Monitoring())
 
 
 def clear_event_listeners() -> None:

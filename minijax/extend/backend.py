@@ -1,8 +1,8 @@
 """The public names of `jax.extend.backend`: XLA's clients, which minijax drives through jaxlib."""
 
 # chapter 6
-from ..core.dispatch import forget_programs as clear_in_memory_compilation_cache
-from ..core.dispatch import xla as _xla
+from ..core.jit import forget_programs as clear_in_memory_compilation_cache
+from ..runtime import xla as _xla
 from ..core.jit import clear_caches as _clear_caches
 
 

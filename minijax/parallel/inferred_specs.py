@@ -6,14 +6,16 @@ argument of the traced function stands for; and what was traced serves only arra
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
 from ..core.core import Tracer
+from ..core.extension import Extension, register
 from ..core.forward import JVPTracer
 from ..core.jit import JitFunction
 from ..core.staging import DynamicJaxprTracer
-from ..core.tree import tree_leaves, tree_map
+from ..core.tree import tree_map
 from .mesh import AxisType
 from .partition_spec import P
 from .sharding import NamedSharding
@@ -73,19 +75,33 @@ def _array_behind(x, depth):
                     "it is no argument of the function that is jitted. (Its type does not say it.)")
 
 
-_traced = JitFunction._traced
+class ArgumentsAtHand(JitFunction):
+    """A jitted function whose arguments can be asked how they lie, while it is traced."""
+
+    __slots__ = ()
+
+    def _traced(self, call):
+        outside, _at_hand.asked = _at_hand.asked, False
+        _at_hand.calls.append(call.leaves)
+        try:
+            return super()._traced(call)
+        finally:
+            _at_hand.calls.pop()
+            if _at_hand.asked:  # then the trace depends on more than the arguments' types
+                self._traces.clear()
+            _at_hand.asked |= outside
 
 
-def _traced_with_arguments(self, call):
-    outside, _at_hand.asked = _at_hand.asked, False
-    _at_hand.calls.append(tree_leaves((call.args, call.kwargs)))
-    try:
-        return _traced(self, call)
-    finally:
-        _at_hand.calls.pop()
-        if _at_hand.asked:  # then types are not all that the trace depends on
-            self._caches.traces.clear()
-        _at_hand.asked |= outside
+@functools.cache
+def _with_arguments(cls):
+    return type(cls.__name__, (ArgumentsAtHand, cls), {"__slots__": ()})
 
 
-JitFunction._traced = _traced_with_arguments  # type: ignore[method-assign]
+class InferredSpecs(Extension):
+    """Jitted functions keep their arguments at hand while they are traced."""
+
+    def jit_class(self, cls, options):
+        return _with_arguments(cls)
+
+
+register(InferredSpecs())

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive
-from ..core.dispatch import xla
 from ..core.effects import (
     Effect,
     control_flow_allowed_effects,
@@ -23,6 +22,7 @@ from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes
 from ..core.tree import tree_map
+from ..runtime import xla
 from .modules import add_host_callback
 from .placed import sees_to_places
 from .sharding import Sharding, SingleDeviceSharding

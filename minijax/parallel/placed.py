@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..core.array import Array
+from ..core.array import Array, array_classes
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.dispatch import buffer_of, xla
 from ..core.extension import Extension, register, remove
-from ..core.jit import apply_primitive, array_classes, jit_p
+from ..core.jit import apply_primitive, buffer_of, jit_p
 from ..core.lowering import contents, lowering_rules, stored
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.closures import linear_call_p
@@ -32,7 +31,7 @@ from ..lax.control_flow.while_loop import while_p
 from ..lax.reducing import reduce_p
 from ..lax.windowed_reductions import reduce_window_p
 from ..remat import remat_p
-from ..runtime import cuda
+from ..runtime import cuda, xla
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 

@@ -14,20 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings
 from ..checks.core import escaped
 from ..core.api_util import argument_avals, leaf_names
 from ..core.array import Array, as_array
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, install_methods, typeof
-from ..core.dispatch import buffer_of, when_loaded, xla
 from ..core.extension import Extension, register
 from ..core.forward import Zero, deflinear
-from ..core.jit import jit
+from ..core.jit import buffer_of, jit
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import ConcretizationTypeError, api_boundary
+from ..runtime import xla
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .mesh import get_mesh
 from .partition_spec import PartitionSpec
@@ -264,17 +263,6 @@ def _copy_semantics(donate, may_alias):
 
 # ----------------------------------------------------------------------------------------------
 # How many devices there are is settled when they are first used
-
-
-def _refuse_other_number(client, count):
-    if client.is_started() and count != settings.num_cpu_devices.value:
-        raise RuntimeError(
-            "jax_num_cpu_devices must be set before anything is computed, or asked of devices: "
-            f"there are {len(client.devices('cpu'))} now. Set it right after the import.")
-
-
-when_loaded.append(lambda client: settings.num_cpu_devices.guards.append(
-    functools.partial(_refuse_other_number, client)))
 
 
 # ----------------------------------------------------------------------------------------------

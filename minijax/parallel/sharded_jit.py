@@ -9,18 +9,18 @@ arguments and results get a constraint each (`constraints.py`):
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core import jit as chapter6
 from ..core.core import Tracer, typeof
-from ..core.dispatch import xla
+from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from ..core.jit import UNSPECIFIED, JitFunction, Options, Tracing, jit
-from ..core.stages import Compiled
+from ..core.jit import UNSPECIFIED, JitFunction, Placement, Tracing, jit, jit_function
 from ..core.staging import ShapeDtypeStruct, abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
+from ..runtime import xla
 from . import mesh as meshes
 from .constraints import (
     check_entries,
@@ -34,15 +34,20 @@ from .mesh import Mesh
 from .partition_spec import P
 from .placed import PlacedArray
 from .sharding import Sharding, SingleDeviceSharding, tile_assignment
-from .spmd import ToBePlaced, committed_sharding
+from .spmd import PlacedProgram, ToBePlaced, Wanted, committed_sharding
+
+
+class EnteredPlacement(Placement):
+    """What the user asked for with the arguments of `pjit`."""
 
 
 class Shardings(NamedTuple):
-    """What a user said, in a hashable form: part of the caches' keys."""
+    """The same in a hashable form: part of the caches' keys."""
 
     ins: tuple | None  # leaves and structure of a prefix of the arguments; `None`: nothing was said
     outs: tuple | None
     entered: bool  # whether the mesh of lone specs is that of `with mesh:`, as for `pjit`
+    device: Any
 
     def mesh(self) -> Mesh:
         """The mesh of lone specs; an empty one if there is none."""
@@ -59,20 +64,23 @@ def _hashable(entries: Any, argument: str, entered: bool) -> tuple | None:
 
 
 class ShardedJitFunction(JitFunction):
-    """What `jit` returns if it is told how arguments or results are to lie."""
+    """What `jit` returns if it is given a device, or how arguments or results are to lie."""
 
     __slots__ = ()
 
+    def __init__(self, fun, options):
+        super().__init__(fun, options._replace(placement=_shardings(options.placement)))
+
     def _traced(self, call):
         names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
-        if names and self._options.shardings.ins is not None:
+        if names and self._options.placement.ins is not None:
             raise ValueError("jit with in_shardings takes positional arguments only, but "
                              f"{', '.join(names)} came by keyword.")
         return super()._traced(call)
 
-    def _trace(self, call, in_tree, in_avals) -> Tracing:
+    def _trace(self, call, in_avals) -> Tracing:
         """The function, with constraints on its results."""
-        tracing = super()._trace(call, in_tree, in_avals)
+        tracing = super()._trace(call, in_avals)
         outs = self._out_shardings(tracing.out_tree)
         for sharding, aval in zip(outs, tracing.jaxpr.out_avals, strict=True):
             if sharding is not None:
@@ -81,7 +89,7 @@ class ShardedJitFunction(JitFunction):
 
     def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the arguments how it is to lie."""
-        said = self._options.shardings.ins
+        said = self._options.placement.ins
         if said is None:
             return [None] * in_tree.num_leaves
         args_tree, _ = in_tree.children()
@@ -89,31 +97,33 @@ class ShardedJitFunction(JitFunction):
 
     def _out_shardings(self, out_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the result how it is to lie."""
-        said = self._options.shardings.outs
+        said = self._options.placement.outs
         if said is None:
             return [None] * out_tree.num_leaves
         return self._flat("out_shardings", out_tree, said)
 
     def _flat(self, argument, tree, said, tupled_args=False):
-        (leaves, prefix), mesh = said, self._options.shardings.mesh()
-        if self._options.shardings.entered and not mesh.empty:
+        (leaves, prefix), mesh = said, self._options.placement.mesh()
+        if self._options.placement.entered and not mesh.empty:
             leaves = [P() if entry is None else entry for entry in leaves]
         return flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
                               tupled_args)
 
-    def _bind(self, call, in_tree, trace, leaves):
-        shardings = self._in_shardings(in_tree)
-        placed = [x if sharding is None else _constrain(x, sharding)
-                  for x, sharding in zip(leaves, shardings, strict=True)]
-        return super()._bind(call, in_tree, trace, placed)
+    def _bind(self, call, tracing):
+        shardings = self._in_shardings(call.in_tree)
+        constrained = [x if sharding is None else _constrain(x, sharding)
+                       for x, sharding in zip(call.leaves, shardings, strict=True)]
+        return super()._bind(call._replace(leaves=constrained), tracing)
 
-    def _spec(self, call, in_tree, trace):
-        spec = super()._spec(call, in_tree, trace)
-        return spec._replace(out_shardings=tuple(self._out_shardings(trace.out_tree)))
+    def _spec(self, call, tracing):
+        outs = tuple(self._out_shardings(tracing.out_tree))
+        placement = Wanted(self._options.placement.device, outs)
+        return super()._spec(call, tracing)._replace(placement=placement)
 
-    def _placed(self, call, in_tree, leaves):
+    def _placed(self, call):
+        shardings = self._in_shardings(call.in_tree)
         return [x if sharding is None else _as_if_placed(x, sharding)
-                for x, sharding in zip(leaves, self._in_shardings(in_tree), strict=True)]
+                for x, sharding in zip(call.leaves, shardings, strict=True)]
 
 
 def _check(sharding, aval, what):
@@ -163,38 +173,60 @@ def _constrained(jaxpr: ClosedJaxpr, shardings: Sequence[Sharding | None]) -> Cl
     return ClosedJaxpr(inner.replace(eqns=eqns, outvars=outvars), jaxpr.consts)
 
 
-def jit_with_shardings(fun: Callable, options: Options, in_shardings: Any, out_shardings: Any,
-                       entered: bool = False) -> JitFunction:
-    """`jit` of a function, told how its arguments and results are to lie.
-
-    Args:
-      fun: the function.
-      options: what else `jit` was told.
-      in_shardings: a prefix of the tuple of arguments, of shardings, specs, and `None` where it
-        does not matter.
-      out_shardings: a prefix of the result, likewise.
-      entered: whether the mesh of lone specs is that of `with mesh:`, not that of `set_mesh`.
+def _shardings(placement: Placement) -> Shardings:
+    """The hashable form of what the user asked for.
 
     Raises:
-      ValueError: a device is given, too; a spec leaves a dimension to the compiler.
-      TypeError: a sharding is something else.
+      ValueError: a device is given too; a spec leaves a dimension to the compiler.
+      TypeError: an entry is not a sharding.
+    """
+    ins, outs, device, backend = placement
+    entered = isinstance(placement, EnteredPlacement)
+    ins = tuple(ins) if isinstance(ins, list) else ins
+    if backend is not None:
+        device = xla().devices(backend)[0]
+    shardings = Shardings(_hashable(ins, "in_shardings", entered),
+                          _hashable(outs, "out_shardings", entered), entered, device)
+    if device is not None and (shardings.ins is not None or shardings.outs is not None):
+        raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
+    return shardings
+
+
+@functools.cache
+def _with_shardings(cls):
+    return type(cls.__name__, (ShardedJitFunction, cls), {"__slots__": ()})
+
+
+class ShardedJit(Extension):
+    """`jit` with a device or with shardings.
 
     >>> mesh = jax.make_mesh((1,), ("x",))
     >>> sharding = jax.NamedSharding(mesh, jax.P("x"))
     >>> jax.jit(lambda: jnp.zeros(4), out_shardings=sharding)().sharding.spec
     P('x',)
     """
-    in_shardings = tuple(in_shardings) if isinstance(in_shardings, list) else in_shardings
-    shardings = Shardings(_hashable(in_shardings, "in_shardings", entered),
-                          _hashable(out_shardings, "out_shardings", entered), entered)
-    if shardings.ins is None and shardings.outs is None:
-        return JitFunction(fun, options)
-    if options.device is not None:
-        raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
-    return ShardedJitFunction(fun, options._replace(shardings=shardings))
+
+    def jit_class(self, cls, options):
+        return cls if options.placement is None else _with_shardings(cls)
+
+    def program_shardings(self, program):
+        if isinstance(program, PlacedProgram):
+            return program.in_shardings, program.out_shardings
+        here = SingleDeviceSharding(xla().default_device())
+        return [here] * len(program.kept), [here] * len(program.out_avals)
+
+    def check_places(self, program, args):
+        ins, _ = self.program_shardings(program)
+        for i, sharding in zip(program.kept, ins):
+            x = args[i]
+            if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
+                    sharding, x.ndim):
+                raise ValueError(f"Compiled for an argument number {i} that lies like {sharding}, "
+                                 f"and called with one that lies like {x.sharding}. Move it with "
+                                 "jax.device_put.")
 
 
-chapter6.jit_with_shardings = jit_with_shardings
+register(ShardedJit())
 
 
 @api_boundary
@@ -224,44 +256,7 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
                  donate_argnums=donate_argnums, donate_argnames=donate_argnames,
                  keep_unused=keep_unused, device=device, backend=backend, inline=inline,
                  compiler_options=compiler_options)  # fmt: skip
-    return jit_with_shardings(fun, jitted._options, in_shardings, out_shardings, entered=True)
-
-
-# ----------------------------------------------------------------------------------------------
-# Stages
-
-
-def _input_shardings(compiled: Compiled) -> Any:
-    """How the arguments lie: a pair (args, kwargs), with `None` for those that are not needed."""
-    program = compiled._program
-    shardings = dict(zip(program.kept, _shardings(program, "in_shardings", program.kept)))
-    return compiled.in_tree.unflatten([shardings.get(i) for i in range(len(program.in_avals))])
-
-
-def _output_shardings(compiled: Compiled) -> Any:
-    """How the results lie: a pytree like the result."""
-    program = compiled._program
-    return compiled.out_tree.unflatten(_shardings(program, "out_shardings", program.out_avals))
-
-
-def _shardings(program, which, like):
-    here = SingleDeviceSharding(xla().default_device())
-    return getattr(program, which, [here] * len(like))
-
-
-def _check_places(compiled: Compiled, args: Sequence) -> None:
-    """Raise ValueError if an argument is committed to another place than it was compiled for."""
-    program = compiled._program
-    for i, sharding in zip(program.kept, _shardings(program, "in_shardings", program.kept)):
-        x = args[i]
-        if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
-                sharding, x.ndim):
-            raise ValueError(f"Compiled for an argument number {i} that lies like {sharding}, and "
-                             f"called with one that lies like {x.sharding}. Move it with "
-                             "jax.device_put.")
-
-
-for _name, _answer in {"input_shardings": property(_input_shardings),
-                       "output_shardings": property(_output_shardings),
-                       "_check_places": _check_places}.items():  # fmt: skip
-    setattr(Compiled, _name, _answer)
+    if in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED:
+        return jitted
+    placement = EnteredPlacement(in_shardings, out_shardings, device, backend)
+    return jit_function(fun, jitted._options._replace(placement=placement))

@@ -21,21 +21,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..core import dispatch
 from ..core.array import Array
-from ..core.dispatch import (
-    Program,
-    Spec,
-    array_of,
-    run_with_effects,
-    xla,
-)
 from ..core.dtypes import float0
 from ..core.effects import ordered_effects
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from ..core.jit import Program, Spec, array_of, lower, runner, timed
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..core.staging import ShapeDtypeStruct
+from ..runtime import xla
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P, PartitionSpec
@@ -58,6 +52,13 @@ from .sharding import (
 # Where a program runs
 
 
+class Wanted(NamedTuple):
+    """What `jit` was asked for: a device, or how the results are to lie."""
+
+    device: Any = None
+    out_shardings: tuple[Sharding | None, ...] = ()
+
+
 class Places(NamedTuple):
     """The devices of a program, and how its arguments and results are to lie on them (`None`: as
     XLA likes it).
@@ -78,7 +79,7 @@ class Places(NamedTuple):
         lowering.places, outer = self, lowering.places
         try:
             if len(self.devices) == 1:
-                return dispatch.lower(jaxpr, spec.name, spec.donated, spec.keep_unused)
+                return lower(jaxpr, spec)
             _check_not_ordered(jaxpr)
             attributes = functools.partial(_attributes, jaxpr, spec, self)
             make_module = functools.partial(
@@ -93,8 +94,8 @@ class Places(NamedTuple):
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
         make = _SingleDeviceProgram if len(self.devices) == 1 else _PartitionedProgram
-        types = f"for argument types {jaxpr.in_avals}"
-        with dispatch.logged(f"Finished XLA compilation {types}", "backend_compile"):
+        what = f"Finished XLA compilation for argument types {jaxpr.in_avals}"
+        with timed(what, "backend_compile"):
             return make(module, jaxpr, options, self)
 
 
@@ -120,13 +121,14 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     Raises:
       ValueError: arguments, or shardings in the program, are on different devices.
     """
-    if spec.device is not None:
+    wanted = spec.placement or Wanted()
+    if wanted.device is not None:
         nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None
-        return Places((spec.device,), *nowhere, committed=True)
+        return Places((wanted.device,), *nowhere, committed=True)
     read, named = _summary(jaxpr)
     shardings = tuple([committed_sharding(x) if i in read or spec.keep_unused else None
                        for i, x in enumerate(args)])
-    others = [*named, *spec.out_shardings]
+    others = [*named, *wanted.out_shardings]
     if concrete_mesh.value is not None and not concrete_mesh.value.empty:
         others.append(concrete_mesh.value)
     chosen = [x for x in (*shardings, *others) if x is not None and not is_abstract(x)]
@@ -138,7 +140,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
         return None
     meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in chosen]
     mesh = next((mesh for mesh in meshes if mesh is not None), None)
-    outs = tuple([_concrete(x, mesh) for x in spec.out_shardings])
+    outs = tuple([_concrete(x, mesh) for x in wanted.out_shardings])
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
     return Places(devices, shardings, outs or (None,) * len(jaxpr.out_avals), mesh,
                   bool(chosen), arrays)
@@ -312,10 +314,10 @@ def _factors(n):
 # Programs that mind places
 
 
-class _PlacedProgram(Program):
+class PlacedProgram(Program):
     """A program whose arguments and results lie in certain ways."""
 
-    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs", "start")
+    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs")
 
     def _set(self, loaded, module, jaxpr, ins, outs, committed):
         """Set the attributes; `ins` are the shardings of the arguments and the constants."""
@@ -323,20 +325,20 @@ class _PlacedProgram(Program):
                     for sharding, aval in zip(outs, jaxpr.out_avals)]
         self.executable = xla().Executable(loaded, handlers)
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
-        self.kept, self.effects, self.donated = module.kept, jaxpr.effects, module.donated
+        self.kept, self.donated = module.kept, module.donated
         self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
         self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]
         self.outputs = [(aval, None if aval.dtype == float0 else x)
                         for aval, x in zip(jaxpr.out_avals, outs)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
-        self.committed, self.start = committed, self._starter()
+        self.committed, self.run = committed, self._runner(jaxpr.effects)
 
     def __call__(self, args):
         buffers = [x.shards if type(x := args[i]) is PlacedArray and x.sharding is sharding
                    else shards_of(x, aval, sharding) for i, aval, sharding in self.inputs]
         try:
-            outs = self.start(buffers + self.constants if self.constants else buffers)
+            outs = self.run(buffers + self.constants if self.constants else buffers)
         except RuntimeError:
             for i in self.kept:
                 if isinstance(args[i], Array):
@@ -355,22 +357,16 @@ class _PlacedProgram(Program):
                     and isinstance(args[i], Array) and buffer is _buffer(args[i])):
                 args[i].delete()
 
-    def _starter(self) -> Callable:
-        """How the program is started: a function of its buffers."""
-        if self.effects:
-            return functools.partial(run_with_effects, self.executable, self.effects)
-        return self.executable
-
-    @property
-    def is_simple(self) -> bool:
-        return False
+    def _runner(self, effects) -> Callable:
+        """The function of buffers that starts the program."""
+        return runner(self.executable, effects)
 
 
 def _buffer(x: Array):
     return x.shards if type(x) is PlacedArray else x._buffer
 
 
-class _SingleDeviceProgram(_PlacedProgram):
+class _SingleDeviceProgram(PlacedProgram):
     """A program on a device which is not the first, or to which arguments are committed."""
 
     __slots__ = ()
@@ -389,7 +385,7 @@ class _SingleDeviceProgram(_PlacedProgram):
         self._set(program.loaded, module, jaxpr, ins, outs, places.committed)
 
 
-class _PartitionedProgram(_PlacedProgram):
+class _PartitionedProgram(PlacedProgram):
     """A program on several devices."""
 
     __slots__ = ()
@@ -400,9 +396,9 @@ class _PartitionedProgram(_PlacedProgram):
         ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla().tilings(loaded))
         self._set(loaded, module, jaxpr, ins, outs, committed=True)
 
-    def _starter(self):
-        if self.effects or not _has_messages(self.executable):
-            return super()._starter()
+    def _runner(self, effects):
+        if effects or not _has_messages(self.executable):
+            return super()._runner(effects)
         return functools.partial(run_with_messages, self.executable)
 
 

@@ -32,7 +32,9 @@ from jaxlib import version as _jaxlib_version
 
 from .. import settings
 from ..core.core import ShapedArray
+from ..core.extension import hooks
 from ..errors import JaxRuntimeError
+from .platforms import accelerators, clients, peers
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
 
@@ -54,11 +56,6 @@ gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of 
 # The client: one a process and platform, made when first asked for.
 
 _lock = threading.Lock()
-_clients: dict[str, xla_client.Client] = {}
-
-# Platforms other than the CPU, and modules of chapter 14 with the functions `is_here()`;
-# `start(load_plugin)`, which makes the client; `prepare(text, options)`, for modules to compile.
-accelerators: dict[str, Any] = {}
 
 
 def platforms() -> list[str]:
@@ -85,9 +82,9 @@ def backend(platform: str | None = None) -> xla_client.Client:
     """
     name = _platform(platform) if platform else platforms()[0]
     with _lock:
-        if name not in _clients:
-            _clients[name] = _make_client(name)
-        return _clients[name]
+        if name not in clients:
+            clients[name] = _make_client(name)
+        return clients[name]
 
 
 def _make_client(platform):
@@ -133,10 +130,6 @@ def _register_calls(platform, plugin, extension):
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
 
 
-# The other processes: what a client has to know of them, once chapter 14 has joined them.
-peers: dict[str, Any] = {}
-
-
 def start_service(address: str, num_processes: int, **timeouts: int):
     """What all processes connect to, in the first of them, listening on `address`."""
     return _jax.get_distributed_runtime_service(address, num_processes, **timeouts)
@@ -153,11 +146,6 @@ def connect(address: str, num_processes: int, process_id: int, own_host: str | N
     peers.update(distributed_client=client, node_id=process_id, num_nodes=num_processes,
                  collectives=gloo)
     return client
-
-
-def is_started() -> bool:
-    """Whether some client has been made; it then knows of the peers that it was told of."""
-    return bool(_clients)
 
 
 def devices(platform: str | None = None) -> list[Device]:
@@ -364,10 +352,6 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
     return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
 
 
-# Chapter 14 supplies it: asks the disk before it calls `compile()`.
-load_or_compile: Callable = lambda compile, text, options, devices: compile()
-
-
 def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Callable]):
     """Compile a module, and load the program on its devices."""
     if (platform := _platform(devices[0].platform)) in accelerators:
@@ -376,8 +360,10 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
     try:
         if callbacks:  # the overload for text takes no functions
             return compile_and_load(_parse(text), where, options, list(callbacks))
-        return load_or_compile(
-            lambda: compile_and_load(text, where, options), text, options, devices)
+        compile = lambda: compile_and_load(text, where, options)
+        for load_or_compile in hooks.load_or_compile:
+            return load_or_compile(compile, text, options, devices)
+        return compile()
     except XlaRuntimeError as error:
         raise our_error(error) from None
 

@@ -25,9 +25,10 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..core.dispatch import duration_listeners, when_loaded
+from ..core.extension import Extension, hooks, register
 from ..errors import user_stacklevel
 from ..settings import bool_state, config, number_state, string_state
+from . import xla
 
 directory = string_state(
     "jax_compilation_cache_dir", None,
@@ -56,17 +57,15 @@ xla_caches = string_state(
     "Which of XLA's own files for GPUs are kept in the folder too: `xla_gpu_kernel_cache_file`, "
     "`xla_gpu_per_fusion_autotune_cache_dir`, or `all`.")
 
-event_listeners: list[Callable] = []  # `(event)`: chapter 15 listens
-
 
 def _tell(event: str) -> None:
-    for listener in event_listeners:
-        listener(f"/jax/compilation_cache/{event}")
+    for record_event in hooks.record_event:
+        record_event(f"/jax/compilation_cache/{event}")
 
 
 def _tell_seconds(event: str, seconds: float) -> None:
-    for listener in duration_listeners:
-        listener(f"/jax/compilation_cache/{event}", seconds)
+    for record_duration in hooks.record_duration:
+        record_duration(f"/jax/compilation_cache/{event}", seconds)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -262,12 +261,15 @@ def _only_warned(what: str, path: str) -> Iterator[None]:
                           stacklevel=user_stacklevel())
 
 
-def _join(client):
-    """Have the adapter ask here before it compiles."""
-    client.load_or_compile = functools.partial(load_or_compile, client)
+class CompilationCache(Extension):
+    """Programs are looked up on disk before XLA compiles them."""
+
+    def load_or_compile(self, compile, text, options, devices):
+        return load_or_compile(xla(), compile, text, options, devices)
 
 
-when_loaded.append(_join)
+register(CompilationCache())
+
 
 def flags_for_gpus() -> dict[str, Any]:
     """XLA flags by which its compiler for GPUs keeps what it has found out, in the same folder."""

@@ -20,8 +20,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.dispatch import when_loaded
 from .compilation_cache import flags_for_gpus
+from .platforms import accelerators
 
 _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # the last one on Windows
 _INSTALL = 'Install it by `pip install "minijax[cuda]"`, or choose JAX_PLATFORMS=cpu.'
@@ -169,9 +169,4 @@ def _tools() -> str | None:
     return os.environ.get("CUDA_ROOT") or next(iter(found), None)
 
 
-def _join(client):
-    """Have the adapter know of GPUs."""
-    client.accelerators["cuda"] = sys.modules[__name__]
-
-
-when_loaded.append(_join)
+accelerators["cuda"] = sys.modules[__name__]

@@ -12,8 +12,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import install_methods
-from ..core.dispatch import xla
 from ..core.tree import tree_map
+from . import xla
 
 
 def devices(backend: str | None = None) -> list:

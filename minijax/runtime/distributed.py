@@ -28,9 +28,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.dispatch import effects_barrier, xla
 from ..errors import user_stacklevel
 from ..settings import choice_state
+from . import platforms, xla
+from .effects import effects_barrier
 
 collectives = choice_state(
     "jax_cpu_collectives_implementation", ("gloo", None), "gloo",
@@ -163,7 +164,7 @@ def _leave():
 def _check_in_time():
     if is_initialized():
         raise RuntimeError("distributed.initialize should only be called once; it has been.")
-    if xla().is_started():
+    if platforms.is_started():
         raise RuntimeError(
             "distributed.initialize must be called before anything that computes or asks for "
             "devices: these have been looked up already, without those of other processes.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.dispatch import xla
+from . import xla
 from .devices import devices
 
 

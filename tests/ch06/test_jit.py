@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core import dispatch
+from minijax.core import jit as jit_room
 from minijax.core.core import Primitive
 from minijax.core.jit import apply_primitive
 from minijax.core.lowering import lower_fun, register_lowering
@@ -274,8 +274,8 @@ def test_a_function_that_is_gone_leaves_nothing_behind():
 
 @pytest.mark.chapter(8)
 def test_derivatives_of_a_jitted_function_are_compiled_once(monkeypatch):
-    compile_module, calls = counted(dispatch.compile_module)
-    monkeypatch.setattr(dispatch, "compile_module", compile_module)
+    compile_module, calls = counted(jit_room.compile_module)
+    monkeypatch.setattr(jit_room, "compile_module", compile_module)
     f = minijax.jit(lambda x: jnp.sin(x) * x)
 
     def derivatives(x):

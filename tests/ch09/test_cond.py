@@ -11,7 +11,7 @@ import pytest
 
 import minijax
 from minijax.checks.staging import check_jaxpr
-from minijax.core import dispatch
+from minijax.core import jit as jit_room
 from minijax.core.partial_eval import dce_jaxpr, linearize_flat, partial_eval_jaxpr
 from minijax.core.tree import tree_structure
 from minijax.lax.control_flow.common import stage
@@ -560,7 +560,7 @@ def test_a_function_is_not_kept_alive():
 
 def test_eager_evaluation_runs_one_branch_only():
     """Nothing is compiled: the branch's equations are evaluated one by one."""
-    with mock.patch.object(dispatch, "compile_module", side_effect=AssertionError):
+    with mock.patch.object(jit_room, "compile_module", side_effect=AssertionError):
         assert minijax.lax.cond(X > 0, lambda: X, lambda: 2 * X) == X
 
 

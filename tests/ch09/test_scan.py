@@ -541,10 +541,10 @@ def test_residuals_are_those_of_jax(name):
 
 
 def test_a_gradient_outside_jit_is_compiled_once(monkeypatch):
-    from minijax.core import dispatch
+    from minijax.core import jit as jit_room
 
-    compiled, compile_module = [], dispatch.compile_module
-    monkeypatch.setattr(dispatch, "compile_module",
+    compiled, compile_module = [], jit_room.compile_module
+    monkeypatch.setattr(jit_room, "compile_module",
                         lambda *args: compiled.append(args) or compile_module(*args))
 
     def body(c, x):

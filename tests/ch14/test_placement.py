@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core import dispatch
+from minijax.core import jit as jit_room
 from tests.ch14.placement_programs import same, surroundings, told
 from tests.oracle import both
 
@@ -390,7 +390,7 @@ def test_caches_are_cleared():
     x + x, minijax.jit(lambda x: x * 2)(x)
     minijax.clear_caches()
     gc.collect()
-    left = [once.value for kept in dispatch._programs.values() for once in kept.values()]
+    left = [once.value for kept in jit_room._programs.values() for once in kept.values()]
     assert not [p for p in left if getattr(p, "in_shardings", None)]
     assert (x + x).devices() == {minijax.devices()[3]}
 

@@ -17,11 +17,10 @@ import pytest
 import minijax
 from minijax import settings
 from minijax.core.array import Array
-from minijax.core.dispatch import xla
 from minijax.core.extension import registered
 from minijax.lax.linalg import cholesky, triangular_solve
 from minijax.parallel import placed
-from minijax.runtime import cuda
+from minijax.runtime import cuda, xla
 from tests.oracle import both, jax
 
 # ----------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from ...core import dtypes
 from ...core.api_util import arg_names, fun_sourceinfo
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, typeof
-from ...core.dispatch import Spec, program_of
 from ...core.effects import check_allowed, control_flow_allowed_effects
 from ...core.forward import zeros
 from ...core.jaxpr import (
@@ -30,6 +29,7 @@ from ...core.jaxpr import (
     convert_constvars_jaxpr,
     jaxpr_as_fun,
 )
+from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.primitives import convert
 from ...core.staging import trace_to_jaxpr, weakref_cache

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core.core import ShapedArray
-from ...core.dispatch import xla
 from ...core.lowering import Body, Value, compare, select, tensor_type
+from ...runtime import xla
 
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 

@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.tree import structure_errors
+from ..core.api_util import arg_names
+from ..core.core import ShapedArray, Tracer
+from ..core.extension import hooks
+from ..core.jaxpr import ClosedJaxpr
+from ..core.jit import Program, Spec, compile_module, lower
+from ..core.lowering import LoweredModule
+from ..core.staging import ShapeDtypeStruct, abstractify
+from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
-from .api_util import arg_names
-from .core import ShapedArray, Tracer
-from .dispatch import Program, Spec, compile_module, lower, xla
-from .jaxpr import ClosedJaxpr
-from .lowering import LoweredModule
-from .staging import ShapeDtypeStruct, abstractify
-from .tree import PyTreeDef, tree_flatten
+from . import xla
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Stage:
     def out_info(self) -> Any:
         """The result as a pytree of `ShapeDtypeStruct`s."""
         outs = self._info.jaxpr.out_avals
-        shardings = self._info.spec.out_shardings or [None] * len(outs)
+        shardings = getattr(self._info.spec.placement, "out_shardings", ()) or [None] * len(outs)
         return self.out_tree.unflatten(
             [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=sharding)
              for a, sharding in zip(outs, shardings)]
@@ -120,7 +122,7 @@ class Traced(Stage):
         info, spec = self._info, self._info.spec
         if info.places is not None:
             return Lowered(info, info.places.lower(info.jaxpr, spec))
-        return Lowered(info, lower(info.jaxpr, spec.name, spec.donated, spec.keep_unused))
+        return Lowered(info, lower(info.jaxpr, spec))
 
 
 _LOCATION = re.compile(r' loc\("[^"\n]*"\)$', re.MULTILINE)
@@ -197,6 +199,24 @@ class Compiled(Stage):
         """The memory of a run: `argument_size_in_bytes`, `temp_size_in_bytes` …"""
         return self._program.executable.memory_analysis()
 
+    @property
+    def input_shardings(self) -> Any:
+        """How the arguments lie: a pair (args, kwargs), with `None` for those that are not needed.
+        """
+        ins, _ = self._shardings()
+        shardings = dict(zip(self._program.kept, ins))
+        count = len(self._program.in_avals)
+        return self.in_tree.unflatten([shardings.get(i) for i in range(count)])
+
+    @property
+    def output_shardings(self) -> Any:
+        """How the results lie: a pytree like the result."""
+        return self.out_tree.unflatten(self._shardings()[1])
+
+    def _shardings(self):
+        (program_shardings,) = hooks.program_shardings
+        return program_shardings(self._program)
+
     def runtime_executable(self) -> Any:
         """jaxlib's own object."""
         return self._program.executable.loaded
@@ -211,7 +231,8 @@ class Compiled(Stage):
         """
         leaves, in_tree = tree_flatten((args, kwargs))
         self._check(args, kwargs, leaves, in_tree)
-        self._check_places(leaves)
+        for check_places in hooks.check_places:
+            check_places(self._program, leaves)
         return self.out_tree.unflatten(self._program(leaves))
 
     def _check(self, args, kwargs, leaves, in_tree):
@@ -236,9 +257,6 @@ class Compiled(Stage):
         ]
         if wrong:
             raise TypeError(self._mismatch(args, kwargs, avals, wrong))
-
-    def _check_places(self, leaves):
-        """Chapter 14 supplies it: is each argument where the program wants it?"""
 
     def _mismatch(self, args, kwargs, avals, wrong):
         names = arg_names(self._info.fun, args, kwargs)

@@ -1,0 +1,10 @@
+"""Short cuts: each module has a second, faster way to a result that `core/` computes too.
+
+Importing this package puts them in force. The environment variable MINIJAX_FAST=0 switches them
+off.
+"""
+
+import os
+
+if os.environ.get("MINIJAX_FAST", "1") != "0":
+    from . import jit

@@ -1,0 +1,197 @@
+"""A fast path for calls of jitted functions.
+
+The core flattens the arguments in Python, looks up the jaxpr by their avals, and the program by the
+jaxpr. Here one look-up leads from the arguments straight to the program, and pytrees are flattened
+in XLA's C++. First calls, traced arguments, and everything unusual take the core's way.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from itertools import repeat
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from ..core.array import Array, array_classes
+from ..core.core import eval_trace, state, typeof
+from ..core.dtypes import float0
+from ..core.extension import Extension, hooks, register
+from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember
+from ..core.tree import BUILTIN_NODE_TYPES, register_listeners, registry
+from ..runtime import xla
+from ..settings import trace_context
+
+
+class Entry(NamedTuple):
+    """A program as the fast path needs it.
+
+    `execute` is `None` if a run takes more than handing over buffers and wrapping the results;
+    `unflatten` is `None` if the result is one array.
+    """
+
+    program: Program
+    execute: Callable | None
+    handlers: list
+    out_avals: list
+    unflatten: Callable | None
+
+
+# What a program for an array depends on: its aval, and its sharding if it has a fixed one.
+_placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
+
+
+def _signature(x):
+    """`_placed_type` of any argument."""
+    return x.placed_type if hasattr(x, "placed_type") else typeof(x)
+
+
+class FastCall(JitFunction):
+    """A jitted function with the fast path."""
+
+    __slots__ = ("_has_statics", "_entries", "_flatten")
+
+    def __init__(self, fun, options):
+        super().__init__(fun, options)
+        self._has_statics = bool(options.static_argnums or options.static_argnames)
+        self._entries = cache_of(fun, ("fast", options))
+        self._flatten: Callable | None = None  # set by the first call
+
+    def __call__(self, *args, **kwargs):
+        if self._flatten is None or state.trace is not eval_trace or hooks.after_evaluation:
+            return JitFunction.__call__(self, *args, **kwargs)
+        statics: tuple = ()
+        try:
+            if self._has_statics:
+                dynamic_args, dynamic_kwargs, statics = self._split(args, kwargs)
+                leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
+            else:
+                leaves, tree = args, None  # nothing but arrays: their number is the structure
+                for x in args:
+                    if type(x) not in array_classes:
+                        leaves, tree = self._flatten((args, kwargs))
+                        break
+                else:
+                    if kwargs:
+                        leaves, tree = self._flatten((args, kwargs))
+            try:
+                avals, buffers = [*map(_placed_type, leaves)], [*map(_buffer_at_hand, leaves)]
+            except AttributeError:  # a NumPy array, a number
+                avals, buffers = [*map(_signature, leaves)], None
+            entry = self._entries.get((tree, trace_context(), statics, *avals))
+        except (TypeError, ValueError):
+            return JitFunction.__call__(self, *args, **kwargs)
+        if entry is None:
+            return JitFunction.__call__(self, *args, **kwargs)
+        program, execute, handlers, out_avals, unflatten = entry
+        if execute is None:
+            results = program(leaves)
+            return results[0] if unflatten is None else unflatten(results)
+        try:
+            try:
+                started = execute(buffers)
+            except TypeError:  # some contents are in NumPy, and have no buffer yet
+                started = execute([*map(buffer_of, leaves, program.in_avals)])
+            outs = started.consume_with_handlers(handlers)
+        except RuntimeError as error:
+            raise xla().our_error(error) from None
+        if unflatten is None:
+            return Array(None, out_avals[0], outs[0])
+        return unflatten([*map(Array, repeat(None), out_avals, outs)])
+
+    def _run(self, call, tracing):
+        program = self._program(call, tracing)
+        outs = program(call.leaves)
+        self._remember(call, tracing, program, outs)
+        return outs
+
+    def _remember(self, call, tracing, program, outs):
+        """Enter a program for the fast path."""
+        flatten = tree_registry().flatten
+        leaves, tree = flatten((call.args, call.kwargs))
+        out_leaves, out_tree = flatten(tracing.out_tree.unflatten(outs))
+        simple = is_simple(program) and len(out_leaves) == len(program.out_avals)
+        executable = program.executable
+        entry = Entry(
+            program,
+            executable.execute if simple else None,
+            executable.handlers,
+            program.out_avals,
+            None if out_tree == flatten(0)[1] else out_tree.unflatten,
+        )
+        plain = not (call.kwargs or self._has_statics) and array_classes >= {*map(type, call.args)}
+        key = (None if plain else tree, trace_context(), call.statics)
+        remember(self._entries, (*key, *map(_signature, leaves)), entry)
+        self._flatten = flatten
+
+    def clear_cache(self) -> None:
+        """Forget what was traced and compiled for this function."""
+        super().clear_cache()
+        self._entries.clear()
+
+
+def is_simple(program: Program) -> bool:
+    """Whether a run is no more than to hand over all buffers and to wrap the results."""
+    if type(program) is not Program:
+        return False
+    takes_all = len(program.kept) == len(program.in_avals)
+    special = any(aval.dtype == float0 for aval in program.out_avals)
+    plain = program.run is program.executable
+    return takes_all and plain and not (program.constants or program.donated or special)
+
+
+# ----------------------------------------------------------------------------------------------
+# Flattening in C++
+
+_registry: Any = None
+_lock = threading.Lock()
+
+
+def tree_registry() -> Any:
+    """A copy of the registry of pytree nodes in XLA's C++, which flattens in half the time.
+
+    All threads share one, because structures of two registries do not mix.
+    """
+    global _registry
+    with _lock:
+        if _registry is None:
+            _registry = _copy_registry()
+    return _registry
+
+
+def _copy_registry():
+    copy = xla().PyTreeRegistry(
+        enable_none=True,
+        enable_tuple=True,
+        enable_namedtuple=True,
+        enable_list=True,
+        enable_dict=True,
+    )
+
+    def add(node_type):
+        if node_type not in BUILTIN_NODE_TYPES:
+            copy.register_node(node_type.python_type, node_type.flatten, node_type.unflatten)
+
+    for node_type in list(registry.values()):
+        add(node_type)
+    register_listeners.append(add)
+    return copy
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _with_fast_path(cls):
+    return FastCall if cls is JitFunction else type(cls.__name__, (FastCall, cls), {})
+
+
+class FastJit(Extension):
+    """Jitted functions have the fast path."""
+
+    def jit_class(self, cls, options):
+        return _with_fast_path(cls)
+
+
+register(FastJit())

@@ -1,0 +1,54 @@
+"""Chapter 15: programs with effects, and how to wait for them.
+
+XLA returns a token with such a program's results. The token is ready when the program has ended.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+from collections import deque
+
+from ..core.effects import is_ordered
+from ..core.extension import Extension, register
+from . import xla
+
+_MOST_PENDING = 64
+_pending: deque = deque()  # tokens of programs with effects that may still be running
+
+
+class Effects(Extension):
+    """Programs with effects are started such that `effects_barrier` can wait for them."""
+
+    def run_with_effects(self, executable, effects, buffers):
+        outs, token = executable.run_with_token(buffers)
+        if is_ordered(effects):  # also with the effects of other programs
+            xla().wait(token)
+            return outs
+        _pending.append(token)
+        if len(_pending) > _MOST_PENDING:
+            xla().wait(_pending.popleft())
+        return outs
+
+
+register(Effects())
+
+
+def effects_barrier() -> None:
+    """Wait until all programs that were started have had their effects: printed, called back …
+
+    Raises:
+      JaxRuntimeError: a callback has raised an exception.
+
+    >>> seen = []
+    >>> jax.jit(lambda x: jax.debug.callback(lambda x: seen.append(float(x)), x))(1.0)
+    >>> jax.effects_barrier()
+    >>> seen
+    [1.0]
+    """
+    while _pending:
+        with contextlib.suppress(IndexError):  # another thread was faster
+            xla().wait(_pending.popleft())
+
+
+atexit.register(effects_barrier)  # otherwise the end of the process would cut off late effects

@@ -1,0 +1,33 @@
+"""Chapter 6: the platforms that programs run on, as far as they are known without loading jaxlib.
+
+`client.py` fills `clients`. Modules for accelerators enter themselves in `accelerators`, and
+`distributed.py` enters what a client needs to know of other processes in `peers`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import settings
+
+# Modules with the functions `is_here()`; `start(load_plugin)`, which makes the client; and
+# `prepare(text, options)`, for modules to compile.
+accelerators: dict[str, Any] = {}
+
+clients: dict[str, Any] = {}  # by platform, each made when it is first needed
+peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
+
+
+def is_started() -> bool:
+    """Whether a client exists. It has read `peers` and the number of CPU devices by then."""
+    return bool(clients)
+
+
+def _refuse_other_number(count: int) -> None:
+    if is_started() and count != settings.num_cpu_devices.value:
+        raise RuntimeError(
+            "jax_num_cpu_devices must be set before anything is computed, or asked of devices: "
+            f"there are {len(clients['cpu'].devices())} now. Set it right after the import.")
+
+
+settings.num_cpu_devices.guards.append(_refuse_other_number)
