@@ -28,14 +28,15 @@ from .version import __version__, __version_info__
 
 # chapter 3
 from . import tree, tree_util
-from .core.tree_jvp import jvp
+from .core.api import jvp
 
 # chapter 4
-from .core.vmap import vmap
+from .core.api import vmap
 
 # chapter 5
 from . import api_util
-from .core.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from .core.staging import ShapeDtypeStruct
+from .core.api import eval_shape, make_jaxpr
 
 # chapter 6
 from . import fast as _fast  # short cuts
@@ -51,20 +52,20 @@ from .core.jit import clear_caches, disable_jit, jit
 from . import stages
 
 # chapter 7
-from .core.partial_eval import linearize
+from .core.api import linearize
 
 # chapter 8
-from .core.reverse import (
+from .core.api import (
     fwd_and_bwd,
     grad,
     hessian,
     jacfwd,
-    jacobian,
     jacrev,
     linear_transpose,
     value_and_grad,
     vjp,
 )
+from .core.api import jacrev as jacobian
 
 # chapter 9
 from . import lax

@@ -13,26 +13,19 @@ from .pytree.flattening import (
     check_aux_pair, flatten_fun, flatten_fun_has_aux, flatten_fun_nokwargs,
     flatten_fun_nokwargs_has_aux,
 )
-from .core.api_util import (
+from .core.tree import (
     ResolvedArgs,
-    arg_names,
-    argument_avals,
-    check_argnums_passed,
-    check_callable,
-    check_static_hashable,
-    donation_vector,
     ensure_str_tuple,
-    fun_name,
     fun_signature,
-    fun_sourceinfo,
     infer_argnums_and_argnames,
-    leaf_names,
-    rebase_donate_argnums,
     resolve_argnums,
-    resolve_kwargs,
-    result_paths,
 )
+from .checks.api import arg_names, check_argnums_passed, check_callable, leaf_names, result_paths
+from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
+from .checks.tree import check_static_hashable
+from .errors import fun_name, fun_sourceinfo
 from .core.util import safe_map
 
 # chapter 5
-from .core.staging import abstractify as shaped_abstractify, debug_info
+from .core.staging import shaped_abstractify as shaped_abstractify
+from .pytree.arguments import debug_info

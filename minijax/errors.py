@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import inspect
 import itertools
 import os
 import sys
@@ -167,6 +168,25 @@ def user_stacklevel() -> int:
     while frame.f_back is not None and not _is_user_file(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def fun_name(fun: Callable) -> str:
+    """What to call `fun` in programs and messages."""
+    name = getattr(fun, "__name__", None)
+    if name is None and isinstance(fun, functools.partial):
+        return fun_name(fun.func)
+    return name or "<unnamed function>"
+
+
+def fun_sourceinfo(fun: Callable) -> str:
+    """ "name at file:line", as far as known."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    fun = inspect.unwrap(fun)
+    code = getattr(fun, "__code__", None)
+    if code is None:
+        return getattr(fun, "__name__", "<unknown>")
+    return f"{fun_name(fun)} at {code.co_filename}:{code.co_firstlineno}"
 
 
 class DebugInfo:

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from .core import dtypes
-from .core.partial_eval import linearize
-from .core.reverse import vjp
+from .core.api import jvp, linearize, vjp
 from .core.tree import tree_leaves, tree_map
-from .core.tree_jvp import jvp
 
 Tolerance = float | dict | None  # a number, or one for each dtype; `None`: those below
 

@@ -9,7 +9,7 @@ from learning.checking import Wrong, compare, exercise, expect
 
 from minijax import lax, tree, tree_util
 from minijax.core import tree_functions as functions
-from minijax.core.tree_jvp import jvp
+from minijax.core.api import jvp
 
 F = np.float32
 Point = collections.namedtuple("Point", "x y")

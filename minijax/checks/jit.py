@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import settings
-from ..core.api_util import arg_names, check_static_hashable, fun_sourceinfo
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import LoweredModule
 from ..core.tree import PyTreeDef
-from ..errors import DebugInfo, user_stacklevel
+from ..errors import DebugInfo, fun_sourceinfo, user_stacklevel
+from .api import arg_names
+from .tree import check_static_hashable
 
 
 def static_arguments(statics: Sequence[tuple]) -> None:

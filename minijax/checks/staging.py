@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import printing, settings
+from ..core import staging
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
 from ..errors import JaxprTypeError, UnexpectedTracerError, format_location
@@ -42,6 +43,21 @@ def origin(tracer: DynamicJaxprTracer) -> str:
         return ""
     name = info.arg_names[invars.index(tracer.atom)]
     return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
+
+
+def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable) -> None:
+    """Raise `TypeError` for an argument of the traced `fun` that has no type, with its name."""
+    for i, x in enumerate(leaves):
+        try:
+            staging.shaped_abstractify(x)
+        except TypeError:
+            raise TypeError(
+                f"Error interpreting argument to {fun} as an abstract array. The problematic value "
+                f"is of type {type(x)} and was passed to the function at path {names()[i]}.\n"
+                "This typically means that a jit-wrapped function was called with a non-array "
+                "argument, and this argument was not marked as static using the static_argnums or "
+                "static_argnames parameters of jax.jit."
+            ) from None
 
 
 def traced_results(outs: Sequence[Any]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 from ..core import tree as trees
@@ -90,6 +91,10 @@ def aux_pair(result: Any) -> None:
         )
 
 
+# ----------------------------------------------------------------------------------------------
+# Arguments by number and name
+
+
 def argnums_in_bounds(argnums, num_args: int) -> None:
     """Raise ValueError for an argument number that the call does not have."""
     for i in argnums:
@@ -98,6 +103,81 @@ def argnums_in_bounds(argnums, num_args: int) -> None:
                 f"Argument number {i} is out of bounds: the call has {num_args} positional "
                 f"arguments, so numbers go from {-num_args} to {num_args - 1}."
             )
+
+
+def donated_by_number(fun: Any, argnames: Any) -> None:
+    """Raise ValueError if arguments of a function without a signature are donated by name."""
+    if argnames is not None:
+        raise ValueError(f"{fun} has no signature: pass donate_argnums, not donate_argnames.")
+
+
+def static_and_donated(signature: Signature | None, static: tuple, donated: tuple) -> None:
+    """Raise ValueError for an argument that the function does not take, or that is in both.
+
+    `static` and `donated` are pairs (numbers, names).
+    """
+    if signature is None:
+        return
+    for (argnums, argnames), what in ((static, "static"), (donated, "donate")):
+        _check_argnums(signature, argnums, f"{what}_argnums")
+        _check_argnames(signature, argnames, f"{what}_argnames")
+    if both := set(static[1]) & set(donated[1]):
+        raise ValueError(
+            f"Arguments {sorted(both)} are both static and donated, but a static argument is part "
+            "of the program: it has no buffer to give away."
+        )
+
+
+def _check_argnums(signature, argnums, what):
+    kinds = [param.kind for param in signature.parameters.values()]
+    if not argnums or Parameter.VAR_POSITIONAL in kinds:
+        return
+    count = sum(
+        kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+    )
+    if -min(argnums) > count or max(argnums) >= count:
+        raise ValueError(
+            f"{what}={argnums} is out of bounds: the function {signature} takes "
+            f"{count} positional arguments."
+        )
+
+
+def _check_argnames(signature, argnames, what):
+    kinds = {name: param.kind for name, param in signature.parameters.items()}
+    by_keyword = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    takes_any = Parameter.VAR_KEYWORD in kinds.values()
+    for name in argnames:
+        kind = kinds.get(name, Parameter.VAR_KEYWORD)
+        if kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
+            raise ValueError(f"{what}: {name!r} cannot be passed by keyword to {signature}.")
+        if kind not in by_keyword and not takes_any:
+            raise ValueError(f"{what}: {name!r} is not an argument of the function {signature}.")
+
+
+def rebased(static_argnums: Sequence[int], donate_argnums: Sequence[int]) -> None:
+    """Raise ValueError for a number in both."""
+    if not set(static_argnums).isdisjoint(donate_argnums):
+        raise ValueError(
+            f"Arguments are both static ({static_argnums}) and donated ({donate_argnums})."
+        )
+
+
+def are_strings(names: Sequence[Any]) -> None:
+    """Raise TypeError unless all names are strings."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"Expected argument names as strings, got {name!r}.")
+
+
+def check_static_hashable(value: Any, name: str) -> None:
+    """Raise ValueError if a static argument, which is part of the cache's key, has no hash."""
+    try:
+        hash(value)
+    except TypeError as e:
+        raise ValueError(
+            f"Static argument {name} must be hashable, because compiled programs are looked up "
+            f"by it, but {value!r} is not: {e}. Pass, for example, a tuple instead of a list."
+        ) from None
 
 
 # ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,8 +203,8 @@ def batch_fun(fun: Callable[..., Sequence], axis_data: AxisData, in_dims: Sequen
     """
     trace = BatchTrace(core.current_trace(), axis_data, tag)
     tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]
-    named = contextlib.nullcontext() if axis_data.name is None else _named_axis(axis_data)
-    with named, core.new_trace(trace):
+    names = [] if axis_data.name is None else [(axis_data.name, axis_data.size)]
+    with extend_axis_env_nd(names), core.new_trace(trace):
         outs = fun(*tracers)
     infos = [trace.to_batch_info(x) for x in outs]
     if settings.check_tracer_leaks.value:
@@ -214,10 +214,10 @@ def batch_fun(fun: Callable[..., Sequence], axis_data: AxisData, in_dims: Sequen
 
 
 @contextlib.contextmanager
-def _named_axis(axis_data: AxisData) -> Iterator[None]:
-    """The axis in scope under its name, hiding another of the same name outside."""
+def extend_axis_env_nd(name_size_pairs: Iterable[tuple[Hashable, int]]) -> Iterator[None]:
+    """The axes in scope under their names, which hide axes of the same names outside."""
     outside = core.state.axis_sizes
-    core.state.axis_sizes = {**outside, axis_data.name: axis_data.size}
+    core.state.axis_sizes = outside | dict(name_size_pairs)
     try:
         yield
     finally:

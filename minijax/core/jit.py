@@ -33,9 +33,9 @@ import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
-from ..errors import api_boundary
+from ..checks.api import check_callable
+from ..errors import api_boundary, fun_name
 from ..runtime import xla
-from .api_util import check_callable, fun_name, fun_signature, resolve_argnums
 from .array import Array
 from .calls import call_rules
 from .core import Primitive, ShapedArray, Tracer, eval_trace, state
@@ -44,7 +44,14 @@ from .extension import hooks
 from .jaxpr import ClosedJaxpr, eval_jaxpr
 from .lowering import LoweredModule, contents, lower_jaxpr, register_lowering, stored
 from .staging import abstractify_args, staging_rules, trace_to_jaxpr
-from .tree import PyTreeDef, flatten_fun, positive_argnums, tree_flatten
+from .tree import (
+    PyTreeDef,
+    flatten_fun,
+    fun_signature,
+    positive_argnums,
+    resolve_argnums,
+    tree_flatten,
+)
 
 if TYPE_CHECKING:
     from ..runtime.stages import Lowered, Traced

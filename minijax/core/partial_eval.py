@@ -14,13 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import api_boundary
 from . import dtypes
-from .api_util import arg_names, argument_avals, check_callable
-from .array import owned
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
-from .forward import LinearizeTracer, Zero, jvp_flat, zeros
+from .forward import LinearizeTracer, Zero, jvp_flat
 from .jaxpr import (
     Atom,
     ClosedJaxpr,
@@ -31,8 +28,6 @@ from .jaxpr import (
     eval_jaxpr,
 )
 from .staging import JaxprBuilder, trace_to_jaxpr, weakref_cache
-from .tree import Partial, PyTreeDef, flatten_fun_nokwargs, tree_flatten
-from .tree_jvp import without_aux
 from .util import merge_lists, partition_list
 
 # ----------------------------------------------------------------------------------------------
@@ -273,73 +268,3 @@ def linearize_flat(fun: Callable, primals: Sequence):
 
 def _unknown_tangent(trace, aval):
     return Zero(aval) if aval.dtype == dtypes.float0 else trace.new_arg(aval)
-
-
-@api_boundary
-def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
-    """The value of `fun` at a point, and its derivative there as a linear function.
-
-    Unlike `jvp`, the work that does not depend on the direction is done once.
-
-    Args:
-      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
-      *primals: the point.
-      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
-
-    Returns:
-      `(out, f_jvp)` or `(out, f_jvp, aux)`; `f_jvp` takes tangents like `primals`.
-
-    >>> y, f_jvp = linearize(lambda x: x * x, 3.0)
-    >>> y, f_jvp(1.0)
-    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
-    """
-    check_callable(fun)
-    leaves, in_tree = flatten_owned(primals)
-    in_avals = tuple(argument_avals(leaves, "linearize", lambda: arg_names(fun, primals, {})))
-    only_out, aux = without_aux(fun, has_aux)
-    flat_fun, out_tree = flatten_fun_nokwargs(only_out, in_tree)
-    outs, jaxpr, nonzeros = linearize_flat(flat_fun, leaves)
-    zero_avals = [None if nonzero else typeof(out).to_tangent_aval()
-                  for out, nonzero in zip(outs, nonzeros)]
-    call = LinearFunction(jaxpr.jaxpr, tuple(zero_avals), in_avals, in_tree, out_tree())
-    result = out_tree().unflatten(outs), Partial(call, jaxpr.consts)
-    return (*result, *aux)
-
-
-def flatten_owned(tree) -> tuple[list, PyTreeDef]:
-    """`tree_flatten`, with NumPy arrays copied: residuals live longer than the call."""
-    leaves, treedef = tree_flatten(tree)
-    return [*map(owned, leaves)], treedef
-
-
-class LinearFunction:
-    """A derivative at a point: takes residuals and tangents, and evaluates a linear jaxpr."""
-
-    def __init__(self, jaxpr: Jaxpr, zero_avals: tuple, in_avals: tuple, in_tree: PyTreeDef,
-                 out_tree: PyTreeDef):
-        self.jaxpr, self.zero_avals, self.in_avals = jaxpr, zero_avals, in_avals
-        self.in_tree, self.out_tree = in_tree, out_tree
-
-    def __call__(self, residuals, *tangents):
-        leaves, in_tree = tree_flatten(tangents)
-        if in_tree != self.in_tree:
-            raise TypeError(f"expected {self.in_tree}, got {in_tree}")
-        for primal_aval, tangent in zip(self.in_avals, leaves):
-            _check_linear_argument(primal_aval, typeof(tangent))
-        args = [t for aval, t in zip(self.in_avals, leaves)
-                if aval.to_tangent_aval().dtype != dtypes.float0]
-        outs = iter(eval_jaxpr(self.jaxpr, residuals, *args))
-        return self.out_tree.unflatten(
-            [next(outs) if aval is None else zeros(aval) for aval in self.zero_avals])
-
-
-def _check_linear_argument(primal_aval, aval):
-    wanted = primal_aval.to_tangent_aval()
-    if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
-        raise ValueError(
-            "linearized function called on tangent values inconsistent with the original primal "
-            f"values:\nGot tangent aval {aval.str_short(False)} for primal aval "
-            f"{primal_aval.str_short(False)} but expected {wanted.str_short(False)}."
-        )
-
-

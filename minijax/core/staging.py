@@ -16,9 +16,14 @@ import numpy as np
 
 from .. import settings
 from ..checks import staging as checks
-from ..errors import DebugInfo, SourceInfo, api_boundary, own_source, source, user_location
+from ..errors import (
+    DebugInfo,
+    SourceInfo,
+    own_source,
+    source,
+    user_location,
+)
 from . import dtypes
-from .api_util import arg_names, check_callable, ensure_str_tuple, fun_sourceinfo
 from .array import Array, as_array
 from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
 from .core import (
@@ -41,14 +46,6 @@ from .jaxpr import (
     jaxpr_as_fun,
 )
 from .primitives import constant, convert_element_type_p
-from .tree import (
-    ensure_index_tuple,
-    flatten_fun,
-    positive_argnums,
-    split_statics,
-    tree_flatten,
-    with_statics,
-)
 
 # ----------------------------------------------------------------------------------------------
 # Writing equations down
@@ -194,17 +191,6 @@ def _stage_conversion(trace, args, params):
 staging_rules[convert_element_type_p] = _stage_conversion
 
 
-def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
-               static_argnums=(), static_argnames=(), **_ignored) -> DebugInfo:
-    """The names for a function that is traced at these arguments.
-
-    >>> debug_info("jit", jnp.sin, (1.0,), {}).arg_names
-    ('x',)
-    """
-    names = functools.partial(arg_names, fun, args, kwargs, static_argnums, static_argnames)
-    return DebugInfo(traced_for, fun_sourceinfo(fun), names)
-
-
 def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
                    debug_info: DebugInfo | None = None, copy_constants: bool = True) -> ClosedJaxpr:
     """Trace `fun`, from arrays to a list of arrays, at arguments of these types.
@@ -228,7 +214,7 @@ def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence)
 
 
 # ----------------------------------------------------------------------------------------------
-# The public functions
+# Arguments that need not be arrays
 
 
 class ShapeDtypeStruct:
@@ -292,7 +278,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{place})"
 
 
-def abstractify(x) -> ShapedArray:
+def shaped_abstractify(x) -> ShapedArray:
     """The type of an argument that may also be a `ShapeDtypeStruct`, or anything like one."""
     try:
         return typeof(x)
@@ -308,104 +294,13 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
     """The types of the flattened arguments of `fun`; `names()` are the names of the leaves.
 
     Raises:
-      TypeError: an argument is no array and no number; it is named.
+      TypeError: an argument is not an array or a number; the message names it.
     """
     try:
-        return [*map(abstractify, leaves)]
+        return [*map(shaped_abstractify, leaves)]
     except TypeError:
-        bad = next((i for i, x in enumerate(leaves) if not _is_abstractable(x)), None)
-        if bad is None:
-            raise
-        raise TypeError(
-            f"Error interpreting argument to {fun} as an abstract array. The problematic value is "
-            f"of type {type(leaves[bad])} and was passed to the function at path {names()[bad]}.\n"
-            "This typically means that a jit-wrapped function was called with a non-array "
-            "argument, and this argument was not marked as static using the static_argnums or "
-            "static_argnames parameters of jax.jit."
-        ) from None
-
-
-def _is_abstractable(x):
-    try:
-        abstractify(x)
-    except TypeError:
-        return False
-    return True
-
-
-def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bool = False,
-               static_argnames=()) -> Callable:
-    """A function that returns the jaxpr of `fun` instead of computing it.
-
-    Args:
-      fun: a function of pytrees of arrays that returns one.
-      static_argnums, static_argnames: positions and names of the arguments that are not traced.
-      axis_env: pairs (name, size) of named axes in scope.
-      return_shape: whether to return the pair of the jaxpr and `eval_shape`'s result.
-
-    Returns:
-      a function that, called with arguments for `fun` (arrays, numbers or `ShapeDtypeStruct`s),
-      returns a `ClosedJaxpr`.
-
-    Raises:
-      TypeError: an argument is no array and no number.
-
-    >>> make_jaxpr(lambda x: x * 2)(1.0)
-    { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
-    """
-    check_callable(fun)
-
-    @functools.wraps(fun)
-    def make_jaxpr_f(*args, **kwargs):
-        sizes = state.axis_sizes
-        state.axis_sizes = sizes | dict(axis_env or ())
-        try:
-            closed, out_tree = trace_function(fun, args, kwargs, static_argnums, static_argnames,
-                                              "make_jaxpr")
-        finally:
-            state.axis_sizes = sizes
-        return (closed, _out_struct(closed, out_tree)) if return_shape else closed
-
-    name = getattr(fun, "__name__", type(fun).__name__)
-    make_jaxpr_f.__name__ = make_jaxpr_f.__qualname__ = f"make_jaxpr({name})"
-    return api_boundary(make_jaxpr_f)
-
-
-def trace_function(fun, args, kwargs, static_argnums=(), static_argnames=(), traced_for="jit"):
-    """The jaxpr of `fun` at these arguments, and the structure of its result."""
-    static_argnums = ensure_index_tuple(static_argnums)
-    dynamic_args, dynamic_kwargs, statics = split_statics(
-        args, kwargs, positive_argnums(static_argnums, len(args)),
-        ensure_str_tuple(static_argnames))
-    leaves, in_tree = tree_flatten((dynamic_args, dynamic_kwargs))
-    names = functools.partial(arg_names, fun, args, kwargs, static_argnums, static_argnames)
-    in_avals = abstractify_args(fun, leaves, names)
-    flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
-    debug_info = DebugInfo(traced_for, fun_sourceinfo(fun), names)
-    return trace_to_jaxpr(flat_fun, in_avals, debug_info), out_tree()
-
-
-def _out_struct(closed: ClosedJaxpr, out_tree):
-    return out_tree.unflatten(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-                              for a in closed.out_avals)
-
-
-@api_boundary
-def eval_shape(fun: Callable, *args, **kwargs) -> Any:
-    """The shapes and dtypes of `fun(*args, **kwargs)`, computed without computing it.
-
-    Args:
-      fun: a function of pytrees of arrays that returns one.
-      *args, **kwargs: arrays, numbers, or `ShapeDtypeStruct`s.
-
-    Returns:
-      a pytree of `ShapeDtypeStruct`s.
-
-    >>> eval_shape(lambda x: x + 1, ShapeDtypeStruct((3,), "float32"))
-    ShapeDtypeStruct(shape=(3,), dtype=float32)
-    """
-    check_callable(fun)
-    return _out_struct(*trace_function(fun, args, kwargs, traced_for="eval_shape"))
+        checks.traced_arguments(fun, leaves, names)
+        raise
 
 
 # ----------------------------------------------------------------------------------------------

@@ -15,11 +15,13 @@ flat lists; this file is all that they know of containers. The counterparts in J
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from itertools import islice
 from operator import attrgetter, index
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import printing
 from ..checks import tree as checks
@@ -640,6 +642,73 @@ def argnums_partial(
         return dynamic_fun(*[by_position[i] for i in sorted(by_position)])
 
     return partial_fun, chosen
+
+
+# ----------------------------------------------------------------------------------------------
+# Static and donated arguments
+
+
+class ResolvedArgs(NamedTuple):
+    """Which arguments `jit` treats specially, by number and by name."""
+
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+
+
+def resolve_argnums(fun: Callable, signature: Signature | None,
+                    donate_argnums: int | Sequence[int] | None,
+                    donate_argnames: str | Iterable[str] | None,
+                    static_argnums: int | Sequence[int] | None,
+                    static_argnames: str | Iterable[str] | None) -> ResolvedArgs:
+    """Complete numbers from names and names from numbers, and check both against the signature.
+
+    Raises ValueError for a number or name that the function does not take, and for a name that
+    is both static and donated.
+    """
+    if signature is None:
+        checks.donated_by_number(fun, donate_argnames)
+    donated = infer_argnums_and_argnames(signature, donate_argnums, donate_argnames)
+    static = infer_argnums_and_argnames(signature, static_argnums, static_argnames)
+    checks.static_and_donated(signature, static, donated)
+    return ResolvedArgs(*donated, *static)
+
+
+def infer_argnums_and_argnames(
+    signature: Signature | None,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """If only one of the two is given, the other from the signature; if both are, as they are."""
+    parameters = signature.parameters.values() if signature else ()
+    both_ways = {
+        i: param.name
+        for i, param in enumerate(parameters)
+        if param.kind is Parameter.POSITIONAL_OR_KEYWORD
+    }
+    if argnums is None:
+        names = ensure_str_tuple(argnames or ())
+        return tuple(i for i, name in both_ways.items() if name in names), names
+    numbers = ensure_index_tuple(argnums)
+    if argnames is None:
+        return numbers, tuple(name for i, name in both_ways.items() if i in numbers)
+    return numbers, ensure_str_tuple(argnames)
+
+
+def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
+    """A string or several as a tuple of strings. TypeError for anything else."""
+    names = (x,) if isinstance(x, str) else tuple(x)
+    checks.are_strings(names)
+    return names
+
+
+def fun_signature(fun: Callable) -> Signature | None:
+    """The signature, or None if `fun` has none, like some built-in functions."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
 
 
 # ----------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import dtypes
-from ..core.api_util import fun_sourceinfo
 from ..core.batching import BatchTracer
 from ..core.core import Primitive, Tracer, typeof
 from ..core.forward import JVPTracer, Zero, instantiate_zeros, primitive_jvps
@@ -18,7 +17,7 @@ from ..core.staging import trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_fun_nokwargs, tree_flatten, treedef_tuple
 from ..core.util import merge_lists, partition_list, split_list
-from ..errors import DebugInfo, api_boundary
+from ..errors import DebugInfo, api_boundary, fun_sourceinfo
 
 # ----------------------------------------------------------------------------------------------
 # closure_convert

@@ -12,22 +12,22 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..core.api_util import (
-    fun_name,
-    fun_signature,
-    fun_sourceinfo,
-    infer_argnums_and_argnames,
-    resolve_kwargs,
-)
 from ..core.batching import AxisData, batch_fun, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import Primitive, ShapedArray, set_current_trace, typeof
 from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.partial_eval import dce_closed, default_partial_eval
 from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
-from ..core.tree import PyTreeDef, ensure_index_tuple, tree_flatten
-from ..errors import DebugInfo, UnexpectedTracerError
+from ..core.tree import (
+    PyTreeDef,
+    ensure_index_tuple,
+    fun_signature,
+    infer_argnums_and_argnames,
+    tree_flatten,
+)
+from ..errors import DebugInfo, UnexpectedTracerError, fun_name, fun_sourceinfo
 from ..lax.control_flow.parts import PartsTrace
+from ..pytree.arguments import resolve_kwargs
 
 # ----------------------------------------------------------------------------------------------
 # Zeros that a user's rule can meet

@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from ..core.api_util import fun_name
 from ..core.batching import trace_batchers
 from ..core.core import Tracer, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
@@ -26,7 +25,7 @@ from ..core.primitives import stop_gradient_p
 from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
-from ..errors import api_boundary
+from ..errors import api_boundary, fun_name
 from ..lax.control_flow.parts import enter_rules
 from ..printing import pp_rules
 from .common import (

@@ -7,19 +7,17 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.api_util import fun_sourceinfo
+from ..core.api import linear_transpose, linearize
 from ..core.batching import AxisData, bdim_at_front, fancy_primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvp_flat, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
-from ..core.partial_eval import linearize
-from ..core.reverse import linear_transpose
 from ..core.staging import batch_jaxpr, trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves
 from ..core.util import split_list
-from ..errors import DebugInfo, api_boundary
+from ..errors import DebugInfo, api_boundary, fun_sourceinfo
 from ..lax.elementwise import neg
 from .jvp import custom_jvp
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import dtypes
-from ..core.api_util import fun_name
 from ..core.batching import primitive_batchers, trace_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, primitive_jvps
@@ -33,7 +32,7 @@ from ..core.partial_eval import dce_rules, partial_eval_rules
 from ..core.staging import staging_rules, trace_to_jaxpr
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
-from ..errors import UnexpectedTracerError, api_boundary
+from ..errors import UnexpectedTracerError, api_boundary, fun_name
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
 from ..printing import pp_rules

@@ -16,7 +16,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.api_util import fun_name
 from ..core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
@@ -25,7 +24,7 @@ from ..core.lowering import register_lowering
 from ..core.staging import jvp_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map, treedef_tuple
 from ..core.util import merge_lists, partition_list, split_list
-from ..errors import api_boundary
+from ..errors import api_boundary, fun_name
 from ..lax.control_flow.common import stage
 from ..lax.control_flow.map import map as lax_map
 from ..lax.control_flow.parts import enter_rules

@@ -6,8 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable
 
-from ..core.api_util import fun_name
-from ..errors import source
+from ..errors import fun_name, source
 
 
 class named_scope(contextlib.ContextDecorator):

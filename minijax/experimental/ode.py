@@ -20,12 +20,11 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
+from ..core.api import vjp, vmap
 from ..core.core import valid_jaxtype
 from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
-from ..core.reverse import vjp
 from ..core.tree import tree_leaves, tree_map
-from ..core.vmap import vmap
 from ..custom_rules import closure_convert, custom_vjp
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import fori_loop, while_loop

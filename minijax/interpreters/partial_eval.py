@@ -16,13 +16,7 @@ def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
     return closed.jaxpr, closed.out_avals, closed.consts
 
 # chapter 7
-from ..core.partial_eval import (
-    JaxprTrace,
-    JaxprTracer,
-    dce_jaxpr,
-    dce_rules,
-    partial_eval_rules,
-)
+from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_jaxpr, dce_rules, partial_eval_rules
 from ..core.jaxpr import convert_constvars_jaxpr
 from ..core.partial_eval import dce_closed as _dce_closed
 from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr

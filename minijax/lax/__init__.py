@@ -50,7 +50,7 @@ from ..core.elsewhere import broadcast_shapes
 from ..core.dtypes import dtype
 
 # chapter 3
-from ..core.tree_jvp import stop_gradient
+from ..core.api import stop_gradient
 
 # chapter 4
 from ..core.batching import axis_size

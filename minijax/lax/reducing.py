@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import settings
 from ..core import dtypes
+from ..core.api import vmap
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
@@ -27,7 +28,6 @@ from ..core.primitives import convert, lowest
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten
 from ..core.util import split_list
-from ..core.vmap import vmap
 from . import bitwise, reductions
 from . import elementwise as prim
 from .control_flow.common import (

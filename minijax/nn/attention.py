@@ -16,9 +16,9 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
+from ..core.api import vmap
 from ..core.core import typeof
 from ..core.primitives import stop_gradient_p
-from ..core.vmap import vmap
 from ..lax.dot_algorithms import DotAlgorithmPreset
 from ..numpy._softmax import logsumexp, softmax
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.api import vmap
 from ..core.array import Array
 from ..core.core import concrete_or_error
-from ..core.vmap import vmap
 from ..lax import shaping as lax
 from ..lax.slicing import slice_in_dim
 from ._arguments import (

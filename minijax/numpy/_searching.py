@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..core.api import vmap
 from ..core.core import typeof, vary_like
 from ..core.jit import jit
 from ..core.primitives import convert, select
-from ..core.vmap import vmap
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax.bits import eq_to_p, le_to_p, lt_to_p

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.api import jvp
 from ..core.core import concrete_or_error
 from ..core.primitives import exp_p
-from ..core.tree_jvp import jvp
 from ..custom_rules import custom_jvp
 from ..lax.bessel import bessel_i0e
 from ..lax.elementwise import abs_, mul

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..core import operators
+from ..core.api import eval_shape, vmap
 from ..core.core import state
 from ..core.indexing import as_tuple
-from ..core.staging import eval_shape
-from ..core.vmap import vmap
 from ..lax import reductions as red
 from ..lax.bitwise import bitwise_and as and_bits
 from ..lax.bitwise import bitwise_or as or_bits

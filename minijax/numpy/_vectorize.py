@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ..checks.operators import rank_promotion
+from ..core.api import vmap
 from ..core.core import typeof
 from ..core.elsewhere import broadcast_shapes
 from ..core.primitives import canonical_axis
-from ..core.vmap import vmap
 from ..lax.shaping import expand_dims, squeeze
 from ._arguments import ensure_array
 from ._constructors import arange, asarray

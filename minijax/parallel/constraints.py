@@ -17,7 +17,7 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import deflinear
 from ..core.jit import UNSPECIFIED, apply_primitive
 from ..core.lowering import register_lowering
-from ..core.staging import abstractify
+from ..core.staging import shaped_abstractify
 from ..core.transposition import deflinear2
 from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
 from ..errors import api_boundary
@@ -162,7 +162,7 @@ def _constrain_leaf(x, sharding, mesh):
         raise ValueError("with_sharding_constraint: a sharding is None. Say P() for an array that "
                          "all devices hold.")
     _check_axes(sharding)
-    check_fits(sharding, abstractify(x), "with_sharding_constraint: an array")
+    check_fits(sharding, shaped_abstractify(x), "with_sharding_constraint: an array")
     return constrain(x, sharding, mesh)
 
 

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.staging import abstractify
+from ..core.staging import shaped_abstractify
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import api_boundary
 from .constraints import check_fits, constrain
@@ -53,7 +53,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def _reshard_leaf(x, sharding):
-    mesh, ndim = get_abstract_mesh(), len(abstractify(x).shape)
+    mesh, ndim = get_abstract_mesh(), len(shaped_abstractify(x).shape)
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(_nonempty(mesh, "reshard"), sharding)
     if sharding is None or isinstance(sharding, NamedSharding) and sharding.mesh.empty:
@@ -61,7 +61,7 @@ def _reshard_leaf(x, sharding):
     if not isinstance(sharding, NamedSharding):
         raise TypeError(f"reshard: expected NamedShardings or PartitionSpecs, got {sharding!r}.")
     _check_explicit(sharding)
-    check_fits(sharding, abstractify(x), "reshard: an array")
+    check_fits(sharding, shaped_abstractify(x), "reshard: an array")
     entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
     spec = sharding.spec.update([*entries, *[None] * (ndim - len(entries))])
     return constrain(x, sharding.update(spec=spec), mesh)

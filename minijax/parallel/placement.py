@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.api import leaf_names
 from ..checks.core import escaped
-from ..core.api_util import argument_avals, leaf_names
 from ..core.array import Array, as_array
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, install_methods, typeof
@@ -26,6 +26,7 @@ from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import ConcretizationTypeError, api_boundary
+from ..pytree.arguments import argument_avals
 from ..runtime import xla
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .mesh import get_mesh

@@ -12,13 +12,14 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from ..checks.api import arg_names, check_callable
 from ..checks.tree import prefix_errors
-from ..core.api_util import arg_names, check_callable, rebase_donate_argnums
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import jit
 from ..core.tree import ensure_index_tuple, flatten_axes, tree_flatten, tree_leaves, tree_map
 from ..errors import api_boundary
 from ..lax.shaping import expand_dims, squeeze
+from ..pytree.arguments import rebase_donate_argnums
 from ..pytree.functions import broadcast_prefix
 from ..runtime.devices import devices as all_devices
 from ..runtime.processes import local_devices, process_count

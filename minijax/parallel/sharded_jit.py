@@ -17,7 +17,7 @@ from ..core.core import Tracer, typeof
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..core.jit import UNSPECIFIED, JitFunction, Placement, Tracing, jit, jit_function
-from ..core.staging import ShapeDtypeStruct, abstractify
+from ..core.staging import ShapeDtypeStruct, shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from ..runtime import xla
@@ -142,7 +142,7 @@ def _constrain(x, sharding):
 
 def _as_if_placed(x, sharding):
     """The type of an argument, as it will lie."""
-    aval = abstractify(x)
+    aval = shaped_abstractify(x)
     _check(sharding, aval, "an argument")
     _check_place(x, sharding)
     kind = ToBePlaced if committed_sharding(x) is None else ShapeDtypeStruct

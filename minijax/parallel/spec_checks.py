@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..checks.tree import prefix_errors
-from ..core.api_util import fun_name
 from ..core.core import ShapedArray
+from ..errors import fun_name
 from ..pytree.functions import broadcast_prefix
 from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh

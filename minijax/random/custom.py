@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import numpy as jnp
-from ..core.vmap import vmap
+from ..core.api import vmap
 from .key_functions import resolve_implementation
 from .keys import PRNGImpl, impl_of, random_seed_p, random_unwrap_p, random_wrap_p
 from .threefry import threefry2x32_p

@@ -11,13 +11,13 @@ import numpy as np
 from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
+from ..core.api import vmap
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
 from ..core.jit import apply_primitive, jit
 from ..core.lowering import lower_fun, register_lowering
 from ..core.primitives import convert, select
-from ..core.vmap import vmap
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.control_flow.while_loop import while_loop

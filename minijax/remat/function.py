@@ -7,12 +7,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..checks import remat as checks
-from ..core.api_util import arg_names, argument_avals
+from ..checks.api import arg_names
 from ..core.tree import tree_flatten
 from ..core.util import split_list
 from ..custom_rules.common import with_statics
 from ..errors import api_boundary
 from ..lax.control_flow.common import stage
+from ..pytree.arguments import argument_avals
 from ..pytree.functions import broadcast_prefix
 from .primitive import remat_p
 

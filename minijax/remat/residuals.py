@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.api_util import arg_names
+from ..checks.api import arg_names
+from ..core.api import make_jaxpr, vjp
 from ..core.core import ShapedArray
 from ..core.jaxpr import Literal
 from ..core.jit import jit_p
-from ..core.reverse import vjp
-from ..core.staging import make_jaxpr
 from ..core.tree import tree_flatten, tree_leaves
 from ..core.util import split_list
 from .names import name_p

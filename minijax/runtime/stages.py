@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.api import arg_names
 from ..checks.tree import structure_errors
-from ..core.api_util import arg_names
 from ..core.core import ShapedArray, Tracer
 from ..core.extension import hooks
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, lower
 from ..core.lowering import LoweredModule
-from ..core.staging import ShapeDtypeStruct, abstractify
+from ..core.staging import ShapeDtypeStruct, shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from . import xla
@@ -249,7 +249,7 @@ class Compiled(Stage):
                     f"particular signature. Detected argument of Tracer type {type(x)}. "
                     "Transform the jitted function itself instead."
                 )
-        avals = [*map(abstractify, leaves)]
+        avals = [*map(shaped_abstractify, leaves)]
         wrong = [
             i
             for i, (a, b) in enumerate(zip(avals, self._info.jaxpr.in_avals))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from minijax import core
+from minijax.core.api import vmap
 from minijax.core.array import Array, as_array
 from minijax.core.batching import fancy_primitive_batchers, primitive_batchers
 from minijax.core.primitives import iota_p
-from minijax.core.vmap import vmap
 from minijax.lax import slicing
 from tests.ch04.programs import PROGRAMS, SIZE, STARTS, Program, argument, jaxs, ours
 from tests.families import primitives_of_families

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minijax import dtypes
+from minijax.core.api import vmap
 from minijax.core.forward import Zero, jvp_flat
-from minijax.core.vmap import vmap
 from tests.ch04.programs import jaxs, ours
 from tests.oracle import jax
 

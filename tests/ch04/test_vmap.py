@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minijax import core, errors
+from minijax.core.api import vmap
 from minijax.core.array import Array, as_array
 from minijax.core.batching import (
     AxisData,
@@ -21,7 +22,6 @@ from minijax.core.batching import (
     matchaxis,
     unmapped_aval,
 )
-from minijax.core.vmap import vmap
 from tests.ch04.programs import jaxs, ours
 from tests.oracle import jax
 

@@ -13,9 +13,9 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ...checks.api import arg_names
 from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
-from ...core.api_util import arg_names, fun_sourceinfo
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, typeof
 from ...core.effects import check_allowed, control_flow_allowed_effects
@@ -35,7 +35,7 @@ from ...core.primitives import convert
 from ...core.staging import trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs
 from ...core.util import partition_list
-from ...errors import DebugInfo
+from ...errors import DebugInfo, fun_sourceinfo
 from ...pytree.paths import keystr, tree_leaves_with_path
 from .. import elementwise as lax
 from .tokens import with_token

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from ... import settings
+from ...checks.api import leaf_names
 from ...checks.staging import custom_typechecks
 from ...checks.tree import equality_errors_pytreedef
-from ...core.api_util import argument_avals, fun_sourceinfo, leaf_names
+from ...core.api import stop_gradient
 from ...core.array import as_array
 from ...core.batching import bdim_at_front, fancy_primitive_batchers, moveaxis
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
@@ -44,9 +45,9 @@ from ...core.transposition import (
     transpose_jaxpr,
 )
 from ...core.tree import tree_flatten
-from ...core.tree_jvp import stop_gradient
 from ...core.util import merge_lists, partition_list
-from ...errors import api_boundary
+from ...errors import api_boundary, fun_sourceinfo
+from ...pytree.arguments import argument_avals
 from ...pytree.paths import keystr
 from .. import elementwise as lax
 from .. import shaping

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.api import vmap
 from ...core.core import typeof
 from ...core.tree import tree_flatten, tree_map
-from ...core.vmap import vmap
 from ...errors import api_boundary
 from .. import shaping, slicing
 from .scan import scan, scan_length

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import settings
+from ...checks.api import leaf_names
 from ...checks.staging import custom_typechecks
-from ...core.api_util import argument_avals, leaf_names
 from ...core.array import as_array
 from ...core.batching import fancy_primitive_batchers, matchaxis
 from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeof
@@ -58,6 +58,7 @@ from ...core.transposition import (
 from ...core.tree import tree_flatten, tree_map, treedef_tuple
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError, api_boundary
+from ...pytree.arguments import argument_avals
 from ...pytree.paths import keystr
 from .. import shaping, slicing
 from .common import (

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ... import settings
+from ...checks.api import leaf_names
 from ...checks.staging import custom_typechecks
 from ...core import dtypes
-from ...core.api_util import argument_avals, leaf_names
 from ...core.array import as_array
 from ...core.batching import fancy_primitive_batchers, matchaxis
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
@@ -43,6 +43,7 @@ from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map, treedef_tuple
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, api_boundary
+from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf
 from .. import elementwise as lax
 from .. import reductions, shaping

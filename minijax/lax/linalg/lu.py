@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ... import settings
+from ...core.api import vmap
 from ...core.array import def_numpy
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp_zero, primitive_jvps
 from ...core.lowering import emit, lower_fun, register_lowering
 from ...core.primitives import convert, select
-from ...core.vmap import vmap
 from .. import elementwise as prim
 from ..control_flow.while_loop import fori_loop
 from ..reductions import reduce_sum

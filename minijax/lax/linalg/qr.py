@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.api import vmap
 from ...core.core import typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
 from ...core.primitives import convert
-from ...core.vmap import vmap
 from ..families import INTEGER
 from ..shaping import broadcast_in_dim, concatenate, expand_dims, full, pad
 from .common import (

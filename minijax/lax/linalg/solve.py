@@ -7,10 +7,9 @@ import math
 
 import numpy as np
 
+from ...core.api import stop_gradient, vmap
 from ...core.core import typeof, vary_like
 from ...core.elsewhere import broadcast_shapes
-from ...core.tree_jvp import stop_gradient
-from ...core.vmap import vmap
 from ...custom_rules import custom_linear_solve
 from ..precision import Precision
 from ..products import dot_general

@@ -9,10 +9,10 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.api import jvp
 from ...core.core import typeof
 from ...core.jit import jit
 from ...core.operators import promote_dtypes_inexact
-from ...core.tree_jvp import jvp
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond, switch
 from ...lax.control_flow.scan import scan

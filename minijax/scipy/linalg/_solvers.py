@@ -9,9 +9,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.api import stop_gradient, vmap
 from ...core.jit import jit
-from ...core.tree_jvp import stop_gradient
-from ...core.vmap import vmap
 from ...custom_rules import custom_linear_solve
 from ...errors import user_stacklevel
 from ...lax import linalg as lax_linalg

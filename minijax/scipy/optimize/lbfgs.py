@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.reverse import value_and_grad
+from ...core.api import value_and_grad
 from ...lax.control_flow.while_loop import fori_loop, while_loop
 from .line_search import dot, line_search
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.reverse import value_and_grad
+from ...core.api import value_and_grad
 from ...core.tree import tree_map
 from ...lax.control_flow.while_loop import while_loop
 from ...lax.precision import Precision

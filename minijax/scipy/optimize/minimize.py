@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.api import value_and_grad
 from ...core.core import typeof
-from ...core.reverse import value_and_grad
 from ...lax.control_flow.while_loop import while_loop
 from ...lax.precision import Precision
 from .lbfgs import minimize_lbfgs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...core.vmap import vmap
+from ...core.api import vmap
 from ...lax.convolution import conv_general_dilated
 from ...lax.slicing import dynamic_slice
 from ...numpy import fft

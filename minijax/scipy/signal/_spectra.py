@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.api import vmap
 from ...core.core import concrete_or_error
-from ...core.vmap import vmap
 from ...lax.dtypes import to_complex_dtype, to_floating_dtype
 from ...lax.precision import Precision
 from ...lax.slicing import dynamic_slice_in_dim, slice_in_dim

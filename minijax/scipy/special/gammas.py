@@ -11,9 +11,9 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.api import jvp
 from ...core.core import concrete_or_error, typeof
 from ...core.jit import jit
-from ...core.tree_jvp import jvp
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
 from ...lax import incomplete_beta, incomplete_gamma, rounding

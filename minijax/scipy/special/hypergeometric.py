@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.api import jvp
 from ...core.jit import jit
-from ...core.tree_jvp import jvp
 from ...custom_rules import custom_jvp
 from ...numpy._arguments import promote_args_inexact
 from .entropies import real_args

@@ -12,9 +12,9 @@ import numpy as np
 from ... import numpy as jnp
 from ... import random
 from ...core import dtypes
+from ...core.api import vmap
 from ...core.core import typeof
 from ...core.jit import jit
-from ...core.vmap import vmap
 from ...lax.linalg import cholesky, triangular_solve
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
 from ...pytree.registration import register_pytree_node_class

@@ -9,8 +9,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
+from ...core.api import vmap
 from ...core.jit import jit
-from ...core.vmap import vmap
 from ...lax.control_flow.cond import cond
 from ...lax.sorting import sort_key_val
 from ...numpy._arguments import canonical_axis, check_arraylike, promote_args_inexact

@@ -1,0 +1,471 @@
+"""Chapters 3 to 8: what the public transformations refuse, and how they name arguments."""
+
+from __future__ import annotations
+
+import collections
+import inspect
+import operator
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.core import ShapedArray, typeof, valid_jaxtype
+from ..core.tree import (
+    PyTreeDef,
+    ensure_index_tuple,
+    fun_signature,
+    positive_argnums,
+    tree_flatten,
+    tree_leaves,
+    with_statics,
+)
+from .tree import equality_errors_pytreedef, keystr, leaves_with_path, path_text
+
+if TYPE_CHECKING:
+    from ..core.api import Linearization
+
+# ----------------------------------------------------------------------------------------------
+# Functions
+
+
+def check_callable(fun: Any) -> None:
+    """Raise TypeError unless `fun` can be traced: it must be a function that runs when called.
+
+    A generator function, or an async one, only makes an object that would run later.
+    """
+    if isinstance(fun, staticmethod):
+        raise TypeError(
+            f"Expected a function, got the staticmethod object {fun}; pass its function."
+        )
+    if not callable(fun):
+        raise TypeError(f"Expected a callable, got {fun!r} of type {type(fun).__name__}.")
+    if inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
+        raise TypeError(
+            f"Expected a function, got the generator function {fun}: "
+            "return the values as a tuple or list instead of yielding them."
+        )
+    if inspect.iscoroutinefunction(fun):
+        raise TypeError(f"Expected a function, got the async function {fun}: it cannot be traced.")
+
+
+# ----------------------------------------------------------------------------------------------
+# Names of arguments and results
+
+
+_STATIC = object()  # stands for a static argument, whose leaves have no names
+
+
+def arg_names(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
+              static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = ()) -> tuple[str, ...]:
+    """A name like `x['w'][0]` for each leaf of (args, kwargs), static arguments left out.
+
+    If the signature does not fit the call, the names are `args[0]`, `kwargs['k']`. This takes time:
+    call it when a message or a listing is written, not before.
+    """
+    static = positive_argnums(static_argnums, len(args), drop_too_large=True)
+    args = [_STATIC if i in static else arg for i, arg in enumerate(args)]
+    kwargs = {k: _STATIC if k in static_argnames else kwargs[k] for k in sorted(kwargs)}
+    named = _named_by_signature(fun_signature(fun), args, kwargs)
+    if named is None:
+        named = [("args", args), *((f"kwargs['{k}']", v) for k, v in kwargs.items())]
+    return tuple(
+        name + path_text(path)
+        for name, tree in named
+        for path, leaf in leaves_with_path(tree)
+        if leaf is not _STATIC
+    )
+
+
+def _named_by_signature(signature, args, kwargs):
+    """(name, argument) pairs: positional ones first, then those passed by keyword, sorted."""
+    if signature is None:
+        return None
+    try:
+        passed = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    kinds = {name: param.kind for name, param in signature.parameters.items()}
+    extra = next((name for name, kind in kinds.items() if kind is Parameter.VAR_KEYWORD), None)
+    positional = [(k, v) for k, v in passed.items() if k not in kwargs and k != extra]
+    by_keyword = [(k if k in passed else f"{extra}['{k}']", v) for k, v in kwargs.items()]
+    return positional + by_keyword
+
+
+def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: dict[int | str, Any]
+                   ) -> Callable[[], tuple[str, ...]]:
+    """A function that returns `arg_names`. It keeps neither `fun` nor the traced arguments alive.
+
+    `in_tree` is the structure of the traced (args, kwargs).
+    """
+    weak_fun = _weakly(fun)
+
+    def names():
+        try:
+            args, kwargs = in_tree.unflatten([0] * in_tree.num_leaves)
+            args, kwargs = with_statics(lambda *a, **k: (a, k), statics)(*args, **kwargs)
+            argnames = [place for place in statics if isinstance(place, str)]
+            argnums = [place for place in statics if not isinstance(place, str)]
+            return arg_names(weak_fun(), args, kwargs, argnums, argnames)
+        except Exception:  # a container that does not accept these leaves; or `fun` is gone
+            return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
+
+    return names
+
+
+def _weakly(fun):
+    """A function that returns `fun` while other references keep it alive."""
+    try:
+        return weakref.ref(fun)
+    except TypeError:
+        return lambda: None
+
+
+def result_paths(tree: Any) -> tuple[str, ...]:
+    """A name like `result['w'][0]` for each leaf of a function's result."""
+    return leaf_names("result", tree)
+
+
+def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
+    """A name like `init['w'][0]` for each leaf of the argument `name`."""
+    return tuple(name + path_text(path) for path, _ in leaves_with_path(tree))
+
+
+# ----------------------------------------------------------------------------------------------
+# Arguments
+
+
+def are_arrays(where: str, leaves: Sequence[Any], names: Callable[[], Sequence[str]]) -> None:
+    """Raise TypeError for an argument of `where` that is not an array or a number, with its name.
+    """
+    try:
+        for x in leaves:
+            typeof(x)
+    except TypeError:
+        for x, name in zip(leaves, names()):
+            if not valid_jaxtype(x):
+                raise TypeError(f"{where}: its argument {name} is {x!r} of type {type(x)}, which "
+                                "is not a valid JAX type: expected an array or a number.") from None
+        raise
+
+
+def call_of_arrays(where: str, fun: Callable, args: Sequence, leaves: Sequence) -> None:
+    """`are_arrays` for the leaves of a call `fun(*args)`."""
+    are_arrays(where, leaves, lambda: arg_names(fun, args, {}))
+
+
+def check_argnums_passed(argnums: int | Sequence[int], args: Sequence[Any], purpose: str) -> None:
+    """Raise TypeError if a call has too few positional arguments for `argnums`.
+
+    `purpose` starts the message: "differentiating with respect to".
+    """
+    highest = max(ensure_index_tuple(argnums), default=-1)
+    if highest >= len(args):
+        raise TypeError(
+            f"{purpose} argnums={argnums} requires at least {highest + 1} positional arguments, "
+            f"but the call has {len(args)}. (Arguments passed by keyword do not count.)"
+        )
+
+
+# ----------------------------------------------------------------------------------------------
+# jvp
+
+
+def jvp_arguments(primals: Sequence, tangents: Sequence) -> None:
+    """Raise TypeError or ValueError unless the tangents have the structure and the types that
+    belong to the primals."""
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    flat_primals, in_tree = tree_flatten(tuple(primals))
+    flat_tangents, tangent_tree = tree_flatten(tuple(tangents))
+    if in_tree != tangent_tree or isinstance(primals, tuple) != isinstance(tangents, tuple):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"are a {type(primals).__name__} of tree structure {in_tree} whereas tangents are a "
+            f"{type(tangents).__name__} of tree structure {tangent_tree}."
+        )
+    are_arrays("jvp", flat_primals, lambda: leaf_names("primals", primals))
+    are_arrays("jvp", flat_tangents, lambda: leaf_names("tangents", tangents))
+    for i, (primal, tangent) in enumerate(zip(flat_primals, flat_tangents)):
+        _check_tangent(typeof(primal), typeof(tangent), lambda: leaf_names("primals", primals)[i])
+
+
+def _check_tangent(primal, tangent, name):
+    wanted = primal.to_tangent_aval()
+    if wanted.dtype != tangent.dtype:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+            "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{primal.dtype.name} and so expected tangent dtype {wanted.dtype}, but got "
+            f"tangent dtype {tangent.dtype} instead, at {name()}."
+        )
+    if wanted.shape != tangent.shape:
+        raise ValueError(
+            f"jvp called with different primal and tangent shapes; Got primal shape {wanted.shape} "
+            f"and tangent shape as {tangent.shape}, at {name()}."
+        )
+
+
+# ----------------------------------------------------------------------------------------------
+# vmap
+
+
+def vmap_axes(in_axes: Any, out_axes: Any) -> None:
+    """Raise TypeError unless the axes are ints and `None`s in containers."""
+    if not (in_axes is None or type(in_axes) in (int, tuple)):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes!r}."
+        )
+    for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if any(type(axis) is not int for axis in tree_leaves(axes)):
+            raise TypeError(
+                f"vmap {name} must be an int, None, or a (nested) container with those types as "
+                f"leaves, but got {axes!r}."
+            )
+
+
+def vmap_arguments(in_axes: Any, args: tuple) -> None:
+    """Raise ValueError unless a tuple `in_axes` has one entry per argument."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}"
+        )
+
+
+def vmap_sizes(fun: Callable, args: tuple, kwargs: dict, leaves: Sequence, axes: Sequence,
+               axis_size: Any) -> None:
+    """Raise ValueError unless all mapped arguments, and `axis_size`, agree on the batch size."""
+    name_of = lambda i: arg_names(fun, args, kwargs)[i]
+    sizes = [None if d is None else _size_along(x, d, i, name_of)
+             for i, (x, d) in enumerate(zip(leaves, axes))]
+    found = {size for size in sizes if size is not None}
+    if axis_size is not None:
+        axis_size = operator.index(axis_size)
+        found.add(axis_size)
+    if len(found) == 1:
+        return
+    if found:
+        raise _inconsistent_sizes(sizes, axes, leaves, axis_size, name_of)
+    if leaves:
+        raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size "
+                         "must be specified.")
+    raise ValueError("vmap wrapped function must be passed at least one argument containing an "
+                     "array, or axis_size must be specified; got empty "
+                     f"*args={args} and **kwargs={kwargs}.")
+
+
+def _size_along(x, axis, i, name_of):
+    """The size of the leaf `x`, the `i`th, along its mapped axis."""
+    try:
+        shape = typeof(x).shape
+    except TypeError as error:
+        raise TypeError(f"vmap cannot map over its argument {name_of(i)}: {error}") from None
+    if -len(shape) <= axis < len(shape):
+        return shape[axis]
+    raise ValueError(
+        f"vmap was requested to map its argument {name_of(i)} along axis {axis}, which implies "
+        f"that its rank should be at least {axis + 1 if axis >= 0 else -axis}, but is only "
+        f"{len(shape)} (its shape is {shape})."
+    )
+
+
+def _inconsistent_sizes(sizes, axes, leaves, axis_size, name_of):
+    """An error with an example of each size, the most frequent first."""
+    lines = ["vmap got inconsistent sizes for array axes to be mapped:"]
+    if axis_size is not None:
+        lines.append(f"  * the `axis_size` argument was {axis_size};")
+    counts = collections.Counter(size for size in sizes if size is not None).most_common()
+    for rank, (size, count) in enumerate(counts):
+        i = sizes.index(size)
+        which = f"{'some' if rank else 'most'} axes ({count} of them)" if count > 1 else "one axis"
+        example = f"axis {axes[i]} of argument {name_of(i)} of type " \
+                  f"{typeof(leaves[i]).str_short(short_dtypes=False)}"
+        lines.append(f"  * {which} had size {size}{', e.g.' if count > 1 else ':'} {example};")
+    return ValueError("\n".join(lines)[:-1])
+
+
+def vmap_results(outs: Sequence, dims: Sequence, destinations: Sequence, out_tree: PyTreeDef
+                 ) -> None:
+    """Raise TypeError for a result that is not an array, and ValueError for a result that is
+    batched though its `out_axes` is `None`."""
+    for i, (x, dim, destination) in enumerate(zip(outs, dims, destinations)):
+        if not valid_jaxtype(x):
+            raise TypeError(f"Output from batched function {x!r} with type {type(x)} is not a "
+                            f"valid JAX type (at result{_path(out_tree, i)}).")
+        if destination is None and dim is not None:
+            raise ValueError(
+                f"at vmap out_axes{_path(out_tree, i)}, got axis spec None but output was batched "
+                f"on axis {dim}: it differs by example, so give it an int."
+            )
+
+
+def _path(tree, i):
+    """Where in the tree its `i`th leaf is."""
+    return keystr([*leaves_with_path(tree.unflatten(range(tree.num_leaves)))][i][0])
+
+
+# ----------------------------------------------------------------------------------------------
+# linearize and vjp
+
+
+def linearize_tangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef) -> None:
+    """Raise TypeError or ValueError unless the tangents belong to the primals."""
+    if tree != derivative.in_tree:
+        raise TypeError(f"expected {derivative.in_tree}, got {tree}")
+    for primal_aval, tangent in zip(derivative.in_avals, leaves):
+        wanted, aval = primal_aval.to_tangent_aval(), typeof(tangent)
+        if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
+            raise ValueError(
+                "linearized function called on tangent values inconsistent with the original primal"
+                f" values:\nGot tangent aval {aval.str_short(False)} for primal aval "
+                f"{primal_aval.str_short(False)} but expected {wanted.str_short(False)}."
+            )
+
+
+def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef) -> None:
+    """Raise ValueError unless the cotangents belong to the results."""
+    if tree != derivative.out_tree:
+        differences = "\n".join(
+            f"  at {keystr(d.path) or 'the root'}: expected {d.expected}, got {d.found}"
+            for d in equality_errors_pytreedef(derivative.out_tree, tree))
+        raise ValueError(
+            "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` "
+            "must match the pytree structure of the result of the differentiated function "
+            f"{derivative.name}.\n\nExpected {derivative.out_tree}, got {tree}:\n{differences}"
+        )
+    for aval, ct in zip(derivative.out_avals, leaves):
+        _check_cotangent(aval, ct)
+
+
+def _check_cotangent(aval, ct):
+    wanted, got = aval.to_cotangent_aval(), typeof(ct)
+    if wanted.dtype == dtypes.float0 or got.shape == wanted.shape and got.dtype == wanted.dtype:
+        return
+    raise ValueError(
+        "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+        f"{got.str_short(False)}, but expected {wanted.str_short(False)} because the corresponding "
+        f"output of the differentiated function had JAX type {aval.str_short(False)}"
+    )
+
+
+# ----------------------------------------------------------------------------------------------
+# grad, jacfwd, jacrev
+
+
+_HOLOMORPHIC_HINT = (
+    "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+    "non-holomorphic functions involving complex {what}, use jax.{alternative} directly."
+)
+
+
+def grad_arguments(fun: Callable, args: Sequence, argnums: int | Sequence[int],
+                   dyn_args: Sequence, holomorphic: bool, allow_int: bool) -> None:
+    """Raise TypeError for an argument that `grad` cannot differentiate."""
+    leaves = tree_leaves(dyn_args)
+    are_arrays("grad", leaves, lambda: _names_of(fun, args, argnums))
+    reverse_inputs("grad", leaves, holomorphic, allow_int)
+
+
+def _names_of(fun, args, argnums):
+    """The names of the leaves of the arguments that are differentiated."""
+    chosen = {i % len(args) for i in ensure_index_tuple(argnums)}
+    return arg_names(fun, args, {}, static_argnums=[i for i in range(len(args)) if i not in chosen])
+
+
+def reverse_inputs(name: str, leaves: Iterable, holomorphic: bool, allow_int: bool = False) -> None:
+    """Raise TypeError for a leaf that has no tangents, or no complex ones if `holomorphic`."""
+    for x in leaves:
+        dtype = typeof(x).dtype
+        if holomorphic:
+            _check_complex(name, "inputs", dtype)
+        elif not dtypes.issubdtype(dtype, np.inexact) and not allow_int:
+            raise TypeError(
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                f"of np.inexact), but got {dtype.name}. If you want to use Boolean- or "
+                "integer-valued inputs, use vjp or set allow_int to True."
+            )
+
+
+def forward_inputs(leaves: Iterable, holomorphic: bool) -> None:
+    """Raise TypeError for a leaf that `jacfwd` cannot differentiate by."""
+    for x in leaves:
+        dtype = typeof(x).dtype
+        if holomorphic:
+            _check_complex("jacfwd", "inputs", dtype)
+        elif not dtypes.issubdtype(dtype, np.floating):
+            raise TypeError(
+                "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of "
+                f"np.floating), but got {dtype.name}. " + _HOLOMORPHIC_HINT.format(
+                    what="inputs or integer inputs", alternative="jvp"))
+
+
+def _check_complex(name, what, dtype):
+    if dtype.kind != "c":
+        raise TypeError(f"{name} with holomorphic=True requires {what} with complex dtype, "
+                        f"but got {dtype.name}.")
+
+
+def scalar_output(out: Any, out_tree: PyTreeDef) -> None:
+    """Raise TypeError unless the result of a function under `grad` is a scalar."""
+    if out_tree.num_leaves != 1 or out_tree.num_nodes != 1:
+        raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}.")
+    if typeof(out).shape:
+        raise TypeError("Gradient only defined for scalar-output functions. "
+                        f"Output had shape: {typeof(out).shape}.")
+
+
+def real_outputs(name: str, leaves: Iterable, holomorphic: bool) -> None:
+    """Raise TypeError for a result that is not real, or not complex if `holomorphic`."""
+    for x in leaves:
+        dtype = typeof(x).dtype
+        if holomorphic:
+            _check_complex(name, "outputs", dtype)
+        elif not dtypes.issubdtype(dtype, np.floating):
+            hint = _HOLOMORPHIC_HINT.format(what="outputs", alternative="vjp") \
+                if dtype.kind == "c" else \
+                "For differentiation of functions with integer outputs, use jax.vjp directly."
+            raise TypeError(f"{name} requires real-valued outputs (output dtype that is a "
+                            f"sub-dtype of np.floating), but got {dtype.name}. {hint}")
+
+
+def complex_outputs(name: str, leaves: Iterable, holomorphic: bool) -> None:
+    """Raise TypeError for a result that is not complex, if `holomorphic`."""
+    if holomorphic:
+        real_outputs(name, leaves, holomorphic)
+
+
+# ----------------------------------------------------------------------------------------------
+# linear_transpose
+
+
+def linear_types(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -> None:
+    """Raise TypeError unless all types are inexact, or all are integer."""
+    for kind in (np.inexact, np.integer):
+        if all(dtypes.issubdtype(a.dtype, kind) for a in (*in_avals, *out_avals)):
+            return
+    raise TypeError(
+        "linear_transpose only supports [float or complex] -> [float or complex], and integer -> "
+        f"integer functions, but got {[a.dtype for a in in_avals]} -> "
+        f"{[a.dtype for a in out_avals]}."
+    )
+
+
+def linear_cotangents(cts: Sequence, tree: PyTreeDef, out_avals: Sequence[ShapedArray],
+                      out_tree: PyTreeDef) -> None:
+    """Raise TypeError unless the cotangents have the structure and the types of the results."""
+    if tree != out_tree:
+        raise TypeError("cotangent tree does not match function output, expected "
+                        f"{out_tree} but got {tree}")
+    for aval, x in zip(out_avals, cts):
+        if (typeof(x).shape, typeof(x).dtype) != (aval.shape, aval.dtype):
+            raise TypeError("cotangent type does not match function output, expected "
+                            f"{aval} but got {x}")

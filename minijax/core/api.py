@@ -1,0 +1,659 @@
+"""Chapters 3 to 8: the transformations as users call them, on functions of pytrees.
+
+    jvp        : (a → b) → (a, T a) → (b, T b)         the value, and one directional derivative
+    vmap       : (a → b) → (n × a → n × b)             many examples at once
+    make_jaxpr : (a → b) → a → jaxpr                   the program
+    linearize  : (a → b) → a → (b, T a ⊸ T b)          the value, and all directional derivatives
+    vjp        : (a → b) → a → (b, T* b ⊸ T* a)        the value, and the transpose of those
+    grad       : (a → ℝ) → (a → T* a)                  the gradient
+
+Each one flattens its arguments, hands the flat function to the machinery of its chapter, and
+unflattens the results. The counterpart in JAX is `jax/_src/api.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import api as checks
+from ..checks.tree import aux_pair
+from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
+from . import dtypes
+from .array import owned
+from .batching import AxisData, batch_fun, extend_axis_env_nd, matchaxis
+from .core import ArrayMethods, ShapedArray, state, typeof
+from .forward import JVPTracer, Zero, instantiate_zeros, jvp_flat, zeros
+from .jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from .jit import jit
+from .partial_eval import linearize_flat
+from .primitives import (
+    add,
+    broadcasted_iota,
+    constant,
+    convert,
+    convert_element_type_p,
+    eq,
+    reshape,
+    split,
+    stop_gradient_p,
+)
+from .staging import ShapeDtypeStruct, abstractify_args, shaped_abstractify, trace_to_jaxpr
+from .transposition import UndefinedPrimal, backward_pass
+from .tree import (
+    Partial,
+    PyTreeDef,
+    argnums_partial,
+    ensure_index,
+    ensure_index_tuple,
+    ensure_str_tuple,
+    flatten_axes,
+    flatten_fun,
+    flatten_fun_nokwargs,
+    positive_argnums,
+    split_statics,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_structure,
+    tree_transpose,
+    with_statics,
+)
+
+# chapter 3 ------------------------------------------------------------------------------------
+# jvp
+
+
+@api_boundary
+def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> Any:
+    """The value of `fun` and its derivative in a direction, computed together (forward mode).
+
+    Args:
+      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
+      primals: the arguments, a tuple or a list.
+      tangents: the direction, in the structure, shapes and dtypes of `primals`; for integer and
+        boolean arguments arrays of dtype `float0`.
+      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
+
+    Returns:
+      `(primals_out, tangents_out)`, or `(primals_out, tangents_out, aux)`.
+
+    Raises:
+      TypeError: the tangents do not fit the primals.
+
+    >>> jvp(lambda x: x * x, (3.0,), (1.0,))
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    checks.check_callable(fun)
+    checks.jvp_arguments(primals, tangents)
+    leaves, in_tree = _flatten_owned(tuple(primals))
+    direction = map(_as_tangent, leaves, tree_leaves(tuple(tangents)))
+    fun, aux = _without_aux(fun, has_aux)
+    flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
+    outs, out_tangents = jvp_flat(flat_fun, leaves, [*direction])
+    tangents_out = out_tree().unflatten(map(instantiate_zeros, out_tangents))
+    return (out_tree().unflatten(outs), tangents_out, *aux)
+
+
+def _flatten_owned(tree) -> tuple[list, PyTreeDef]:
+    """`tree_flatten`, with NumPy arrays copied: derivatives keep them longer than the call."""
+    leaves, treedef = tree_flatten(tree)
+    return [*map(owned, leaves)], treedef
+
+
+def _as_tangent(primal, tangent):
+    """The tangent in the form that the trace expects: a `Zero` if it must be zero.
+
+    A NumPy tangent of a weakly typed primal becomes weakly typed, as in JAX.
+    """
+    aval = typeof(primal).to_tangent_aval()
+    if aval.dtype == dtypes.float0:
+        return Zero(aval)
+    if aval.weak_type and not isinstance(tangent, ArrayMethods):
+        return constant(tangent, aval.dtype, True)
+    return owned(tangent)
+
+
+def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
+    """`fun` without its auxiliary data, and a list that receives them when it is called."""
+    if not has_aux:
+        return fun, []
+    received: list = []
+
+    def fun_without_aux(*args):
+        result = fun(*args)
+        aux_pair(result)
+        out, aux = result
+        received[:] = [tree_map(functools.partial(_primal_in, state.trace), aux)]
+        return out
+
+    return fun_without_aux, received
+
+
+def _primal_in(trace, x):
+    """`x` as it is outside of the differentiation `trace`: without its tangent."""
+    return x.primal if isinstance(x, JVPTracer) and x._trace is trace else x
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, a constant for every derivative.
+
+    Args:
+      x: a pytree of arrays.
+
+    >>> jvp(stop_gradient, (3.0,), (1.0,))
+    (Array(3., dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
+    """
+    return tree_map(stop_gradient_p.bind, x)
+
+
+# chapter 4 ------------------------------------------------------------------------------------
+# vmap
+
+
+def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
+         axis_size: int | None = None, spmd_axis_name: Hashable | None = None) -> Callable:
+    """Turn a function of one example into a function of many, without a loop.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      in_axes: which dimension of each argument counts the examples; `None`: the argument is the
+        same for all. An int for all positional arguments, or a tuple with an entry for each, which
+        may be a pytree (a prefix of the argument). Negative axes count from the end. Arguments
+        passed by keyword are always mapped over their first dimension.
+      out_axes: where that dimension is to be in the results, in the same manner. `None` is only
+        for results that are the same for all examples; with an int, those are repeated.
+      axis_name: a name for the axis, for operations across examples (and `lax.axis_size`).
+      axis_size: the number of examples; needed only if no argument determines it.
+      spmd_axis_name: the axis of a mesh over which sharding constraints split the batch dimension
+        (chapter 14).
+
+    Returns:
+      a function of the same arguments, each with one more dimension.
+
+    Raises:
+      TypeError: an axis is not an int or `None`; an argument or a result is not an array.
+      ValueError: the axes do not fit the arguments; sizes disagree (the message names the
+        arguments); there is nothing to map over; `None` in `out_axes` for a result that differs by
+        example.
+
+    >>> import minijax as jax
+    >>> dot = lambda x, y: jax.numpy.dot(x, y)
+    >>> matvec = jax.vmap(dot, in_axes=(0, None))
+    >>> matvec(jax.numpy.eye(2), jax.numpy.array([3.0, 4.0])).tolist()
+    [3.0, 4.0]
+    """
+    checks.check_callable(fun)
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    checks.vmap_axes(in_axes, out_axes)
+
+    @api_boundary
+    def vmap_f(*args, **kwargs):
+        checks.vmap_arguments(in_axes, args)
+        leaves, in_tree = tree_flatten((args, kwargs))
+        axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0), kws=True)
+        checks.vmap_sizes(fun, args, kwargs, leaves, axes, axis_size)
+        axis_data = AxisData(axis_name, _mapped_axis_size(leaves, axes, axis_size), spmd_axis_name)
+        in_dims = [None if d is None else d % typeof(x).ndim for x, d in zip(leaves, axes)]
+        flat_fun, out_tree = flatten_fun(fun, in_tree)
+        outs, out_dims = batch_fun(flat_fun, axis_data, in_dims, leaves)
+        destinations = flatten_axes("vmap out_axes", out_tree(), out_axes)
+        checks.vmap_results(outs, out_dims, destinations, out_tree())
+        moved = map(functools.partial(matchaxis, axis_data), out_dims, destinations, outs)
+        return out_tree().unflatten(moved)
+
+    return _vectorized(fun, vmap_f)
+
+
+def _mapped_axis_size(leaves, axes, axis_size):
+    """The number of examples."""
+    if axis_size is not None:
+        return index(axis_size)
+    return next(typeof(x).shape[d] for x, d in zip(leaves, axes) if d is not None)
+
+
+def _vectorized(fun, vmap_f):
+    """`vmap_f` with the name, the attributes and, after a sentence, the documentation of `fun`."""
+    name, doc = fun_name(fun), getattr(fun, "__doc__", None)
+    functools.update_wrapper(vmap_f, fun)
+    vmap_f.__name__ = name
+    vmap_f.__doc__ = f"{name}, vectorized: arguments and results have one more dimension." + (
+        f"\n\nOf {name}:\n\n{doc}" if doc else "")
+    return vmap_f
+
+
+# chapter 5 ------------------------------------------------------------------------------------
+# make_jaxpr and eval_shape
+
+
+def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bool = False,
+               static_argnames=()) -> Callable:
+    """A function that returns the jaxpr of `fun` instead of computing it.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one.
+      static_argnums, static_argnames: positions and names of the arguments that are not traced.
+      axis_env: pairs (name, size) of named axes in scope.
+      return_shape: whether to return the pair of the jaxpr and `eval_shape`'s result.
+
+    Returns:
+      a function that, called with arguments for `fun` (arrays, numbers or `ShapeDtypeStruct`s),
+      returns a `ClosedJaxpr`.
+
+    Raises:
+      TypeError: an argument is not an array or a number.
+
+    >>> make_jaxpr(lambda x: x * 2)(1.0)
+    { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
+    """
+    checks.check_callable(fun)
+
+    @functools.wraps(fun)
+    def make_jaxpr_f(*args, **kwargs):
+        with extend_axis_env_nd(axis_env or ()):
+            closed, out_tree = _trace(
+                "make_jaxpr", fun, args, kwargs, static_argnums, static_argnames)
+        return (closed, _out_struct(closed, out_tree)) if return_shape else closed
+
+    name = getattr(fun, "__name__", type(fun).__name__)
+    make_jaxpr_f.__name__ = make_jaxpr_f.__qualname__ = f"make_jaxpr({name})"
+    return api_boundary(make_jaxpr_f)
+
+
+def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=()):
+    """The jaxpr of `fun` at these arguments, and the structure of its result."""
+    static_argnums = positive_argnums(ensure_index_tuple(static_argnums), len(args))
+    *dynamic, statics = split_statics(
+        args, kwargs, static_argnums, ensure_str_tuple(static_argnames))
+    leaves, in_tree = tree_flatten(tuple(dynamic))
+    names = checks.weak_arg_names(fun, in_tree, statics)
+    in_avals = abstractify_args(fun, leaves, names)
+    flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
+    debug_info = DebugInfo(traced_for, fun_sourceinfo(fun), names)
+    return trace_to_jaxpr(flat_fun, in_avals, debug_info), out_tree()
+
+
+def _out_struct(closed: ClosedJaxpr, out_tree: PyTreeDef):
+    return out_tree.unflatten(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+                              for a in closed.out_avals)
+
+
+@api_boundary
+def eval_shape(fun: Callable, *args, **kwargs) -> Any:
+    """The shapes and dtypes of `fun(*args, **kwargs)`, determined without computing it.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one.
+      *args, **kwargs: arrays, numbers, or `ShapeDtypeStruct`s.
+
+    Returns:
+      a pytree of `ShapeDtypeStruct`s.
+
+    >>> eval_shape(lambda x: x + 1, ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    checks.check_callable(fun)
+    return _out_struct(*_trace("eval_shape", fun, args, kwargs))
+
+
+# chapter 7 ------------------------------------------------------------------------------------
+# linearize
+
+
+class Linearization(NamedTuple):
+    """The derivative of a function at a point, as a jaxpr from tangents to tangents.
+
+    The jaxpr's arguments are the tangents of inexact type. Its results are the tangents that are
+    not known to be zero, as `nonzeros` says.
+    """
+
+    jaxpr: Jaxpr
+    nonzeros: tuple[bool, ...]
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    name: str
+
+    def push_forward(self, residuals, *tangents):
+        """The tangents of the results."""
+        leaves, tree = tree_flatten(tangents)
+        checks.linearize_tangents(self, leaves, tree)
+        args = [t for aval, t in zip(self.in_avals, leaves) if _has_tangents(aval)]
+        outs = iter(eval_jaxpr(self.jaxpr, residuals, *args))
+        return self.out_tree.unflatten(
+            next(outs) if nonzero else zeros(aval.to_tangent_aval())
+            for aval, nonzero in zip(self.out_avals, self.nonzeros))
+
+    def pull_back(self, residuals, ct):
+        """The cotangents of the arguments: arrays of zeros where no cotangent arrives."""
+        leaves, tree = tree_flatten(ct)
+        checks.vjp_cotangents(self, leaves, tree)
+        cts = [ct for ct, nonzero in zip(leaves, self.nonzeros) if nonzero]
+        args = [UndefinedPrimal(v.aval) for v in self.jaxpr.invars]
+        outs = iter(backward_pass(self.jaxpr, residuals, args, cts))
+        return self.in_tree.unflatten(
+            instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
+            for aval in self.in_avals)
+
+
+def _has_tangents(aval):
+    return aval.to_tangent_aval().dtype != dtypes.float0
+
+
+def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
+    """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
+    leaves, in_tree = _flatten_owned(tuple(primals))
+    checks.call_of_arrays(where, fun, primals, leaves)
+    fun_of_primals, aux = _without_aux(fun, has_aux)
+    flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
+    outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
+    in_avals, out_avals = (tuple(map(typeof, values)) for values in (leaves, outs))
+    derivative = Linearization(closed.jaxpr, tuple(nonzeros), in_avals, out_avals, in_tree,
+                               out_tree(), fun_sourceinfo(fun))
+    return out_tree().unflatten(outs), derivative, closed.consts, aux
+
+
+@api_boundary
+def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
+    """The value of `fun` at a point, and its derivative there as a linear function.
+
+    Unlike `jvp`, it does the work that does not depend on the direction only once.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
+      *primals: the point.
+      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
+
+    Returns:
+      `(out, f_jvp)` or `(out, f_jvp, aux)`; `f_jvp` takes tangents like `primals`.
+
+    >>> y, f_jvp = linearize(lambda x: x * x, 3.0)
+    >>> y, f_jvp(1.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    checks.check_callable(fun)
+    out, derivative, residuals, aux = _linearize("linearize", fun, primals, has_aux)
+    return (out, Partial(derivative.push_forward, residuals), *aux)
+
+
+# chapter 8 ------------------------------------------------------------------------------------
+# vjp and grad
+
+
+@api_boundary
+def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
+    """The value of `fun` at a point, and a function from cotangents of it to those of the point.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
+      *primals: the point.
+      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
+
+    Returns:
+      `(out, f_vjp)` or `(out, f_vjp, aux)`; `f_vjp` takes a cotangent of the structure of `out`
+      and returns a tuple of cotangents, one for each of `primals`.
+
+    Raises (when `f_vjp` is called):
+      ValueError: the cotangent does not fit the result.
+
+    >>> y, f_vjp = vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> f_vjp(1.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    checks.check_callable(fun)
+    out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
+    return (out, Partial(derivative.pull_back, residuals), *aux)
+
+
+def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False, reduce_axes=()) -> Callable:
+    """A function that returns the value of `fun` and its gradient.
+
+    Args:
+      fun: a function of pytrees of arrays that returns a real scalar; or a pair (scalar, aux) if
+        `has_aux`.
+      argnums: the position of the argument to differentiate, or a sequence of positions.
+      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
+      holomorphic: whether `fun` is a holomorphic function of complex arguments.
+      allow_int: whether integer arguments are allowed; their gradient has dtype `float0`.
+
+    Returns:
+      a function of the same arguments that returns `(value, gradient)` or `((value, aux),
+      gradient)`; the gradient has the structure of the argument, or is a tuple if `argnums` is a
+      sequence.
+
+    Raises (when it is called):
+      TypeError: the result is not a scalar, or an argument or the result has an unsuitable dtype.
+
+    >>> value_and_grad(lambda x: x ** 2)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    checks.check_callable(fun)
+    argnums = ensure_index(argnums)
+
+    @functools.wraps(fun)
+    def value_and_grad_f(*args, **kwargs):
+        checks.check_argnums_passed(argnums, args, "differentiating with respect to")
+        partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
+        checks.grad_arguments(fun, args, argnums, dyn_args, holomorphic, allow_int)
+        out, derivative, residuals, aux = _linearize("grad", partial_fun, dyn_args, has_aux)
+        checks.scalar_output(out, derivative.out_tree)
+        checks.real_outputs("grad", [out], holomorphic)
+        aval = typeof(out)
+        gradient = derivative.pull_back(residuals, constant(1, aval.dtype, aval.weak_type))
+        return ((out, *aux) if has_aux else out), _as_chosen(argnums, gradient)
+
+    return api_boundary(value_and_grad_f)
+
+
+def _as_chosen(argnums, values):
+    """The one value if `argnums` is an int, else the tuple of values."""
+    return values[0] if isinstance(argnums, int) else values
+
+
+def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False, reduce_axes=()) -> Callable:
+    """A function that returns the gradient of `fun`.
+
+    Args and errors are as for `value_and_grad`. If `has_aux`, it returns `(gradient, aux)`.
+
+    >>> grad(lambda x: x ** 2)(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    @functools.wraps(fun)
+    def grad_f(*args, **kwargs):
+        value, gradient = value_and_grad_f(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return api_boundary(grad_f)
+
+
+def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable, Callable]:
+    """The forward and the backward pass of `fun` as two functions, each of them compiled once.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
+      argnums: the position of the argument to differentiate, or a sequence of positions.
+      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
+      jitted: whether the two are jitted.
+
+    Returns:
+      `fwd`, of the arguments of `fun`, which returns `(out, residuals)` or `(out, residuals, aux)`;
+      and `bwd`, of `(residuals, cotangent)`, which returns the cotangents of the arguments.
+
+    >>> fwd, bwd = fwd_and_bwd(lambda x, y: x * y, (0, 1))
+    >>> out, residuals = fwd(2.0, 3.0)
+    >>> bwd(residuals, 1.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    checks.check_callable(fun)
+    argnums = ensure_index(argnums)
+
+    def fwd(*args, **kwargs):
+        partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
+        return vjp(partial_fun, *dyn_args, has_aux=has_aux)
+
+    def bwd(residuals, cotangent):
+        return _as_chosen(argnums, residuals(cotangent))
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+# Jacobians: a derivative applied to every vector of a basis, by vmap
+
+
+def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable:
+    """A function that returns the Jacobian of `fun`, column by column (forward mode).
+
+    It suits functions with fewer inputs than outputs.
+
+    Args:
+      fun: a function of pytrees of real arrays that returns one; or a pair if `has_aux`.
+      argnums: the position of the argument to differentiate, or a sequence of positions.
+      has_aux, holomorphic: as for `value_and_grad`.
+
+    Returns:
+      a function of the same arguments that returns the Jacobian, or `(jacobian, aux)`: in the
+      structure of the result, in each leaf that of the argument; a leaf has the shape of the
+      result's leaf followed by that of the argument's.
+
+    >>> jacfwd(lambda x: x * x)(jnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    checks.check_callable(fun)
+    argnums = ensure_index(argnums)
+
+    @functools.wraps(fun)
+    def jacfwd_f(*args, **kwargs):
+        partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
+        checks.forward_inputs(tree_leaves(dyn_args), holomorphic)
+        pushforward = lambda *tangents: jvp(partial_fun, dyn_args, tangents, has_aux)
+        out_axes = (None, -1, None) if has_aux else (None, -1)
+        y, jac, *aux = vmap(pushforward, out_axes=out_axes)(*_standard_basis(dyn_args))
+        checks.complex_outputs("jacfwd", tree_leaves(y), holomorphic)
+        x = _as_chosen(argnums, dyn_args)
+        jac = tree_map(lambda y, j: _split_axis(x, typeof(y).ndim, _as_numbers(j, y)), y, jac)
+        return (jac, *aux) if has_aux else jac
+
+    return api_boundary(jacfwd_f)
+
+
+def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False, allow_int: bool = False) -> Callable:
+    """A function that returns the Jacobian of `fun`, row by row (reverse mode).
+
+    It suits functions with fewer outputs than inputs. Args and result are as for `jacfwd`.
+
+    >>> jacrev(lambda x: x * x)(jnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    checks.check_callable(fun)
+    argnums = ensure_index(argnums)
+
+    @functools.wraps(fun)
+    def jacrev_f(*args, **kwargs):
+        partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
+        checks.reverse_inputs("jacrev", tree_leaves(dyn_args), holomorphic, allow_int)
+        y, pullback, *aux = vjp(partial_fun, *dyn_args, has_aux=has_aux)
+        checks.real_outputs("jacrev", tree_leaves(y), holomorphic)
+        x, jac = (_as_chosen(argnums, v) for v in (dyn_args, vmap(pullback)(_standard_basis(y))))
+        jac = tree_map(lambda x, j: _split_axis(y, 0, _as_numbers(j, x)), x, jac)
+        jac = tree_transpose(tree_structure(x), tree_structure(y), jac)
+        return (jac, *aux) if has_aux else jac
+
+    return api_boundary(jacrev_f)
+
+
+def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable:
+    """A function that returns the Hessian of `fun`: forward mode over reverse mode.
+
+    Args and result are as for `jacfwd` of `jacrev`.
+
+    >>> hessian(lambda x: x ** 3)(2.0)
+    Array(12., dtype=float32, weak_type=True)
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _standard_basis(tree) -> Any:
+    """A tree like `tree`, of stacks: entry `i` of all is basis vector `i` of the whole tree."""
+    leaves = tree_leaves(tree)
+    dtype, _ = dtypes.lattice_result_type(*leaves)
+    size = sum(typeof(leaf).size for leaf in leaves)
+    rows, columns = (broadcasted_iota(np.int32, (size, size), d) for d in (0, 1))
+    rows = add(rows, constant(0, np.dtype(np.int32)))
+    eye = convert(eq(rows, columns), dtype)
+    return tree_map(_with_dtype_of, tree, _split_axis(tree, 1, eye))
+
+
+def _with_dtype_of(leaf, stack):
+    aval = typeof(leaf)
+    return convert_element_type_p.bind(stack, new_dtype=aval.dtype, weak_type=aval.weak_type)
+
+
+def _as_numbers(jac, integers):
+    """The derivatives of integers, or by them, as zeros of their type instead of `float0`."""
+    if typeof(jac).dtype != dtypes.float0:
+        return jac
+    return zeros(ShapedArray(typeof(jac).shape, typeof(integers).dtype))
+
+
+def _split_axis(tree, axis, x):
+    """Cut `axis` of `x` into the leaves of `tree`, each in the leaf's shape."""
+    leaves, treedef = tree_flatten(tree)
+    avals = [typeof(leaf) for leaf in leaves]
+    shape = typeof(x).shape
+    pieces = split(x, [aval.size for aval in avals], axis)
+    return treedef.unflatten(
+        reshape(piece, (*shape[:axis], *aval.shape, *shape[axis + 1:]))
+        for piece, aval in zip(pieces, avals))
+
+
+# linear_transpose
+
+
+@api_boundary
+def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
+    """The transpose of a linear function.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one, linear in all of them together.
+      *primals: arrays, or `ShapeDtypeStruct`s, of the types of its arguments.
+
+    Returns:
+      a function from a pytree like the result of `fun` to a tuple of cotangents of its arguments.
+
+    Raises:
+      TypeError: neither all types are inexact, nor all are integer; or (when the function is
+        called) a cotangent has another type.
+      NotImplementedError or AssertionError (when it is called): `fun` is not linear.
+
+    >>> transposed = linear_transpose(lambda x: 3 * x, 1.0)
+    >>> transposed(2.0)
+    (Array(6., dtype=float32, weak_type=True),)
+    """
+    checks.check_callable(fun)
+    leaves, in_tree = tree_flatten(primals)
+    in_avals = [*map(shaped_abstractify, leaves)]
+    flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
+    closed = trace_to_jaxpr(flat_fun, in_avals)
+    checks.linear_types(in_avals, closed.out_avals)
+
+    def transposed_fun(ct):
+        cts, tree = tree_flatten(ct)
+        checks.linear_cotangents(cts, tree, closed.out_avals, out_tree())
+        args = [UndefinedPrimal(aval) for aval in in_avals]
+        out = backward_pass(closed.jaxpr, closed.consts, args, cts)
+        return in_tree.unflatten(map(instantiate_zeros, out))
+
+    return api_boundary(transposed_fun)

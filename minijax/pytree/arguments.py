@@ -1,0 +1,71 @@
+"""What `jax.api_util` knows of arguments besides: their types, their places, their names."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..checks import api as checks
+from ..checks.tree import rebased
+from ..core.core import ShapedArray, typeof
+from ..core.tree import PyTreeDef, positive_argnums, split_statics, tree_structure
+from ..errors import DebugInfo, fun_sourceinfo
+
+
+def argument_avals(leaves: Sequence[Any], where: str, names: Callable[[], Sequence[str]]
+                   ) -> list[ShapedArray]:
+    """The types of the arguments of a transformation, flat.
+
+    Raises:
+      TypeError: a leaf is not an array or a number; the message has its name.
+    """
+    checks.are_arrays(where, leaves, names)
+    return [*map(typeof, leaves)]
+
+
+def rebase_donate_argnums(
+    donate_argnums: Iterable[int], static_argnums: Iterable[int]
+) -> tuple[int, ...]:
+    """Donated numbers as they are once the static arguments are taken out. All non-negative."""
+    static, donated = sorted(set(static_argnums)), sorted(set(donate_argnums))
+    rebased(static, donated)
+    return tuple(i - sum(s < i for s in static) for i in donated)
+
+
+def donation_vector(
+    donate_argnums: Sequence[int], donate_argnames: Sequence[str], in_tree: PyTreeDef
+) -> tuple[bool, ...]:
+    """For each leaf of (args, kwargs), whether it is donated."""
+    args_tree, kwargs_tree = in_tree.children()
+    flags = [(i in donate_argnums, arg) for i, arg in enumerate(args_tree.children())]
+    flags += [(k in donate_argnames, v) for k, v in zip(kwargs_tree.aux, kwargs_tree.children())]
+    return tuple([flag for flag, subtree in flags for _ in range(subtree.num_leaves)])
+
+
+def resolve_kwargs(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of a call by position, defaults filled in.
+
+    Raises TypeError if they do not fit the signature, or include a keyword-only argument.
+    """
+    if isinstance(fun, functools.partial):  # its signature does not tell what `fun` itself takes
+        fun = lambda *args, **kwargs: None
+    bound = inspect.signature(fun).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if unresolved := [name for name in bound.kwargs if name in kwargs]:
+        raise TypeError(f"These arguments have no position: {', '.join(unresolved)}.")
+    return bound.args
+
+
+def debug_info(traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *,
+               static_argnums=(), static_argnames=(), **_ignored) -> DebugInfo:
+    """The names for a function that is traced at these arguments.
+
+    >>> debug_info("jit", jnp.sin, (1.0,), {}).arg_names
+    ('x',)
+    """
+    static_argnums = positive_argnums(static_argnums, len(args), drop_too_large=True)
+    *dynamic, statics = split_statics(args, kwargs, static_argnums, static_argnames)
+    names = checks.weak_arg_names(fun, tree_structure(tuple(dynamic)), statics)
+    return DebugInfo(traced_for, fun_sourceinfo(fun), names)
