@@ -9,12 +9,27 @@ BIN = $(VENV)/bin
 ANY_RELEASE = tests/test_cli.py tests/test_docstrings.py tests/test_laws.py tests/test_threads.py tests/ch06/test_client.py
 SOURCES = minijax tests tools chapters site
 
-.PHONY: help tour test lint bench book read browse update test-all-pythons clean
+# The tests of a chapter: make check CH=4
+CH ?= 1
+TESTS_OF_12 = tests/numpy
+TESTS_OF_13 = tests/ch13 tests/scipy tests/nn
+TESTS_OF_16 = tests/experimental tests/example_libraries tests/test_cli.py
+TESTS_OF_CHAPTER = $(or $(TESTS_OF_$(CH)),tests/ch$(shell printf %02d $(CH)))
+TESTS_OF_THE_CORE = $(foreach n,01 02 03 04 05 06 07 08 09 10,tests/ch$n) tests/test_products.py \
+  tests/test_primitives.py tests/test_jaxpr_text.py tests/test_laws.py
+# make oracle TESTS=tests/ch04 refreshes the answers to some tests
+TESTS ?= tests
+
+.PHONY: help tour check quick test test-plain oracle lint bench book read browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make tour              watch minijax differentiate, and a network learn to read"
+	@echo "make check CH=4        lint, and one chapter's tests: under a minute, without JAX"
+	@echo "make quick             a sample of all tests: under three minutes, without JAX"
 	@echo "make test              lint, then compare everything with real JAX"
+	@echo "make test-plain        the tests of chapters 1-10 without the fast paths (MINIJAX_FAST=0)"
+	@echo "make oracle            store JAX's answers anew, which the tests compare with"
 	@echo "make bench             measure our speed against real JAX's"
 	@echo "make book              build the book's site; all that it shows is run and checked"
 	@echo "make read              serve the book, and open it in the browser"
@@ -44,8 +59,24 @@ lint: $(VENV)/installed-lint $(VENV)/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# JAX's answers are stored in tests/oracle/answers: these two need no JAX.
+check: lint
+	MINIJAX_ORACLE=stored $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS_OF_CHAPTER)
+
+quick: lint
+	MINIJAX_ORACLE=stored $(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample 100
+
+# Each day another tenth of the stored answers is compared with what JAX answers.
 test: lint
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	MINIJAX_ORACLE=tenth $(BIN)/python -m pytest -q -n $(WORKERS)
+
+# Every fast path is a second way to the same result: without them all, the results are the same.
+test-plain: $(VENV)/installed-test
+	MINIJAX_FAST=0 $(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample 10 $(TESTS_OF_THE_CORE)
+
+oracle: $(VENV)/installed-test
+	MINIJAX_ORACLE=refresh $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS)
+	$(BIN)/python -m tests.oracle $(if $(filter tests,$(TESTS)),--new)
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks

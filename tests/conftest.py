@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib.metadata import version
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -11,7 +12,7 @@ os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for chapter 14; read when either libr
 
 # JAX comes first, unless it is not to be imported: jaxlib's C++ imports `jax` by itself the first
 # time it needs one of its helpers, and then JAX must be complete.
-from tests.oracle import stored, subject  # isort: skip
+from tests.oracle import MODE, stored, subject  # isort: skip
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -63,3 +64,5 @@ def pytest_runtest_call(item):
 def pytest_sessionfinish():
     """Leave the fresh answers of this process, if there are any, for `make oracle`."""
     stored.leave_fresh()
+    if MODE == "stored":
+        assert "jax" not in sys.modules, "jax has been imported"

@@ -13,13 +13,13 @@ Setting `MINIJAX_TEST_SUBJECT=jax` compares JAX with itself: a test that fails t
 
 from tests.oracle.namespaces import MODE, jax, jnp, oracle, subject  # isort: skip  (JAX first)
 from tests.oracle.stored import Answer
-from tests.oracle.compare import agree, assert_same, both, run
+from tests.oracle.compare import ask, assert_same, both, run
 from tests.oracle.text import jaxpr_text
 
 __all__ = [
     "MODE",
     "Answer",
-    "agree",
+    "ask",
     "assert_same",
     "both",
     "jax",

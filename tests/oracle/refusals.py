@@ -73,7 +73,7 @@ def text_of(cases: dict[str, dict[str, str]]) -> str:
 
 def _patterns(ids: list[str]) -> list[str]:
     """Few patterns that stand for exactly these ids: boxes that differ in one part are merged."""
-    plain = [case for case in ids if not re.search(r"[{},=]", case)]
+    plain = [case for case in ids if case and not re.search(r"[{},=]", case)]
     boxes = {tuple((part,) for part in SEPARATOR.split(case)) for case in plain}
     for position in range(max(map(len, boxes), default=0)):
         groups: dict[tuple, list] = defaultdict(list)
