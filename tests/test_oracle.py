@@ -75,6 +75,7 @@ def test_refusals_are_written_and_read():
     assert "    TypeError: {cos,sin}-jvp-{bool,int}\n" in text
 
 
+@pytest.mark.live_jax
 def test_two_refusals_agree_only_where_the_test_says_so():
     refused = lambda jx: lambda: jx.numpy.ones(3) + jx.numpy.ones(2)
     both(refused, raises=TypeError)
