@@ -1,13 +1,13 @@
 """Chapter 14: collectives, operations across a named axis.
 
-`vmap(axis_name="i")` and `shard_map` run one function many times at once. The instances stand in a
-line, along the axis; each sees its own values only, and a collective is how it gets at those of
-others. Under `vmap` it is an ordinary operation on the whole array (`collective_rules.py`); on
+`vmap(axis_name="i")` and `shard_map` run many instances of one function at once, one for each index
+along an axis. Each instance has only its own values, and a collective gives it those of others.
+Under `vmap` a collective is an ordinary operation on the whole array (`collective_rules.py`). On
 several devices they exchange messages (`collective_lowering.py`).
 
-In the drawings a column is an instance (a device): what it gives, and what it gets.
+In the drawings a column is an instance (a device), with its operand and its result.
 
-What they are to each other when read backwards (transposed):
+Their transposes:
 
     psum ↔ psum            without types that vary; with them, psum ↔ pvary (see `vma.py`)
     all_gather ↔ psum_scatter

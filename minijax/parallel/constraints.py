@@ -82,7 +82,7 @@ def flat_shardings(argument: str, tree: PyTreeDef, entries: Any, mesh: Mesh | Ab
     """A sharding for each leaf of `tree`, of a prefix of it.
 
     Raises:
-      ValueError: it is none.
+      ValueError: `entries` is not a prefix of `tree`.
     """
     flat = flatten_axes(argument, tree, entries, tupled_args=tupled_args)
     return [as_sharding(entry, mesh, argument) for entry in flat]
@@ -105,7 +105,7 @@ sees_to_places.add(sharding_constraint_p)
 
 
 def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> Any:
-    """`x`, which from here on lies so."""
+    """`x`, constrained to a sharding."""
     return sharding_constraint_p.bind(x, **constraint_params(sharding, mesh))
 
 
@@ -123,10 +123,10 @@ def unconstrained_dims(sharding: Sharding) -> frozenset[int]:
 
 @api_boundary
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """Say how arrays lie on the devices of a mesh, from here on.
+    """Constrain the shardings of arrays.
 
-    Under `jit`, XLA partitions the program so that they do. Otherwise the arrays are moved. The
-    cotangents come to lie the same way.
+    Under `jit`, XLA partitions the program such that the arrays have these shardings. Otherwise the
+    arrays are moved. The cotangents get the same shardings.
 
     Args:
       x: a pytree of arrays.
@@ -137,9 +137,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       the arrays.
 
     Raises:
-      ValueError: an array has too few dimensions, or they cannot be cut so; no sharding is given;
-        outside of `jit`, the array is committed to other devices.
-      TypeError: a sharding is something else.
+      ValueError: an array has too few dimensions, or they do not divide evenly; no sharding is
+        given; outside of `jit`, the array is committed to other devices.
+      TypeError: an entry of `shardings` is not a sharding.
       RuntimeError: a spec without a mesh.
 
     >>> mesh = jax.make_mesh((1,), ("x",))

@@ -1,8 +1,8 @@
-"""Chapter 14: functions for axes of type `Explicit`, over which the user says how arrays lie.
+"""Chapter 14: functions for axes of type `Explicit`, over which the user chooses the shardings.
 
-In JAX such a sharding is a part of an array's type. Here it is not: what is said is a constraint,
-and what is not said is left to XLA, as over axes of type `Auto`. So these functions do less: they
-check what JAX checks, put the right mesh in force, and constrain.
+In JAX such a sharding is a part of an array's type. Here it is a constraint instead. XLA chooses
+everything else, as it does over axes of type `Auto`. So these functions do less than JAX's: they
+make the same checks, put the right mesh in force, and add constraints.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .sharding import NamedSharding
 
 @api_boundary
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Have arrays lie as it is said, over axes of type `Explicit`.
+    """Give arrays new shardings over axes of type `Explicit`.
 
     Args:
       xs: a pytree of arrays.
@@ -39,9 +39,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
       the arrays.
 
     Raises:
-      ValueError: a spec names an axis of another type, there is no mesh, or an array cannot be cut
-        so.
-      TypeError: a sharding is something else.
+      ValueError: a spec names an axis of another type, there is no mesh, or a dimension does not
+        divide evenly.
+      TypeError: an entry of `out_shardings` is not a sharding.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.sharding.reshard(jnp.arange(3), jax.P("x"))
@@ -84,7 +84,7 @@ def _nonempty(mesh: AbstractMesh, caller: str) -> AbstractMesh:
 
 @api_boundary
 def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
-    """A function within which axes are of type `Auto`: XLA decides there how arrays lie.
+    """A function within which axes are of type `Auto`: XLA chooses the shardings inside it.
 
     Args:
       f: the function; without it, a decorator is returned.
@@ -151,7 +151,7 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
 
 
 def _argument(value, kwargs, name):
-    """What was given when the function was made, or else at the call."""
+    """The value given when the function was made, or else the one given at the call."""
     if value is not None:
         return value
     if name not in kwargs:

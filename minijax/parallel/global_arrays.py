@@ -1,7 +1,7 @@
 """Chapter 14: arrays put together of their parts.
 
-In a program of several processes no one has all of an array. Each brings what its own devices are
-to hold, and all call the same function with the same global shape.
+In a program of several processes, each process holds only a part of an array. Each provides the
+contents for its own devices, and all call the same function with the same global shape.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding,
 
     Args:
       shape: of the whole array.
-      sharding: how it lies.
-      data_callback: called with an index into the whole array (a tuple of slices), returns the
-        part there. If all devices hold the whole array, it is called once.
+      sharding: its sharding.
+      data_callback: returns the part of the array at an index (a tuple of slices into the whole
+        array). If all devices hold the whole array, it is called once.
       dtype: the element type; by default that of the first part.
 
     Raises:
-      TypeError: `sharding` is none.
+      TypeError: `sharding` is not a sharding.
       ValueError: a part has not the shape that its device needs, or another dtype.
 
     >>> sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
@@ -69,7 +69,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
 
     Args:
       shape: of the whole array.
-      sharding: how it lies.
+      sharding: its sharding.
       arrays: an array on each device of `sharding` that this process has, in any order.
       dtype: the element type; by default that of the first part.
 

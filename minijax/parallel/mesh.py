@@ -171,7 +171,7 @@ class Mesh(_NamedAxes, ContextDecorator):
 
     Raises:
       ValueError: there are not as many names, or types, as axes; a name is `None`.
-      TypeError: an axis type that is none.
+      TypeError: an entry of `axis_types` is not an `AxisType`.
 
     >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("x", "y"))
     >>> mesh
@@ -332,7 +332,7 @@ class AbstractMesh(_NamedAxes):
 
     Raises:
       ValueError: there are not as many types as axes.
-      TypeError: an axis type that is none.
+      TypeError: an entry of `axis_types` is not an `AxisType`.
 
     >>> jax.sharding.AbstractMesh((4, 2), ("x", "y"))
     AbstractMesh('x': 4, 'y': 2, axis_types=(Auto, Auto))
@@ -401,7 +401,8 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
       devices: the devices to use; by default all there are.
 
     Raises:
-      ValueError: too few devices; sizes that are no integers; not as many names as sizes.
+      ValueError: there are too few devices, a size is not an integer, or there are not as many
+        names as sizes.
 
     >>> mesh = jax.make_mesh((1,), ("x",))
     >>> mesh
@@ -421,7 +422,7 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
 
 
 # ----------------------------------------------------------------------------------------------
-# The mesh in force, in this thread. Tracing asks for it, so it is part of every cache key.
+# The mesh in force in this thread. Traces depend on it, so it is part of every cache key.
 
 
 def _mesh_setting(name: str, help: str) -> State:
@@ -512,10 +513,10 @@ class set_mesh:
 
 
 def get_mesh() -> Mesh:
-    """The mesh of `set_mesh`; an empty one if there is none.
+    """The mesh of `set_mesh`, or an empty one.
 
     Raises:
-      ValueError: a function is being traced, which must do with `get_abstract_mesh`.
+      ValueError: a function is being traced. It can use `get_abstract_mesh`.
 
     >>> jax.sharding.get_mesh()
     Mesh(axis_sizes=(), axis_names=())
@@ -525,7 +526,7 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The mesh in force, without its devices; an empty one if there is none.
+    """The mesh in force without its devices, or an empty one.
 
     >>> jax.sharding.get_abstract_mesh()
     AbstractMesh((), axis_types=())

@@ -1,7 +1,7 @@
 """Chapter 14: StableHLO modules for several devices.
 
-Such a module knows its devices, declares their mesh at its head, and says for each argument how it
-is sharded. A function in it can lie within a `shard_map`: the mesh and the manual axes are then its
+Such a module has a list of devices, declares their mesh at its head, and states the sharding of
+each argument. If a function in it is the body of a `shard_map`, the mesh and the manual axes are its
 `context` (see `core/lowering.py:Body`).
 """
 

@@ -40,9 +40,10 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
     Args:
       fun: takes and returns pytrees of arrays.
       axis_name: a name for the axis, for collectives between the devices.
-      in_axes: which dimension of each argument counts the examples; `None`: all devices get the
-        argument whole. As for `vmap`; but the axes count from the front.
-      out_axes: where that dimension is to be in the results. `None`: the first device's result.
+      in_axes: which dimension of each argument counts the examples, as for `vmap`, but counted
+        from the front. With `None`, all devices get the whole argument.
+      out_axes: which dimension of the results counts the examples. With `None`, the result is that
+        of the first device.
       static_broadcasted_argnums: positions of arguments that are part of the program.
       devices: the devices to use; by default the first there are.
       backend: a platform, to use its devices.
@@ -57,9 +58,9 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
       shows the program.
 
     Raises:
-      ValueError: no argument is mapped; there are more examples than devices; their numbers
-        disagree; a static argument that is missing or cannot be hashed.
-      TypeError: axes that are no ints.
+      ValueError: no argument is mapped, there are more examples than devices, the arguments have
+        different numbers of examples, or a static argument is missing or cannot be hashed.
+      TypeError: an axis is not an int.
 
     >>> jax.pmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(jnp.array([2.0])).tolist()
     [1.0]

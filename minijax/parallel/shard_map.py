@@ -60,9 +60,9 @@ def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = I
       a function of the whole arguments, with the whole results.
 
     Raises:
-      ValueError: no mesh; specs that do not fit arguments, results or mesh; a result that may
-        differ between devices where its spec says that it does not.
-      TypeError: specs that are none.
+      ValueError: there is no mesh, a spec does not fit an argument, a result or the mesh, or a
+        result may differ between devices along an axis that its spec does not name.
+      TypeError: an entry of `in_specs` or `out_specs` is not a spec.
 
     >>> mesh = jax.make_mesh((1,), ("i",))
     >>> normalize = lambda x: x / jax.lax.psum(x.sum(), "i")
@@ -195,7 +195,7 @@ def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, values) -> _Sta
 
 
 def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
-    """`values` are the arguments, if they are at hand; then a `print` in the body can show some."""
+    """`values` are the arguments, if they are known. Then a `print` in the body shows values."""
     out_tree: Any = None
     specs: tuple = ()
     axes = scope.in_order(scope.newly_manual_axes)

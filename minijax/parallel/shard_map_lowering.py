@@ -1,4 +1,4 @@
-"""Chapter 14: how `shard_map` is said to XLA, in the language of Shardy.
+"""Chapter 14: the lowering of `shard_map` to Shardy, the sharding dialect of XLA.
 
     %3 = sdy.manual_computation(%1, %2) in_shardings=[<@mesh, [{"x"}]>, <@mesh, [{}]>]
              out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%a: tensor<2xf32>, …) {
@@ -6,7 +6,7 @@
       sdy.return %b : tensor<2xf32>
     } : (tensor<8xf32>, …) -> tensor<2xf32>
 
-The region sees nothing of what is outside: large constants are passed, as are tokens of effects.
+The region cannot refer to values outside of it: constants and tokens of effects are operands.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def _types(values) -> str:
 
 
 def _shardings(symbol, scope, specs, values) -> str:
-    """Specs in Shardy's words. Where some axes are the compiler's, it may split further by those.
-    What is not mentioned is whole: tokens and constants."""
+    """Specs in Shardy's notation. XLA may split further along the axes that are left to it. Values
+    without a spec, tokens and constants, are whole on each device."""
     more = ["?"] * (len(scope.newly_manual_axes) < len(scope.mesh.axis_names))
     texts = []
     for i, x in enumerate(values):

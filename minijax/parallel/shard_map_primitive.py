@@ -2,15 +2,15 @@
 
     shard_map[check_vma in_specs jaxpr mesh newly_manual_axes out_specs] *args  →  *results
 
-The specs say how arguments are cut and how results are put together. In between each device works
-on its own parts, and sees others by collectives only:
+The specs say how arguments are cut and how results are put together. In between, each device
+computes with its own parts, and gets those of others by collectives only:
 
     args ── cut by in_specs ──>  jaxpr on device 0  ── put together by out_specs ──> results
                           └───>  jaxpr on device 1  ──┘
                           └───>  …
 
-The rules are those of `jit`, applied to the jaxpr of one device; each new argument and result needs
-a spec besides. The axes of the mesh over which the function is mapped are *manual*: their names are
+The rules are those of `jit`, applied to the jaxpr of one device, except that each new argument and
+result also needs a spec. The axes of the mesh over which the function is mapped are *manual*: their names are
 in scope. If some are left to the compiler, an inner `shard_map` may take those.
 """
 
@@ -59,7 +59,7 @@ from .vma import operands_apart
 
 
 class Scope(NamedTuple):
-    """Where a body runs; these are parameters of the primitive, too."""
+    """Where a body runs. These are also parameters of the primitive."""
 
     mesh: Mesh | AbstractMesh
     newly_manual_axes: frozenset
@@ -286,7 +286,7 @@ def _partial_eval(trace, primitive, args, params):
 partial_eval_rules[shard_map_p] = _partial_eval
 
 # ----------------------------------------------------------------------------------------------
-# Under `checkpoint`, what the policy wants to keep of a body leaves the devices as residuals do.
+# Under `checkpoint`, the values that the policy saves leave the body as residuals do.
 
 
 def _choose_in_body(eqn, used, policy):

@@ -201,7 +201,7 @@ class SingleDeviceSharding(Sharding):
 
 def make_single_device_sharding(device: Any, *,
                                 memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The sharding of arrays that lie on one device: `SingleDeviceSharding(device)`."""
+    """The sharding of arrays on one device: `SingleDeviceSharding(device)`."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
@@ -373,7 +373,7 @@ def tile_assignment(sharding: Sharding, ndim: int) -> tuple[Shape, Shape, bool] 
 
 
 def spec_of(tiling: tuple[Shape, Shape, bool] | None, mesh: Mesh) -> PartitionSpec | None:
-    """The spec by which a mesh cuts arrays so; `None` if there is none.
+    """The spec over `mesh` that has this tile assignment, or `None`.
 
     The inverse of `tile_assignment`. The number of a device's tile in a dimension has the device's
     coordinates as digits: one step along an axis changes it by that digit's place value.

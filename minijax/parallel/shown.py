@@ -1,8 +1,8 @@
 """Chapter 14: what a `print` in the body of a `shard_map` shows: the values on all devices.
 
-A body is traced, and then compiled as a whole. But if the arguments are at hand while it is traced,
-because no other transformation is around, then what has been written down so far can be computed,
-up to the value that somebody wants to see.
+A body is traced, and then compiled as a whole. If no other transformation is in force, the
+arguments are known while the body is traced. Then the equations so far can be evaluated up to the
+value that is printed.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ def given(args: Sequence) -> Iterator[None]:
 
 
 def take_given() -> Sequence | None:
-    """The arguments, for the first that asks: an inner `shard_map` has other ones."""
+    """The arguments, once: an inner `shard_map` is called with other ones."""
     args, _given.args = _given.args, None
     return args
 
-# The traces of bodies whose arguments are at hand: from (a traced program of one result, its spec)
-# to the result.
+
+# The traces of bodies whose arguments are known: from a trace to the axes that are mapped over, and
+# the function that evaluates a jaxpr at the arguments.
 _evaluators: weakref.WeakKeyDictionary[DynamicJaxprTrace, tuple] = weakref.WeakKeyDictionary()
 
 

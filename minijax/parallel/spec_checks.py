@@ -1,4 +1,4 @@
-"""Chapter 14: what can be wrong with a call of `shard_map`, and how it is said."""
+"""Chapter 14: the checks of the arguments of `shard_map`, and their messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .sharding import check_no_axis_twice
 
 
 class _Infer:
-    """What `in_specs` is if nobody says anything."""
+    """The default of `in_specs`: arguments are cut as they are sharded."""
 
     def __repr__(self):
         return "jax.sharding.Infer"
@@ -37,8 +37,8 @@ def check_scope(mesh: Any, axis_names: Any, in_specs: Any, out_specs: Any) -> tu
     """The axes to map over, and the mesh: that in force, unless one is given.
 
     Raises:
-      ValueError, TypeError: there is none, or it is not the one in force; or axes or specs are none
-        of it.
+      ValueError, TypeError: there is no mesh, it is not the one in force, or axes or specs do not
+        belong to it.
     """
     mesh = checked_mesh(mesh)
     if not isinstance(axis_names, (set, frozenset)):

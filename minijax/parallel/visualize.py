@@ -1,4 +1,4 @@
-"""Chapter 14: pictures of how an array lies on devices, drawn as text by the package `rich`."""
+"""Chapter 14: pictures of shardings, drawn as text by the package `rich`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, *, use_color: b
 
     Args:
       shape: of the array: one dimension, or two.
-      sharding: how it lies on devices.
+      sharding: its sharding.
       use_color: whether to fill the boxes with colors, on a terminal that has them.
       scale: the size of the picture; at 1 it is 10 lines high.
       min_width, max_width: of a box, in characters.
@@ -26,8 +26,8 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, *, use_color: b
         [0, 1], or texts as "#A0A0A0". By default matplotlib's "tab20b", if that is installed.
 
     Raises:
-      ValueError: `rich` is not installed; another number of dimensions; a dimension that cannot be
-        cut into equal parts.
+      ValueError: `rich` is not installed, the array does not have one or two dimensions, or a
+        dimension does not divide evenly.
 
     >>> mesh = jax.make_mesh((1,), ("x",), devices=jax.devices()[:1])
     >>> jax.debug.visualize_sharding((4, 8), jax.NamedSharding(mesh, jax.P("x")), scale=0.2)

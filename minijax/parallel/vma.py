@@ -1,16 +1,17 @@
 """Chapter 14: named axes in types: over which of them a value varies.
 
-Inside `shard_map` every value lies on all devices of a mesh, and may differ between them. With
-`check_vma=True` its type says along which axes of the mesh it may ("varying manual axes"):
+Inside `shard_map` every device of a mesh has its own copy of a value, and copies may differ. With
+`check_vma=True` the type states along which axes of the mesh they may ("varying manual axes"):
 
     f32[2]            the same on all devices: invariant
     f32[2]{V:x}       differs along x, and is the same along all other axes
     f32[2]{V:(x,y)}   differs along both
 
-What meets in one operation must vary alike. So an operand that varies less is first declared to
-vary: `pvary` moves nothing, it only changes the type. That is not idle: the derivative of a value
-that all devices share is the sum of what comes back from each of them. In types, the transpose of
-"invariant → varying" goes from varying to invariant, and the one way there is a sum:
+The operands of an operation must vary along the same axes. So an operand that varies along fewer is
+first passed to `pvary`, which moves no data and only changes the type. Derivatives depend on it: the
+cotangent of a value that all devices share is the sum of the cotangents from all of them. In types,
+`pvary` goes from invariant to varying, so its transpose goes from varying to invariant. That is a
+sum:
 
     transpose(pvary) = psum_invariant        transpose(psum_invariant) = pvary
 """
@@ -138,11 +139,11 @@ def pcast(x: Any, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Any:
     Args:
       x: a pytree of arrays, which do not vary along the axis.
       axis_name: an axis of the mesh, or a tuple of them.
-      to: "varying". (JAX knows "reduced" and "unreduced" besides.)
+      to: "varying". (JAX also has "reduced" and "unreduced".)
 
     Raises:
-      ValueError: not within `shard_map`; an unknown `to`; `x` varies already.
-      TypeError: a set of names, which has no order.
+      ValueError: outside of `shard_map`, or `to` is unknown, or `x` already varies.
+      TypeError: `axis_name` is a set, which has no order.
       NotImplementedError: `to` is "reduced" or "unreduced".
 
     >>> mesh = jax.make_mesh((1,), ("i",))
