@@ -1,8 +1,8 @@
 """Chapter 14: StableHLO modules for several devices.
 
 Such a module has a list of devices, declares their mesh at its head, and states the sharding of
-each argument. If a function in it is the body of a `shard_map`, the mesh and the manual axes are its
-`context` (see `core/lowering.py:Body`).
+each argument. If a function in it is the body of a `shard_map`, its `context` is the mesh and the
+manual axes (see `core/lowering.py:Body`).
 """
 
 from __future__ import annotations

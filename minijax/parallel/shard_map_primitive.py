@@ -10,8 +10,8 @@ computes with its own parts, and gets those of others by collectives only:
                           └───>  …
 
 The rules are those of `jit`, applied to the jaxpr of one device, except that each new argument and
-result also needs a spec. The axes of the mesh over which the function is mapped are *manual*: their names are
-in scope. If some are left to the compiler, an inner `shard_map` may take those.
+result also needs a spec. The axes of the mesh over which the function is mapped are *manual*: their
+names are in scope. If some are left to the compiler, an inner `shard_map` may take those.
 """
 
 from __future__ import annotations

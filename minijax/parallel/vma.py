@@ -7,8 +7,8 @@ Inside `shard_map` every device of a mesh has its own copy of a value, and copie
     f32[2]{V:x}       differs along x, and is the same along all other axes
     f32[2]{V:(x,y)}   differs along both
 
-The operands of an operation must vary along the same axes. So an operand that varies along fewer is
-first passed to `pvary`, which moves no data and only changes the type. Derivatives depend on it: the
+The operands of an operation must vary along the same axes. So an operand that varies along fewer
+goes through `pvary` first. It moves no data and only changes the type, but derivatives need it: the
 cotangent of a value that all devices share is the sum of the cotangents from all of them. In types,
 `pvary` goes from invariant to varying, so its transpose goes from varying to invariant. That is a
 sum:
