@@ -6,7 +6,7 @@ import collections
 import inspect
 import operator
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +96,7 @@ def _named_by_signature(signature, args, kwargs):
     return positional + by_keyword
 
 
-def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: dict[int | str, Any]
+def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any]
                    ) -> Callable[[], tuple[str, ...]]:
     """A function that returns `arg_names`. It keeps neither `fun` nor the traced arguments alive.
 

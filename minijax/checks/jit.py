@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .. import settings
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import LoweredModule
-from ..core.tree import PyTreeDef
-from ..errors import DebugInfo, fun_sourceinfo, user_stacklevel
-from .api import arg_names
+from ..errors import fun_sourceinfo, user_stacklevel
 from .tree import check_static_hashable
 
 
@@ -47,29 +43,3 @@ def donations(jaxpr: ClosedJaxpr, module: LoweredModule) -> None:
             "dtype, so their memory cannot be used again (chapter 6 of the book).",
             stacklevel=user_stacklevel(),
         )
-
-
-def debug_info(*, fun: Callable, in_tree: PyTreeDef, statics: Sequence[tuple]) -> DebugInfo:
-    """The names of a jitted function and its arguments. It keeps neither of them alive."""
-    takes_weak_references = type(fun).__weakrefoffset__ != 0
-    weak_fun = weakref.ref(fun) if takes_weak_references else lambda: None
-    return DebugInfo("jit", fun_sourceinfo(fun),
-                     lambda: argument_names(weak_fun(), in_tree, statics))
-
-
-def argument_names(fun: Any, in_tree: PyTreeDef,
-                   statics: Sequence[tuple]) -> tuple[str, ...]:
-    """A name like `x['w'][0]` for each traced leaf."""
-    try:
-        args, kwargs = in_tree.unflatten([0] * in_tree.num_leaves)
-        args = list(args)
-        for place, value, _ in statics:
-            if isinstance(place, int):
-                args.insert(place, value)
-            else:
-                kwargs[place] = value
-        numbers = [place for place, *_ in statics if isinstance(place, int)]
-        names = [place for place, *_ in statics if isinstance(place, str)]
-        return arg_names(fun, args, kwargs, numbers, names)
-    except Exception:  # a registered class that does not take numbers for arrays; or `fun` is gone
-        return tuple(f"argument {i}" for i in range(in_tree.num_leaves))

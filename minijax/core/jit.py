@@ -33,8 +33,8 @@ import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.api import check_callable
-from ..errors import api_boundary, fun_name
+from ..checks.api import check_callable, weak_arg_names
+from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
 from ..runtime import xla
 from .array import Array
 from .calls import call_rules
@@ -50,7 +50,9 @@ from .tree import (
     fun_signature,
     positive_argnums,
     resolve_argnums,
+    split_statics,
     tree_flatten,
+    with_statics,
 )
 
 if TYPE_CHECKING:
@@ -146,9 +148,9 @@ class Tracing(NamedTuple):
 
 def trace(fun: Callable, call: Call, in_avals: Sequence) -> Tracing:
     """Trace a function at arguments of these types."""
-    flat_fun, out_tree = flatten_fun(_with_statics(fun, call.statics), call.in_tree)
-    info = checks.debug_info(fun=fun, in_tree=call.in_tree, statics=call.statics)
-    jaxpr = trace_to_jaxpr(flat_fun, in_avals, info)
+    flat_fun, out_tree = flatten_fun(with_statics(fun, by_place(call.statics)), call.in_tree)
+    names = weak_arg_names(fun, call.in_tree, by_place(call.statics))
+    jaxpr = trace_to_jaxpr(flat_fun, in_avals, DebugInfo("jit", fun_sourceinfo(fun), names))
     if not any(isinstance(c, Tracer) for c in jaxpr.consts):
         return Tracing(jaxpr, out_tree(), ())
     inner = jaxpr.jaxpr
@@ -156,21 +158,9 @@ def trace(fun: Callable, call: Call, in_avals: Sequence) -> Tracing:
     return Tracing(ClosedJaxpr(lifted, ()), out_tree(), tuple(jaxpr.consts))
 
 
-def _with_statics(fun, statics):
-    """`fun` as a function of its traced arguments only."""
-    if not statics:
-        return fun
-
-    def fun_of_traced(*args, **kwargs):
-        all_args = list(args)
-        for place, value, _ in statics:  # positions come in ascending order
-            if isinstance(place, int):
-                all_args.insert(place, value)
-            else:
-                kwargs[place] = value
-        return fun(*all_args, **kwargs)
-
-    return fun_of_traced
+def by_place(statics: tuple) -> dict[int | str, Any]:
+    """The static arguments of a `Call` by position or name."""
+    return {place: value for place, value, _ in statics}
 
 
 _CACHE_LIMIT = 4096
@@ -372,17 +362,14 @@ class JitFunction:
     def _split(self, args, kwargs) -> tuple[tuple, dict, tuple]:
         """Separate the static arguments from the others."""
         numbers = static_positions(self._options.static_argnums, len(args))
-        statics: list[tuple] = [(i, args[i], type(args[i])) for i in numbers]
-        args = tuple([x for i, x in enumerate(args) if i not in numbers])
-        names = [name for name in self._options.static_argnames if name in kwargs]
-        statics += [(name, kwargs[name], type(kwargs[name])) for name in names]
-        kwargs = {name: x for name, x in kwargs.items() if name not in names}
-        return args, kwargs, tuple(statics)
+        args, kwargs, statics = split_statics(
+            args, kwargs, numbers, self._options.static_argnames)
+        return args, kwargs, tuple([(place, x, type(x)) for place, x in statics.items()])
 
     def _traced(self, call: Call) -> Tracing:
         """The function traced at the types of these arguments."""
         checks.static_arguments(call.statics)
-        names = functools.partial(checks.argument_names, self._fun, call.in_tree, call.statics)
+        names = weak_arg_names(self._fun, call.in_tree, by_place(call.statics))
         in_avals = abstractify_args(self._fun, call.leaves, names)
         axes = tuple(state.axis_sizes.items())
         key = (call.in_tree, settings.trace_context(), call.statics, axes, *in_avals)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from itertools import islice
@@ -608,7 +608,7 @@ def split_statics(
     return dynamic_args, {k: x for k, x in kwargs.items() if k not in statics}, statics
 
 
-def with_statics(f: Callable, statics: dict[int | str, Any]) -> Callable:
+def with_statics(f: Callable, statics: Mapping[Any, Any]) -> Callable:
     """`f` as a function of its other arguments. `statics` has values by position and by name."""
     if not statics:
         return f

@@ -107,19 +107,6 @@ def positional(fun: Callable, decorator: str, args: tuple, kwargs: dict) -> tupl
         ) from error
 
 
-def with_statics(fun: Callable, statics: dict[int, Any]) -> Callable:
-    """`fun` as a function of the arguments that are not `statics` (a dict by position)."""
-    if not statics:
-        return fun
-
-    def of_the_others(*args):
-        rest = iter(args)
-        n = len(args) + len(statics)
-        return fun(*[statics[i] if i in statics else next(rest) for i in range(n)])
-
-    return of_the_others
-
-
 def check_leaves(name: str, leaves: Iterable) -> None:
     """Raise `TypeError` for an argument that is no array: it names the position."""
     for i, x in enumerate(leaves):

@@ -24,7 +24,7 @@ from ..core.partial_eval import dce_rules, partial_eval_rules
 from ..core.primitives import stop_gradient_p
 from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
-from ..core.tree import PyTreeDef, tree_flatten, tree_map
+from ..core.tree import PyTreeDef, tree_flatten, tree_map, with_statics
 from ..errors import api_boundary, fun_name
 from ..lax.control_flow.parts import enter_rules
 from ..printing import pp_rules
@@ -46,7 +46,6 @@ from .common import (
     stage_function,
     takes_just,
     to_rule,
-    with_statics,
 )
 
 # ----------------------------------------------------------------------------------------------

@@ -31,7 +31,14 @@ from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules
 from ..core.staging import staging_rules, trace_to_jaxpr
 from ..core.transposition import primitive_transposes
-from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
+from ..core.tree import (
+    PyTreeDef,
+    flatten_fun_nokwargs,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    with_statics,
+)
 from ..errors import UnexpectedTracerError, api_boundary, fun_name
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
@@ -58,7 +65,6 @@ from .common import (
     stage_function,
     takes_just,
     to_rule,
-    with_statics,
 )
 
 # ----------------------------------------------------------------------------------------------

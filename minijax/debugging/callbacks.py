@@ -37,7 +37,7 @@ from ..core.effects import (
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering, tensor_type
 from ..core.transposition import primitive_transposes
-from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
+from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, with_statics
 from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError, api_boundary
 from ..lax import shaping, slicing
@@ -442,11 +442,9 @@ def _is_array(x):
 
 def with_static_args(callback: Callable, in_tree: PyTreeDef, static: dict[int, Any]) -> Callable:
     """The function of the leaves that are arrays; it returns nothing."""
-    def flat_callback(*dynamic):
-        rest = iter(dynamic)
-        leaves = [static[i] if i in static else next(rest) for i in range(in_tree.num_leaves)]
+    def flat_callback(*leaves):
         args, kwargs = in_tree.unflatten(leaves)
         callback(*args, **kwargs)
         return ()
 
-    return flat_callback
+    return with_statics(flat_callback, static)

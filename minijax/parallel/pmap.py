@@ -16,7 +16,14 @@ from ..checks.api import arg_names, check_callable
 from ..checks.tree import prefix_errors
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import jit
-from ..core.tree import ensure_index_tuple, flatten_axes, tree_flatten, tree_leaves, tree_map
+from ..core.tree import (
+    ensure_index_tuple,
+    flatten_axes,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    with_statics,
+)
 from ..errors import api_boundary
 from ..lax.shaping import expand_dims, squeeze
 from ..pytree.arguments import rebase_donate_argnums
@@ -140,12 +147,10 @@ class _Call:
                     f"{axis} over {n} devices, one example each. (`vmap` in it takes several; on a "
                     "CPU, jax.config.update('jax_num_cpu_devices', n) makes n devices of it.)")
 
-    def with_leaves(self, leaves) -> tuple[list, dict]:
+    def with_leaves(self, leaves) -> tuple[tuple, dict]:
         """Arguments like these, with other leaves."""
         dynamic, kwargs = self.tree.unflatten(leaves)
-        rest = iter(dynamic)
-        return [self.static[i] if i in self.static else next(rest)
-                for i in range(self.num_args)], kwargs
+        return with_statics(lambda *args, **kwargs: (args, kwargs), self.static)(*dynamic, **kwargs)
 
     def in_all_processes(self, jitted, mesh):
         """Call, in each of several processes with its own examples, what takes all of them."""

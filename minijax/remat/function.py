@@ -8,9 +8,8 @@ from typing import Any
 
 from ..checks import remat as checks
 from ..checks.api import arg_names
-from ..core.tree import tree_flatten
+from ..core.tree import tree_flatten, with_statics
 from ..core.util import split_list
-from ..custom_rules.common import with_statics
 from ..errors import api_boundary
 from ..lax.control_flow.common import stage
 from ..pytree.arguments import argument_avals

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...checks.api import arg_names
+from ...checks.api import weak_arg_names
 from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
 from ...core.array import as_array
@@ -33,7 +32,7 @@ from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.primitives import convert
 from ...core.staging import trace_to_jaxpr, weakref_cache
-from ...core.tree import PyTreeDef, flatten_fun_nokwargs
+from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure, treedef_tuple
 from ...core.util import partition_list
 from ...errors import DebugInfo, fun_sourceinfo
 from ...pytree.paths import keystr, tree_leaves_with_path
@@ -90,32 +89,19 @@ def _is_alive(staged):
     return all(x._trace.valid for x in staged.consts if isinstance(x, Tracer))
 
 
+_NO_KWARGS = tree_structure({})
+
+
 @functools.partial(weakref_cache, is_valid=_is_alive)
 def _stage(fun, in_tree, in_avals, what):
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
-    names = functools.partial(_argument_names, _weakly(fun), in_tree)
+    names = weak_arg_names(fun, treedef_tuple([in_tree, _NO_KWARGS]), {})
     debug_info = DebugInfo(what, fun_sourceinfo(fun), names)
     closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
     jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
     if what in _CONTROL_FLOW:
         check_allowed(jaxpr.effects, control_flow_allowed_effects, what)
     return Staged(jaxpr, tuple(closed.consts), out_tree())
-
-
-def _weakly(fun):
-    """A function that returns `fun` if somebody else keeps it alive."""
-    try:
-        return weakref.ref(fun)
-    except TypeError:
-        return lambda: None
-
-
-def _argument_names(weak_fun, in_tree):
-    """Names for the arguments, if the function is still there and its containers take numbers."""
-    try:
-        return arg_names(weak_fun(), in_tree.unflatten(range(in_tree.num_leaves)), {})
-    except Exception:
-        return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
 
 
 def share_constants(*staged: Staged) -> tuple[list[ClosedJaxpr], list]:
