@@ -8,7 +8,7 @@ from learning.checking import compare, exercise, expect
 import minijax
 from minijax import jacrev, lax, vjp
 from minijax.core.core import Primitive, ShapedArray, typeof
-from minijax.core.forward import deflinear
+from minijax.core.forward import deflinear_jvp
 from minijax.core.transposition import UndefinedPrimal, primitive_transposes
 
 F = np.float32
@@ -40,7 +40,7 @@ def rolling(roll_transpose):
     roll_p = Primitive("roll")
     roll_p.def_impl(lambda x, *, shift: np.roll(np.asarray(x), shift))
     roll_p.def_abstract_eval(lambda x, *, shift: ShapedArray(x.shape, x.dtype))
-    deflinear(roll_p)
+    deflinear_jvp(roll_p)
     primitive_transposes[roll_p] = roll_transpose
     for shift in (0, 1, 2, -1, 5):
         compare(lambda ct, s=shift: np.asarray(

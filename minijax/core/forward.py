@@ -187,12 +187,12 @@ def _sum_of_parts(primitive, rules, primals, tangents, **params):
     return ans, tangent_out
 
 
-def deflinear(primitive: Primitive) -> None:
+def deflinear_jvp(primitive: Primitive) -> None:
     """The primitive is linear in all its arguments together: it maps tangents as it maps values."""
-    primitive_jvps[primitive] = functools.partial(_linear_jvp, primitive)
+    primitive_jvps[primitive] = functools.partial(linear_jvp, primitive)
 
 
-def _linear_jvp(primitive, primals, tangents, **params):
+def linear_jvp(primitive, primals, tangents, **params):
     primals_out = primitive.bind(*primals, **params)
     if all(type(t) is Zero for t in tangents):
         return primals_out, _zero_tangents(primitive, primals_out)
@@ -214,7 +214,7 @@ def defjvp_zero(primitive: Primitive) -> None:
     primitive_jvps[primitive] = rule
 
 
-def defbilinear(primitive: Primitive) -> None:
+def defbilinear_jvp(primitive: Primitive) -> None:
     """The primitive is linear in each of its two arguments."""
     defjvp(primitive,
            lambda t, x, y, **params: primitive.bind(t, y, **params),
@@ -241,7 +241,7 @@ def broadcast_tangent(t, out):
 for p in (lax.neg_p, lax.copy_p, lax.add_any_p, lax.broadcast_in_dim_p, lax.reshape_p,
           lax.squeeze_p, lax.transpose_p, lax.concatenate_p, lax.split_p, lax.pad_p, lax.slice_p,
           lax.reduce_sum_p):
-    deflinear(p)
+    deflinear_jvp(p)
 
 for p in (lax.not_p, lax.and_p, lax.or_p, lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p,
           lax.ge_p, lax.stop_gradient_p, lax.iota_p):
@@ -281,8 +281,8 @@ def _sub_jvp(primals, tangents):
 defjvp(lax.integer_pow_p, _integer_pow_jvp)
 primitive_jvps[lax.add_p] = _add_jvp
 primitive_jvps[lax.sub_p] = _sub_jvp
-defbilinear(lax.mul_p)
-defbilinear(lax.dot_general_p)
+defbilinear_jvp(lax.mul_p)
+defbilinear_jvp(lax.dot_general_p)
 defjvp(lax.div_p,
        lambda t, x, y: lax.div(t, y),
        lambda t, x, y: lax.mul(lax.mul(lax.neg(t), x), lax.integer_pow(y, -2)))

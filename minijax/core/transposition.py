@@ -15,7 +15,14 @@ import numpy as np
 from . import primitives as lax
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
-from .forward import Zero, add_tangents, instantiate_zeros, zeros
+from .forward import (
+    Zero,
+    add_tangents,
+    defbilinear_jvp,
+    deflinear_jvp,
+    instantiate_zeros,
+    zeros,
+)
 from .jaxpr import ClosedJaxpr, Jaxpr, Literal
 from .staging import trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list
@@ -139,7 +146,11 @@ def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
 
 
 def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
-    """As `deftranspose`, for a primitive that is linear in either operand, not in both at once."""
+    """The primitive is linear in either operand, though not in both at once.
+
+    A rule `(ct, x, y, **params)` returns the cotangent of one of them, an `UndefinedPrimal`.
+    """
+    defbilinear_jvp(primitive)
     deftranspose(primitive, lhs_rule, rhs_rule)
     either = primitive_transposes[primitive]
 
@@ -159,7 +170,12 @@ def not_linear(primitive: Primitive, kind: type[Exception] = AssertionError) -> 
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
-    """The rule of a primitive that is linear in all operands: `(ct, *operands, **params)`."""
+    """The primitive is linear in all operands together.
+
+    The rule `(ct, *operands, **params)` returns the list of their cotangents.
+    """
+    deflinear_jvp(primitive)
+
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
             return zero_cotangents(operands)

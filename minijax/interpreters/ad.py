@@ -14,7 +14,6 @@ from ..core.forward import (
     zeros as zeros_like_aval,
 )
 from ..core.primitives import add_any_p as add_jaxvals_p
-from ..core import forward as _forward
 
 # chapter 5
 from ..core.staging import jvp_jaxpr
@@ -23,30 +22,18 @@ from ..core.staging import jvp_jaxpr
 from ..core.transposition import (
     UndefinedPrimal,
     backward_pass,
+    defbilinear,
+    deflinear2,
     is_undefined_primal,
     primitive_transposes,
 )
 from ..core.core import missing_rule as _missing_rule
-from ..core import transposition as _transposition
 
 
 def deflinear(primitive, transpose_rule):
     """The primitive is linear in all operands; `transpose_rule(ct, **params)` gives the list of
     their cotangents."""
     deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
-
-
-def deflinear2(primitive, transpose_rule):
-    """As `deflinear`, for a rule `(ct, *operands, **params)`; operands are `UndefinedPrimal`s."""
-    _forward.deflinear(primitive)
-    _transposition.deflinear2(primitive, transpose_rule)
-
-
-def defbilinear(primitive, lhs_rule, rhs_rule):
-    """The primitive is linear in each of its two operands; a rule `(ct, x, y, **params)` gives the
-    cotangent of one of them, for which it is given an `UndefinedPrimal`."""
-    _forward.defbilinear(primitive)
-    _transposition.defbilinear(primitive, lhs_rule, rhs_rule)
 
 
 def get_primitive_transpose(primitive):

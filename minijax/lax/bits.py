@@ -11,7 +11,7 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
 from ..core.core import Primitive, ShapedArray, concrete_or_error
-from ..core.forward import defjvp_zero, deflinear
+from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.jit import apply_primitive
 from ..core.lowering import comparison_kind, register_lowering, tensor_type
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
@@ -171,7 +171,7 @@ def _lower_reduced(ctx, x, *, exponent_bits, mantissa_bits):
 
 reduce_precision_p = make_primitive("reduce_precision", _reduced_type)
 reduce_precision_p.def_impl(functools.partial(apply_primitive, reduce_precision_p))
-deflinear(reduce_precision_p)
+deflinear_jvp(reduce_precision_p)
 deftranspose(reduce_precision_p,
              lambda ct, x, **format: reduce_precision_p.bind(ct, **format))
 defvectorized(reduce_precision_p)

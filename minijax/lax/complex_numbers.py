@@ -10,7 +10,7 @@ from ..core.array import def_numpy
 from ..core.batching import defvectorized
 from ..core.core import ShapedArray, typeof
 from ..core.elsewhere import imag_p, real_p
-from ..core.forward import deflinear
+from ..core.forward import deflinear_jvp
 from ..core.lowering import (
     cast_rule,
     emit,
@@ -71,7 +71,7 @@ for p in (real_p, imag_p):
     register_lowering(p, cast_rule(p.name))
 
 for p in (real_p, imag_p, complex_p, conj_p):
-    deflinear(p)
+    deflinear_jvp(p)
 
 
 def _zero(ct):

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, typeof
 from ..core.effects import Effect, control_flow_allowed_effects, lowerable_effects
-from ..core.forward import deflinear, primitive_jvps
+from ..core.forward import deflinear_jvp, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import element_type, register_lowering, tensor_type
 from ..core.transposition import primitive_transposes
@@ -179,7 +179,7 @@ def _lower_sink(ctx, x, *, prevent_mlir_dce):
 dce_sink_p = Primitive("dce_sink", multiple_results=True)
 dce_sink_p.def_effectful_abstract_eval(lambda x, **params: ([], {no_dce_effect}))
 dce_sink_p.def_impl(lambda x, **params: [])
-deflinear(dce_sink_p)
+deflinear_jvp(dce_sink_p)
 primitive_transposes[dce_sink_p] = lambda cts, x, **params: [None]
 primitive_batchers[dce_sink_p] = lambda args, dims, **params: ([], [])
 register_lowering(dce_sink_p, _lower_sink)

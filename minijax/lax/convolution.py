@@ -31,7 +31,6 @@ from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero
-from ..core.forward import defbilinear as def_bilinear_jvp
 from ..core.jit import apply_primitive
 from ..core.lowering import lower_fun, register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
@@ -381,7 +380,6 @@ def _pads_of_kernel(in_shape, window, strides, out_shape, padding, in_dilation, 
 
 
 products.add(conv_general_dilated_p)
-def_bilinear_jvp(conv_general_dilated_p)
 defbilinear(conv_general_dilated_p, _transpose_lhs, _transpose_rhs)
 
 

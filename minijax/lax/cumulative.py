@@ -13,7 +13,7 @@ import numpy as np
 from ..checks import primitives as checks
 from ..core.batching import primitive_batchers
 from ..core.core import typeof
-from ..core.forward import deflinear, primitive_jvps
+from ..core.forward import deflinear_jvp, primitive_jvps
 from ..core.lowering import (
     Body,
     Value,
@@ -252,7 +252,7 @@ def _log_add_exp(x, y):
     return add(log(total), safe)
 
 
-deflinear(cumsum_p)
+deflinear_jvp(cumsum_p)
 deftranspose(cumsum_p, lambda ct, x, *, axis, reverse: cumsum(ct, axis, not reverse))
 for p, combine in ((cumprod_p, mul), (cummax_p, max), (cummin_p, min),
                    (cumlogsumexp_p, _log_add_exp)):

@@ -19,7 +19,6 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import ShapedArray, typeof
-from ..core.forward import deflinear
 from ..core.jit import apply_primitive
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
@@ -197,6 +196,5 @@ def _fft_batch(args, dims, **params):
     return fft(moveaxis(x, dim, 0), **params), 0
 
 
-deflinear(fft_p)
 deflinear2(fft_p, _fft_transpose)
 primitive_batchers[fft_p] = _fft_batch

@@ -22,7 +22,7 @@ from ..core.elsewhere import broadcast_to as broadcast_to
 from ..core.elsewhere import broadcast_to_rank as broadcast_to_rank
 from ..core.elsewhere import rev as rev
 from ..core.elsewhere import rev_p
-from ..core.forward import Zero, deflinear, instantiate_zeros
+from ..core.forward import Zero, deflinear_jvp, instantiate_zeros
 from ..core.lowering import (
     cast_text,
     emit_pieces,
@@ -304,7 +304,7 @@ def _batch_rev(args, dims, *, dimensions):
     return rev(args[0], shifted_dims(dimensions, dims[0])), dims[0]
 
 
-deflinear(rev_p)
+deflinear_jvp(rev_p)
 deftranspose(rev_p, lambda ct, x, *, dimensions: rev(ct, dimensions))
 primitive_batchers[rev_p] = _batch_rev
 register_lowering(rev_p, _lower_rev)
@@ -350,7 +350,7 @@ def _lower_stack(ctx, *operands, axis):
 
 stack_p = make_primitive("stack", _stack_type,
                          lambda *xs, axis: np.stack(xs, axis) if axis else np.array(xs))
-deflinear(stack_p)
+deflinear_jvp(stack_p)
 primitive_transposes[stack_p] = _stack_transpose
 primitive_batchers[stack_p] = _batch_stack
 register_lowering(stack_p, _lower_stack)
@@ -389,7 +389,7 @@ def _lower_unstack(ctx, x, *, axis):
 unstack_p = Primitive("unstack", multiple_results=True)
 unstack_p.def_abstract_eval(_unstack_type)
 def_numpy(unstack_p, lambda x, *, axis: list(np.moveaxis(x, axis, 0)))
-deflinear(unstack_p)
+deflinear_jvp(unstack_p)
 primitive_transposes[unstack_p] = lambda cts, x, *, axis: [
     stack_p.bind(*map(instantiate_zeros, cts), axis=axis)]
 primitive_batchers[unstack_p] = _batch_unstack

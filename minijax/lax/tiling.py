@@ -10,7 +10,7 @@ import numpy as np
 from ..core.array import def_numpy
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
-from ..core.forward import deflinear
+from ..core.forward import deflinear_jvp
 from ..core.lowering import lower_fun, register_lowering
 from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose
@@ -51,7 +51,7 @@ def _tile_batching(args, dims, *, reps):
 
 tile_p = make_primitive("tile", _tile_shape)
 def_numpy(tile_p, lambda x, *, reps: np.tile(x, reps))
-deflinear(tile_p)
+deflinear_jvp(tile_p)
 deftranspose(tile_p, _tile_transpose)
 primitive_batchers[tile_p] = _tile_batching
 register_lowering(tile_p, lower_fun(_tiled))

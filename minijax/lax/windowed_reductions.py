@@ -17,7 +17,7 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.forward import Zero, deflinear, instantiate_zeros, primitive_jvps
+from ..core.forward import Zero, deflinear_jvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.jit import apply_primitive, jit
 from ..core.lowering import Constant, register_lowering, with_shape
@@ -299,5 +299,5 @@ def _sum_transpose(ct, x, **params) -> Array:
     return reduce_window_sum_p.bind(padded, **windows._asdict())
 
 
-deflinear(reduce_window_sum_p)
+deflinear_jvp(reduce_window_sum_p)
 deftranspose(reduce_window_sum_p, _sum_transpose)

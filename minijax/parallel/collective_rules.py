@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.batching import axis_size, batch_fun, broadcast, fancy_primitive_batchers, moveaxis
 from ..core.core import Primitive, typeof
-from ..core.forward import defjvp_zero, deflinear
+from ..core.forward import defjvp_zero
 from ..core.transposition import deflinear2
 from ..lax import elementwise as prim
 from ..lax.reductions import reduce_sum
@@ -350,6 +350,5 @@ _TRANSPOSES: dict[Primitive, Callable] = {
 }
 for _primitive, _transpose in _TRANSPOSES.items():
     deflinear2(_primitive, _transpose)
-    deflinear(_primitive)
 
 defjvp_zero(axis_index_p)

@@ -14,7 +14,6 @@ from typing import Any
 
 from ..core.batching import fancy_primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.forward import deflinear
 from ..core.jit import UNSPECIFIED, apply_primitive
 from ..core.lowering import register_lowering
 from ..core.staging import shaped_abstractify
@@ -208,7 +207,6 @@ def _on_mesh_of(x, sharding):
     return sharding.update(mesh=x.sharding.mesh)
 
 
-deflinear(sharding_constraint_p)
 deflinear2(sharding_constraint_p,
            lambda ct, _, **params: [sharding_constraint_p.bind(ct, **params)])
 

@@ -20,7 +20,7 @@ from ..core.array import Array, as_array
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, install_methods, typeof
 from ..core.extension import Extension, register
-from ..core.forward import Zero, deflinear
+from ..core.forward import Zero, deflinear_jvp
 from ..core.jit import buffer_of, jit
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
@@ -71,7 +71,7 @@ def _evaluate(*args, devices, srcs, copy_semantics):
     return [*map(_put, args, devices, copy_semantics)]
 
 
-deflinear(device_put_p)
+deflinear_jvp(device_put_p)
 
 
 def _transpose(cts, *operands, devices, srcs, copy_semantics):

@@ -18,7 +18,7 @@ from minijax.core.forward import (
     JVPTracer,
     Zero,
     add_tangents,
-    deflinear,
+    deflinear_jvp,
     instantiate_zeros,
     jvp_flat,
     primitive_jvps,
@@ -442,7 +442,7 @@ def test_missing_rule():
 def test_a_linear_primitive_of_several_results():
     pair_p = Primitive("pair", multiple_results=True)
     pair_p.def_impl(lambda x: [lax.neg(x), lax.mul(x, 2.0)])
-    deflinear(pair_p)
+    deflinear_jvp(pair_p)
     outs, tangents = jvp_flat(pair_p.bind, [X], [T])
     assert [x.tolist() for x in tangents] == [lax.neg(T).tolist(), lax.mul(T, 2.0).tolist()]
     outs, tangents = jvp_flat(lambda x: pair_p.bind(X), [X], [T])

@@ -11,7 +11,7 @@ import minijax
 from minijax import core, lax
 from minijax.core.array import as_array
 from minijax.core.core import Primitive, ShapedArray, typeof
-from minijax.core.forward import Zero, deflinear
+from minijax.core.forward import Zero, deflinear_jvp
 from minijax.core.transposition import (
     UndefinedPrimal,
     backward_pass,
@@ -264,7 +264,7 @@ def test_missing_rule():
     nameless_p = Primitive("nameless")
     nameless_p.def_impl(lambda x: x)
     nameless_p.def_abstract_eval(lambda aval: aval)
-    deflinear(nameless_p)
+    deflinear_jvp(nameless_p)
     with pytest.raises(NotImplementedError, match=r"Transpose .*rule for 'nameless'.*chapter 8"):
         minijax.vjp(nameless_p.bind, Y)[1](Y)
 
@@ -288,7 +288,7 @@ def test_rules_of_ones_own():
     for p, impl in ((twice_p, lambda x: lax.mul(x, 2.0)), (mix_p, lambda x, y, *, k: lax.add(x, lax.mul(y, k)))):
         p.def_impl(impl)
         p.def_abstract_eval(lambda aval, *_, **params: aval)
-        deflinear(p)
+        deflinear_jvp(p)
     calls = []
     deflinear2(twice_p, lambda ct, x: calls.append(x) or [lax.mul(ct, 2.0)])
     deftranspose(mix_p, lambda ct, x, y, *, k: ct, lambda ct, x, y, *, k: lax.mul(ct, k))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...checks.primitives import dtype_kind
+from ...checks import primitives as checks
 from ...core.batching import bdim_at_front, primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.jit import apply_primitive
@@ -56,9 +56,9 @@ def linear_algebra_primitive(
         shapes = result_shapes(*[a.shape[a.ndim - rank :] for a, rank in zip(avals, ranks)],
                                **params)
         for position, (aval, kinds) in enumerate(zip(avals, accepted)):
-            dtype_kind(name, aval, kinds, position)
+            checks.dtype_kind(name, aval, kinds, position)
         if same_dtypes:
-            same_dtypes(name, avals)
+            checks.same_dtypes(name, avals)
         dtype, weak = avals[0].dtype, all_weak(avals)
         if not multiple_results:
             return ShapedArray((*batch, *shapes), dtype, weak)
