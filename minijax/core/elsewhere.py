@@ -153,7 +153,7 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
     index %= size
     piece = slice_in_dim(operand, index, index + 1, 1, axis)
-    return piece if keepdims else squeeze(piece, (axis,))
+    return piece if keepdims else squeeze(piece, (canonical_axis(axis, typeof(operand).ndim),))
 
 
 def check_starts(name, ndim, starts):

@@ -32,11 +32,11 @@ from ..core.primitives import (
     reshape,
     select,
     slice_p,
-    squeeze,
     sub,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from .elementwise import clamp
+from .shaping import squeeze
 
 # ----------------------------------------------------------------------------------------------
 # slice: bounds known when the program is built
