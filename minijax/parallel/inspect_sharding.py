@@ -22,7 +22,7 @@ from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.transposition import primitive_transposes
 from ..core.tree import tree_map
-from ..runtime import xla
+from ..runtime import xla, xla_on_devices
 from .modules import add_host_callback
 from .placed import sees_to_places
 from .sharding import Sharding, SingleDeviceSharding
@@ -111,7 +111,7 @@ def _lower(ctx, x, *, callback):
     if places is None or len(places.devices) == 1:
         callback(SingleDeviceSharding(places.devices[0] if places else xla().default_device()))
         return []
-    listener, address = xla().sharding_listener(
+    listener, address = xla_on_devices().sharding_listener(
         lambda tiling: callback(sharding_of(tiling, places)))
     add_host_callback(ctx, listener)  # lives as long as the program
     key = "".join(f"\\{byte:02X}" for byte in address)

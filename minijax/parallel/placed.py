@@ -31,7 +31,7 @@ from ..lax.control_flow.while_loop import while_p
 from ..lax.reducing import reduce_p
 from ..lax.windowed_reductions import reduce_window_p
 from ..remat import remat_p
-from ..runtime import cuda, xla
+from ..runtime import cuda, xla, xla_on_devices
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 
@@ -111,7 +111,9 @@ class PlacedArray(Array):
     def _shard_buffers(self) -> list:
         """The buffers of this process, one for each of its devices."""
         self._check_alive()
-        return xla().shards(self.shards) if self.sharding.num_devices > 1 else [self.shards]
+        if self.sharding.num_devices == 1:
+            return [self.shards]
+        return xla_on_devices().shards(self.shards)
 
     def _buffers_by_device(self) -> dict:
         """`_shard_buffers`, by the devices that they are on."""
@@ -124,7 +126,7 @@ class PlacedArray(Array):
 
     def _shard_contents(self) -> list[np.ndarray]:
         aval = self._stored_shard_aval()
-        return [xla().shard_to_numpy(shard, aval) for shard in self._shard_buffers()]
+        return [xla_on_devices().shard_to_numpy(shard, aval) for shard in self._shard_buffers()]
 
     def _shard_aval(self):
         return self.aval.update(shape=self.sharding.shard_shape(self.aval.shape))
@@ -393,7 +395,7 @@ def xla_sharding(sharding: Sharding, ndim: int):
     devices = sharding._device_assignment
     if len(devices) == 1:
         return xla().placement(devices[0])
-    return xla().xla_sharding(devices, tile_assignment(sharding, ndim))
+    return xla_on_devices().xla_sharding(devices, tile_assignment(sharding, ndim))
 
 
 def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
@@ -437,5 +439,6 @@ def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, commit
 def place_shards(parts: Sequence, aval: ShapedArray, sharding: Sharding, committed=True):
     """An array of its parts: for each device of this process a buffer on it, or a NumPy array that
     nobody writes to."""
-    buffer = xla().put_shards(stored(aval), xla_sharding(sharding, aval.ndim), list(parts))
+    where = xla_sharding(sharding, aval.ndim)
+    buffer = xla_on_devices().put_shards(stored(aval), where, list(parts))
     return PlacedArray(aval, buffer, sharding, committed)

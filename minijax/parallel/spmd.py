@@ -29,7 +29,7 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from ..core.jit import Program, Spec, array_of, lower, runner, timed
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..core.staging import ShapeDtypeStruct
-from ..runtime import xla
+from ..runtime import xla, xla_on_devices
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P, PartitionSpec
@@ -391,9 +391,10 @@ class _PartitionedProgram(PlacedProgram):
     __slots__ = ()
 
     def __init__(self, module, jaxpr, options, places):
-        loaded = xla().partitioned(module.text, places.devices, options, **module.for_compiler)
+        xla = xla_on_devices()
+        loaded = xla.partitioned(module.text, places.devices, options, **module.for_compiler)
         in_avals, asked = _known(module, jaxpr, places)
-        ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla().tilings(loaded))
+        ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla.tilings(loaded))
         self._set(loaded, module, jaxpr, ins, outs, committed=True)
 
     def _runner(self, effects):

@@ -14,3 +14,11 @@ def xla() -> Any:
     from . import client
 
     return client
+
+
+@functools.cache
+def xla_on_devices() -> Any:
+    """What XLA does on several devices: `several_devices.py`, imported when it is first needed."""
+    from . import several_devices
+
+    return several_devices

@@ -18,7 +18,6 @@ import ctypes
 import functools
 import gc
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -159,7 +158,7 @@ def default_device() -> Device:
     return backend().local_devices()[0]
 
 
-_replicated = xla_client.HloSharding.replicate()
+replicated = xla_client.HloSharding.replicate()
 
 
 class SingleDeviceSharding(xla_client.SingleDeviceSharding):
@@ -174,7 +173,7 @@ class SingleDeviceSharding(xla_client.SingleDeviceSharding):
         self._addressable_device_assignment = (device,)
 
     def _to_xla_hlo_sharding(self, ndim: int):
-        return _replicated
+        return replicated
 
 
 @functools.cache
@@ -231,15 +230,15 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
 
 def _to_numpy(buffer):
     if JAXLIB_VERSION >= (0, 11) or buffer.platform() != "cpu":
-        return _fetch(buffer)  # for one because np.asarray would import jax
+        return fetch(buffer)  # for one because np.asarray would import jax
     dtype = buffer.aval.dtype
     if dtype.isbuiltin == 1:
         return np.asarray(buffer)
     buffer.block_until_ready()  # NumPy's buffer protocol has no letter for bfloat16 and its kin
-    return _view_foreign(buffer, buffer.aval)
+    return view_foreign(buffer, buffer.aval)
 
 
-def _fetch(buffer):
+def fetch(buffer):
     """A buffer's contents by jaxlib's own way, which knows accelerators too."""
     if JAXLIB_VERSION >= (0, 11):
         return buffer._to_np_array_did_copy()[0]
@@ -264,7 +263,7 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def _view_foreign(buffer, aval):
+def view_foreign(buffer, aval):
     """View the bytes of a buffer as of type `aval`; the view keeps the DLPack capsule, so them."""
     nbytes = aval.size * aval.dtype.itemsize
     if not nbytes:
@@ -348,7 +347,7 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
       JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
     """
     device = device or default_device()
-    loaded = load(text, _compile_options((device,), options), (device,), host_callbacks)
+    loaded = load(text, compile_options((device,), options), (device,), host_callbacks)
     return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
 
 
@@ -377,7 +376,7 @@ def deserialize(program: bytes, options, devices: tuple[Device, ...]):
     return devices[0].client.deserialize_executable(program, _jax.DeviceList(devices), options)
 
 
-def _compile_options(devices, flags):
+def compile_options(devices, flags):
     options = xla_client.CompileOptions()
     options.num_partitions = len(devices)
     assignment = np.array([[device.id for device in devices]], np.int32)
@@ -434,111 +433,3 @@ def cost_before_compiling(text: str) -> dict[str, float]:
 def approx_top_k_size(n: int, ndim: int, k: int, recall_target: float, whole_size: int) -> int:
     """How many candidates XLA's approximate search for the `k` greatest of `n` elements returns."""
     return _jax.approx_top_k_reduction_output_size(n, ndim, k, recall_target, False, whole_size)[0]
-
-
-# ----------------------------------------------------------------------------------------------
-# Several devices.
-
-# How an array is cut into tiles: `None` if each device holds all of it, or the number of tiles in
-# each dimension, the positions of the devices in the order of the tiles, and whether one more
-# dimension counts devices that hold the same tile.
-
-Tiling = tuple[tuple[int, ...], tuple[int, ...], bool] | None
-
-
-class XlaSharding(_jax.GSPMDSharding):
-    """How an array lies on several devices, with the attributes C++ asks of it."""
-
-    memory_kind = None
-
-    def __new__(cls, devices, tiling):
-        return super().__new__(cls)
-
-    def __init__(self, devices: tuple[Device, ...], tiling: Tiling):
-        self.hlo = _hlo_sharding(tiling)
-        super().__init__(_jax.DeviceList(devices), self.hlo)
-        here = devices[0].client.process_index()
-        self._addressable_device_assignment = tuple(
-            device for device in devices if device.process_index == here)
-
-    def _to_xla_hlo_sharding(self, ndim: int):
-        return self.hlo
-
-
-xla_sharding = functools.cache(XlaSharding)
-
-
-def _hlo_sharding(tiling):
-    if tiling is None:
-        return _replicated
-    dims, order, same_tile = tiling
-    kinds = [xla_client.OpSharding.Type.REPLICATED] * same_tile
-    tiles = np.array(order, np.int64).reshape(dims)
-    return xla_client.HloSharding.subgroup_with_device_ordering(tiles, subgroup_types=kinds)
-
-
-def tilings(loaded) -> tuple[list[Tiling], list[Tiling]]:
-    """How a partitioned program wants its arguments, and how it leaves its results."""
-    return tuple(  # type: ignore[return-value]
-        [_tiling(xla_client.HloSharding.from_proto(proto)) for proto in protos or ()]
-        for protos in (loaded.get_parameter_shardings(), loaded.get_output_shardings())
-    )
-
-
-def _tiling(sharding):
-    if not sharding.is_tiled():
-        return None
-    dims, order = sharding.tile_assignment_dimensions(), sharding.tile_assignment_devices()
-    return tuple(dims), tuple(order), sharding.replicate_on_last_tile_dim()
-
-
-def partitioned(text: str, devices: tuple[Device, ...], flags: dict[str, object] | None,
-                host_callbacks: Sequence[Callable] = ()):
-    """Compile a module that Shardy, a part of XLA, splits into a program for each device."""
-    options = _compile_options(devices, flags)
-    build = options.executable_build_options
-    build.use_spmd_partitioning = build.use_shardy_partitioner = True
-    build.allow_spmd_sharding_propagation_to_parameters = [True]
-    build.allow_spmd_sharding_propagation_to_output = [True]
-    return load(text, options, devices, host_callbacks)
-
-
-def sharding_listener(function: Callable[[Tiling], None]) -> tuple[Callable, bytes]:
-    """What XLA's partitioner calls with the tiling of a value, for `function`, as long as it lives;
-    and its name for `@InspectSharding`."""
-    def listener(sharding):
-        function(_tiling(sharding))
-
-    return listener, xla_client.encode_inspect_sharding_callback(listener)
-
-
-def put_shards(aval: ShapedArray, sharding: XlaSharding, shards: list) -> Buffer:
-    """An array on several devices, of the part for each device of this process: buffers, or NumPy
-    arrays that nobody writes to any more."""
-    devices = list(sharding._addressable_device_assignment)
-    return xla_client.batched_device_put(aval, sharding, shards, devices, enable_x64=True)
-
-
-def shards(buffer: Buffer) -> list[Buffer]:
-    """The parts of an array on several devices that are in this process, a buffer for each.
-
-    jaxlib would import jax here: unless it is loaded already, it is told that there is none.
-    """
-    hidden = [] if "jax" in sys.modules else ["jax", "jax.core", "jax._src", "jax._src.core"]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
-    try:
-        return buffer._arrays
-    finally:
-        for name in hidden:
-            sys.modules.pop(name, None)
-
-
-def shard_to_numpy(shard: Buffer, aval: ShapedArray) -> np.ndarray:
-    """A read-only view of one of `shards`, which has the type `aval`."""
-    try:
-        shard.block_until_ready()
-        if shard.platform() != "cpu":
-            return _fetch(shard)
-        return np.asarray(shard) if aval.dtype.isbuiltin == 1 else _view_foreign(shard, aval)
-    except XlaRuntimeError as error:
-        raise our_error(error) from None
