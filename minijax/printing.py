@@ -1,10 +1,11 @@
-"""Chapter 5: jaxprs as text, in JAX's own format.
+"""Chapter 5: how do jaxprs become text, in JAX's own format?
 
-Two parts. First a small pretty printer: a *document* says where lines may break, and `layout`
-decides where they do. Then the words: names for variables, one document for each equation.
+The file has two parts. First comes a small pretty printer: a *document* says where lines may
+break, and `layout` decides where they do. Then come the words: names for variables, and one
+document for each equation.
 
-The printer asks a jaxpr for its attributes only (`constvars`, `invars`, `eqns`, `outvars`) and an
-atom for its `pretty_print`: it needs none of the classes of `jaxpr.py`, which stands on it.
+`core/jaxpr.py` imports this file, so this file cannot import its classes. It uses the attributes
+of jaxprs (`constvars`, `invars`, `eqns`, `outvars`) and the method `pretty_print` of atoms.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from typing import Any
 
 
 class Doc:
-    """A document, which knows its `width` on one line. A plain `str` is a document, too.
+    """A document. `width` is its width on one line. A plain `str` is also a document.
 
-    It is measured when it is made, from its parts, so that `layout` can decide on a group without
-    looking into it: printing takes linear time.
+    The width is computed from the parts when the document is made. So `layout` can decide on a
+    group without looking into it, and printing takes linear time.
     """
 
     __slots__ = ("width",)
@@ -32,7 +33,7 @@ class Doc:
 
 
 class Text(Doc):
-    """Text that has a colour, or a note for the margin of the line where it lands."""
+    """Text with a colour, or with a note for the margin of its line."""
 
     __slots__ = ("text", "note", "style")
 
@@ -42,7 +43,7 @@ class Text(Doc):
 
 
 class Break(Doc):
-    """`text` within a group that fits on its line; a new line in one that does not."""
+    """`text` if the group around it fits on its line, and otherwise a new line."""
 
     __slots__ = ("text",)
 
@@ -71,7 +72,7 @@ class Nest(Doc):
 
 
 class Group(Doc):
-    """A document that is set on one line if it fits there, and breaks at *all* its breaks if not.
+    """A document that is set on one line if it fits. Otherwise it breaks at *all* its breaks.
 
     Only the group has to fit, whatever follows it. The groups inside it decide for themselves.
     """
@@ -106,7 +107,7 @@ def join(separator: AnyDoc, docs: Iterable[AnyDoc]) -> Doc:
 
 
 class Page:
-    """The lines written so far, and the one that is being written."""
+    """The finished lines, and the line that is being written."""
 
     __slots__ = ("lines", "pieces", "column", "notes", "style", "use_color")
 
@@ -183,8 +184,8 @@ def layout(doc: AnyDoc, width: int = 80, use_color: bool = False) -> str:
 
 PrintRule = Callable[[dict[str, Any]], dict[str, Any]]
 
-# By the primitive's name: a function from an equation's params to those that are printed, in the
-# order of printing. Without a rule all are printed, in the order of their names.
+# By the primitive's name: a function from an equation's params to the params that are printed, in
+# the order of printing. Without a rule, all params are printed in the order of their names.
 pp_rules: dict[str, PrintRule] = {}
 
 
@@ -197,7 +198,7 @@ def _without(params: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
 
 
 def _jit_params(params):
-    """The name first, as that is what one looks for; options only where they are in use."""
+    """The name first, because readers look for it. Options only where they are in use."""
     hidden = {"name", "inline"}
     if not any(params.get("donated_invars", ())):
         hidden.add("donated_invars")
@@ -207,13 +208,13 @@ def _jit_params(params):
 
 
 def _broadcast_in_dim_params(params):
-    """The shape is said by the binder's type."""
+    """Without the shape, which the binder's type shows."""
     hidden = {"shape"} if params["broadcast_dimensions"] else {"shape", "broadcast_dimensions"}
     return _sorted_params(_without(params, hidden))
 
 
 def _dot_general_params(params):
-    """Nothing that is `None`; the dimensions as lists, which are shorter than tuples of one."""
+    """Without params that are `None`. Dimensions as lists: `[1]` is shorter than `(1,)`."""
     shown = {name: value for name, value in params.items() if value is not None}
     contracting, batch = shown["dimension_numbers"]
     shown["dimension_numbers"] = (tuple(map(list, contracting)), tuple(map(list, batch)))
@@ -224,8 +225,8 @@ pp_rules["jit"] = _jit_params
 pp_rules["broadcast_in_dim"] = _broadcast_in_dim_params
 pp_rules["dot_general"] = _dot_general_params
 
-# Primitives that call the jaxpr in their param `jaxpr` on their operands: its variables are named
-# after the ones outside.
+# Primitives that call the jaxpr in their param `jaxpr` on their operands. The variables of that
+# jaxpr are named after the operands.
 NAMED_AFTER_CALLER = {"jit"}
 
 # ----------------------------------------------------------------------------------------------
@@ -245,10 +246,11 @@ _LONG = 10  # equations
 
 
 def shared_jaxprs(root) -> dict[Any, str]:
-    """The inner jaxprs to be printed ahead of `root`, by name: the long ones, and all used twice.
+    """The inner jaxprs to be printed before `root`, with their names.
 
-    Breadth first, as the order says which names are free. A jaxpr is visited a second time, for
-    what is inside it is then used twice as well, but not a third: nested sharing stays linear.
+    These are the long ones, and the ones that are used twice. The search is breadth first, because
+    its order decides which names are free. It visits a jaxpr at most twice, so nested sharing takes
+    linear time. (The second visit is needed: the jaxprs inside are then used twice.)
     """
     visits: Counter = Counter()
     names: dict[Any, str] = {}
@@ -281,7 +283,7 @@ def _distinct(names: Iterable[str]) -> Iterator[str]:
 
 
 def unused_binders(jaxpr) -> Iterator[Any]:
-    """The results of equations that nobody reads."""
+    """The results of equations that no equation reads and that are not results of the jaxpr."""
     used = {id(atom) for atom in jaxpr.outvars}
     for eqn in reversed(jaxpr.eqns):
         yield from (v for v in eqn.outvars if id(v) not in used)
@@ -294,7 +296,7 @@ def unused_binders(jaxpr) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class PrintOptions:
-    """What to print. `note` gives an equation's remark for the margin, or `None`."""
+    """What to print. `note` returns the remark in the margin of an equation, or `None`."""
 
     print_shapes: bool = True
     name_stack: bool = False
@@ -309,13 +311,13 @@ def letters(n: int) -> str:
     return (letters(n) if n else "") + chr(ord("a") + digit)
 
 
-Steps = Generator[Any, Any, Any]  # yields more steps, is sent their results, returns a document
+Steps = Generator[Any, Any, Any]  # yields other steps, receives their results, returns a document
 
 
 def run(steps: Steps) -> Doc:
     """Run a generator that yields the generators whose results it needs, and return its result.
 
-    This is recursion on a list in place of Python's stack: jaxprs may be nested without limit.
+    This is recursion with a list instead of Python's stack, so jaxprs can be nested without limit.
     """
     waiting: list[Steps] = [steps]
     result: Any = None
@@ -330,9 +332,9 @@ def run(steps: Steps) -> Doc:
 
 
 class Printer:
-    """Makes the documents of one text. Variables are named as they are met, across all jaxprs.
+    """Makes the documents of one text. A variable gets its name when it is first printed.
 
-    Methods that may meet an inner jaxpr are generators, for `run`.
+    Methods that can meet an inner jaxpr are generators, for `run`.
     """
 
     def __init__(self, options: PrintOptions, shared: dict[Any, str] | None = None):
@@ -343,7 +345,7 @@ class Printer:
         self.var_names: defaultdict[Any, str] = defaultdict(fresh.__next__)
 
     def vars(self, atoms: Sequence, separator: str = "", binders: bool = False) -> AnyDoc:
-        """Atoms in a row, filled into lines; binders with their types."""
+        """Atoms in a row, filled into lines. Binders are printed with their types."""
         show = self.binder if binders and self.options.print_shapes else self.atom
         if len(atoms) == 1:
             return show(atoms[0])
@@ -358,9 +360,9 @@ class Printer:
         return Concat([var.pretty_print(self), Text(":" + kind, style=TYPE)])
 
     def name_alike(self, inner: Sequence, outer: Sequence) -> None:
-        """Give each variable of `inner` that has no name yet that of its partner in `outer`."""
+        """Name each variable of `inner` after its partner in `outer`, unless it has a name."""
         if len(inner) != len(outer):
-            return  # an ill-typed call is printed all the same
+            return  # an ill-typed call can still be printed
         used = set()
         for var, partner in zip(inner, outer, strict=True):
             if _is_var(var) and _is_var(partner) and not (var in self.var_names or partner in used):
@@ -368,7 +370,7 @@ class Printer:
                 self.var_names[var] = partner.pretty_print(self)
 
     def jaxpr(self, jaxpr, is_definition: bool = False) -> Steps:
-        """A jaxpr in full, or the name of one that was printed ahead."""
+        """A jaxpr in full, or its name if it was printed before."""
         if jaxpr in self.shared and not is_definition:
             return self.shared[jaxpr]
         heading = self.heading(jaxpr)
@@ -378,7 +380,7 @@ class Printer:
         return self.skeleton(heading, eqns, jaxpr)
 
     def excerpt(self, jaxpr, index: int, radius: int, note: str) -> Steps:
-        """A jaxpr with the equations around `index` only, and a note on that one."""
+        """A jaxpr with only the equations around `index`, and a note on that equation."""
         heading = self.heading(jaxpr)
         start, stop = max(index - radius, 0), index + radius + 1
         eqns: list[AnyDoc] = ["..."] if start > 0 else []
@@ -426,7 +428,7 @@ class Printer:
             self.name_alike(inner.outvars, eqn.outvars)
 
     def params(self, params: dict[str, Any]) -> Steps:
-        """`[name=value …]`, or nothing at all."""
+        """`[name=value …]`, or nothing if there are no params."""
         if not params:
             return []
         docs = []
@@ -435,7 +437,7 @@ class Printer:
         return [Group(Concat([Nest(2, Concat(["[", NOTHING, join(SPACE, docs)])), NOTHING, "]"]))]
 
     def param(self, value) -> Steps:
-        """A parameter's value: a jaxpr, a tuple of jaxprs, or anything else by its `str`."""
+        """A parameter's value: a jaxpr, a tuple of jaxprs, or the `str` of another value."""
         if _is_jaxpr(value):
             return (yield self.jaxpr(_open(value)))
         if type(value) is tuple and all(map(_is_jaxpr, value)):
@@ -446,7 +448,7 @@ class Printer:
         return _plain_param(value)
 
     def definition(self, jaxpr, name: str) -> Steps:
-        """`let name = { … } in`, ahead of the jaxprs that use it."""
+        """`let name = { … } in`, before the jaxprs that use it."""
         body = yield self.jaxpr(jaxpr, is_definition=True)
         return Concat([f"let {name} = ", body, " in", SPACE])
 
@@ -460,7 +462,7 @@ def _name_stack(eqn) -> str:
 
 
 def _plain_param(value) -> str:
-    """Any value as text, in one order and without the addresses that change from run to run."""
+    """A value as text that is the same in each run: sets are sorted, addresses are masked."""
     if isinstance(value, frozenset):
         return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})"
     text = str(value)
@@ -470,7 +472,7 @@ def _plain_param(value) -> str:
 
 
 # ----------------------------------------------------------------------------------------------
-# The entrances.
+# The public functions.
 
 
 class PrettyPrinted:
@@ -515,7 +517,7 @@ def _no_note(eqn) -> None:
 
 
 def print_jaxpr(jaxpr, options: PrintOptions, width: int = 80, use_color: bool = False) -> str:
-    """A jaxpr, open or closed, as text, after those that it shares."""
+    """A jaxpr, open or closed, as text, after the inner jaxprs that have names."""
     jaxpr = _open(jaxpr)
     return layout(_documents(printer_for(jaxpr, options), jaxpr), width, use_color)
 
@@ -526,19 +528,19 @@ def _documents(printer: Printer, jaxpr) -> Doc:
 
 
 def print_eqn(eqn) -> str:
-    """One equation by itself, with names of its own."""
+    """One equation by itself; its first variable is `a`."""
     return layout(run(Printer(PrintOptions()).eqn(eqn))).rstrip()
 
 
 def printer_for(jaxpr, options: PrintOptions) -> Printer:
-    """A printer that knows what `jaxpr` shares, and which of its results nobody reads."""
+    """A printer that has named the shared inner jaxprs of `jaxpr`, and its unused results `_`."""
     printer = Printer(options, shared_jaxprs(jaxpr))
     printer.var_names.update(dict.fromkeys(unused_binders(jaxpr), "_"))
     return printer
 
 
 def named_printer_for(jaxpr, options: PrintOptions) -> Printer:
-    """A printer that has named all variables, as `print_jaxpr` would: for parts of the text."""
+    """A printer for parts of the text, which has named all variables as `print_jaxpr` does."""
     printer = printer_for(jaxpr, options)
     _documents(printer, jaxpr)
     return printer
@@ -549,7 +551,7 @@ def named_printer_for(jaxpr, options: PrintOptions) -> Printer:
 
 
 def treedef_text(treedef) -> str:
-    """A `PyTreeDef` in JAX's notation: `*` for a leaf, Python's own for the built-in containers."""
+    """A `PyTreeDef` in JAX's notation: `*` for a leaf, Python's for the built-in containers."""
     node = treedef.node_data()
     if node is None:
         return "*"
