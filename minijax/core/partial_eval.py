@@ -1,12 +1,17 @@
-"""Chapter 7: partial evaluation, and `linearize`.
+"""Chapter 7: how is a program run when only some of its arguments are known?
 
-Some values are known now, others later. `JaxprTrace` computes what depends on known values alone
-(its parent does) and writes the rest down as equations. A `JaxprTracer` is an unknown value; all
-else is known. The known values that the equations need, the *residuals*, are the constants of the
-jaxpr that comes out.
+    partial_eval_jaxpr : (a, b → c, d)  →  (a → c, residuals), (residuals, b → d)
+    linearize_flat     : (a → b) → a → (b, jaxpr of T a ⊸ T b)
 
-The derivative of a function at a point is such a program: the primals are known, the tangents are
-not. `linearize` is a JVP, partially evaluated.
+Here `a` is known now, and `b` will be known later. `JaxprTrace` computes the operations on known
+values now, in its parent trace. It writes the other operations down as equations. A `JaxprTracer`
+is an unknown value; every other value is known. The *residuals* are the known values that the
+equations need. They are the constants of the jaxpr that partial evaluation makes.
+
+The derivative of a function at a point is such a program: the primals are known, and the tangents
+are not. So linearization is the partial evaluation of a JVP.
+
+In JAX: `jax/_src/interpreters/partial_eval.py`, and `linearize_jaxpr` in `interpreters/ad.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..checks import partial_eval as checks
 from . import dtypes
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
@@ -31,11 +37,11 @@ from .staging import JaxprBuilder, trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list
 
 # ----------------------------------------------------------------------------------------------
-# The trace
+# The trace.
 
 
 class JaxprTracer(Tracer):
-    """A value that is unknown: a variable of the jaxpr in the making."""
+    """An unknown value: a variable of the jaxpr in the making."""
 
     __slots__ = ("atom",)
 
@@ -48,7 +54,7 @@ class JaxprTracer(Tracer):
 
 
 class JaxprTrace(Trace):
-    """Partial evaluation: the known part runs in the parent, the unknown becomes equations."""
+    """Partial evaluation: the known part runs in the parent, the unknown part becomes equations."""
 
     __slots__ = ("builder",)
 
@@ -64,36 +70,31 @@ class JaxprTrace(Trace):
         return isinstance(x, JaxprTracer) and x._trace is self
 
     def atom(self, x) -> Atom:
-        """What stands for `x` in the equations: its variable, or a constant if it is known."""
+        """The variable of an unknown `x`, or a constant if `x` is known."""
         return x.atom if self.is_unknown(x) else self.builder.constant(x)
 
     def process_primitive(self, primitive, args, params):
-        if any(isinstance(x, JaxprTracer) and x._trace is self for x in args):
+        if any(map(self.is_unknown, args)):
             rule = partial_eval_rules.get(primitive, default_partial_eval)
-        else:
-            rule = _evaluate_known
-        return self.in_parent(rule, self, primitive, args, params)
-
-
-def _evaluate_known(trace, primitive, args, params):
-    return trace.parent.process_primitive(primitive, args, params)
+            return self.in_parent(rule, self, primitive, args, params)
+        return self.in_parent(self.parent.process_primitive, primitive, args, params)
 
 
 def default_partial_eval(trace: JaxprTrace, primitive: Primitive, args, params):
-    """An equation, whole: all results are unknown."""
+    """Write down the whole operation as one equation. All its results are unknown."""
     out = trace.builder.add_eqn(primitive, [*map(trace.atom, args)], params)
     if primitive.multiple_results:
         return [JaxprTracer(trace, var) for var in out]
     return JaxprTracer(trace, out)
 
 
-# The rules of primitives that contain jaxprs, of which a part may be known:
-# primitive -> (trace, primitive, args, params) -> result(s), run with the trace's parent current.
+# The rules of primitives that contain jaxprs, because a part of those may be known:
+# primitive -> (trace, primitive, args, params) -> result(s). They run with the parent current.
 partial_eval_rules: dict[Primitive, Callable] = {}
 
 
 # ----------------------------------------------------------------------------------------------
-# Dead code
+# Dead code.
 
 
 # primitive -> (used_outputs, eqn) -> (used_inputs, new eqn or None)
@@ -102,18 +103,18 @@ dce_rules: dict[Primitive, Callable] = {}
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
               keep_inputs: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr without the equations that its used outputs do not need, and that have no effects.
+    """The jaxpr without dead code: equations without effects that no used output depends on.
 
     Args:
       used_outputs: which results are wanted.
-      keep_inputs: which arguments to keep even if nothing needs them.
+      keep_inputs: which arguments to keep even if no equation needs them; `True` for all.
 
     Returns:
-      the new jaxpr, and for each argument whether it is still one.
+      the new jaxpr, and for each argument whether the new jaxpr has it.
     """
-    kept_inputs = [keep_inputs] * len(jaxpr.invars) if isinstance(keep_inputs, bool) \
-        else keep_inputs
-    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs) if used]
+    if isinstance(keep_inputs, bool):
+        keep_inputs = [keep_inputs] * len(jaxpr.invars)
+    outvars = partition_list(used_outputs, jaxpr.outvars)[1]
     live = {v for v in outvars if type(v) is not Literal}
     eqns = []
     for eqn in reversed(jaxpr.eqns):
@@ -126,8 +127,8 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
         if eqn is not None:
             eqns.append(eqn)
             live.update(v for v in eqn.invars if type(v) is not Literal)
-    used_inputs = [v in live or keep for v, keep in zip(jaxpr.invars, kept_inputs)]
-    invars = [v for v, used in zip(jaxpr.invars, used_inputs) if used]
+    used_inputs = [v in live or keep for v, keep in zip(jaxpr.invars, keep_inputs)]
+    invars = partition_list(used_inputs, jaxpr.invars)[1]
     pruned = Jaxpr(jaxpr.constvars, invars, outvars, eqns[::-1], debug_info=jaxpr.debug_info)
     return pruned, used_inputs
 
@@ -156,25 +157,25 @@ def _dce_of_call(call: Call, used_outputs, eqn):
 
 
 # ----------------------------------------------------------------------------------------------
-# Partial evaluation of a whole jaxpr
+# Partial evaluation of a whole jaxpr.
 
 
 @weakref_cache
 def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
                        forward_consts: bool = False):
-    """Split a jaxpr into one of its known arguments and one that needs the unknown ones.
+    """Split a jaxpr into a jaxpr of its known arguments, and one that needs the unknown arguments.
 
     Args:
       unknowns: for each argument, whether it is unknown.
-      instantiate: for each result, whether it must count as unknown though it is known.
+      instantiate: for each result, whether it must count as unknown even if it is known.
 
     Returns:
-      `(known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded)`. The first maps the
-      known arguments to the known results and `n_residuals` residuals; the second maps all
-      residuals and the unknown arguments to the unknown results. `forwarded` has, for each
-      argument of the second that is a residual, the place of the known argument that it is, or
-      `None` if it is one of the `n_residuals`. With `forward_consts` it may also be a constant of
-      the jaxpr: the places of those follow on the arguments'.
+      `(known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded)`. The first jaxpr maps
+      the known arguments to the known results and `n_residuals` new residuals. The second jaxpr
+      maps all residuals and the unknown arguments to the unknown results. `forwarded` has an entry
+      for each residual: `None` for a new one, or else the position of the known argument that the
+      residual is. With `forward_consts` it may also be a constant of the jaxpr, whose positions
+      follow those of the known arguments.
     """
     unknown_jaxpr: Any = None
     out_unknowns: list[bool] = []
@@ -183,36 +184,38 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
     def known_fun(*known_args):
         nonlocal unknown_jaxpr
         trace = JaxprTrace(state.trace)
-        known = iter(known_args)
         with new_trace(trace):
-            args = [trace.new_arg(aval) if unknown else next(known)
-                    for aval, unknown in zip(jaxpr.in_avals, unknowns)]
+            unknown_args = map(trace.new_arg, partition_list(unknowns, jaxpr.in_avals)[1])
+            args = merge_lists(unknowns, known_args, unknown_args)
             outs = eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
             out_unknowns[:] = [trace.is_unknown(out) or force
                                for out, force in zip(outs, instantiate)]
-            outvars = [trace.atom(out) for out, unknown in zip(outs, out_unknowns) if unknown]
-        closed, _ = dce_closed(trace.builder.build(outvars, jaxpr.debug_info, copy=False),
-                               (True,) * len(outvars), True)
-        sources = [*known_args, *(jaxpr.consts if forward_consts else ())]
-        forwarded[:] = [_index_of(sources, x) for x in closed.consts]
-        residuals = [x for x, place in zip(closed.consts, forwarded) if place is None]
+            known_outs, unknown_outs = partition_list(out_unknowns, outs)
+            closed = _built(trace, unknown_outs, jaxpr.debug_info)
         unknown_jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
-        return [out for out, unknown in zip(outs, out_unknowns) if not unknown] + residuals
+        sources = [*known_args, *(jaxpr.consts if forward_consts else ())]
+        position = {id(x): i for i, x in enumerate(sources)}
+        forwarded[:] = [position.get(id(x)) for x in closed.consts]
+        return known_outs + [x for x, i in zip(closed.consts, forwarded) if i is None]
 
-    known_avals = [aval for aval, unknown in zip(jaxpr.in_avals, unknowns) if not unknown]
+    known_avals = partition_list(unknowns, jaxpr.in_avals)[0]
     known_jaxpr = trace_to_jaxpr(known_fun, known_avals, jaxpr.debug_info)
     n_residuals = forwarded.count(None)
     return known_jaxpr, unknown_jaxpr, tuple(out_unknowns), n_residuals, tuple(forwarded)
 
 
-def _index_of(items, x):
-    """The place of the very object `x` among `items`, or `None`."""
-    return next((i for i, item in enumerate(items) if item is x), None)
+def _built(trace: JaxprTrace, outs: Sequence, debug_info=None, copy: bool = False) -> ClosedJaxpr:
+    """The jaxpr of the unknown values `outs`, without dead code. Its constants are the residuals.
+
+    Unless `copy`, NumPy arrays among them stay the same objects, because their `id` is needed.
+    """
+    closed = trace.builder.build([*map(trace.atom, outs)], debug_info, copy)
+    return dce_closed(closed, (True,) * len(outs), True)[0]
 
 
 @rule_for_calls(partial_eval_rules)
 def _partial_eval_of_call(call: Call, trace, primitive, args, params):
-    """A call becomes two: the known one runs now, the unknown one is written down."""
+    """A call becomes two calls: the known one runs now, and the unknown one is written down."""
     jaxpr = params[call.jaxpr_param]
     unknowns = tuple(map(trace.is_unknown, args))
     with call.inside(params):
@@ -237,34 +240,29 @@ def _partial_eval_of_call(call: Call, trace, primitive, args, params):
 
 
 # ----------------------------------------------------------------------------------------------
-# linearize
+# Linearization.
 
 
 def linearize_flat(fun: Callable, primals: Sequence):
-    """Values of `fun` at `primals`, and its derivative there as a jaxpr of the tangents.
+    """The values of `fun` at `primals`, and its derivative there as a jaxpr of the tangents.
 
     `fun` takes arrays and returns a list of them.
 
     Returns:
-      `(primals_out, jaxpr, out_nonzeros)`: the jaxpr's arguments are the tangents of the primals
-      that have one (those of inexact type), its results those of the results that have one.
+      `(primals_out, jaxpr, out_nonzeros)`. The jaxpr's arguments are the tangents of those primals
+      that have one (their dtype is inexact). Its results are the nonzero tangents of the results.
     """
     trace = JaxprTrace(state.trace)
     with new_trace(trace):
         tangents = [_unknown_tangent(trace, typeof(x).to_tangent_aval()) for x in primals]
         outs, out_tangents = jvp_flat(fun, primals, tangents, LinearizeTracer)
-        if any(isinstance(x, JaxprTracer) and x._trace is trace for x in outs):
-            raise ValueError(
-                "Linearization could not compute all results of the function: it uses an operation "
-                "whose derivative is computed together with its value, and which therefore has no "
-                "reverse-mode derivative. Use `jvp` or `jacfwd`.")
-        nonzeros = [type(t) is not Zero for t in out_tangents]
-        outvars = [trace.atom(t) for t in out_tangents if type(t) is not Zero]
-    # Under staging, the trace outside recognises a NumPy array that it has met by its identity.
-    closed = trace.builder.build(outvars, copy=not trace.staging)
-    closed, _ = dce_closed(closed, (True,) * len(outvars), True)
-    return outs, closed, nonzeros
+        checks.known_primals(map(trace.is_unknown, outs))
+        out_nonzeros = [type(t) is not Zero for t in out_tangents]
+        # Under staging, the outer trace recognises NumPy arrays by their `id`.
+        copy = not trace.staging
+        jaxpr = _built(trace, partition_list(out_nonzeros, out_tangents)[1], copy=copy)
+    return outs, jaxpr, out_nonzeros
 
 
-def _unknown_tangent(trace, aval):
+def _unknown_tangent(trace: JaxprTrace, aval: ShapedArray):
     return Zero(aval) if aval.dtype == dtypes.float0 else trace.new_arg(aval)
