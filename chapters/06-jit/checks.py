@@ -8,10 +8,10 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import jit, jvp, lax, make_jaxpr, vmap
+from minijax.checks.effects import Effect
 from minijax.core import lowering
 from minijax.core.array import as_array
 from minijax.core.core import Primitive
-from minijax.core.effects import Effect
 from minijax.core.forward import Zero, jvp_flat, primitive_jvps
 from minijax.core.jit import jit_p
 from minijax.errors import JaxRuntimeError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.core import Tracer
-from ..core.effects import lowerable_effects
 from ..core.jaxpr import ClosedJaxpr
 from ..errors import UnexpectedTracerError
 from .core import escaped
+from .effects import lowerable_effects
 
 
 def effects(jaxpr: ClosedJaxpr) -> None:

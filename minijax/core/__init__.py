@@ -8,8 +8,8 @@ from .core import (
 )
 
 # chapter 5
-from .effects import Effects, no_effects
-from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, gensym, new_jaxpr_eqn
+from ..checks.effects import Effects
+from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, gensym, new_jaxpr_eqn, no_effects
 from ..errors import DebugInfo
 
 ParamDict = dict

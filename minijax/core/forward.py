@@ -188,7 +188,7 @@ def _sum_of_parts(primitive, rules, primals, tangents, **params):
 
 
 def deflinear_jvp(primitive: Primitive) -> None:
-    """The primitive is linear in all its arguments together: it maps tangents as it maps values."""
+    """The JVP of a primitive that is linear in all arguments together: it maps the tangents."""
     primitive_jvps[primitive] = functools.partial(linear_jvp, primitive)
 
 
@@ -215,7 +215,7 @@ def defjvp_zero(primitive: Primitive) -> None:
 
 
 def defbilinear_jvp(primitive: Primitive) -> None:
-    """The primitive is linear in each of its two arguments."""
+    """The JVP of a primitive that is linear in each of its two arguments."""
     defjvp(primitive,
            lambda t, x, y, **params: primitive.bind(t, y, **params),
            lambda t, x, y, **params: primitive.bind(x, t, **params))

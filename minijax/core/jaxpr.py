@@ -27,7 +27,6 @@ from .. import errors, printing
 from ..checks import jaxpr as checks
 from ..errors import SourceInfo
 from .core import Primitive, ShapedArray
-from .effects import no_effects
 from .util import safe_zip
 
 # ----------------------------------------------------------------------------------------------
@@ -109,6 +108,8 @@ def gensym() -> Callable[[ShapedArray], Var]:
 
 # ----------------------------------------------------------------------------------------------
 # Equations.
+
+no_effects: frozenset = frozenset()  # `checks/effects.py` has the kinds of effects
 
 
 class EqnContext:

@@ -1,9 +1,13 @@
-"""Chapter 8: transposition, reverse mode's second half.
+"""Chapter 8: how is a linear program run backwards?
 
-A linear program maps tangents to tangents by a matrix that nobody writes down. Its transpose maps
-cotangents back: run the equations in reverse, and let each hand the cotangent of its result to
-its linear operands, by the primitive's transpose rule. Where a value was used twice, the
-cotangents add.
+    backward_pass : (jaxpr of T a ⊸ T b) → (T* b ⊸ T* a)
+
+A linear program maps tangents to tangents, by a matrix that is never computed. Its transpose maps
+cotangents back. The backward pass runs the equations in reverse order. Each equation maps the
+cotangent of its result to cotangents of its linear operands, by the transpose rule of its
+primitive. Where a value was used twice, its cotangents are added.
+
+In JAX: `backward_pass` and the rules' makers in `jax/_src/interpreters/ad.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..checks import transposition as checks
 from . import primitives as lax
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
@@ -32,7 +37,7 @@ from .util import merge_lists, partition_list
 
 
 class UndefinedPrimal:
-    """Stands for a linear operand, whose value a transpose rule has not got (and must not need).
+    """Stands for a linear operand, whose value is unknown in the backward pass.
 
     Args:
       aval: the operand's type.
@@ -52,20 +57,20 @@ def is_undefined_primal(x) -> bool:
     return type(x) is UndefinedPrimal
 
 
-# primitive -> (ct, *operands, **params) -> one cotangent (or Zero, or None) for each operand.
-# Linear operands are `UndefinedPrimal`s; of several results, `ct` is the list of cotangents.
+# primitive -> (ct, *operands, **params) -> a cotangent (or Zero, or None) for each operand.
+# Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents.
 primitive_transposes: dict[Primitive, Callable] = {}
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
                   sums: Sequence = ()) -> list:
-    """Cotangents of the linear arguments of a jaxpr, from those of its results.
+    """The cotangents of the linear arguments of a jaxpr, from those of its results.
 
     Args:
       consts: values for `jaxpr.constvars`.
       args: for each argument a value, or an `UndefinedPrimal` where the jaxpr is linear in it.
       cts: a cotangent (or `Zero`) for each result.
-      sums: for each argument what its cotangent is to be added to, or `None`.
+      sums: for each argument a value to which its cotangent is added, or `None`.
 
     Returns:
       for each argument its cotangent, a `Zero`, or `None` if it is not linear.
@@ -91,9 +96,9 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
 
 
 def _evaluate_nonlinear(jaxpr, values, linear):
-    """Compute what does not depend on the linear arguments; returns the other equations.
+    """Evaluate the equations that do not depend on linear arguments. Returns the other equations.
 
-    `values` and `linear`, the types of what is linear, are completed.
+    Adds the results to `values`, and the types of the other equations' results to `linear`.
     """
     linear_eqns = []
     for eqn in jaxpr.eqns:
@@ -131,56 +136,48 @@ def zero_cotangents(operands: Sequence) -> list:
 def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
     """One rule for each operand, `(ct, *operands, **params) -> its cotangent`.
 
-    It is used for those operands that are linear; `None`: the primitive never is, in that one.
+    A rule is used if its operand is linear. It is `None` if the primitive is not linear in that
+    operand.
     """
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
             return zero_cotangents(operands)
-        if any(rule is None and is_undefined_primal(x) for rule, x in zip(rules, operands)):
-            both = all(map(is_undefined_primal, operands))  # JAX knows x / x as an error of its own
-            raise not_linear(primitive, RuntimeError if both else AssertionError)
-        return [rule(ct, *operands, **params) if rule and is_undefined_primal(x) else None
-                for rule, x in zip(rules, operands)]
+        linear = [*map(is_undefined_primal, operands)]
+        checks.linear_operands(primitive, rules, linear)
+        return [rule(ct, *operands, **params) if is_linear else None
+                for rule, is_linear in zip(rules, linear)]
 
     primitive_transposes[primitive] = transpose
-
-
-def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
-    """The primitive is linear in either operand, though not in both at once.
-
-    A rule `(ct, x, y, **params)` returns the cotangent of one of them, an `UndefinedPrimal`.
-    """
-    defbilinear_jvp(primitive)
-    deftranspose(primitive, lhs_rule, rhs_rule)
-    either = primitive_transposes[primitive]
-
-    def transpose(ct, x, y, **params):
-        if is_undefined_primal(x) and is_undefined_primal(y):
-            raise not_linear(primitive)
-        return either(ct, x, y, **params)
-
-    primitive_transposes[primitive] = transpose
-
-
-def not_linear(primitive: Primitive, kind: type[Exception] = AssertionError) -> Exception:
-    """The error for an operation that depends on the linear arguments in another way."""
-    return kind(
-        f"Only linear functions can be transposed: '{primitive.name}' is not linear in all those "
-        "operands that depend on the arguments (as their product is not, or a quotient by one).")
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
-    """The primitive is linear in all operands together.
+    """The JVP and the transpose of a primitive that is linear in all operands together.
 
-    The rule `(ct, *operands, **params)` returns the list of their cotangents.
+    Args:
+      transpose_rule: `(ct, *operands, **params)` -> a cotangent for each operand.
     """
-    deflinear_jvp(primitive)
-
     def transpose(ct, *operands, **params):
         if type(ct) is Zero:
             return zero_cotangents(operands)
         return transpose_rule(ct, *operands, **params)
 
+    deflinear_jvp(primitive)
+    primitive_transposes[primitive] = transpose
+
+
+def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
+    """The JVP and the transposes of a primitive that is linear in each of its two operands.
+
+    It is not linear in both at once. The rules are those of `deftranspose`.
+    """
+    deftranspose(primitive, lhs_rule, rhs_rule)
+    transpose_either = primitive_transposes[primitive]
+
+    def transpose(ct, x, y, **params):
+        checks.linear(primitive, not (is_undefined_primal(x) and is_undefined_primal(y)))
+        return transpose_either(ct, x, y, **params)
+
+    defbilinear_jvp(primitive)
     primitive_transposes[primitive] = transpose
 
 
@@ -215,8 +212,7 @@ deftranspose(lax.div_p, lambda ct, x, y: unbroadcast(x.aval, lax.div(ct, y)), No
 
 
 def _select_n_transpose(ct, which, *cases):
-    if is_undefined_primal(which):
-        raise not_linear(lax.select_n_p)
+    checks.linear(lax.select_n_p, not is_undefined_primal(which))
     if type(ct) is Zero:
         return [None, *zero_cotangents(cases)]
     zero = zeros(typeof(ct))
@@ -340,11 +336,11 @@ defbilinear(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpos
 
 @weakref_cache
 def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
-    """The jaxpr of non-linear arguments and nonzero cotangents to cotangents that are not zero.
+    """The jaxpr that maps nonlinear arguments and nonzero cotangents to nonzero cotangents.
 
     Args:
       linear: for each argument, whether the jaxpr is linear in it.
-      ct_avals: for each result the type of its cotangent, or `None` if that is zero.
+      ct_avals: for each result the type of its cotangent, or `None` for zero.
 
     Returns:
       the new `ClosedJaxpr`, and for each linear argument whether its cotangent is a result.
@@ -357,12 +353,12 @@ def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
                     for aval, is_linear in zip(jaxpr.in_avals, linear)]
         cts = [Zero(aval) if ct_aval is None else next(rest)
                for aval, ct_aval in zip(jaxpr.out_avals, ct_avals)]
-        cts_out = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
-        cts_out = [ct for ct, is_linear in zip(cts_out, linear) if is_linear]
-        nonzero_out[:] = [type(ct) is not Zero for ct in cts_out]
-        return [ct for ct in cts_out if type(ct) is not Zero]
+        cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
+        cts = partition_list(linear, cts)[1]
+        nonzero_out[:] = [type(ct) is not Zero for ct in cts]
+        return partition_list(nonzero_out, cts)[1]
 
-    in_avals = [aval for aval, is_linear in zip(jaxpr.in_avals, linear) if not is_linear]
+    in_avals = partition_list(linear, jaxpr.in_avals)[0]
     in_avals += [ct_aval for ct_aval in ct_avals if ct_aval is not None]
     return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), tuple(nonzero_out)
 

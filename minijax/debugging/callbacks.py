@@ -22,11 +22,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..core import dtypes
-from ..core.array import Array, as_array
-from ..core.batching import moveaxis, primitive_batchers, unmapped_aval
-from ..core.core import Primitive, ShapedArray, eval_context, typeof
-from ..core.effects import (
+from ..checks.effects import (
     Effect,
     control_flow_allowed_effects,
     is_ordered,
@@ -34,6 +30,10 @@ from ..core.effects import (
     ordered_effects,
     remat_allowed_effects,
 )
+from ..core import dtypes
+from ..core.array import Array, as_array
+from ..core.batching import moveaxis, primitive_batchers, unmapped_aval
+from ..core.core import Primitive, ShapedArray, eval_context, typeof
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering, tensor_type
 from ..core.transposition import primitive_transposes

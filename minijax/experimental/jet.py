@@ -249,7 +249,7 @@ def by_jvp(primitive: Primitive, order: int, *args: Polynomial, **params):
 # Linear primitives: each coefficient for itself
 
 
-def deflinear(primitive: Primitive) -> None:
+def _linear(primitive: Primitive) -> None:
     """The primitive is linear in all its arguments together."""
     def rule(order, *args, **params):
         degree = max(map(len, args)) - 1
@@ -260,7 +260,7 @@ def deflinear(primitive: Primitive) -> None:
     jet_rules[primitive] = rule
 
 
-def deflinear_but(primitive: Primitive) -> None:
+def _linear_in_floats(primitive: Primitive) -> None:
     """The primitive is linear in its floats; indices, or the like, it takes besides.
 
     Its own derivative tells which are which: coefficient by coefficient, it is applied to them.
@@ -284,20 +284,20 @@ for _p in (
     shaping.unstack_p, slice_p, cumulative.cumsum_p, reduce_sum_p,
     reduce_window.reduce_window_sum_p, fft.fft_p,
 ):
-    deflinear(_p)
+    _linear(_p)
 
 for _p in (
     add_p, add_any_p, sub_p, convert_element_type_p, select_n_p,
     slicing.dynamic_slice_p, slicing.dynamic_update_slice_p, gather.gather_p,
     scatter.scatter_add_p, scatter.scatter_p, scatter.scatter_sub_p,
 ):
-    deflinear_but(_p)
+    _linear_in_floats(_p)
 
 # ----------------------------------------------------------------------------------------------
 # Products and quotients
 
 
-def defbilinear(primitive: Primitive) -> None:
+def _bilinear(primitive: Primitive) -> None:
     """The primitive is linear in each of its two arguments."""
     def rule(order, x, y, **params):
         mul = functools.partial(primitive.bind, **params)
@@ -312,7 +312,7 @@ def _product(order, x, y, mul: Callable = lax.mul):
 
 
 for _p in (mul_p, dot_general_p, convolution.conv_general_dilated_p):
-    defbilinear(_p)
+    _bilinear(_p)
 
 
 def _quotient(order, x, y):

@@ -21,9 +21,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..checks.effects import ordered_effects
 from ..core.array import Array
 from ..core.dtypes import float0
-from ..core.effects import ordered_effects
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from ..core.jit import Program, Spec, array_of, lower, runner, timed

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minijax.core import effects
-from minijax.core.effects import EffectTypeSet, no_effects
+from minijax.checks import effects
+from minijax.checks.effects import EffectTypeSet
+from minijax.core.jaxpr import no_effects
 from tests.oracle import both, jax, oracle, subject
 
 jax_effects = jax._src.effects

@@ -17,7 +17,6 @@ from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, typeof
-from ...core.effects import check_allowed, control_flow_allowed_effects
 from ...core.forward import zeros
 from ...core.jaxpr import (
     ClosedJaxpr,

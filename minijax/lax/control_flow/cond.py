@@ -19,13 +19,13 @@ import numpy as np
 
 from ... import settings
 from ...checks.api import leaf_names
+from ...checks.effects import is_ordered
 from ...checks.staging import custom_typechecks
 from ...checks.tree import equality_errors_pytreedef
 from ...core.api import stop_gradient
 from ...core.array import as_array
 from ...core.batching import bdim_at_front, fancy_primitive_batchers, moveaxis
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
-from ...core.effects import is_ordered
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering

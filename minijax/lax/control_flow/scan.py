@@ -21,11 +21,11 @@ import numpy as np
 
 from ... import settings
 from ...checks.api import leaf_names
+from ...checks.effects import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core.array import as_array
 from ...core.batching import fancy_primitive_batchers, matchaxis
 from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeof
-from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ...core.lowering import (

@@ -22,12 +22,12 @@ import numpy as np
 
 from ... import settings
 from ...checks.api import leaf_names
+from ...checks.effects import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core import dtypes
 from ...core.array import as_array
 from ...core.batching import fancy_primitive_batchers, matchaxis
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
-from ...core.effects import is_ordered
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
 from ...core.partial_eval import (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...checks import transposition as checks
 from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp2
 from ...core.lowering import lower_fun, register_lowering
-from ...core.transposition import is_undefined_primal, not_linear, primitive_transposes
+from ...core.transposition import is_undefined_primal, primitive_transposes
 from ..elementwise import neg
 from ..shaping import expand_dims, reshape, squeeze
 from .common import (
@@ -86,8 +87,7 @@ def _jvp_a(t, x, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diago
 
 
 def _transpose(ct, a, b, *, transpose_a, **params):
-    if is_undefined_primal(a):
-        raise not_linear(triangular_solve_p)
+    checks.linear(triangular_solve_p, not is_undefined_primal(a))
     if type(ct) is Zero:
         return [None, Zero(b.aval)]
     return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...checks import transposition as checks
 from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.core import typeof
 from ...core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
-from ...core.transposition import is_undefined_primal, not_linear, primitive_transposes
+from ...core.transposition import is_undefined_primal, primitive_transposes
 from ..elementwise import neg
 from ..shaping import concatenate, full_like, reshape
 from .common import check_square, linear_algebra_primitive, real_dtype
@@ -121,8 +122,7 @@ def _solve_jvp(primals, tangents, **params):
 
 
 def _solve_transpose(ct, dl, d, du, b, **params):
-    if any(map(is_undefined_primal, (dl, d, du))):
-        raise not_linear(tridiagonal_solve_p)
+    checks.linear(tridiagonal_solve_p, not any(map(is_undefined_primal, (dl, d, du))))
     if type(ct) is Zero:
         return [None, None, None, Zero(b.aval)]
     axis = typeof(d).ndim - 1

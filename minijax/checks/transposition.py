@@ -1,0 +1,24 @@
+"""Chapter 8: what transposition refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..core.core import Primitive
+
+
+def linear(primitive: Primitive, holds: bool, kind: type[Exception] = AssertionError) -> None:
+    """Raise an error of this kind unless it holds that the primitive is linear."""
+    if not holds:
+        raise kind(
+            f"Only linear functions can be transposed: '{primitive.name}' is not linear in all "
+            "those operands that depend on the arguments (as their product is not, or a quotient "
+            "by one).")
+
+
+def linear_operands(primitive: Primitive, rules: Sequence[Callable | None],
+                    is_linear: Sequence[bool]) -> None:
+    """Raise an error if an operand is linear that has no transpose rule."""
+    kind = RuntimeError if all(is_linear) else AssertionError  # as in JAX, for `x / x`
+    holds = all(rule is not None for rule, needed in zip(rules, is_linear) if needed)
+    linear(primitive, holds, kind)
