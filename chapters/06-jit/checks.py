@@ -8,7 +8,7 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import jit, jvp, lax, make_jaxpr, vmap
-from minijax.checks.effects import Effect
+from minijax.checks.jaxpr import Effect
 from minijax.core import lowering
 from minijax.core.array import as_array
 from minijax.core.core import Primitive

@@ -8,7 +8,7 @@ from ..core.core import Tracer
 from ..core.jaxpr import ClosedJaxpr
 from ..errors import UnexpectedTracerError
 from .core import escaped
-from .effects import lowerable_effects
+from .jaxpr import lowerable_effects
 
 
 def effects(jaxpr: ClosedJaxpr) -> None:

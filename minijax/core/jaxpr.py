@@ -109,7 +109,7 @@ def gensym() -> Callable[[ShapedArray], Var]:
 # ----------------------------------------------------------------------------------------------
 # Equations.
 
-no_effects: frozenset = frozenset()  # `checks/effects.py` has the kinds of effects
+no_effects: frozenset = frozenset()  # `checks/jaxpr.py` says which are allowed where
 
 
 class EqnContext:

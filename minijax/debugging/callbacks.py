@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..checks.effects import (
+from ..checks.jaxpr import (
     Effect,
     control_flow_allowed_effects,
     is_ordered,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.effects import Effect, control_flow_allowed_effects, lowerable_effects
+from ..checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, typeof
 from ..core.effects import Effect, control_flow_allowed_effects, lowerable_effects

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..checks.effects import (
+from ..checks.jaxpr import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,

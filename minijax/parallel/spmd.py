@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..checks.effects import ordered_effects
+from ..checks.jaxpr import ordered_effects
 from ..core.array import Array
 from ..core.dtypes import float0
 from ..core.extension import Extension, register

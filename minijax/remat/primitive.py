@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..checks.effects import check_allowed, remat_allowed_effects
+from ..checks.jaxpr import check_allowed, remat_allowed_effects
 from ..core.calls import call_rules, calls
 from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun

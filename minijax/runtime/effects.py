@@ -9,7 +9,7 @@ import atexit
 import contextlib
 from collections import deque
 
-from ..checks.effects import is_ordered
+from ..checks.jaxpr import is_ordered
 from ..core.extension import Extension, register
 from . import xla
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import minijax
 from minijax import lax
-from minijax.checks.effects import Effect, lowerable_effects
+from minijax.checks.jaxpr import Effect, lowerable_effects
 from minijax.core.core import Primitive, ShapedArray
 from minijax.core.lowering import (
     HOIST_BYTES,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...checks.effects import (
+from ...checks.jaxpr import (
     Effect,
     control_flow_allowed_effects,
     lowerable_effects,

@@ -62,7 +62,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 
 # chapter 5
 from ...checks.staging import check_jaxpr
-from ...checks.effects import Effect, Effects
+from ...checks.jaxpr import Effect, Effects
 from ...core.jaxpr import (
     ClosedJaxpr,
     DropVar,

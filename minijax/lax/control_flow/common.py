@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ...checks.api import weak_arg_names
+from ...checks.jaxpr import check_allowed, control_flow_allowed_effects
 from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
 from ...core.array import as_array

@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import settings
 from ...checks.api import leaf_names
-from ...checks.effects import is_ordered
+from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...checks.tree import equality_errors_pytreedef
 from ...core.api import stop_gradient

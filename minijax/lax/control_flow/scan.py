@@ -21,7 +21,7 @@ import numpy as np
 
 from ... import settings
 from ...checks.api import leaf_names
-from ...checks.effects import is_ordered
+from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core.array import as_array
 from ...core.batching import fancy_primitive_batchers, matchaxis

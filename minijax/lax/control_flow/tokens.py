@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...checks.effects import is_ordered
+from ...checks.jaxpr import is_ordered
 from ...core.core import ShapedArray
 from ...core.extension import Extension, register
 from ...core.jaxpr import ClosedJaxpr

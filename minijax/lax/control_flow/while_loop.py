@@ -22,7 +22,7 @@ import numpy as np
 
 from ... import settings
 from ...checks.api import leaf_names
-from ...checks.effects import is_ordered
+from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core import dtypes
 from ...core.array import as_array
