@@ -1,8 +1,14 @@
-"""Chapter 5: from a Python function to a jaxpr.
+"""Chapter 5: how does a Python function become a jaxpr?
 
-`DynamicJaxprTrace` computes nothing: it writes down each primitive as an equation, and hands the
-function tracers that know their type and stand for a variable. What the function does with
-Python's own means (loops, conditions, dictionaries) happens once, now, and leaves no trace.
+    trace_to_jaxpr : (a → b) → types of a → jaxpr of (a → b)
+
+`DynamicJaxprTrace` computes nothing. It writes down each primitive as an equation, and its tracers
+stand for the variables. Each tracer has a type, but no value. Python's own loops, conditions and
+dictionaries run once, at trace-time, and do not appear in the jaxpr.
+
+`jvp_jaxpr` and `batch_jaxpr` transform a whole jaxpr: they trace the transformed function of it.
+
+In JAX: the second half of `jax/_src/interpreters/partial_eval.py`.
 """
 
 from __future__ import annotations
@@ -46,20 +52,21 @@ from .jaxpr import (
     jaxpr_as_fun,
 )
 from .primitives import constant, convert_element_type_p
+from .util import merge_lists, partition_list, split_list
 
 # ----------------------------------------------------------------------------------------------
-# Writing equations down
+# Writing equations down.
 
 
 class JaxprBuilder:
-    """A jaxpr in the making: the equations so far, and the constants they mention."""
+    """A jaxpr in the making: the equations so far, and the constants in them."""
 
     __slots__ = ("invars", "eqns", "_constants")
 
     def __init__(self):
         self.invars: list[Var] = []
         self.eqns: list[JaxprEqn] = []
-        self._constants: dict[int, tuple[Var, Any]] = {}  # by identity, which `Any` keeps alive
+        self._constants: dict[int, tuple[Var, Any]] = {}  # by `id`; the value stays alive here
 
     def new_invar(self, aval: ShapedArray) -> Var:
         var = Var(aval)
@@ -67,7 +74,7 @@ class JaxprBuilder:
         return var
 
     def constant(self, x) -> Atom:
-        """An atom for a value from outside: a literal for a plain scalar, else a variable."""
+        """An atom for a value from outside: a literal for a scalar, or else a variable."""
         if not isinstance(x, (Array, np.ndarray)) or isinstance(x, np.ndarray) and not x.ndim:
             aval = typeof(x)
             return Literal(x if aval.weak_type else aval.dtype.type(x), aval)
@@ -77,7 +84,7 @@ class JaxprBuilder:
         return known[0]
 
     def add_eqn(self, primitive, invars: list[Atom], params: dict, location=None) -> Any:
-        """Append an equation; returns its new variable, or a list of them."""
+        """Append an equation, and return its new variable or the list of them."""
         for stage_operands in hooks.stage_operands:
             invars = stage_operands(self, primitive, invars, params)
         out_aval = primitive.out_aval(tuple([v.aval for v in invars]), params)
@@ -88,7 +95,7 @@ class JaxprBuilder:
         return out
 
     def build(self, outvars: Sequence[Atom], debug_info=None, copy=True) -> ClosedJaxpr:
-        """The finished jaxpr; unless `copy`, NumPy arrays are its constants as they are."""
+        """The finished jaxpr. Unless `copy`, NumPy arrays among its constants are not copied."""
         constants = self._constants.values()
         constvars = [var for var, _ in constants]
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=debug_info)
@@ -101,7 +108,7 @@ def as_constant(x):
 
 
 # ----------------------------------------------------------------------------------------------
-# The trace
+# The trace.
 
 
 class DynamicJaxprTracer(Tracer):
@@ -143,13 +150,13 @@ class DynamicJaxprTrace(Trace):
 
     def literal(self, value, aval):
         value = aval.dtype.type(value)
-        if aval.weak_type:  # as Python's number, so that it is weakly typed in an evaluation, too
+        if aval.weak_type:  # a Python number stays weakly typed when the jaxpr is evaluated
             number = value.item()
             value = number if typeof(number) is aval else value
         return DynamicJaxprTracer(self, Literal(value, aval))
 
     def atom(self, x) -> Atom:
-        """What stands for the value `x` in the jaxpr."""
+        """The variable of a tracer of this trace, or a constant for another value."""
         if isinstance(x, DynamicJaxprTracer) and x._trace is self:
             return x.atom
         if isinstance(x, Tracer):
@@ -163,7 +170,7 @@ class DynamicJaxprTrace(Trace):
         return self.default_process_primitive(primitive, args, params)
 
     def default_process_primitive(self, primitive, args, params):
-        """One equation."""
+        """Write down one equation."""
         location = user_location()
         out = self.builder.add_eqn(primitive, [*map(self.atom, args)], params, location)
         if primitive.multiple_results:
@@ -174,12 +181,12 @@ class DynamicJaxprTrace(Trace):
         return f"DynamicJaxprTrace({self.debug_info.func_name if self.debug_info else ''})"
 
 
-# Primitives that are staged in a way of their own: (trace, args, params) -> result(s).
+# Primitives that are not staged as one equation: (trace, args, params) -> result(s).
 staging_rules: dict[Any, Callable] = {}
 
 
 def _stage_conversion(trace, args, params):
-    """The conversion of a literal is a literal; one that changes nothing is left out."""
+    """The conversion of a literal is a literal. A conversion to the same type is left out."""
     atom = trace.atom(args[0])
     if (params["new_dtype"], params["weak_type"]) == (atom.aval.dtype, atom.aval.weak_type):
         return args[0] if isinstance(args[0], Tracer) else DynamicJaxprTracer(trace, atom)
@@ -214,7 +221,7 @@ def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence)
 
 
 # ----------------------------------------------------------------------------------------------
-# Arguments that need not be arrays
+# Types of arguments.
 
 
 class ShapeDtypeStruct:
@@ -279,7 +286,7 @@ class ShapeDtypeStruct:
 
 
 def shaped_abstractify(x) -> ShapedArray:
-    """The type of an argument that may also be a `ShapeDtypeStruct`, or anything like one."""
+    """The type of an argument, which may be any object with `shape` and `dtype`."""
     try:
         return typeof(x)
     except TypeError:
@@ -304,7 +311,7 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
 
 
 # ----------------------------------------------------------------------------------------------
-# Transformations of whole jaxprs, for the rules of primitives that contain one
+# Transformations of whole jaxprs, for the rules of primitives that contain jaxprs.
 
 
 def weakref_cache(call: Callable, is_valid: Callable = lambda result: True) -> Callable:
@@ -333,10 +340,10 @@ def weakref_cache(call: Callable, is_valid: Callable = lambda result: True) -> C
 
 @weakref_cache
 def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
-    """The jaxpr of primals and nonzero tangents to primals and nonzero tangents.
+    """The jaxpr that maps primals and nonzero tangents to primals and nonzero tangents.
 
     Args:
-      nonzeros: for each argument, whether its tangent is an argument too.
+      nonzeros: for each argument, whether the new jaxpr takes its tangent.
       instantiate: for each result, whether its tangent must be a result even if it is zero.
 
     Returns:
@@ -345,16 +352,15 @@ def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
     nonzeros_out: list[bool] = []
 
     def jvp_fun(*args):
-        primals, rest = args[:len(nonzeros)], iter(args[len(nonzeros):])
-        tangents = [next(rest) if nonzero else Zero.from_primal_value(x)
-                    for x, nonzero in zip(primals, nonzeros)]
+        primals, nonzero_tangents = split_list(args, [len(nonzeros)])
+        zeros = map(Zero.from_primal_value, partition_list(nonzeros, primals)[0])
+        tangents = merge_lists(nonzeros, zeros, nonzero_tangents)
         outs, out_tangents = jvp_flat(jaxpr_as_fun(jaxpr), primals, tangents)
         nonzeros_out[:] = [type(t) is not Zero or force
                            for t, force in zip(out_tangents, instantiate)]
-        kept = [instantiate_zeros(t) for t, keep in zip(out_tangents, nonzeros_out) if keep]
-        return [*outs, *kept]
+        return [*outs, *map(instantiate_zeros, partition_list(nonzeros_out, out_tangents)[1])]
 
-    tangent_avals = [a.to_tangent_aval() for a, nonzero in zip(jaxpr.in_avals, nonzeros) if nonzero]
+    tangent_avals = [a.to_tangent_aval() for a in partition_list(nonzeros, jaxpr.in_avals)[1]]
     closed = trace_to_jaxpr(jvp_fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
     return closed, tuple(nonzeros_out)
 
@@ -365,11 +371,11 @@ def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data: AxisData, in_dims: tuple,
     """The jaxpr with a batch dimension in some arguments and results.
 
     Args:
-      in_dims: for each argument the place of its batch dimension, or `None`.
-      out_dims: the places wanted in the results; `None` for wherever they come out.
+      in_dims: for each argument the position of its batch dimension, or `None`.
+      out_dims: the positions wanted in the results, or `None` for any.
 
     Returns:
-      the new `ClosedJaxpr`, and the places of the batch dimensions in its results.
+      the new `ClosedJaxpr`, and the positions of the batch dimensions in its results.
     """
     dims: list[int | None] = []
 

@@ -13,7 +13,6 @@ import numpy as np
 from ..checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, typeof
-from ..core.effects import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.forward import deflinear_jvp, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import element_type, register_lowering, tensor_type
