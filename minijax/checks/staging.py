@@ -72,6 +72,12 @@ def traced_results(outs: Sequence[Any]) -> None:
             ) from error
 
 
+def struct_dtype(dtype: Any) -> None:
+    """Raise `ValueError` if a `ShapeDtypeStruct` has no dtype."""
+    if dtype is None:
+        raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+
+
 def finished_trace(trace: DynamicJaxprTrace, closed: ClosedJaxpr) -> None:
     """Check a trace for leaks, and its jaxpr for ill-typed equations, if the settings ask for it.
 
@@ -96,7 +102,7 @@ checks_inside: set[str] = set()  # the primitives whose rule checks their inner 
 
 
 class _IllTyped(Exception):
-    """What is wrong. `text` has a `{}` for each of `atoms`, whose names are found later."""
+    """An ill-typed equation. `text` has a `{}` for each of `atoms`, whose names are found later."""
 
     def __init__(self, text: str, *atoms: Atom):
         self.text, self.atoms = text, atoms

@@ -14,14 +14,17 @@ In JAX: the second half of `jax/_src/interpreters/partial_eval.py`.
 from __future__ import annotations
 
 import functools
+import math
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import settings
 from ..checks import staging as checks
+from ..checks.core import sized
 from ..errors import (
     DebugInfo,
     SourceInfo,
@@ -103,7 +106,7 @@ class JaxprBuilder:
 
 
 def as_constant(x):
-    """A constant of a jaxpr: NumPy arrays become ours, so that nobody can change them."""
+    """A constant of a jaxpr. NumPy arrays are copied, because their contents can change."""
     return as_array(x) if isinstance(x, np.ndarray) else x
 
 
@@ -224,8 +227,9 @@ def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence)
 # Types of arguments.
 
 
+@dataclass(init=False, repr=False, unsafe_hash=True, slots=True, weakref_slot=True)
 class ShapeDtypeStruct:
-    """The shape and dtype of an array without contents: what `eval_shape` returns.
+    """The shape and dtype of an array, without contents. `eval_shape` returns it.
 
     Args:
       shape: a sequence of ints.
@@ -239,11 +243,13 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "__weakref__")
+    shape: tuple[int, ...]
+    dtype: Any
+    weak_type: bool
+    sharding: Any
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
-        if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        checks.struct_dtype(dtype)
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
         self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
         self.weak_type = weak_type
@@ -258,26 +264,15 @@ class ShapeDtypeStruct:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     def update(self, **changes) -> ShapeDtypeStruct:
         """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced."""
-        kept = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "sharding")}
-        return ShapeDtypeStruct(**(kept | changes))
+        return replace(self, **changes)
 
     def __len__(self):
-        if not self.shape:
-            raise TypeError("len() of unsized object")
+        sized(self)
         return self.shape[0]
-
-    def __eq__(self, other):
-        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def _key(self):
-        return self.shape, self.dtype, self.weak_type, self.sharding
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
