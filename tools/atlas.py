@@ -92,10 +92,7 @@ def columns() -> dict[str, Callable[[Primitive], bool]]:
             "abstract_eval" in vars(p) or type(p).abstract_eval is not Primitive.abstract_eval
         ),
         "jvp": lambda p: p in forward.primitive_jvps,
-        "batching": lambda p: (
-            p in batching.primitive_batchers or p in batching.fancy_primitive_batchers
-            or p in batching.trace_batchers
-        ),
+        "batching": lambda p: p in batching.primitive_batchers,
         "lowering": lambda p: p in lowering.lowering_rules,
         # An equation is known if all its operands are. Only a primitive that holds a jaxpr can be
         # known in part, and needs a rule that says which part.

@@ -125,20 +125,22 @@ class BatchTracer(Tracer):
         return f"VmapTracer(aval={example}, batched={batch})"
 
 
-# A rule gets the arguments, whole, and the batch dimension of each (at least one is not `None`):
+# A rule gets the whole arguments, and the batch dimension of each (at least one is not `None`):
 #   primitive_batchers[p](args, dims, **params) -> (out, out_dim)
 # or, if p has several results, (outs, out_dims).
-primitive_batchers: dict[Primitive, Callable] = {}
+primitive_batchers: dict[Primitive, Callable | WithTrace] = {}
 
-# The rules of primitives that contain functions or speak of named axes are told the axis as well:
-#   fancy_primitive_batchers[p](axis_data, args, dims, **params) -> (out, out_dim)
-# If the axis has a name they also run when no argument is batched: the name may occur inside.
-fancy_primitive_batchers: dict[Primitive, Callable] = {}
 
-# The rules of calls of Python functions, which may close over tracers of this very trace, are told
-# the trace, for its tag; and as they may, they run whether an argument is batched or not:
-#   trace_batchers[p](trace, args, dims, **params) -> (out, out_dim)
-trace_batchers: dict[Primitive, Callable] = {}
+class WithTrace(NamedTuple):
+    """An entry in `primitive_batchers` whose rule takes the trace before the other arguments.
+
+    Such primitives name axes or contain functions, in which this axis may be named. So if the axis
+    has a name, the rule also runs when no argument is batched. The rule of a Python function, which
+    may close over tracers of the trace, runs `always`.
+    """
+
+    rule: Callable
+    always: bool = False
 
 
 class BatchTrace(Trace):
@@ -171,21 +173,18 @@ class BatchTrace(Trace):
             else:
                 values.append(x)
                 dims.append(None)
-        if not (batched or primitive in trace_batchers or (
-                self.axis_data.name is not None and primitive in fancy_primitive_batchers)):
+        rule = primitive_batchers.get(primitive)
+        if type(rule) is WithTrace and (batched or rule.always or self.axis_data.name is not None):
+            out, out_dim = self.in_parent(rule.rule, self, values, dims, **params)
+        elif not batched:
             return self.in_parent(self.parent.process_primitive, primitive, values, params)
-        rule = primitive_batchers.get(primitive) or self._fancy_rule(primitive)
-        out, out_dim = self.in_parent(rule, values, dims, **params)
+        elif rule is None:
+            raise core.missing_rule(primitive, "Batching", 4)
+        else:
+            out, out_dim = self.in_parent(rule, values, dims, **params)
         if primitive.multiple_results:
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim)]
         return out if out_dim is None else BatchTracer(self, out, out_dim)
-
-    def _fancy_rule(self, primitive):
-        if primitive in trace_batchers:
-            return functools.partial(trace_batchers[primitive], self)
-        if primitive not in fancy_primitive_batchers:
-            raise core.missing_rule(primitive, "Batching", 4)
-        return functools.partial(fancy_primitive_batchers[primitive], self.axis_data)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from .batching import fancy_primitive_batchers
+from .batching import WithTrace, primitive_batchers
 from .core import Primitive
 from .forward import Zero, primitive_jvps
 from .jaxpr import ClosedJaxpr
@@ -53,7 +53,7 @@ class Call(NamedTuple):
 
 
 calls: dict[Primitive, Call] = {}
-_rules: list[tuple[dict, Callable]] = []
+_rules: list[tuple[dict, Callable]] = []  # tables, and from a call to its entry there
 
 
 def _no_change(params, in_sources, out_sources, shared) -> dict:
@@ -71,15 +71,18 @@ def call_rules(primitive: Primitive, jaxpr_param: str, by_operand: Callable[...,
     A table can be given another rule for the primitive afterwards.
     """
     call = calls[primitive] = Call(primitive, jaxpr_param, by_operand, inside)
-    for table, rule in _rules:
-        table[primitive] = partial(rule, call)
+    for table, entry in _rules:
+        table[primitive] = entry(call)
 
 
-def rule_for_calls(table: dict[Primitive, Callable]) -> Callable:
+def rule_for_calls(table: dict, wrapper: Callable = lambda rule: rule) -> Callable:
     """Decorator: enter `rule(call, …)` in a table, for all primitives that call a jaxpr."""
     def register(rule):
-        _rules.append((table, rule))
-        table.update({primitive: partial(rule, call) for primitive, call in calls.items()})
+        def entry(call):
+            return wrapper(partial(rule, call))
+
+        _rules.append((table, entry))
+        table.update({primitive: entry(call) for primitive, call in calls.items()})
         return rule
 
     return register
@@ -103,10 +106,10 @@ def _with_tangents(nonzeros) -> list[int]:
     return [*range(len(nonzeros)), *partition_list(nonzeros, range(len(nonzeros)))[1]]
 
 
-@rule_for_calls(fancy_primitive_batchers)
-def _batch_of_call(call: Call, axis_data, args, dims, **params):
+@rule_for_calls(primitive_batchers, WithTrace)
+def _batch_of_call(call: Call, trace, args, dims, **params):
     """The call of the batched jaxpr."""
     with call.inside(params):
-        jaxpr, out_dims = batch_jaxpr(params[call.jaxpr_param], axis_data, tuple(dims))
+        jaxpr, out_dims = batch_jaxpr(params[call.jaxpr_param], trace.axis_data, tuple(dims))
     params = call.params(params, jaxpr, range(len(dims)), range(len(out_dims)))
     return call.primitive.bind(*args, **params), out_dims

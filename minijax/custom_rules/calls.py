@@ -6,7 +6,7 @@ staging's, which keeps it.
 
 from __future__ import annotations
 
-from ..core.batching import batch_fun, fancy_primitive_batchers
+from ..core.batching import WithTrace, batch_fun, primitive_batchers
 from ..core.core import Primitive, set_current_trace, typeof
 from ..core.forward import jvp_flat, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, convert_constvars_jaxpr, jaxpr_as_fun
@@ -59,8 +59,8 @@ for _p in (call_p, closed_call_p):
         v.aval for v in call_jaxpr.outvars])
     primitive_jvps[_p] = lambda primals, tangents, *, call_jaxpr, **params: jvp_flat(
         _fun(call_jaxpr), primals, tangents)
-    fancy_primitive_batchers[_p] = lambda axis_data, args, dims, *, call_jaxpr, **params: batch_fun(
-        _fun(call_jaxpr), axis_data, dims, args)
+    primitive_batchers[_p] = WithTrace(lambda trace, args, dims, *, call_jaxpr, **params: batch_fun(
+        _fun(call_jaxpr), trace.axis_data, dims, args))
     partial_eval_rules[_p] = _partial_eval
     primitive_transposes[_p] = _transpose
     register_lowering(_p, lambda ctx, *operands, call_jaxpr, **params: ctx.inline(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from ..core.batching import trace_batchers
+from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Tracer, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
@@ -284,7 +284,7 @@ def _printed(params):
 
 staging_rules[custom_jvp_call_p] = _stage
 primitive_jvps[custom_jvp_call_p] = _jvp
-trace_batchers[custom_jvp_call_p] = _batch
+primitive_batchers[custom_jvp_call_p] = WithTrace(_batch, always=True)
 partial_eval_rules[custom_jvp_call_p] = partial_eval_call
 primitive_transposes[custom_jvp_call_p] = _transpose
 dce_rules[custom_jvp_call_p] = _dce

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.api import linear_transpose, linearize
-from ..core.batching import AxisData, bdim_at_front, fancy_primitive_batchers
+from ..core.batching import WithTrace, bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvp_flat, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
@@ -266,8 +266,9 @@ def _transpose(cts, *operands, const_lengths, jaxprs):
     return [None] * sum(const_lengths) + outs[:len(b)]
 
 
-def _batch(axis_data: AxisData, args, dims, *, const_lengths, jaxprs):
+def _batch(trace, args, dims, *, const_lengths, jaxprs):
     """All batched dimensions in front; `b`, the solution and the auxiliary data batched, all."""
+    axis_data = trace.axis_data
     params, b = _split_args(args, const_lengths)
     param_dims, b_dims = _split_args(dims, const_lengths)
     moved = [x if d is None else bdim_at_front(x, d, axis_data.size)
@@ -292,5 +293,5 @@ def _lower(ctx, *operands, const_lengths, jaxprs):
 
 primitive_jvps[linear_solve_p] = _jvp
 primitive_transposes[linear_solve_p] = _transpose
-fancy_primitive_batchers[linear_solve_p] = _batch
+primitive_batchers[linear_solve_p] = WithTrace(_batch)
 register_lowering(linear_solve_p, _lower)

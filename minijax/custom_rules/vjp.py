@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import dtypes
-from ..core.batching import primitive_batchers, trace_batchers
+from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -409,7 +409,7 @@ def _printed(params):
 
 staging_rules[custom_vjp_call_p] = _stage
 primitive_jvps[custom_vjp_call_p] = _jvp
-trace_batchers[custom_vjp_call_p] = _batch
+primitive_batchers[custom_vjp_call_p] = WithTrace(_batch, always=True)
 partial_eval_rules[custom_vjp_call_p] = partial_eval_call
 dce_rules[custom_vjp_call_p] = _dce
 enter_rules[custom_vjp_call_p] = enter_function

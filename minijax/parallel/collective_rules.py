@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.batching import axis_size, batch_fun, broadcast, fancy_primitive_batchers, moveaxis
+from ..core.batching import WithTrace, axis_size, batch_fun, broadcast, moveaxis, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp_zero
 from ..core.transposition import deflinear2
@@ -75,13 +75,14 @@ def _sizes(names):
 # Batching: sums and extrema
 
 
-def _batch_reduction(primitive: Primitive, repeated: Callable) -> None:
+def _batch_reduction(primitive: Primitive, repeated: Callable) -> Callable:
     """The batch dimension joins the dimensions to reduce.
 
     `repeated(x, size)` is the reduction of `size` times the same value.
     """
 
-    def rule(axis_data, args, dims, *, axes, **params):
+    def rule(trace, args, dims, *, axes, **params):
+        axis_data = trace.axis_data
         (x,), (d,) = args, dims
         is_mapped = axis_data.name in axes
         if is_mapped and params.get("axis_index_groups") is not None:
@@ -96,7 +97,8 @@ def _batch_reduction(primitive: Primitive, repeated: Callable) -> None:
                      for axis in axes)
         return primitive.bind(moveaxis(x, d, 0), axes=axes, **params), None if is_mapped else 0
 
-    fancy_primitive_batchers[primitive] = rule
+    primitive_batchers[primitive] = WithTrace(rule)
+    return rule
 
 
 def _no_groups(primitive):
@@ -109,20 +111,21 @@ def _times(x, size):
     return prim.mul(typeof(x).dtype.type(size), x)
 
 
-def _batch_psum_invariant(axis_data, args, dims, *, axes):
+def _batch_psum_invariant(trace, args, dims, *, axes):
     """Types do not speak of the axes of `vmap`: along this one, it is `psum`."""
+    axis_data = trace.axis_data
     rest = tuple(axis for axis in axes if axis != axis_data.name)
     if len(rest) == len(axes):
         return psum_invariant_p.bind(*args, axes=axes), dims[0]
-    x, d = fancy_primitive_batchers[psum_p](
-        axis_data, args, dims, axes=(axis_data.name,), axis_index_groups=None)
+    x, d = _batch_psum(
+        trace, args, dims, axes=(axis_data.name,), axis_index_groups=None)
     return (psum_invariant(x, rest) if rest else x), d
 
 
-_batch_reduction(psum_p, _times)
+_batch_psum = _batch_reduction(psum_p, _times)
 _batch_reduction(pmax_p, lambda x, size: x)
 _batch_reduction(pmin_p, lambda x, size: x)
-fancy_primitive_batchers[psum_invariant_p] = _batch_psum_invariant
+primitive_batchers[psum_invariant_p] = WithTrace(_batch_psum_invariant)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -138,7 +141,8 @@ def _batch_collective(primitive: Primitive, aside: Callable, mapped: Callable,
       one_by_one(x, **params) -> out: along several axes, written with collectives along one each
     """
 
-    def rule(axis_data, args, dims, *, axis_name, **params):
+    def rule(trace, args, dims, *, axis_name, **params):
+        axis_data = trace.axis_data
         (x,), (d,), names = args, dims, axis_tuple(axis_name)
         if axis_data.name not in names:
             if d is not None:
@@ -153,7 +157,7 @@ def _batch_collective(primitive: Primitive, aside: Callable, mapped: Callable,
         (out,), (d,) = batch_fun(lambda x: [apart(x)], axis_data, [d], [x])
         return out, d
 
-    fancy_primitive_batchers[primitive] = rule
+    primitive_batchers[primitive] = WithTrace(rule)
 
 
 def _gather_aside(d, *, all_gather_dimension, tiled, **params):
@@ -278,13 +282,14 @@ _batch_collective(ppermute_p, _same_dims, _permute_mapped, _permute_one_by_one)
 _batch_collective(pbroadcast_p, _same_dims, _broadcast_mapped, _broadcast_one_by_one)
 
 
-def _batch_axis_index(axis_data, args, dims, *, axis_name):
+def _batch_axis_index(trace, args, dims, *, axis_name):
+    axis_data = trace.axis_data
     if axis_data.name != axis_name:
         return axis_index_p.bind(axis_name=axis_name), None
     return iota(np.int32, axis_data.size), 0
 
 
-fancy_primitive_batchers[axis_index_p] = _batch_axis_index
+primitive_batchers[axis_index_p] = WithTrace(_batch_axis_index)
 
 
 # ----------------------------------------------------------------------------------------------

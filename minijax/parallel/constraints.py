@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.batching import fancy_primitive_batchers
+from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.jit import UNSPECIFIED, apply_primitive
 from ..core.lowering import register_lowering
@@ -211,11 +211,11 @@ deflinear2(sharding_constraint_p,
            lambda ct, _, **params: [sharding_constraint_p.bind(ct, **params)])
 
 
-def _batch(axis_data, args, dims, *, sharding, context_mesh, **params):
+def _batch(trace, args, dims, *, sharding, context_mesh, **params):
     """The batch dimension is left to the compiler, or split over `spmd_axis_name`."""
     (x,), (d,) = args, dims
     if d is not None:
-        sharding = _with_batch_dimension(sharding, d, typeof(x).ndim, axis_data.spmd_name)
+        sharding = _with_batch_dimension(sharding, d, typeof(x).ndim, trace.axis_data.spmd_name)
     return sharding_constraint_p.bind(x, **constraint_params(sharding, context_mesh)), d
 
 
@@ -232,7 +232,7 @@ def _with_batch_dimension(sharding, d, ndim, spmd_name):
     return sharding.update(spec=P(*entries))
 
 
-fancy_primitive_batchers[sharding_constraint_p] = _batch
+primitive_batchers[sharding_constraint_p] = WithTrace(_batch)
 
 
 def _lower(ctx, x, *, sharding, **params):

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from .. import settings
 from ..checks.staging import check_jaxpr, checks_inside, custom_typechecks
-from ..core.batching import fancy_primitive_batchers
+from ..core.batching import WithTrace, primitive_batchers
 from ..core.calls import call_rules
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
@@ -162,8 +162,9 @@ def _specs(params, in_sources, out_sources, shared) -> dict:
 call_rules(shard_map_p, "jaxpr", _specs, lambda params: inside(_scope_of(params)))
 
 
-def _batch(axis_data, args, dims, *, jaxpr, in_specs, out_specs, **scope):
+def _batch(trace, args, dims, *, jaxpr, in_specs, out_specs, **scope):
     """Each device has all examples; or those of its place along the axis `spmd_axis_name`."""
+    axis_data = trace.axis_data
     names = axis_data.spmd_name
     if names is not None:
         names = names if isinstance(names, tuple) else (names,)
@@ -195,7 +196,7 @@ def _check_unused(names, specs):
                              f"already, it cannot be in {spec}.")
 
 
-fancy_primitive_batchers[shard_map_p] = _batch
+primitive_batchers[shard_map_p] = WithTrace(_batch)
 
 
 # ----------------------------------------------------------------------------------------------

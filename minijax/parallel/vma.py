@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from .. import settings
-from ..core.batching import axis_size, fancy_primitive_batchers
+from ..core.batching import WithTrace, axis_size, primitive_batchers
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.extension import Extension, register, remove
 from ..core.forward import defjvp
@@ -90,9 +90,9 @@ def _no_mesh(x, *, axes):
     raise ValueError(f"pvary over {axes} is about the devices of a mesh: call it in `shard_map`.")
 
 
-def _pvary_batch(axis_data, args, dims, *, axes):
+def _pvary_batch(trace, args, dims, *, axes):
     """Along an axis of `vmap` no type says what varies."""
-    rest = tuple(axis for axis in axes if axis != axis_data.name)
+    rest = tuple(axis for axis in axes if axis != trace.axis_data.name)
     return (pvary_p.bind(*args, axes=rest) if rest else args[0]), dims[0]
 
 
@@ -100,7 +100,7 @@ pvary_p = Collective("pvary")
 pvary_p.def_abstract_eval(_pvary_type)
 pvary_p.def_impl(_no_mesh)
 defjvp(pvary_p, lambda t, x, *, axes: varying(t, axes))  # `t` may vary where `x` does not
-fancy_primitive_batchers[pvary_p] = _pvary_batch
+primitive_batchers[pvary_p] = WithTrace(_pvary_batch)
 register_lowering(pvary_p, lambda ctx, x, *, axes: x)
 
 

@@ -10,7 +10,7 @@ import pytest
 from minijax import core
 from minijax.core.api import vmap
 from minijax.core.array import Array, as_array
-from minijax.core.batching import fancy_primitive_batchers, primitive_batchers
+from minijax.core.batching import primitive_batchers
 from minijax.core.primitives import iota_p
 from minijax.lax import slicing
 from tests.ch04.programs import PROGRAMS, SIZE, STARTS, Program, argument, jaxs, ours
@@ -123,7 +123,7 @@ def test_the_equations_are_those_of_jax(program):
 
 
 def test_every_primitive_has_a_rule():
-    without = primitives_of_families() - set(primitive_batchers) - set(fancy_primitive_batchers)
+    without = primitives_of_families() - set(primitive_batchers)
     assert without == {iota_p}  # it has no arguments
 
 

@@ -15,11 +15,12 @@ from minijax.core.batching import (
     AxisData,
     BatchTrace,
     BatchTracer,
+    WithTrace,
     axis_size,
     batch_fun,
-    fancy_primitive_batchers,
     mapped_aval,
     matchaxis,
+    primitive_batchers,
     unmapped_aval,
 )
 from tests.ch04.programs import jaxs, ours
@@ -314,17 +315,17 @@ def test_unbound_name():
         jax.vmap(lambda x: jax.lax.axis_size("k"), axis_name="i")(x23)
 
 
-def test_rules_told_the_axis():
-    """Rules in the second table run under a named axis even if no argument is batched."""
+def test_rules_with_the_trace():
+    """They also run if no argument is batched, under a named axis."""
     p = core.Primitive("index_of_example")
     p.def_impl(lambda: np.float32(-1))
-    fancy_primitive_batchers[p] = lambda axis_data, args, dims: (
-        ours.iota(np.int32, axis_data.size), 0)
+    primitive_batchers[p] = WithTrace(lambda trace, args, dims: (
+        ours.iota(np.int32, trace.axis_data.size), 0))
     try:
         assert vmap(lambda x: p.bind(), axis_name="i")(x23).tolist() == [0, 1]
         assert vmap(lambda x: p.bind())(x23).tolist() == [-1, -1]
     finally:
-        del fancy_primitive_batchers[p]
+        del primitive_batchers[p]
 
 
 # ----------------------------------------------------------------------------------------------

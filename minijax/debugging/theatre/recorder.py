@@ -257,7 +257,7 @@ def _watched_codes() -> dict[CodeType, Callable]:
 
 
 def _rule_tables() -> list[dict]:
-    return [forward.primitive_jvps, batching.primitive_batchers, batching.fancy_primitive_batchers,
+    return [forward.primitive_jvps, batching.primitive_batchers,
             transposition.primitive_transposes, partial_eval_rules]
 
 

@@ -24,7 +24,7 @@ from ...checks.staging import custom_typechecks
 from ...checks.tree import equality_errors_pytreedef
 from ...core.api import stop_gradient
 from ...core.array import as_array
-from ...core.batching import bdim_at_front, fancy_primitive_batchers, moveaxis
+from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
@@ -312,7 +312,8 @@ def _jvp(primals, tangents, *, branches):
 primitive_jvps[cond_p] = _jvp
 
 
-def _batch(axis_data, args, dims, *, branches):
+def _batch(trace, args, dims, *, branches):
+    axis_data = trace.axis_data
     (index, *operands), (index_dim, *operand_dims) = args, dims
     if index_dim is not None:
         return _batch_predicate(axis_data, args, dims, branches)
@@ -349,7 +350,7 @@ def _select_n(which, *cases):
     return lax.select_n(which, *cases)
 
 
-fancy_primitive_batchers[cond_p] = _batch
+primitive_batchers[cond_p] = WithTrace(_batch)
 
 
 

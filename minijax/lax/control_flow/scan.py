@@ -24,7 +24,7 @@ from ...checks.api import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core.array import as_array
-from ...core.batching import fancy_primitive_batchers, matchaxis
+from ...core.batching import WithTrace, matchaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
@@ -342,8 +342,9 @@ primitive_jvps[scan_p] = _jvp
 # Batching
 
 
-def _batch(axis_data, args, dims, *, jaxpr, num_consts, num_carry, **params):
+def _batch(trace, args, dims, *, jaxpr, num_consts, num_carry, **params):
     """The examples in front of constants and carries, and behind the steps in `xs` and `ys`."""
+    axis_data = trace.axis_data
     consts_dims, carry_dims, xs_dims = split_list(
         [None if d is None else 0 for d in dims], [num_consts, num_carry])
 
@@ -365,7 +366,7 @@ def _batch(axis_data, args, dims, *, jaxpr, num_consts, num_carry, **params):
     return outs, [*carry_dims, *(1 if b else None for b in ys_batched)]
 
 
-fancy_primitive_batchers[scan_p] = _batch
+primitive_batchers[scan_p] = WithTrace(_batch)
 
 
 

@@ -26,7 +26,7 @@ from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core import dtypes
 from ...core.array import as_array
-from ...core.batching import fancy_primitive_batchers, matchaxis
+from ...core.batching import WithTrace, matchaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
@@ -310,11 +310,12 @@ def _jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconst
 primitive_jvps[while_p] = _jvp
 
 
-def _batch(axis_data, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+def _batch(trace, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     """If the predicate is batched, the loop runs until all examples are done (see `_lower`).
 
     Then the whole carry is batched, and has the dimensions of the predicate in front.
     """
+    axis_data = trace.axis_data
     cond_dims, body_dims, init_dims = map(tuple, split_list(dims, [cond_nconsts, body_nconsts]))
 
     def step(batched):
@@ -339,7 +340,7 @@ def _batch(axis_data, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
     return outs, carry_dims
 
 
-fancy_primitive_batchers[while_p] = _batch
+primitive_batchers[while_p] = WithTrace(_batch)
 
 
 
