@@ -548,13 +548,8 @@ def jit(
     Array(7., dtype=float32, weak_type=True)
     """
     if fun is None:
-        return functools.partial(
-            jit, in_shardings=in_shardings, out_shardings=out_shardings,
-            static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-            keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-            compiler_options=compiler_options,
-        )  # fmt: skip
+        given = {name: value for name, value in locals().items() if name != "fun"}
+        return functools.partial(jit, **given)
     check_callable(fun)
     numbers = resolve_argnums(
         fun, fun_signature(fun), donate_argnums, donate_argnames, static_argnums, static_argnames

@@ -367,7 +367,6 @@ class Module:
     def __init__(self, name: str, locations: bool = False):
         self.name = _symbol(name)
         self.locations = locations
-        self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
         self.functions: list[str] = []
         self.hoisted: dict[int, tuple[Any, ShapedArray]] = {}
         self.for_compiler: dict[str, Any] = {}
@@ -399,14 +398,12 @@ class Module:
             self._called[key] = jaxpr, body, [x.aval for x in results]
         return self._called[key][1:]
 
-    def declare(self, name: str, text: str) -> str:
-        """The symbol of what is declared as `text`, once, at the head of the module."""
-        if text not in self.symbols:
-            self.symbols[text] = self.unique(name)
-        return self.symbols[text]
-
     def argument_attributes(self, i: int) -> list[str]:
         """What the module says of argument `i` besides its type."""
+        return []
+
+    def declarations(self) -> list[str]:
+        """The lines between the module's head and its functions."""
         return []
 
     def text(self) -> str:
@@ -414,8 +411,7 @@ class Module:
         attributes = (f"mhlo.num_partitions = {self.num_partitions} : i32, "
                       "mhlo.num_replicas = 1 : i32")
         head = f"module @{self.name} attributes {{{attributes}}} {{"
-        symbols = [f"  {text.replace('@', '@' + name, 1)}" for text, name in self.symbols.items()]
-        return "\n".join([head, *symbols, *reversed(self.functions), "}", ""])
+        return "\n".join([head, *self.declarations(), *reversed(self.functions), "}", ""])
 
 
 def _symbol(name: str) -> str:

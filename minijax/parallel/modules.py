@@ -22,9 +22,19 @@ class PartitionedModule(Module):
         super().__init__(name, locations)
         self.devices, self.num_partitions = devices, len(devices)
         self._attributes = attributes
+        self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
 
     def argument_attributes(self, i: int) -> list[str]:
         return self._attributes(self, i)
+
+    def declare(self, name: str, text: str) -> str:
+        """The symbol of what is declared as `text`, once, at the head of the module."""
+        if text not in self.symbols:
+            self.symbols[text] = self.unique(name)
+        return self.symbols[text]
+
+    def declarations(self) -> list[str]:
+        return [f"  {text.replace('@', '@' + name, 1)}" for text, name in self.symbols.items()]
 
 
 def devices_of_module(ctx: Body) -> Sequence:
@@ -37,7 +47,7 @@ def manual_context(ctx: Body) -> tuple[Any, tuple]:
     return ctx.context or (None, ())  # type: ignore[return-value]
 
 
-def mesh_symbol(module: Module, mesh: Mesh | AbstractMesh, devices: Any = None) -> str:
+def mesh_symbol(module: Any, mesh: Mesh | AbstractMesh, devices: Any = None) -> str:
     """The symbol of a mesh, which is declared at the module's head."""
     return module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(mesh, devices)}")
 
