@@ -279,7 +279,7 @@ def test_a_name_that_is_not_in_scope(name):
             return (jx.jit(f) if compiled else f)
 
         outcome = both(program, X[0])
-        assert type(outcome.error) is NameError
+        assert outcome.error == "NameError"
     with pytest.raises(NameError, match="k"):
         UNBOUND[name](subject.lax, X[0])
     with pytest.raises(NameError, match="'i'"):
@@ -291,7 +291,7 @@ def test_the_name_ends_with_its_vmap_though_the_trace_is_remembered():
         f = jx.jit(lambda x: jx.lax.psum(x, "i"))
         return lambda: (jx.vmap(f, axis_name="i")(X), f(X))
 
-    assert type(both(program).error) is NameError
+    assert both(program).error == "NameError"
 
 
 @pytest.mark.parametrize("wrong", [
@@ -321,7 +321,7 @@ def test_a_dimension_that_cannot_be_scattered(options):
     def program(jx):
         return jx.make_jaxpr(lambda x: jx.lax.psum_scatter(x[:3], "i", **options), axis_env=ENV)
 
-    assert type(both(program, X[0]).error) is ValueError
+    assert both(program, X[0]).error == "ValueError"
     with pytest.raises(ValueError, match="parts"):
         subject.vmap(lambda x: subject.lax.psum_scatter(x[:3], "i", **options), axis_name="i")(X)
 
@@ -476,7 +476,7 @@ def test_what_is_wrong_with_a_permutation_is_found_when_it_is_compiled():
         def program(jx, perm=perm):
             return jx.jit(on_devices(jx, lambda x: jx.lax.ppermute(x, "x", perm)))
 
-        assert type(both(program, BLOCKS).error) is ValueError
+        assert both(program, BLOCKS).error == "ValueError"
 
 
 # --- types that say what varies ---------------------------------------------------------------
