@@ -11,7 +11,7 @@ from learning.checking import compare, exercise, expect
 from minijax import lax
 from minijax.core.array import def_numpy
 from minijax.core.core import Primitive, Trace, current_trace, new_trace, set_current_trace, typeof
-from minijax.core.forward import JVPTrace, Zero, jvp_flat, primitive_jvps
+from minijax.core.forward import JVPTrace, Zero, jvpfun, primitive_jvps
 
 F = np.float32
 
@@ -35,20 +35,20 @@ def hypot(hypot_jvp):
     root = lambda x, y: [lax.sqrt(lax.add(lax.square(x), lax.square(y)))]
 
     def expected(primals, tangents):
-        (out,), (tangent,) = jvp_flat(root, primals, tangents)
+        (out,), (tangent,) = jvpfun(root, primals, tangents)
         return out, tangent
 
     compare(hypot_jvp, expected, cases, "primals and tangents")
     roots = _applied(hypot_jvp, (3.0, 4.0), (1.0, 0.0)).count("sqrt")
     expect(roots == 1, f"the root should be computed once, and is computed {roots} times")
     second = lambda x: [hypot_jvp((x, 4.0), (1.0, 0.0))[1]]
-    compare(lambda x: jvp_flat(second, [x], [1.0])[1][0],
+    compare(lambda x: jvpfun(second, [x], [1.0])[1][0],
             lambda x: lax.full_like(x, 16 / 125.0), [(F(3.0),)], "the second derivative at")
 
 
 @exercise("2.3", "Derivatives of any order", ["derivative"], hints=[
-    "The derivative of f at x is the tangent that jvp_flat gives for the tangent 1.",
-    "jvp_flat wants functions that return lists, and lists of primals and tangents.",
+    "The derivative of f at x is the tangent that jvpfun gives for the tangent 1.",
+    "jvpfun wants functions that return lists, and lists of primals and tangents.",
     "derivative(f, n) is the first derivative of derivative(f, n - 1).",
 ])
 def derivatives(derivative):
@@ -114,7 +114,7 @@ def _while_a_rule_runs():
     below = current_trace()
     primitive_jvps[probe] = rule
     try:
-        jvp_flat(lambda x: [probe.bind(x)], [F(3)], [F(1)])
+        jvpfun(lambda x: [probe.bind(x)], [F(3)], [F(1)])
         expect(seen[0] is below, "while a rule runs, the parent should be current")
         with new_trace(JVPTrace(below)) as trace:
             with contextlib.suppress(ArithmeticError):
@@ -145,7 +145,7 @@ def _slope_of_square(x):
 
 
 def _tangent(f, x):
-    tangent = jvp_flat(lambda x: [f(x)], [x], [1.0])[1][0]
+    tangent = jvpfun(lambda x: [f(x)], [x], [1.0])[1][0]
     return 0.0 if type(tangent) is Zero else tangent
 
 

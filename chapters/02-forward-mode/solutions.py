@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minijax import lax
 from minijax.core.core import missing_rule, state
-from minijax.core.forward import Zero, jvp_flat, primitive_jvps
+from minijax.core.forward import Zero, jvpfun, primitive_jvps
 from minijax.core.primitives import add_any_p
 
 
@@ -25,7 +25,7 @@ def derivative(f, n):
     if n == 0:
         return f
     g = derivative(f, n - 1)
-    return lambda x: jvp_flat(lambda x: [g(x)], [x], [lax.full_like(x, 1)])[1][0]
+    return lambda x: jvpfun(lambda x: [g(x)], [x], [lax.full_like(x, 1)])[1][0]
 
 
 def add_tangents(x, y):

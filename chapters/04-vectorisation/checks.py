@@ -9,7 +9,7 @@ from minijax import lax, vmap
 from minijax.core.array import def_numpy
 from minijax.core.batching import primitive_batchers
 from minijax.core.core import Primitive, current_trace
-from minijax.core.forward import jvp_flat
+from minijax.core.forward import jvpfun
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -87,7 +87,7 @@ def heart(process_primitive):
     }
     for name, (f, expected) in programs.items():
         compare(lambda x, f=f: np.asarray(vmap(f)(x)), expected, [(X[0],)], f"f = {name}, x =")
-    slope = lambda x: jvp_flat(lambda x: [lax.sin(x)], [x], [1.0])[1][0]
+    slope = lambda x: jvpfun(lambda x: [lax.sin(x)], [x], [1.0])[1][0]
     compare(lambda x: np.asarray(vmap(slope)(x)), np.cos, [(X[0, 0],)], "vmap of a derivative, at")
 
     below, seen = current_trace(), []

@@ -8,7 +8,7 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import lax, make_jaxpr, vmap
-from minijax.core.forward import jvp_flat
+from minijax.core.forward import jvpfun
 from minijax.core.jaxpr import Jaxpr, Literal, Var, check_jaxpr, eval_jaxpr
 
 F = np.float32
@@ -61,7 +61,7 @@ def interpreter(evaluate):
                 [(table + 1,)], f"the program {name}, at")
     closed = make_jaxpr(g)(1.0)
     run = lambda x: evaluate(closed.jaxpr, closed.consts, x)
-    compare(lambda x: float(jvp_flat(run, [x], [1.0])[1][0]),
+    compare(lambda x: float(jvpfun(run, [x], [1.0])[1][0]),
             lambda x: math.sin(x) + x * math.cos(x), [(0.5,)],
             "the derivative of your interpreter on x sin(x) + 1, at")
     compare(lambda x: np.asarray(vmap(run)(x)[0]), lambda x: np.sin(x) * x + 1, [(table,)],

@@ -12,7 +12,7 @@ from minijax.checks.jaxpr import Effect
 from minijax.core import lowering
 from minijax.core.array import as_array
 from minijax.core.core import Primitive
-from minijax.core.forward import Zero, jvp_flat, primitive_jvps
+from minijax.core.forward import Zero, jvpfun, primitive_jvps
 from minijax.core.jit import jit_p
 from minijax.errors import JaxRuntimeError
 from minijax.runtime import client
@@ -203,7 +203,7 @@ def derivative(jit_jvp):
         first = lambda x: jvp(jit(lambda x: lax.sin(x)), (x,), (1.0,))[1]
         compare(lambda x: float(jvp(first, (x,), (1.0,))[1]), lambda x: -float(np.sin(x)), [(0.5,)],
                 "the second derivative of jit(sin) at")
-        _, [tangent] = jvp_flat(jit(lambda x: [lax.floor(x)]), [0.5], [1.0])
+        _, [tangent] = jvpfun(jit(lambda x: [lax.floor(x)]), [0.5], [1.0])
         expect(type(tangent) is Zero, "the tangent of floor(x), compiled, must be a Zero: the new "
                f"call does not return it. You return {tangent!r}")
 

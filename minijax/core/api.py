@@ -25,9 +25,9 @@ from ..checks.tree import aux_pair
 from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
 from . import dtypes
 from .array import owned
-from .batching import AxisData, batch_fun, extend_axis_env_nd, matchaxis
+from .batching import AxisData, batch_subtrace, extend_axis_env_nd, matchaxis
 from .core import ArrayMethods, ShapedArray, state, typeof
-from .forward import JVPTracer, Zero, instantiate_zeros, jvp_flat, zeros
+from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from .jit import jit
 from .partial_eval import linearize_flat
@@ -94,7 +94,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     direction = map(_as_tangent, leaves, tree_leaves(tuple(tangents)))
     fun, aux = _without_aux(fun, has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
-    outs, out_tangents = jvp_flat(flat_fun, leaves, [*direction])
+    outs, out_tangents = jvpfun(flat_fun, leaves, [*direction])
     tangents_out = out_tree().unflatten(map(instantiate_zeros, out_tangents))
     return (out_tree().unflatten(outs), tangents_out, *aux)
 
@@ -200,7 +200,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         axis_data = AxisData(axis_name, _mapped_axis_size(leaves, axes, axis_size), spmd_axis_name)
         in_dims = [None if d is None else d % typeof(x).ndim for x, d in zip(leaves, axes)]
         flat_fun, out_tree = flatten_fun(fun, in_tree)
-        outs, out_dims = batch_fun(flat_fun, axis_data, in_dims, leaves)
+        outs, out_dims = batch_subtrace(flat_fun, axis_data, in_dims, leaves)
         destinations = flatten_axes("vmap out_axes", out_tree(), out_axes)
         checks.vmap_results(outs, out_dims, destinations, out_tree())
         moved = map(functools.partial(matchaxis, axis_data), out_dims, destinations, outs)

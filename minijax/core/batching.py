@@ -191,14 +191,16 @@ class BatchTrace(Trace):
 # Running a function in a batch trace
 
 
-def batch_fun(fun: Callable[..., Sequence], axis_data: AxisData, in_dims: Sequence[int | None],
-              args: Sequence, tag: object | None = None) -> tuple[list, list[int | None]]:
+def batch_subtrace(
+    fun: Callable[..., Sequence], axis_data: AxisData, in_dims: Sequence[int | None],
+    args: Sequence, tag: object | None = None
+) -> tuple[list, list[int | None]]:
     """Call `fun` once, on all examples, in a new trace above the current one.
 
     `fun` takes flat arguments and returns a sequence. `in_dims` has for each of `args` its batch
     dimension (counted from the front), or `None`. Returns the results and their batch dimensions;
-    `matchaxis` brings one to where it is wanted. Under staging, so can a jaxpr be batched:
-    `fun=jaxpr_as_fun(jaxpr)`, with the `unmapped_aval` of each input as the type of its argument.
+    `matchaxis` moves one to where it is wanted. To batch a jaxpr, call this under staging with
+    `fun=jaxpr_as_fun(jaxpr)`, and with the `unmapped_aval` of each input as the argument's type.
     """
     trace = BatchTrace(core.current_trace(), axis_data, tag)
     tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]

@@ -145,7 +145,7 @@ class JVPTrace(Trace):
         return self.box(primal_out, tangent_out)
 
 
-def jvp_flat(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type = JVPTracer):
+def jvpfun(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type = JVPTracer):
     """Values and tangents of `f`, a function of arrays that returns a list of arrays.
 
     Tangents in and out may be `Zero`s.

@@ -23,7 +23,7 @@ from ..checks import partial_eval as checks
 from . import dtypes
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
-from .forward import LinearizeTracer, Zero, jvp_flat
+from .forward import LinearizeTracer, Zero, jvpfun
 from .jaxpr import (
     Atom,
     ClosedJaxpr,
@@ -255,7 +255,7 @@ def linearize_flat(fun: Callable, primals: Sequence):
     trace = JaxprTrace(state.trace)
     with new_trace(trace):
         tangents = [_unknown_tangent(trace, typeof(x).to_tangent_aval()) for x in primals]
-        outs, out_tangents = jvp_flat(fun, primals, tangents, LinearizeTracer)
+        outs, out_tangents = jvpfun(fun, primals, tangents, LinearizeTracer)
         checks.known_primals(map(trace.is_unknown, outs))
         out_nonzeros = [type(t) is not Zero for t in out_tangents]
         # Under staging, the outer trace recognises NumPy arrays by their `id`.

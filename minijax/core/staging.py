@@ -34,7 +34,7 @@ from ..errors import (
 )
 from . import dtypes
 from .array import Array, as_array
-from .batching import AxisData, batch_fun, matchaxis, unmapped_aval
+from .batching import AxisData, batch_subtrace, matchaxis, unmapped_aval
 from .core import (
     ShapedArray,
     Trace,
@@ -44,7 +44,7 @@ from .core import (
     typeof,
 )
 from .extension import hooks
-from .forward import Zero, instantiate_zeros, jvp_flat
+from .forward import Zero, instantiate_zeros, jvpfun
 from .jaxpr import (
     Atom,
     ClosedJaxpr,
@@ -350,7 +350,7 @@ def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
         primals, nonzero_tangents = split_list(args, [len(nonzeros)])
         zeros = map(Zero.from_primal_value, partition_list(nonzeros, primals)[0])
         tangents = merge_lists(nonzeros, zeros, nonzero_tangents)
-        outs, out_tangents = jvp_flat(jaxpr_as_fun(jaxpr), primals, tangents)
+        outs, out_tangents = jvpfun(jaxpr_as_fun(jaxpr), primals, tangents)
         nonzeros_out[:] = [type(t) is not Zero or force
                            for t, force in zip(out_tangents, instantiate)]
         return [*outs, *map(instantiate_zeros, partition_list(nonzeros_out, out_tangents)[1])]
@@ -375,7 +375,7 @@ def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data: AxisData, in_dims: tuple,
     dims: list[int | None] = []
 
     def batched_fun(*args):
-        outs, dims[:] = batch_fun(jaxpr_as_fun(jaxpr), axis_data, in_dims, args)
+        outs, dims[:] = batch_subtrace(jaxpr_as_fun(jaxpr), axis_data, in_dims, args)
         if out_dims is None:
             return outs
         outs = [matchaxis(axis_data, d, wanted, x) for x, d, wanted in zip(outs, dims, out_dims)]

@@ -512,8 +512,8 @@ def flatten_axes(
         name: what errors call `axis_tree`, for example "vmap in_axes".
         treedef: the structure of the values.
         axis_tree: a prefix of it.
-        kws: both are pairs (for positional arguments, for keyword arguments); the user knows only
-            the former, so errors speak of those.
+        kws: both are pairs (for positional arguments, for keyword arguments). The user wrote only
+            the former, so errors show only those.
         tupled_args: `treedef` is that of an argument tuple; errors explain what that means.
 
     Raises:

@@ -6,9 +6,9 @@ staging's, which keeps it.
 
 from __future__ import annotations
 
-from ..core.batching import WithTrace, batch_fun, primitive_batchers
+from ..core.batching import WithTrace, batch_subtrace, primitive_batchers
 from ..core.core import Primitive, set_current_trace, typeof
-from ..core.forward import jvp_flat, primitive_jvps
+from ..core.forward import jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import partial_eval_rules
@@ -57,10 +57,11 @@ for _p in (call_p, closed_call_p):
     _p.def_impl(lambda *args, call_jaxpr, **params: _fun(call_jaxpr)(*args))
     _p.def_abstract_eval(lambda *avals, call_jaxpr, **params: [
         v.aval for v in call_jaxpr.outvars])
-    primitive_jvps[_p] = lambda primals, tangents, *, call_jaxpr, **params: jvp_flat(
+    primitive_jvps[_p] = lambda primals, tangents, *, call_jaxpr, **params: jvpfun(
         _fun(call_jaxpr), primals, tangents)
-    primitive_batchers[_p] = WithTrace(lambda trace, args, dims, *, call_jaxpr, **params: batch_fun(
-        _fun(call_jaxpr), trace.axis_data, dims, args))
+    primitive_batchers[_p] = WithTrace(
+        lambda trace, args, dims, *, call_jaxpr, **params: batch_subtrace(
+            _fun(call_jaxpr), trace.axis_data, dims, args))
     partial_eval_rules[_p] = _partial_eval
     primitive_transposes[_p] = _transpose
     register_lowering(_p, lambda ctx, *operands, call_jaxpr, **params: ctx.inline(

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..core.batching import AxisData, batch_fun, mapped_aval, matchaxis, unmapped_aval
+from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import Primitive, ShapedArray, set_current_trace, typeof
 from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
@@ -271,7 +271,7 @@ class BatchedFun:
         dims = [None if type(x) is SymbolicZero else d for x, d in zip(args, self.in_dims)]
         args = [SymbolicZero(mapped_aval(self.axis_data.size, d, x.aval))
                 if type(x) is SymbolicZero else x for x, d in zip(args, self.in_dims)]
-        outs, self.out_dims = batch_fun(self.fun, self.axis_data, dims, args, self.tag)
+        outs, self.out_dims = batch_subtrace(self.fun, self.axis_data, dims, args, self.tag)
         return outs
 
 

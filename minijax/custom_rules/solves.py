@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..core.api import linear_transpose, linearize
 from ..core.batching import WithTrace, bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
-from ..core.forward import Zero, add_tangents, instantiate_zeros, jvp_flat, primitive_jvps
+from ..core.forward import Zero, add_tangents, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.staging import batch_jaxpr, trace_to_jaxpr
@@ -112,7 +112,7 @@ def _root_jvp(const_lengths, jaxprs, primals, tangents):
     f_jaxpr, _, tangent_jaxpr = jaxprs
     solution, aux = split_list(_custom_root(const_lengths, jaxprs, *primals),
                                [len(f_jaxpr.out_avals)])
-    _, rhs = jvp_flat(lambda *consts: jaxpr_as_fun(f_jaxpr)(*consts, *solution), f_consts,
+    _, rhs = jvpfun(lambda *consts: jaxpr_as_fun(f_jaxpr)(*consts, *solution), f_consts,
                       f_tangents)
     rhs = [*map(instantiate_zeros, rhs)]
     solution_dot = [*map(neg, jaxpr_as_fun(tangent_jaxpr)(*tangent_consts, *solution, *rhs))]
@@ -242,7 +242,7 @@ def _jvp(primals, tangents, *, const_lengths, jaxprs):
     params_dot, rhs = _split_args(tangents, const_lengths)
     x = outs[:len(b)]
     if any(type(t) is not Zero for t in params_dot.matvec):
-        _, products = jvp_flat(
+        _, products = jvpfun(
             jaxpr_as_fun(jaxprs.matvec), [*params.matvec, *x],
             [*params_dot.matvec, *map(Zero.from_primal_value, x)])
         rhs = [t if type(p) is Zero else add_tangents(t, neg(p)) for t, p in zip(rhs, products)]

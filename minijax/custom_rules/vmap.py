@@ -18,7 +18,7 @@ from typing import Any
 
 from ..core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ..core.core import Primitive, typeof
-from ..core.forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
+from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.staging import jvp_jaxpr
@@ -170,7 +170,7 @@ def _jvp_rule(rule, nonzeros, nonzeros_out, size, batched, leaves):
         outs, out_flags[:] = rule(size, either, primals)
         return outs
 
-    outs, out_tangents = jvp_flat(run, primals, merge_lists(nonzeros, zero_tangents, tangents))
+    outs, out_tangents = jvpfun(run, primals, merge_lists(nonzeros, zero_tangents, tangents))
     kept = [instantiate_zeros(t) for t in partition_list(nonzeros_out, out_tangents)[1]]
     return [*outs, *kept], [*out_flags, *partition_list(nonzeros_out, out_flags)[1]]
 

@@ -18,7 +18,7 @@ from .. import settings
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.elsewhere import broadcast_shapes
-from ..core.forward import defjvp, jvp_flat
+from ..core.forward import defjvp, jvpfun
 from ..core.lowering import lower_fun
 from ..core.primitives import convert, select
 from . import elementwise as lax
@@ -180,7 +180,7 @@ def _slope(a, x):
     large = _is_large(a, x)
 
     def slope(expansion, a, x):
-        value, derivative = jvp_flat(lambda a: [expansion(a, x, rounds=2)], [a], [full_like(a, 1)])
+        value, derivative = jvpfun(lambda a: [expansion(a, x, rounds=2)], [a], [full_like(a, 1)])
         return value[0], derivative[0]
 
     below, above = _expand(slope, a, x, large)

@@ -21,7 +21,7 @@ from ..core import dtypes
 from ..core.api import vmap
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
-from ..core.forward import Zero, instantiate_zeros, jvp_flat, primitive_jvps
+from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import Body, register_lowering
 from ..core.primitives import convert, lowest
@@ -216,7 +216,7 @@ def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
         raise NotImplementedError("reduce has no derivative in its initial values.")
     flat = [_as_one_dimension(x, dimensions) for x in operands]
     tangents = [_as_one_dimension(instantiate_zeros(t), dimensions) for t in operand_tangents]
-    return jvp_flat(functools.partial(_by_halves, jaxpr_as_fun(jaxpr), inits), flat, tangents)
+    return jvpfun(functools.partial(_by_halves, jaxpr_as_fun(jaxpr), inits), flat, tangents)
 
 
 def _as_one_dimension(x, dimensions):

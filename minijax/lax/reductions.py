@@ -12,7 +12,7 @@ from ..checks import primitives as checks
 from ..core import dtypes
 from ..core.batching import defreducer
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.forward import defjvp2, defjvp_zero, jvp_flat, primitive_jvps, reduce_extreme_jvp
+from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_extreme_jvp
 from ..core.lowering import (
     comparison_kind,
     ints_text,
@@ -147,7 +147,7 @@ def jvp_through(program: Callable) -> Callable:
     """The JVP rule of a primitive that is differentiated through a program that computes it."""
 
     def rule(primals, tangents, **params):
-        outs, tangents_out = jvp_flat(lambda x: [program(x, **params)], primals, tangents)
+        outs, tangents_out = jvpfun(lambda x: [program(x, **params)], primals, tangents)
         return outs[0], tangents_out[0]
 
     return rule

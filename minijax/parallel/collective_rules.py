@@ -14,7 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.batching import WithTrace, axis_size, batch_fun, broadcast, moveaxis, primitive_batchers
+from ..core.batching import (
+    WithTrace,
+    axis_size,
+    batch_subtrace,
+    broadcast,
+    moveaxis,
+    primitive_batchers,
+)
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp_zero
 from ..core.transposition import deflinear2
@@ -154,7 +161,7 @@ def _batch_collective(primitive: Primitive, aside: Callable, mapped: Callable,
         if len(names) == 1:
             return mapped(x, d, axis_data.size, **params)
         apart = functools.partial(one_by_one, names=names, **params)
-        (out,), (d,) = batch_fun(lambda x: [apart(x)], axis_data, [d], [x])
+        (out,), (d,) = batch_subtrace(lambda x: [apart(x)], axis_data, [d], [x])
         return out, d
 
     primitive_batchers[primitive] = WithTrace(rule)

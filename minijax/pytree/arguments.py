@@ -1,4 +1,4 @@
-"""What `jax.api_util` knows of arguments besides: their types, their places, their names."""
+"""The rest of `jax.api_util`: the types, the positions and the names of arguments."""
 
 from __future__ import annotations
 

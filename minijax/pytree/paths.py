@@ -68,7 +68,7 @@ def tree_flatten_with_path(
 
 def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, Any]],
                            is_leaf: Callable[[KeyPath, Any], bool] | None) -> PyTreeDef:
-    """`flatten_into`, but appends (path, leaf) pairs, and `is_leaf` sees the path too."""
+    """`flatten_into`, but it appends (path, leaf) pairs and calls `is_leaf(path, node)`."""
     node_type = node_type_of(tree)
     if node_type is None or (is_leaf is not None and checks.leaf_answer(is_leaf(path, tree))):
         out.append((path, tree))

@@ -20,7 +20,7 @@ from minijax.core.forward import (
     add_tangents,
     deflinear_jvp,
     instantiate_zeros,
-    jvp_flat,
+    jvpfun,
     primitive_jvps,
     zeros,
 )
@@ -35,7 +35,7 @@ float0 = jax.dtypes.float0
 
 def jvp(f, primals, tangents):
     """`jvp` of a function with one result; the public one is for chapter 3."""
-    outs, out_tangents = jvp_flat(lambda *args: [f(*args)], primals, tangents)
+    outs, out_tangents = jvpfun(lambda *args: [f(*args)], primals, tangents)
     return outs[0], instantiate_zeros(out_tangents[0])
 
 
@@ -56,10 +56,10 @@ class Recorder(core.Trace):
 
 
 def applied(f, primals, tangents) -> Counter:
-    """How often each primitive is applied to evaluate `jvp_flat` of `f`."""
+    """How often each primitive is applied to evaluate `jvpfun` of `f`."""
     recorder = Recorder()
     with core.set_current_trace(recorder):
-        jvp_flat(lambda *args: [f(*args)], primals, tangents)
+        jvpfun(lambda *args: [f(*args)], primals, tangents)
     return recorder.names
 
 
@@ -231,27 +231,27 @@ def test_zero_tangents_come_out_as_zeros():
     functions = [lambda x: lax.floor(x), lambda x: lax.gt(x, X), lambda x: lax.argmax(x, 0, np.int32),
                  lambda x: X, lambda x: 2.0, lambda x: lax.convert_element_type(x, np.int8)]
     for f in functions:
-        outs, tangents = jvp_flat(lambda x, f=f: [f(x)], [X], [T])
+        outs, tangents = jvpfun(lambda x, f=f: [f(x)], [X], [T])
         assert type(tangents[0]) is Zero and tangents[0].aval is typeof(outs[0]).to_tangent_aval()
         assert not isinstance(outs[0], JVPTracer)
 
 
 def test_several_results_with_and_without_tangents():
-    outs, tangents = jvp_flat(lambda x, n: [x, n, lax.mul(x, x), 3], [X, 5], [T, Zero(ShapedArray((), float0))])
+    outs, tangents = jvpfun(lambda x, n: [x, n, lax.mul(x, x), 3], [X, 5], [T, Zero(ShapedArray((), float0))])
     assert outs[0] is X and tangents[0] is T and outs[1] == 5 and outs[3] == 3
     assert [type(t) is Zero for t in tangents] == [False, True, False, True]
 
 
 def test_values_without_a_tangent_are_not_boxed():
     seen = []
-    jvp_flat(lambda x, y, n: [seen.extend([x, y, n]) or x], [X, X, 3],
+    jvpfun(lambda x, y, n: [seen.extend([x, y, n]) or x], [X, X, 3],
              [T, ZERO, np.zeros((), float0)])
     assert isinstance(seen[0], JVPTracer) and seen[1] is X and seen[2] == 3
 
 
 def test_integers_have_tangents_of_float0():
     n = as_array(np.int32([1, 2]))
-    outs, tangents = jvp_flat(lambda n: [lax.mul(n, n)], [n], [np.zeros(2, float0)])
+    outs, tangents = jvpfun(lambda n: [lax.mul(n, n)], [n], [np.zeros(2, float0)])
     assert outs[0].tolist() == [1, 4] and tangents[0].aval.dtype == float0
     x = as_array(np.float32([1, 2]))
     out, tangent = jvp(lambda n, x: lax.mul(lax.convert_element_type(n, np.float32), x), [n, x],
@@ -376,7 +376,7 @@ def test_python_control_flow_and_operators():
 
 def leak(f=lambda x: x):
     store = []
-    jvp_flat(lambda x: [store.append(f(x)) or x], [X], [T])
+    jvpfun(lambda x: [store.append(f(x)) or x], [X], [T])
     return store[0]
 
 
@@ -443,9 +443,9 @@ def test_a_linear_primitive_of_several_results():
     pair_p = Primitive("pair", multiple_results=True)
     pair_p.def_impl(lambda x: [lax.neg(x), lax.mul(x, 2.0)])
     deflinear_jvp(pair_p)
-    outs, tangents = jvp_flat(pair_p.bind, [X], [T])
+    outs, tangents = jvpfun(pair_p.bind, [X], [T])
     assert [x.tolist() for x in tangents] == [lax.neg(T).tolist(), lax.mul(T, 2.0).tolist()]
-    outs, tangents = jvp_flat(lambda x: pair_p.bind(X), [X], [T])
+    outs, tangents = jvpfun(lambda x: pair_p.bind(X), [X], [T])
     assert all(type(t) is Zero for t in tangents) and len(outs) == 2
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from minijax import dtypes
 from minijax.core.api import vmap
-from minijax.core.forward import Zero, jvp_flat
+from minijax.core.forward import Zero, jvpfun
 from tests.ch04.programs import jaxs, ours
 from tests.oracle import ask, jax
 
@@ -135,7 +135,7 @@ def derivative(lax):
     """The function's directional derivative, in either library."""
     if lax is jaxs:
         return lambda f: lambda x, t: jax.jvp(f, (x,), (t,))[1]
-    return lambda f: lambda x, t: jvp_flat(lambda x: [f(x)], [x], [t])[1][0]
+    return lambda f: lambda x, t: jvpfun(lambda x: [f(x)], [x], [t])[1][0]
 
 
 FUNCTIONS = {
@@ -167,17 +167,17 @@ def test_with_forward_mode(name, order):
 def test_perturbations_of_two_levels_are_kept_apart():
     """d/dx (x * d/dy (x + y)) = 1, for every example."""
     def f(x):
-        d = jvp_flat(lambda y: [ours.add(x, y)], [np.float32(1)], [np.float32(1)])[1][0]
+        d = jvpfun(lambda y: [ours.add(x, y)], [np.float32(1)], [np.float32(1)])[1][0]
         return [ours.mul(x, d)]
 
-    d = vmap(lambda x: jvp_flat(f, [x], [np.float32(1)])[1][0])(random(SIZE))
+    d = vmap(lambda x: jvpfun(f, [x], [np.float32(1)])[1][0])(random(SIZE))
     assert d.tolist() == [1.0] * SIZE
 
 
 def test_derivative_of_integers():
     """Their tangents are symbolic zeros, which are no arrays and meet no batching rule."""
     def f(i):
-        return jvp_flat(lambda i: [ours.mul(i, np.int32(2))], [i], [Zero.from_primal_value(i)])
+        return jvpfun(lambda i: [ours.mul(i, np.int32(2))], [i], [Zero.from_primal_value(i)])
 
     def primal(i):
         (out,), (tangent,) = f(i)

@@ -17,7 +17,7 @@ from minijax.core.batching import (
     BatchTracer,
     WithTrace,
     axis_size,
-    batch_fun,
+    batch_subtrace,
     mapped_aval,
     matchaxis,
     primitive_batchers,
@@ -333,7 +333,7 @@ def test_rules_with_the_trace():
 
 
 def test_batch_fun():
-    outs, dims = batch_fun(lambda x, y: [ours.add(x, y), y, 1.0], AxisData(None, 2),
+    outs, dims = batch_subtrace(lambda x, y: [ours.add(x, y), y, 1.0], AxisData(None, 2),
                            [1, None], [x23.T, x23[0]])
     assert dims == [0, None, None]
     assert outs[0].tolist() == (x23 + x23[0]).tolist()
@@ -350,7 +350,7 @@ def test_traces_with_one_tag_share_their_tracers():
     axis_data = AxisData(None, 2)
     first = BatchTrace(core.eval_trace, axis_data, tag)
     tracer = BatchTracer(first, x23, 0)
-    outs, dims = batch_fun(lambda y: [ours.add(tracer, y)], axis_data, [0], [x23], tag=tag)
+    outs, dims = batch_subtrace(lambda y: [ours.add(tracer, y)], axis_data, [0], [x23], tag=tag)
     assert dims == [0] and outs[0].tolist() == (x23 * 2).tolist()
 
 
