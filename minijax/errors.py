@@ -93,17 +93,6 @@ class _Source(threading.local):
     location: tuple[CodeType, int] | None = None
     name_stack = ""
 
-    def enter(self, info: SourceInfo | None) -> tuple:
-        """Begin an equation from the place `info`. Returns what `restore` needs at its end."""
-        outside = self.location, self.name_stack
-        if info is not None:
-            self.location, self.name_stack = info.location, info.joined(outside[1])
-        return outside
-
-    def restore(self, outside: tuple) -> None:
-        """End an equation."""
-        self.location, self.name_stack = outside
-
 
 source = _Source()
 
@@ -112,11 +101,11 @@ source = _Source()
 def own_source() -> Iterator[None]:
     """A context for tracing a function of its own, which belongs to no scope and no equation."""
     outside = source.location, source.name_stack
-    source.restore((None, ""))
+    source.location, source.name_stack = None, ""
     try:
         yield
     finally:
-        source.restore(outside)
+        source.location, source.name_stack = outside
 
 
 def user_frame() -> FrameType | None:

@@ -140,7 +140,11 @@ class JaxprEqn:
                  effects: frozenset | None = None):
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
         self.params, self.source_info = params, source_info
-        self.effects = _effects_of(self) if effects is None else effects
+        if effects is None:
+            # A jaxpr returns a list, so a primitive that calls one has multiple results.
+            can_have_effects = primitive.multiple_results or primitive.effects is not None
+            effects = _effects_of(self) if can_have_effects else no_effects
+        self.effects = effects
 
     def replace(self, invars: list[Atom] | None = None, outvars: list[Var] | None = None,
                 primitive: Primitive | None = None, params: dict[str, Any] | None = None,
@@ -169,12 +173,9 @@ class JaxprEqn:
 
 def _effects_of(eqn: JaxprEqn) -> frozenset:
     """The primitive's effects, and those of the jaxprs that it calls."""
-    rule, effects = eqn.primitive.effects, no_effects
-    if rule is not None:
-        effects = rule(*[v.aval for v in eqn.invars], **eqn.params)
-    if eqn.primitive.multiple_results:  # a jaxpr returns a list, so its callers do as well
-        effects = effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()])
-    return effects
+    rule = eqn.primitive.effects
+    effects = no_effects if rule is None else rule(*[v.aval for v in eqn.invars], **eqn.params)
+    return effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()])
 
 
 def new_jaxpr_eqn(invars: list[Atom], outvars: list[Var], primitive: Primitive,
@@ -353,17 +354,22 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]) -> None:
     """Put the results that will be read into `env`. A note on an exception names the equation."""
     operands = [atom.val if type(atom) is Literal else env[atom] for atom in eqn.invars]
-    outside = errors.source.enter(eqn.source_info)
+    info, source = eqn.source_info, errors.source
+    outside = source.location, source.name_stack
+    if info is not None:
+        source.location, source.name_stack = info.location, info.joined(outside[1])
     try:
         results = eqn.primitive.bind(*operands, **eqn.params)
     except Exception as error:
         checks.note_equation(error, eqn)
         raise
     finally:
-        errors.source.restore(outside)
+        source.location, source.name_stack = outside
     clean_up_dead_vars(eqn, env, last)
     results = results if eqn.primitive.multiple_results else (results,)
-    env.update((v, x) for v, x in zip(eqn.outvars, results, strict=True) if v in last)
+    for v, result in zip(eqn.outvars, results, strict=True):
+        if v in last:
+            env[v] = result
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
