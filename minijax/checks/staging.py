@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import printing, settings
-from ..core import staging
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
 from ..errors import JaxprTypeError, UnexpectedTracerError, format_location
@@ -45,11 +44,12 @@ def origin(tracer: DynamicJaxprTracer) -> str:
     return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
 
 
-def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable) -> None:
-    """Raise `TypeError` for an argument of the traced `fun` that has no type, with its name."""
+def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
+                     abstractify: Callable) -> None:
+    """Raise `TypeError` for an argument of the traced `fun` that `abstractify` refuses."""
     for i, x in enumerate(leaves):
         try:
-            staging.shaped_abstractify(x)
+            abstractify(x)
         except TypeError:
             raise TypeError(
                 f"Error interpreting argument to {fun} as an abstract array. The problematic value "

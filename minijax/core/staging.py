@@ -301,7 +301,7 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
     try:
         return [*map(shaped_abstractify, leaves)]
     except TypeError:
-        checks.traced_arguments(fun, leaves, names)
+        checks.traced_arguments(fun, leaves, names, shaped_abstractify)
         raise
 
 
