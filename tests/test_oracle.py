@@ -24,7 +24,7 @@ VALUES = {
     "arrays": {"a": np.arange(3), "b": [np.float32(1.5), np.zeros((0, 2), np.int8)]},
     "dtypes": [np.array([1, 2], t) for t in (ml_dtypes.bfloat16, np.float16, np.complex64, bool)],
     "special": np.array([np.nan, np.inf, -0.0], np.float32),
-    "containers": (OrderedDict(b=1, a=2), Point(1, (2.0,)), (), [[]], {(1, 2): 3}),
+    "containers": (OrderedDict(b=1, a=2), Point(1, (2.0,)), (), [[]], {(1, 2): 3, "a * 'b'": 4}),
     "large": np.sin(np.arange(10_000, dtype=np.float32)),
     "large integers": np.arange(10_000),
     "float0": np.zeros((2, 3), np.dtype([("float0", np.void, 0)])),
@@ -40,9 +40,9 @@ def test_an_answer_that_was_stored_is_the_answer(name):
 
 
 def test_stored_values_can_be_used():
-    value = (1, [2.5, None], {"a": np.float32([1, 2])}, "text", (True,))
+    value = (1, [2.5, None], {"a": np.float32([1, 2])}, "text", (True,), {"a * b": 2, "'*'": 3})
     again = value_of(decode(encode(answer_of(subject, value))))
-    assert again[:2] == (1, [2.5, None]) and again[3:] == ("text", (True,))
+    assert again[:2] == (1, [2.5, None]) and again[3:] == value[3:]
     np.testing.assert_array_equal(again[2]["a"], value[2]["a"])
     error = value_of(decode(encode(answer_of(subject, KeyError("a")))))
     assert isinstance(error, Exception) and type(error).__name__ == "KeyError"

@@ -97,7 +97,8 @@ def test_what_is_no_index(number):
         assert indexing.is_array_index(index) or any(map(indexing.is_array_index, index))
     elif isinstance(want, Exception):
         assert type(got).__name__ == type(want).__name__, (index, got, want)
-        assert str(got).split()[:2] == str(want).split()[:2] or index in NO_NUMBERS, (got, want)
+        if str(want):  # the words are not stored
+            assert str(got).split()[:2] == str(want).split()[:2] or index in NO_NUMBERS, (got, want)
     else:
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -137,7 +137,8 @@ def test_conversions_between_all_dtypes(source):
         x = np.concatenate([x, np.array([300, -300, 1e4, -1e4, 0.999, -1.999]).astype(x.dtype)])
     for target in DTYPES.values():
         calls.add(f"{source} to {target}", lambda lax, x, target=target: lax.convert_element_type(x, target), x)
-    with pytest.warns(np.exceptions.ComplexWarning) if source == "complex64" else contextlib.nullcontext():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # JAX's, where it runs
         calls.check()
 
 

@@ -51,6 +51,7 @@ def test_accepted_values_as_jax(name, value):
             assert getattr(config, name) == getattr(jax.config, name)
 
 
+@pytest.mark.live_jax
 @pytest.mark.parametrize("access", [lambda c: c.update("jax_foo", 1), lambda c: c.read("jax_foo"),
                                     lambda c: c.jax_foo, lambda c: c.foo,
                                     lambda c: setattr(c, "jax_enable_x64", True)])

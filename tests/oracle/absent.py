@@ -21,10 +21,12 @@ running = False  # whether a test runs now
 class Absent:
     """JAX, or something of JAX's."""
 
-    def __init__(self, text: str) -> None:
-        object.__setattr__(self, "_text", text)
+    def __init__(self, text: str, **attributes: str) -> None:
+        self.__dict__.update(attributes, _text=text)
 
     def __getattr__(self, name: str) -> Absent:
+        if name == "__path__":  # a list of JAX's modules
+            self._need()
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)  # a protocol that this value does not follow
         return Absent(f"{self._text}.{name}")
@@ -33,7 +35,7 @@ class Absent:
         return self._need() if running else Absent(f"{self._text}(...)")
 
     def _need(self, *args: Any) -> NoReturn:
-        raise NeedsJax(f"needs JAX itself: {self._text}")
+        raise NeedsJax(f"needs JAX itself: {self._text}", allow_module_level=True)
 
     __call__ = __getitem__ = __or__ = __ror__ = __mul__ = __add__ = __sub__ = __neg__ = _use
     __bool__ = __len__ = __iter__ = __contains__ = __int__ = __float__ = __index__ = _need

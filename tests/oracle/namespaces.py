@@ -24,6 +24,8 @@ MODES = ("live", "auto", "tenth", "stored", "refresh")
 MODE = os.environ.get("MINIJAX_ORACLE", "auto")
 assert MODE in MODES, f"MINIJAX_ORACLE must be one of {MODES}, not {MODE!r}"
 
+JAX_VERSION = "0.10.2"  # pyproject.toml's, and that of the stored answers
+
 # What `import jax` does not import by itself, and tests use.
 JAX_SUBMODULES = (
     "ad_checkpoint", "api_util", "core", "custom_batching", "custom_derivatives", "debug",
@@ -52,7 +54,7 @@ def _import_jax() -> Any:
         from tests.oracle.absent import Absent
 
         sys.meta_path.insert(0, NoJax())
-        return Absent("jax")
+        return Absent("jax", __version__=JAX_VERSION, __name__="jax")
     # JAX comes before minijax: once jaxlib is in use it would import a half-made `jax` from C++.
     library = importlib.import_module("jax")
     for submodule in JAX_SUBMODULES:

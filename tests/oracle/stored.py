@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import builtins
 import datetime
 import functools
 import json
@@ -27,10 +28,9 @@ import numpy as np
 
 from tests.oracle import absent
 from tests.oracle.absent import NeedsJax
-from tests.oracle.namespaces import MODE, oracle, subject
+from tests.oracle.namespaces import JAX_VERSION, MODE, oracle, subject
 from tests.oracle.text import is_jaxpr, jaxpr_text
 
-JAX_VERSION = "0.10.2"  # pyproject.toml's
 FOLDER = Path(__file__).parent / "answers" / f"jax-{JAX_VERSION}"
 FRESH = Path(__file__).parents[2] / "build" / "oracle"  # where `refresh` leaves its answers
 SAMPLE = 1024  # elements of an array that are stored; a larger array is sampled
@@ -232,10 +232,15 @@ def value_of(answer: Answer) -> Any:
     if answer.value is not None:
         return answer.value
     if answer.error is not None:
-        return type(answer.error, (Exception,), {})()
+        named = getattr(builtins, answer.error, None)
+        return named() if isinstance(named, type) else type(answer.error, (Exception,), {})()
     leaves = iter([_leaf_value(leaf) for _, leaf in answer.leaves])
-    text = answer.structure.replace("*", "leaf()")
+    text = QUOTED_OR_LEAF.sub(lambda m: "leaf()" if m[0] == "*" else m[0], answer.structure)
     return eval(text, {"leaf": lambda: next(leaves), "dict": _dict, "OrderedDict": _dict})
+
+
+# A key may have a star in its text.
+QUOTED_OR_LEAF = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\*")
 
 
 def _dict(*pairs: tuple) -> dict:
