@@ -551,6 +551,7 @@ def test_deep_trees():
 # -- the facades ---------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", ["tree", "tree_util"])
+@pytest.mark.live_jax
 def test_facades_have_jax_names_and_arguments(name):
     ours = importlib.import_module(f"minijax.{name}")
     theirs = getattr(jax, name)

@@ -262,6 +262,7 @@ def test_subjaxprs_are_those_of_one_level():
 
 
 @pytest.mark.parametrize("name", ["Var", "Literal", "Jaxpr", "ClosedJaxpr", "JaxprEqn"])
+@pytest.mark.live_jax
 def test_attributes_are_among_jaxs(name):
     """Whoever knows ours knows JAX's."""
     import minijax.core.jaxpr as ours

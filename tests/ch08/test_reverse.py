@@ -82,6 +82,7 @@ def _flat(jx, x):
 
 
 @pytest.mark.parametrize("name", ["composition", "reduce_prod", "cumprod", "logistic", "dot of itself", "div", "pow", "abs of complex"])
+@pytest.mark.live_jax
 def test_second_derivatives_as_jax(name):
     args = arguments(name)
 
@@ -200,6 +201,7 @@ OWN_WORDS = ["in text", "of text", "argnums text", "argnums None", "argnums far 
 
 
 @pytest.mark.parametrize("name", GRADS)
+@pytest.mark.live_jax
 def test_grad(name):
     both(GRADS[name], message=name not in OWN_WORDS, compiled=name != "control flow")
 
@@ -294,6 +296,7 @@ COMPLEX = {
 
 
 @pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.live_jax
 def test_complex_conventions_as_jax(name):
     def program(jx):
         f = COMPLEX[name](jx.lax)
@@ -345,6 +348,7 @@ JACOBIANS = {
 
 @pytest.mark.parametrize("transform", ["jacfwd", "jacrev"])
 @pytest.mark.parametrize("name", JACOBIANS)
+@pytest.mark.live_jax
 def test_jacobians(name, transform):
     both(lambda jx: JACOBIANS[name](jx, getattr(jx, transform)), message=name not in (
         "of text", "no function", "argnums outside"), compiled=True)
@@ -398,6 +402,7 @@ TRANSPOSES = {
 
 
 @pytest.mark.parametrize("name", TRANSPOSES)
+@pytest.mark.live_jax
 def test_linear_transpose(name):
     both(TRANSPOSES[name], message=name not in ("no function", "sin"))
 

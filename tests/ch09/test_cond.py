@@ -509,6 +509,7 @@ def test_ill_typed_equations_are_found():
         check_jaxpr(jaxpr.replace(eqns=eqns))
 
 
+@pytest.mark.live_jax
 def test_python_control_flow_under_disable_jit():
     taken = []
 

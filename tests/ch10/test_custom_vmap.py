@@ -65,6 +65,7 @@ def test_the_usual_combination_with_custom_vjp():
 
 
 @pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.live_jax
 def test_sequential_vmap(jitted, capsys):
     def program(jx):
         @jx.custom_batching.sequential_vmap

@@ -134,6 +134,7 @@ def test_residuals_of_a_plain_function(capsys):
     assert "from the argument x" in lines[subject] and "test_remat.py" in lines[subject]
 
 
+@pytest.mark.live_jax
 def test_both_policies_must_answer_with_a_bool():
     def program(jx):
         policies = jx.checkpoint_policies

@@ -246,6 +246,7 @@ def test_an_exception_reaches_the_user_with_its_text(compiled):
         (minijax.jit(f) if compiled else f)(np.ones(2, F32)).block_until_ready()
 
 
+@pytest.mark.live_jax
 def test_pure_callbacks_have_no_derivative_and_no_effect(capsys):
     both(lambda jx: jx.grad(pure(jx, (), np.sin)), ONE)
     both(lambda jx: jx.jit(lambda x: (pure(jx, (), print)(x), x)[1]), ONE)
@@ -429,6 +430,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.live_jax
 def test_formats(name, capsys):
     both(lambda jx: lambda: FORMATS[name](jx))
     out = capsys.readouterr().out.splitlines()

@@ -74,6 +74,7 @@ def test_transformations():
     both(program, 1, 2)
 
 
+@pytest.mark.live_jax
 def test_merging_auxiliary_outputs():
     def program(jx):
         lu = LU[jx]
@@ -265,6 +266,7 @@ def test_settings():
         minijax.make_jaxpr(bad_p.bind)(1.0)
 
 
+@pytest.mark.live_jax
 def test_stages_and_dlpack():
     compiled = minijax.jit(lambda x: x + 1).lower(1.0).compile()
     assert isinstance(compiled, minijax.stages.Compiled)
@@ -377,6 +379,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("module", NAMES)
+@pytest.mark.live_jax
 def test_names(module):
     ours = importlib.import_module(f"minijax.{module}")
     theirs = importlib.import_module(f"jax.{module}")

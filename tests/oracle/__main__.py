@@ -21,13 +21,13 @@ def listed(questions: list) -> dict[str, str]:
 
 
 def write_refusals() -> None:
-    """List the refused cases of parametrised tests; another test declares its own."""
+    """List the refused questions. (A test may also declare its own, by `raises=`.)"""
     cases: dict[str, dict[str, str]] = defaultdict(dict)
     for path in sorted(stored.FOLDER.glob("*.json.xz")):
         module = path.name.removesuffix(".json.xz")
         for name, questions in stored.read(module).items():
-            test, bracket, case = name.partition("[")
-            for number, error in listed(questions).items() if bracket else ():
+            test, _, case = name.partition("[")
+            for number, error in listed(questions).items():
                 cases[f"{module}::{test}"][case.removesuffix("]") + number] = error
     refusals.FILE.write_text(refusals.text_of(cases))
 
