@@ -1,7 +1,7 @@
 """Chapter 10: `core_call` and `closed_call`, plain calls, for programs that build jaxprs with them.
 
-No function of this library makes such an equation. Their rules look through the call, all but
-staging's, which keeps it.
+No function of this library makes such an equation. Staging keeps the call; all other rules
+evaluate its jaxpr in place.
 """
 
 from __future__ import annotations

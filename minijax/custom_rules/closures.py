@@ -1,4 +1,4 @@
-"""Chapter 10: `closure_convert`, which makes what a function closed over its arguments, and
+"""Chapter 10: `closure_convert`, which turns closed-over values into arguments, and
 `linear_call`, a linear function with a transpose of the user's own."""
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..errors import DebugInfo, api_boundary, fun_sourceinfo
 
 @api_boundary
 def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Any]]:
-    """`fun` as a function that takes what it closed over as further arguments.
+    """`fun` as a function that takes the values it closed over as further arguments.
 
-    A custom derivative speaks of a function's arguments only. If one of them is itself a function,
-    the arrays in its closure are out of sight; this brings them out.
+    A custom derivative covers a function's arguments only. If one of them is itself a function,
+    the arrays in its closure are not covered. With this function they become arguments.
 
     Args:
       fun: a pure function of pytrees of arrays that returns one.
@@ -67,7 +67,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Any]]:
 
 
 def _maybe_perturbed(x) -> bool:
-    """Whether a tangent may hang on `x`, now or (under staging) later."""
+    """Whether `x` may have a tangent, now or (under staging) later."""
     if isinstance(x, BatchTracer):
         return _maybe_perturbed(x.val)
     if isinstance(x, JVPTracer):
@@ -97,7 +97,7 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any,
       residual_args, linear_args: pytrees of arrays.
 
     Raises (when it is transposed):
-      TypeError: the transpose's result has not the structure of `linear_args`.
+      TypeError: the transpose's result does not have the structure of `linear_args`.
 
     >>> halve = lambda x: linear_call(lambda r, x: x / r, lambda r, ct: ct / r, 2.0, x)
     >>> jax.linear_transpose(halve, 1.0)(3.0)

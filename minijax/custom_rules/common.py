@@ -1,9 +1,9 @@
 """Chapter 10: what `custom_jvp` and `custom_vjp` share.
 
 A call of such a function carries Python functions: the function itself, and its rules. They are
-flat (from leaves to lists of leaves), and called *now*, by whichever trace interprets the call:
-evaluation runs the function, differentiation the rules, batching wraps them all. So eager values
-stay concrete in the user's code. Staging alone turns the function into a jaxpr.
+flat, from leaves to lists of leaves. The trace that interprets the call runs them *now*. Evaluation
+runs the function, differentiation the rules, and batching wraps them all. So eager values stay
+concrete in the user's code. Only staging turns the function into a jaxpr.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import resolve_kwargs
 
 # ----------------------------------------------------------------------------------------------
-# Zeros that a user's rule can meet
+# Zeros in a user's rule
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, as a rule with `symbolic_zeros` meets it.
+    """A tangent or cotangent that is known to be zero, in a rule with `symbolic_zeros`.
 
     Args:
       aval: its type; the attributes of it (`shape`, `dtype` …) are also the zero's own.
@@ -108,7 +108,7 @@ def positional(fun: Callable, decorator: str, args: tuple, kwargs: dict) -> tupl
 
 
 def check_leaves(name: str, leaves: Iterable) -> None:
-    """Raise `TypeError` for an argument that is no array: it names the position."""
+    """Raise `TypeError` for an argument that is not an array, and name its position."""
     for i, x in enumerate(leaves):
         try:
             typeof(x)

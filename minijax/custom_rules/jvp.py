@@ -5,9 +5,9 @@ The primitive is `custom_jvp_call`, applied to the leaves of the arguments:
     call_jaxpr     the function, flat
     jvp_jaxpr_fun  its rule, flat: (*primals, *tangents) -> [*primals_out, *tangents_out]
     num_consts     how many of the operands are values that the function closed over
-    symbolic_zeros whether the rule wants to see which tangents are zero
+    symbolic_zeros whether the rule gets tangents that are zero as `SymbolicZero`s
 
-Reverse mode needs nothing more: it linearizes the rule, and transposes what comes out.
+Reverse mode needs nothing more. It linearizes the rule, and transposes the result.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from .common import (
 
 
 class custom_jvp:
-    """A function whose derivative is given by a rule, and not found by differentiating its code.
+    """A function whose derivative is given by a rule, instead of by differentiating its code.
 
     Args:
       fun: a function of pytrees of arrays that returns one.
@@ -214,7 +214,7 @@ def _stage(trace, args, params):
 
 
 def _without_consts(num_consts, rule, *args):
-    """The rule of a function without closed-over operands: it does not know of them."""
+    """The rule of the function without the operands that it closed over."""
     n = len(args) // 2
     return rule(*args[num_consts:n], *args[n + num_consts:])
 
@@ -263,7 +263,7 @@ def _transpose(cts, *operands, call_jaxpr, **params):
 
 
 def _dce(used, eqn):
-    """Dead code: the results that nobody reads go, in the function and in the rule."""
+    """Dead code: drop the results that are not used, in the function and in the rule."""
     used = tuple(used)
     rule = eqn.params["jvp_jaxpr_fun"]
     rule = Named(lambda *args, rule=rule: keep_used(used * 2, rule(*args)), rule.name)

@@ -10,9 +10,10 @@ the residuals and the cotangents of the results to those of the arguments. The p
     bwd              (*residuals, *cotangents) -> cotangents of the primals, or `Zero`s
     out_trees        () -> the structures of the function's result and of the residuals
     num_consts       how many of the operands are values that the function closed over
-    symbolic_zeros   whether the rule wants to see what is not differentiated
+    symbolic_zeros   whether the rule gets zeros as `SymbolicZero`s
 
-Linearized, it leaves a `custom_lin` behind: a linear map that can only be transposed, by `bwd`.
+Linearization turns the call into a `custom_lin`, a linear map that can only be transposed. Its
+transpose is `bwd`.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class custom_vjp:
 
     Raises (when it is called):
       AttributeError: no rule was given by `defvjp`.
-      TypeError: arguments that are no arrays; a rule whose results do not fit; forward-mode
+      TypeError: arguments that are not arrays, or a rule whose results do not fit, or forward-mode
         differentiation, for which there is no rule.
       ValueError: a cotangent from `bwd` that has not the type of the argument.
 
@@ -286,7 +287,7 @@ custom_vjp_call_p = CustomCall("custom_vjp_call")
 
 
 class CustomVJPException(Exception):
-    """A value that the function closed over is differentiated: the rule does not speak of it."""
+    """A value that the function closed over is differentiated, which the rule does not cover."""
 
     def __init__(self):
         super().__init__(
@@ -311,7 +312,7 @@ def _stage(trace, args, params):
 
 
 def _without_consts(num_consts, fwd, perturbed, *leaves):
-    """`fwd` of a function without closed-over operands: it does not know of them."""
+    """`fwd` of the function without the operands that it closed over."""
     if any(perturbed[:num_consts]):
         raise CustomVJPException
     return fwd(perturbed[num_consts:], *leaves[num_consts:])
@@ -319,7 +320,7 @@ def _without_consts(num_consts, fwd, perturbed, *leaves):
 
 def _jvp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, out_trees,
          symbolic_zeros):
-    """Differentiation: run `fwd`. The tangents go into a map that waits to be transposed."""
+    """Differentiation: run `fwd`. The tangents go into a map that will be transposed."""
     in_zeros = [type(t) is Zero for t in tangents]
     leaves = fwd_jaxpr_thunk(tuple(not zero for zero in in_zeros), *primals)
     n = out_trees()[1].num_leaves
@@ -375,7 +376,7 @@ def _batched_bwd(bwd, fwd, *leaves):
 
 
 def _dce(used, eqn):
-    """Dead code: the results that nobody reads go; `bwd` gets zeros for them."""
+    """Dead code: drop the results that are not used; `bwd` gets zeros for them."""
     used, params = tuple(used), eqn.params
     fwd, bwd, n_outs = params["fwd_jaxpr_thunk"], params["bwd"], len(used)
     zero = SymbolicZero if params["symbolic_zeros"] else lambda aval: to_rule(Zero(aval), False)
@@ -418,8 +419,8 @@ register_lowering(custom_vjp_call_p, lambda ctx, *operands, call_jaxpr, **params
                   ctx.inline(call_jaxpr, operands))
 
 # ----------------------------------------------------------------------------------------------
-# custom_lin, the linear map from the tangents of the arguments to those of the results. What it
-# does nobody knows, but its transpose is `bwd`.
+# custom_lin, the linear map from the tangents of the arguments to those of the results. It cannot
+# be evaluated, but its transpose is `bwd`.
 
 custom_lin_p = Primitive("custom_lin", multiple_results=True)
 

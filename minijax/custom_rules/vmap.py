@@ -32,7 +32,7 @@ from .common import check_leaves, positional
 
 
 class custom_vmap:
-    """A function that `vmap` does not look into: it is batched by a rule.
+    """A function that `vmap` batches by a rule, instead of by its code.
 
     It can be differentiated in forward mode. For reverse mode put a `custom_vjp` around it.
 

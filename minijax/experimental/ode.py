@@ -26,8 +26,9 @@ from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
 from ..core.tree import tree_leaves, tree_map
 from ..custom_rules import closure_convert, custom_vjp
+from ..lax.control_flow.fori_loop import fori_loop
 from ..lax.control_flow.scan import scan
-from ..lax.control_flow.while_loop import fori_loop, while_loop
+from ..lax.control_flow.while_loop import while_loop
 from ..numpy._ravel import ravel_pytree
 from ..settings import default_matmul_precision
 

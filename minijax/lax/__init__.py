@@ -57,7 +57,8 @@ from ..core.batching import axis_size
 
 # chapter 9
 from .control_flow.cond import cond, cond_p, switch
-from .control_flow.while_loop import fori_loop, while_loop, while_p
+from .control_flow.while_loop import while_loop, while_p
+from .control_flow.fori_loop import fori_loop
 from .control_flow.map import map
 from .control_flow.scan import scan, scan_p
 from .control_flow.associative_scan import associative_scan

@@ -1,6 +1,16 @@
 """Chapter 9: control flow. Loops and branches as primitives that carry every rule.
 
-`cond.py` has branches (`cond`, `switch`), `while_loop.py` loops of unknown length (`while_loop`,
-`fori_loop`), `scan.py` loops of known length (`scan`, `map`), which can be differentiated in
-reverse, and `associative_scan.py` prefixes in parallel. `common.py` is what they share.
+    cond.py              branches: `cond`, `switch`
+    scan.py              loops of known length, which can be differentiated in reverse
+    scan_reverse.py      the rules of `scan` for reverse mode
+    scan_lowering.py     `scan` in StableHLO
+    while_loop.py        loops of unknown length
+    fori_loop.py         `fori_loop`, which is one or the other
+    map.py               `map`
+    associative_scan.py  all prefixes in parallel
+    parts.py             how a new transformation enters all these
+    tokens.py            ordered effects in loops and branches
+    common.py            what they share
 """
+
+from . import scan_lowering, scan_reverse

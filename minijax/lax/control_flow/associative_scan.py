@@ -1,6 +1,6 @@
 """Chapter 9: `associative_scan`, all prefixes of a sequence in a logarithmic number of steps.
 
-No primitive: it is written with operations that have all rules, and so has them too.
+It is not a primitive, but is written with operations that have all rules.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     out = cond[branches=(f0 f1 …)] index operands        means        out = f_index(operands)
 
-All branches take the same arguments, what any of them closed over among them, and give results of
-the same types. Only the chosen one runs. The rules transform each branch, and then make the
-branches agree again: where one branch has a tangent, a cotangent or a residual that another has
-not, that other one returns zeros.
+All branches take the same arguments, which include the values that any of them closed over, and
+return results of the same types. Only the chosen one runs. The rules transform each branch, and
+then make the branches agree again. Where one branch has a tangent, a cotangent or a residual and
+another does not, the other returns zeros.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _cond_with_two_operands(pred, x_true, true_fun, x_false=None, false_fun=None
 
 
 def _operands(operands, operand):
-    """The operands, of which one may have been passed by name."""
+    """The operands, whether they are passed by position or, if there is one only, by name."""
     if operand is _not_given:
         return operands
     if operands:
@@ -222,7 +222,7 @@ def _as_result(x):
 
 
 def _check_branches(what: str, funs: dict[str, Callable], staged: Sequence[Staged]) -> None:
-    """Check that all branches return what the first one does.
+    """Check that all branches return results of the same types as the first.
 
     Raises:
       TypeError: they do not; the message shows where, both types, and the functions.
@@ -334,8 +334,8 @@ def _batch_predicate(axis_data, args, dims, branches):
     outs = []
     for i, branch in enumerate(branches):
         chosen = lax.eq(index, constant(i, typeof(index).dtype))
-        # Where the branch is not chosen its derivative may be infinite, and must not reach the
-        # operands (as infinity times zero): they come from behind a `stop_gradient` there.
+        # Where a branch is not chosen, its derivative may be infinite. `stop_gradient` keeps it
+        # from the operands, where infinity times zero would be NaN.
         ops = [_select_n(chosen, stop_gradient(x), x) for x in operands]
         batched, _ = batch_jaxpr(branch, axis_data, in_dims, out_dims)
         outs.append(eval_jaxpr(batched.jaxpr, batched.consts, *ops))

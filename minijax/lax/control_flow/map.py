@@ -20,8 +20,8 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     Args:
       f: a function of pytrees of arrays that returns one.
       xs: a pytree of arrays with one size of leading axis.
-      batch_size: how many elements to compute at once, by `vmap`; 0: all. What is left over is
-        one smaller batch.
+      batch_size: how many elements to compute at once, by `vmap`; 0 means all. The last batch may
+        be smaller.
 
     Raises:
       ValueError: there are no `xs`, or they differ in the sizes of their leading axes; or

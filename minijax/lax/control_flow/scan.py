@@ -4,57 +4,38 @@
 
 The body, `jaxpr`, maps `(*consts, *carry, *x)` to `(*carry, *y)`. The constants are the same in
 each step, a carry goes from step to step, and step `i` takes `x = xs[i]` and gives `y = ys[i]`. As
-the number of steps is known, what a step leaves for the backward pass has a place: one more `ys`.
-So scan, unlike `while_loop`, has a transpose, which is a scan in the other direction.
+the number of steps is known, the residuals of all steps can be stored, as one more `ys`. So scan,
+unlike `while_loop`, has a transpose, which is a scan in the other direction.
 
 Most rules here first find out which carries have a tangent (are batched, are unknown, are needed).
-A carry that comes out of the body so has to go in so, which may make more of them so: a fixpoint.
+If the body gives a carry a tangent, that carry must also enter the body with one. This may give
+other carries a tangent, so the rules repeat it until nothing changes: a fixpoint.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ... import settings
 from ...checks.api import leaf_names
-from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core.array import as_array
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeof
-from ...core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
-from ...core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
-from ...core.lowering import (
-    Body,
-    Value,
-    cast_text,
-    compare,
-    emit,
-    emit_slice,
-    register_lowering,
-    typed_text,
-    with_shape,
-)
+from ...core.forward import Zero, instantiate_zeros, primitive_jvps
+from ...core.jaxpr import JaxprEqn
 from ...core.partial_eval import (
     JaxprTrace,
     dce_closed,
     dce_rules,
     default_partial_eval,
-    partial_eval_jaxpr,
-    partial_eval_rules,
 )
 from ...core.primitives import broadcast_in_dim_p
-from ...core.staging import batch_jaxpr, jvp_jaxpr, trace_to_jaxpr, weakref_cache
-from ...core.transposition import (
-    UndefinedPrimal,
-    backward_pass,
-    is_undefined_primal,
-    primitive_transposes,
-)
+from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.tree import tree_flatten, tree_map, treedef_tuple
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError, api_boundary
@@ -70,9 +51,7 @@ from .common import (
     leaf_paths,
     move_inputs,
     move_outputs,
-    op_with_regions,
     promote_weak_types,
-    region_arguments,
     same_type,
     show_avals,
     stage,
@@ -104,7 +83,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
       xs: a pytree of arrays with one size of leading axis; `None` if there is nothing to take.
       length: the number of steps, if `xs` does not say it.
       reverse: whether to go from the end of `xs` (and `ys`) to the beginning.
-      unroll: how many steps to write out in an iteration of the compiled loop; `True` or 0: all.
+      unroll: how many steps to write out in an iteration of the compiled loop. `True` and 0 write
+        out all of them.
       _split_transpose: accepted as JAX does, and without effect.
 
     Returns:
@@ -125,7 +105,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     length = scan_length(xs_tree, xs_leaves, length)
     if settings.disable_jit.value:
         return _python_loop(f, init, xs, length, reverse)
-    x_avals = [_without_leading(aval) for aval in xs_avals]
+    x_avals = [without_leading(aval) for aval in xs_avals]
     in_tree = treedef_tuple([carry_tree, xs_tree])
     staged, ys_avals = _stage_body(f, in_tree, carry_tree, carry_avals, x_avals)
     carry, promoted = promote_weak_types(carry, staged.jaxpr.out_avals)
@@ -253,7 +233,7 @@ def _with_leading(length, aval: ShapedArray) -> ShapedArray:
     return aval.update(shape=(length, *aval.shape))
 
 
-def _without_leading(aval: ShapedArray) -> ShapedArray:
+def without_leading(aval: ShapedArray) -> ShapedArray:
     return aval.update(shape=aval.shape[1:])
 
 
@@ -261,7 +241,7 @@ def _typecheck(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
     """The body gives the carry that it takes, and the operands are what it takes."""
     expected = split_list(jaxpr.in_avals, [num_consts, num_carry])
     consts, init, xs = split_list(avals, [num_consts, num_carry])
-    given = consts, init, [*map(_without_leading, xs)]
+    given = consts, init, [*map(without_leading, xs)]
     carry_out = jaxpr.out_avals[:num_carry]
     if not _same_types(expected[1], carry_out):
         raise JaxprTypeError("scan input carry input and output types mismatch:\n"
@@ -390,120 +370,11 @@ def _enter(trace, values, *, jaxpr, num_consts, num_carry, **params):
 enter_rules[scan_p] = _enter
 
 # ----------------------------------------------------------------------------------------------
-# Partial evaluation
-
-
-class Halves(NamedTuple):
-    """A body split into what can be known and what can not.
-
-    The residuals, which the unknown half takes besides its own arguments, are of four kinds: known
-    constants and known `xs` as they are, results of `invariant`, and more `ys` of `known`.
-    """
-
-    unknown_args: tuple[bool, ...]  # more than was asked for: all carries that are ever unknown
-    unknown_outs: tuple[bool, ...]
-    # Known constants to the invariant residuals, and to what is known of the constants of `known`.
-    invariant: ClosedJaxpr
-    known_consts: tuple[int | None, ...]  # the constants of `known`, by number; `None`: computed
-    known: ClosedJaxpr  # constants, known carries and `x`s to known results and stacked residuals
-    unknown: ClosedJaxpr  # invariant residuals, unknown arguments, stacked residuals to results
-    sources: tuple[int | None, ...]  # residuals that are known arguments, by number
-    stacked: tuple[bool, ...]  # for each residual whether it differs from step to step
-
-
-def _ever_unknown(jaxpr, unknown, num_consts, num_carry):
-    """`unknown`, with the carries added that a step makes unknown; and `partial_eval_jaxpr`."""
-    consts, carry, xs = split_list(unknown, [num_consts, num_carry])
-    no_ys = (False,) * (len(jaxpr.outvars) - num_carry)
-
-    def body_halves(carry):
-        return partial_eval_jaxpr(jaxpr, (*consts, *carry, *xs), (*carry, *no_ys))
-
-    carry = fixpoint(lambda carry: body_halves(carry)[2][:num_carry], carry)
-    return (*consts, *carry, *xs), body_halves(carry)
-
-
-@weakref_cache
-def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
-    """Split a body by which arguments are unknown to begin with."""
-    unknown, (known, unknown_body, unknown_outs, n_computed, sources) = _ever_unknown(
-        jaxpr, unknown, num_consts, num_carry)
-    n_outs, n_known = unknown_outs.count(False), [
-        group.count(False) for group in split_list(unknown, [num_consts, num_carry])]
-    # A residual that is a carry is another one in each step: it has to be stacked.
-    is_carry = [i is not None and n_known[0] <= i < sum(n_known[:2]) for i in sources]
-    computed = iter(range(n_outs, n_outs + n_computed))
-    result_vars = [known.invars[i] if carry else known.outvars[next(computed)]
-                   for i, carry in zip(sources, is_carry) if carry or i is None]
-    sources = tuple(None if carry else i for i, carry in zip(sources, is_carry))
-    known = ClosedJaxpr(
-        known.jaxpr.replace(outvars=known.jaxpr.outvars[:n_outs] + result_vars), known.consts)
-    # What depends on constants alone is the same in each step: it leaves the loop.
-    invariant, known, depends, _, known_consts = partial_eval_jaxpr(
-        known, (False,) * n_known[0] + (True,) * sum(n_known[1:]),
-        (True,) * n_outs + (False,) * len(result_vars))
-    varies = iter(depends[n_outs:])
-    stacked = tuple(next(varies) if i is None else i >= sum(n_known[:2]) for i in sources)
-    order = _stacked_last(stacked, len(unknown_body.invars))
-    return Halves(unknown, unknown_outs, invariant, known_consts, known,
-                  move_inputs(unknown_body, order), sources, stacked)
-
-
-def _stacked_last(stacked, n) -> tuple[int, ...]:
-    """The order of `n` arguments, residuals first, that brings the stacked ones to the end."""
-    invariant, last = partition_list(stacked, range(len(stacked)))
-    return (*invariant, *range(len(stacked), n), *last)
-
-
-def _run_known_half(args, unknown, params):
-    """Run as much of a scan as depends on known arguments alone.
-
-    Returns:
-      `(known_outs, rest_args, rest_params, unknown_outs)`: the scan with `rest_params` of
-      `rest_args`, known and unknown ones, has the results that are unknown.
-    """
-    jaxpr, num_consts, num_carry = (params[k] for k in ("jaxpr", "num_consts", "num_carry"))
-    halves = _halves(jaxpr, tuple(unknown), num_consts, num_carry)
-    known_args, unknown_args = partition_list(halves.unknown_args, args)
-    counts = [(group.count(False), group.count(True))
-              for group in split_list(halves.unknown_args, [num_consts, num_carry])]
-    consts, others = split_list(known_args, [counts[0][0]])
-    once = eval_jaxpr(halves.invariant.jaxpr, halves.invariant.consts, *consts)
-    invariant, computed = split_list(once, [len(once) - halves.known_consts.count(None)])
-    rest = iter(computed)
-    consts = [next(rest) if i is None else consts[i] for i in halves.known_consts]
-    outs = []
-    if halves.known.outvars or halves.known.effects:
-        outs = scan_p.bind(*consts, *others, **params | {
-            "jaxpr": halves.known, "num_consts": len(consts), "num_carry": counts[1][0]})
-    known_outs, stacked = split_list(outs, [halves.unknown_outs.count(False)])
-    rest = {False: iter(invariant), True: iter(stacked)}
-    residuals = [next(rest[varies]) if i is None else known_args[i]
-                 for i, varies in zip(halves.sources, halves.stacked)]
-    invariant, stacked = partition_list(halves.stacked, residuals)
-    rest_params = params | {"jaxpr": halves.unknown, "num_carry": counts[1][1],
-                            "num_consts": len(invariant) + counts[0][1]}
-    return known_outs, [*invariant, *unknown_args, *stacked], rest_params, halves.unknown_outs
-
-
-def _partial_eval(trace, primitive, args, params):
-    """Two scans: the known one runs now and stacks up residuals, the unknown one takes them."""
-    known_outs, rest_args, rest_params, unknown_outs = _run_known_half(
-        args, map(trace.is_unknown, args), params)
-    outs = []
-    if any(unknown_outs) or rest_params["jaxpr"].effects:
-        outs = default_partial_eval(trace, scan_p, rest_args, rest_params)
-    return merge_lists(unknown_outs, known_outs, outs)
-
-
-partial_eval_rules[scan_p] = _partial_eval
-
-# ----------------------------------------------------------------------------------------------
 # Dead code
 
 
 def _dce(used_outputs, eqn: JaxprEqn):
-    """Drop what no used result needs: a carry may be needed for another one only."""
+    """Drop what no used result needs. A carry may be needed only to compute another one."""
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
     jaxpr, num_consts, num_carry = (eqn.params[k] for k in ("jaxpr", "num_consts", "num_carry"))
@@ -524,164 +395,3 @@ def _dce(used_outputs, eqn: JaxprEqn):
 
 
 dce_rules[scan_p] = _dce
-
-# ----------------------------------------------------------------------------------------------
-# Transposition
-
-
-def _transpose(cts, *args, jaxpr, num_consts, num_carry, reverse, **params):
-    """A scan the other way round, which carries the cotangents of the carry and of the constants.
-
-        body:        res  consts  carry  x  res             →  carry  y
-        transposed:  res  [ct_consts  ct_carry]  ct_y  res  →  [ct_consts  ct_carry]  ct_x
-
-    where `res` is not linear. (A carry that starts as zeros is a known value, but linear as soon as
-    it has been through the body.)
-    """
-    linear = tuple(map(is_undefined_primal, args))
-    if not all(linear[num_consts:num_consts + num_carry]):
-        linear, _ = _ever_unknown(jaxpr, linear, num_consts, num_carry)
-        if not all(linear[num_consts:num_consts + num_carry]):
-            return _transpose_unknown_half(cts, args, params | {
-                "jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry,
-                "reverse": reverse})
-    consts, _, xs = split_list(zip(linear, args), [num_consts, num_carry])
-    first, last = ([x for is_linear, x in group if not is_linear] for group in (consts, xs))
-    ct_carry, ct_ys = split_list(cts, [num_carry])
-    ct_carry = [*map(instantiate_zeros, ct_carry)]
-    ct_consts = [zeros(x.aval) for is_linear, x in consts if is_linear]
-    nonzero_ys = tuple(type(ct) is not Zero for ct in ct_ys)
-    ct_ys = partition_list(nonzero_ys, ct_ys)[1]
-    once = [*map(typeof, [*first, *ct_consts, *ct_carry])]
-    in_avals = (*once, *(_without_leading(typeof(x)) for x in [*ct_ys, *last]))
-    sizes = len(first), len(ct_consts), num_carry, len(ct_ys)
-    outs = scan_p.bind(
-        *first, *ct_consts, *ct_carry, *ct_ys, *last, reverse=not reverse,
-        jaxpr=_transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes),
-        num_consts=len(first), num_carry=len(ct_consts) + num_carry, **params)
-    ct_args = merge_lists(linear, [None] * linear.count(False), outs)
-    return [ct if is_undefined_primal(x) else None for x, ct in zip(args, ct_args)]
-
-
-@weakref_cache
-def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes) -> ClosedJaxpr:
-    """One step backwards: cotangents of the results of a step to those of its linear arguments."""
-    zero_ys = [Zero(aval) for nonzero, aval in
-               zip(nonzero_ys, jaxpr.out_avals[-len(nonzero_ys):]) if not nonzero]
-    x_avals = partition_list(linear, jaxpr.in_avals)[1][sum(sizes[1:3]):]
-
-    def transposed(*args):
-        first, ct_consts, ct_carry, ct_ys, last = split_list(args, sizes)
-        undefined = [*map(UndefinedPrimal, [*map(typeof, ct_consts + ct_carry), *x_avals])]
-        ct_args = backward_pass(
-            jaxpr.jaxpr, jaxpr.consts, merge_lists(linear, first + last, undefined),
-            ct_carry + merge_lists(nonzero_ys, zero_ys, ct_ys),
-            sums=merge_lists(linear, [None] * linear.count(False),
-                       ct_consts + [None] * (len(undefined) - len(ct_consts))))
-        return [instantiate_zeros(ct) for ct in partition_list(linear, ct_args)[1]]
-
-    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info)
-
-
-def _transpose_unknown_half(cts, args, params):
-    """Run the part of a scan that is not linear, such as a counter; transpose what is left."""
-    linear = [*map(is_undefined_primal, args)]
-    _, rest_args, rest_params, unknown_outs = _run_known_half(args, linear, params)
-    ct_args = _transpose(partition_list(unknown_outs, cts)[1], *rest_args, **rest_params)
-    linear_cts = [ct for x, ct in zip(rest_args, ct_args) if is_undefined_primal(x)]
-    return merge_lists(linear, [None] * linear.count(False), linear_cts)
-
-
-primitive_transposes[scan_p] = _transpose
-
-# ----------------------------------------------------------------------------------------------
-# Lowering
-
-
-_INDEX = ShapedArray((), np.int32)
-
-
-def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
-    """A loop that takes `unroll` rows of `xs` at a time, and writes as many rows of `ys`.
-
-    Steps that are left over come after the loop; all of them, if it had one iteration only.
-    """
-    consts, carry, xs = split_list(operands, [num_consts, num_carry])
-    n_looped = 0 if unroll == 0 or length < 2 * unroll else length - length % unroll
-
-    def take_steps(start: Value, n: int, state):
-        carry, ys = split_list(state, [num_carry])
-        blocks = [_rows(ctx, x, start, n) for x in xs]
-        elements: list = [None] * n
-        for i in reversed(range(n)) if reverse else range(n):
-            outs = ctx.inline(jaxpr, [*consts, *carry, *(_element(ctx, b, i) for b in blocks)])
-            carry, elements[i] = split_list(outs, [num_carry])
-        return carry + [_with_rows(ctx, *y, start) for y in zip(ys, zip(*elements))]
-
-    def iteration(step, *state):
-        start = step
-        if reverse:
-            start = emit(ctx, "subtract", ctx.constant(length - unroll, _INDEX), step)
-        state = take_steps(start, unroll, state)
-        return [emit(ctx, "add", step, ctx.constant(unroll, _INDEX)), *state]
-
-    state = carry + [ctx.constant(0, aval) for aval in ctx.avals_out[num_carry:]]
-    if n_looped:
-        _, *state = _counted_loop(ctx, n_looped, iteration, state, is_ordered(jaxpr.effects))
-    if n_looped < length:
-        start = ctx.constant(0 if reverse else n_looped, _INDEX)
-        state = take_steps(start, length - n_looped, state)
-    return state
-
-
-def _counted_loop(ctx: Body, limit: int, body: Callable, state: list[Value],
-                  ordered: bool) -> list[Value]:
-    """`body` maps a counter, which begins at 0, and the state to new ones, up to the `limit`."""
-    init = [ctx.constant(0, _INDEX), *state]
-    avals = [x.aval for x in init]
-    in_condition, in_body = (region_arguments(ctx, avals) for _ in range(2))
-    limit_value = ctx.constant(limit, _INDEX)
-    return op_with_regions(
-        ctx, "stablehlo.while", init, avals,
-        (in_condition, lambda: [compare(ctx, "LT", in_condition[0], limit_value)]),
-        (in_body, lambda: body(*in_body)), ordered=ordered)
-
-
-def _rows(ctx: Body, xs: Value, start: Value, n: int) -> Value:
-    """`xs[start : start + n]`"""
-    if n == xs.aval.shape[0]:
-        return xs
-    out = with_shape(xs.aval, (n, *xs.aval.shape[1:]))
-    options = f", sizes = {[*out.shape]}"
-    return ctx.op(typed_text("dynamic_slice", [xs, *_starts(ctx, start, out)], out, options), out)
-
-
-def _element(ctx: Body, xs: Value, i: int) -> Value:
-    """`xs[i]`, for a number that is known now."""
-    n, *shape = xs.aval.shape
-    if n > 1:
-        row = with_shape(xs.aval, (1, *shape))
-        xs = emit_slice(ctx, xs, [i] + [0] * len(shape), [i + 1, *shape], None, row)
-    out = with_shape(xs.aval, tuple(shape))
-    return ctx.op(cast_text("reshape", xs, out), out)
-
-
-def _with_rows(ctx: Body, ys: Value, elements: Sequence[Value], start: Value) -> Value:
-    """`ys` with `elements` in the rows from `start` on."""
-    row = with_shape(elements[0].aval, (1, *elements[0].aval.shape))
-    rows = [ctx.op(cast_text("reshape", x, row), row) for x in elements]
-    block = rows[0]
-    if len(rows) > 1:
-        out = with_shape(row, (len(rows), *row.shape[1:]))
-        block = ctx.op(typed_text("concatenate", rows, out, ", dim = 0"), out)
-    if len(rows) == ys.aval.shape[0]:
-        return block
-    operands = [ys, block, *_starts(ctx, start, row)]
-    return ctx.op(typed_text("dynamic_update_slice", operands, ys.aval), ys.aval)
-
-
-def _starts(ctx, start, rows):
-    return [start] + [ctx.constant(0, _INDEX)] * (rows.ndim - 1)
-
-
-register_lowering(scan_p, _lower)

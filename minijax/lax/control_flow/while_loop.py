@@ -2,18 +2,20 @@
 
     out = while[cond_jaxpr body_jaxpr cond_nconsts body_nconsts] *cond_consts *body_consts *init
 
-`carry = init; while cond(*cond_consts, *carry): carry = body(*body_consts, *carry)`. What the two
-functions closed over does not change from one round to the next: it is not carried.
+    carry = init
+    while cond(*cond_consts, *carry):
+        carry = body(*body_consts, *carry)
 
-The carry comes out of the body as it went in: of the same types, and so too of the same kind. If
-one round gives a carry a tangent (a batch dimension, an unknown value), it has one from the start.
-The rules find which carries are concerned as the fixpoint of one round.
+The values that the two functions closed over are the same in each round, and are not carried.
+
+The body returns a carry of the types that it takes. So if one round gives a carry a tangent (or a
+batch dimension, or makes it unknown), the carry must have one from the start. The rules find these
+carries by repeating one round until nothing changes.
 """
 
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,10 +26,9 @@ from ... import settings
 from ...checks.api import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
-from ...core import dtypes
 from ...core.array import as_array
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
-from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
+from ...core.core import Primitive, ShapedArray, Tracer, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
 from ...core.partial_eval import (
@@ -37,7 +38,7 @@ from ...core.partial_eval import (
     partial_eval_jaxpr,
     partial_eval_rules,
 )
-from ...core.primitives import constant, select
+from ...core.primitives import select
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map, treedef_tuple
@@ -45,7 +46,6 @@ from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, api_boundary
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf
-from .. import elementwise as lax
 from .. import reductions, shaping
 from .common import (
     Staged,
@@ -66,7 +66,6 @@ from .common import (
     to_front,
 )
 from .parts import enter_rules, flat, grouped
-from .scan import scan
 
 # ----------------------------------------------------------------------------------------------
 # The public functions
@@ -74,7 +73,12 @@ from .scan import scan
 
 @api_boundary
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
-    """`val = init_val; while cond_fun(val): val = body_fun(val); return val`, as one operation.
+    """A loop that runs while a condition holds, as one operation.
+
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
 
     Unlike Python's loop its length may depend on traced values, and it is not unrolled. It can be
     differentiated in forward mode only: how much reverse mode would have to store is not known.
@@ -139,9 +143,10 @@ def _stage_both(cond_fun, body_fun, tree, init) -> tuple[Staged, Staged]:
 
 
 def _bind(cond: Staged, body: Staged, init: list) -> list:
-    """The final carry. One that the body hands on, and the condition ignores, is not carried.
+    """The final carry.
 
-    It becomes a constant of the body: then it is not batched only because other carries are.
+    A carry that the body does not change, and the condition does not read, becomes a constant of
+    the body. A constant is not batched merely because other carries are.
     """
     (cond_jaxpr, cond_consts, _), (body_jaxpr, body_consts, _) = cond, body
     n_cond, n_body = len(cond_consts), len(body_consts)
@@ -158,93 +163,6 @@ def _bind(cond: Staged, body: Staged, init: list) -> list:
                         body_nconsts=n_body + len(fixed), body_jaxpr=body_jaxpr)
     return merge_lists(carried, fixed, outs)  # as in JAX, a fixed value is returned as it went in
 
-
-@api_boundary
-def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *,
-              unroll: int | bool | None = None) -> Any:
-    """`val = init_val; for i in range(lower, upper): val = body_fun(i, val); return val`
-
-    With bounds that are known while tracing it is a `scan`, and can be differentiated in reverse;
-    with others it is a `while_loop`, and cannot.
-
-    Args:
-      lower, upper: integer scalars of one dtype.
-      body_fun: from the number of the round and the loop's value to the next value, of the same
-        structure, shapes and dtypes.
-      init_val: a pytree of arrays.
-      unroll: how many rounds to write out one after the other (`True`: all); known bounds only.
-
-    Returns:
-      the last value; `init_val` if `upper <= lower`.
-
-    Raises:
-      TypeError: the bounds differ in dtype; `body_fun` changes the type of the value.
-      ValueError: `unroll` with bounds that are not known.
-
-    >>> import minijax as jax
-    >>> jax.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
-    Array(10, dtype=int32, weak_type=True)
-    """
-    if not callable(body_fun):
-        raise TypeError("lax.fori_loop: body_fun must be callable.")
-    dtype = _bound_dtype(lower, upper)
-    if is_concrete(lower) and is_concrete(upper):
-        length = max(int(upper) - int(lower), 0)
-        if settings.disable_jit.value and length == 0:
-            return init_val
-        body = _wrapped(body_fun, _scan_body)
-        return scan(body, (int(lower), init_val), None, length,
-                    unroll=False if unroll is None else unroll)[0][1]
-    if unroll is not None and unroll is not False and unroll != 1:
-        raise ValueError("fori_loop: `unroll` needs bounds that are known while tracing.")
-    lower, upper = (x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
-                    for x in (lower, upper))
-    init = lower, upper, init_val
-    return while_loop(_is_before_end, _wrapped(body_fun, _while_body), init)[2]
-
-
-def _bound_dtype(lower, upper) -> np.dtype:
-    """The dtype of the counter: that of both bounds, of which one may be a Python integer."""
-    low, high = typeof(lower), typeof(upper)
-    if low.dtype == high.dtype:
-        return low.dtype
-    signed = all(dtypes.issubdtype(aval.dtype, np.signedinteger) for aval in (low, high))
-    if signed and low.weak_type != high.weak_type:
-        return high.dtype if low.weak_type else low.dtype
-    raise TypeError("fori_loop: lower and upper must have equal types, got "
-                    f"{low.dtype.name} and {high.dtype.name}.")
-
-
-def _is_before_end(carry):
-    i, upper, _ = carry
-    return lax.lt(i, upper)
-
-
-def _while_body(body_fun, carry):
-    i, upper, value = carry
-    return lax.add(i, constant(1, typeof(i).dtype)), upper, body_fun(i, value)
-
-
-def _scan_body(body_fun, carry, _):
-    i, value = carry
-    return (i + 1, body_fun(i, value)), None
-
-
-_wrappers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def _wrapped(body_fun, wrapper) -> Callable:
-    """`wrapper` with its first argument given: one function for one `body_fun`, as it is staged
-    once for one function. It does not keep `body_fun` alive, whose entry it is."""
-    try:
-        known, get = _wrappers.setdefault(body_fun, {}), weakref.ref(body_fun)
-    except TypeError:  # a callable without hash, or that cannot be referred to weakly
-        return lambda carry, *xs: wrapper(body_fun, carry, *xs)
-    if wrapper not in known:
-        known[wrapper] = lambda carry, *xs: wrapper(get(), carry, *xs)
-    return known[wrapper]
-
-
 # ----------------------------------------------------------------------------------------------
 # The primitive: its evaluation and its types
 
@@ -254,7 +172,7 @@ while_p = Primitive("while", multiple_results=True, memoize_avals=False)
 
 @while_p.def_impl
 def _evaluate(*args, **params):
-    """By XLA, always: how many rounds there will be is not known, and NumPy is slow for many."""
+    """Always by XLA. The number of rounds is not known, and NumPy would be slow for many."""
     return evaluate_compiled(while_p, args, "body_jaxpr", params)
 
 
@@ -374,8 +292,8 @@ enter_rules[while_p] = _enter
 def _partial_eval(trace, primitive, args, params):
     """Run the loop now for the carries that do not depend on unknowns, if its length is known.
 
-    For the others the whole loop is written down, with the known carries again: to save what
-    each round knows would need memory for a number of rounds that nobody can tell.
+    For the others the whole loop is written down, and computes the known carries again. To save
+    what is known in each round would need memory for an unknown number of rounds.
     """
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     counts = params["cond_nconsts"], params["body_nconsts"]

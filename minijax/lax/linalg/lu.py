@@ -12,7 +12,7 @@ from ...core.forward import Zero, defjvp_zero, primitive_jvps
 from ...core.lowering import emit, lower_fun, register_lowering
 from ...core.primitives import convert, select
 from .. import elementwise as prim
-from ..control_flow.while_loop import fori_loop
+from ..control_flow.fori_loop import fori_loop
 from ..reductions import reduce_sum
 from ..shaping import broadcasted_iota, expand_dims, full_like, pad
 from ..slicing import dynamic_index_in_dim

@@ -10,7 +10,7 @@ from ...core.jit import apply_primitive
 from ...core.lowering import lower_fun, register_lowering
 from ...core.primitives import make_primitive, select
 from .. import elementwise as prim
-from ..control_flow.while_loop import fori_loop
+from ..control_flow.fori_loop import fori_loop
 from ..families import FLOAT
 from ..shaping import full_like
 from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim

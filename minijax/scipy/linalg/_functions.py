@@ -15,8 +15,8 @@ from ...core.jit import jit
 from ...core.operators import promote_dtypes_inexact
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond, switch
+from ...lax.control_flow.fori_loop import fori_loop
 from ...lax.control_flow.scan import scan
-from ...lax.control_flow.while_loop import fori_loop
 from ...lax.dtypes import to_complex_dtype
 from ...lax.precision import Precision
 from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim

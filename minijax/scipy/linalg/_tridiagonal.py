@@ -11,7 +11,8 @@ from ... import random
 from ...core import dtypes
 from ...core.jit import jit
 from ...lax import linalg as lax_linalg
-from ...lax.control_flow.while_loop import fori_loop, while_loop
+from ...lax.control_flow.fori_loop import fori_loop
+from ...lax.control_flow.while_loop import while_loop
 from ...numpy import linalg
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.api import value_and_grad
-from ...lax.control_flow.while_loop import fori_loop, while_loop
+from ...lax.control_flow.fori_loop import fori_loop
+from ...lax.control_flow.while_loop import while_loop
 from .line_search import dot, line_search
 
 

@@ -19,7 +19,8 @@ from ...core.array import Array
 from ...core.core import typeof
 from ...core.tree import tree_leaves, tree_map, tree_structure
 from ...custom_rules import custom_linear_solve
-from ...lax.control_flow.while_loop import fori_loop, while_loop
+from ...lax.control_flow.fori_loop import fori_loop
+from ...lax.control_flow.while_loop import while_loop
 from ...lax.elementwise import rsqrt
 from ...lax.precision import Precision
 from ...numpy import linalg
