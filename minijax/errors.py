@@ -39,7 +39,7 @@ def _is_minijax(filename: str) -> bool:
 
 
 def exclude_from_user_code(path: str) -> None:
-    """Count a file, or a folder, as not being the user's: libraries that stand on minijax do so."""
+    """Count a file, or a folder, as library code. Libraries that are built on minijax call this."""
     global _excluded
     _excluded += (path,)
     _is_minijax.cache_clear()
@@ -142,7 +142,7 @@ def new_source_info(name_stack: str = "") -> SourceInfo:
 
 
 def _short_path(filename: str) -> str:
-    """The path as the user would type it: relative if it lies in the working directory."""
+    """The path as the user would type it: relative to the working directory if it is inside."""
     return filename.removeprefix(os.getcwd() + os.sep)
 
 
@@ -347,7 +347,7 @@ def describe(tracer: Any) -> str:
 
 
 def _origin(tracer: Any) -> str:
-    """Where a traced value comes from, on a line of its own, if the tracer knows."""
+    """Where a traced value comes from, on a line of its own; empty if that is unknown."""
     message = getattr(tracer, "_origin_msg", str)().strip()
     return f"\n{message}" if message else ""
 
@@ -394,7 +394,7 @@ def _inside_boundary(frame: FrameType | None) -> bool:
 
 
 def _hide_frames(error: Exception) -> None:
-    """Filters the traceback of an exception in the way that the setting asks for."""
+    """Filters the traceback of an exception, as `jax_traceback_filtering` says."""
     mode = settings.traceback_filtering.value
     if mode == "auto":
         mode = "tracebackhide" if hasattr(builtins, "__IPYTHON__") else "quiet_remove_frames"

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 # ----------------------------------------------------------------------------------------------
 # Documents: texts, and the places where a line may break.
 
@@ -569,3 +571,36 @@ def treedef_text(treedef) -> str:
     if cls is treedef.aux:  # a namedtuple
         return f"CustomNode(namedtuple[{cls.__name__}], [{inside}])"
     return f"CustomNode({cls.__name__}[{aux}], [{inside}])"
+
+
+# ----------------------------------------------------------------------------------------------
+# Arrays.
+
+
+def array_repr(x: Any) -> str:
+    """`Array([1., 2.], dtype=float32)`: an array as `repr` shows it."""
+    aval = x.aval
+    if x.is_deleted():
+        return f"<deleted Array with shape={aval.str_short(short_dtypes=False)}>"
+    if not isinstance(aval.dtype, np.dtype):
+        inside = aval.dtype.readable(np.asarray(x._numpy()))
+        return f"Array({aval.shape}, dtype={aval.dtype}) overlaying:\n{inside}"
+    tail = f"dtype={aval.dtype.name}{', weak_type=True' * aval.weak_type}"
+    body = f"[], shape={aval.shape}" if not aval.size else np.array2string(
+        np.asarray(x._numpy()), prefix="Array(", suffix=",", separator=", ")
+    # If the dtype does not fit on the line, JAX leaves a gap, and writes it there all the same.
+    width = len(body) - body.rfind("\n") + len(tail) + 3
+    gap = " " * (len("Array(") if width > np.get_printoptions()["linewidth"] else 1)
+    return f"Array({body},{gap}{tail})"
+
+
+def array_str(x: Any) -> str:
+    """An array as `print` shows it: its elements, or its `repr` if they are not numbers."""
+    return str(np.asarray(x)) if isinstance(x.aval.dtype, np.dtype) else repr(x)
+
+
+def format_array(x: Any, spec: str) -> str:
+    """An array in an f-string: a scalar as its number, others as NumPy does."""
+    if not isinstance(x.aval.dtype, np.dtype):
+        return format(str(x), spec)
+    return format(np.asarray(x) if x.aval.ndim else x.item(), spec)

@@ -1,10 +1,7 @@
-"""The switches of minijax, under JAX's names: ``config`` and one `State` a setting.
+"""The switches of minijax, under JAX's names: ``config``, and one `State` for each setting.
 
 A setting has a value for the whole process, and each thread may override it for the length of
-a ``with`` block.  Both live in one object: a `State` is a `threading.local`, whose *class*
-holds the process value and whose *instance* holds this thread's override.  Python's attribute
-lookup looks at the instance first, so ``enable_x64.value`` is the whole rule, at the price of
-one attribute read.
+a ``with`` block.  Reading ``state.value`` looks for an override only while some thread has one.
 
     >>> import minijax as jax
     >>> jax.config.jax_enable_x64
@@ -39,21 +36,54 @@ def _count_change() -> None:
         _changes += 1
 
 
-class State(threading.local):
+class _Overrides(threading.local):
+    """This thread's values of the settings that it overrides."""
+
+    def __init__(self) -> None:
+        self.values: dict[State, Any] = {}
+
+
+_overrides = _Overrides()
+
+
+class State:
     """One setting: ``state.value`` reads it, ``with state(new):`` overrides it in this thread.
 
-    Invariant: every setting is the only instance of its own subclass, so that the subclass
-    attribute ``value`` can be the value of the process.
+    Args:
+      name: its name in `config`; empty for a setting that only `with` sets.
+      value: the value of the process.
+      parse: checks a new value, and returns what is stored.
+      help: what the setting does.
+      context_default: the value of ``with state():``.
     """
 
-    name: str = ""
-    value: Any = None
-    parse: Callable[[Any], Any]
-    context_default: Any = _UNSET
-    # Callables that see a new process value before it is set, and may refuse it by raising.
-    guards: list[Callable[[Any], None]]
-    # Callables `(value, begins)` that hear when a value begins and ends to be in force somewhere.
-    watchers: list[Callable[[Any, bool], None]]
+    def __init__(self, name: str, value: Any, parse: Callable[[Any], Any], help: str,
+                 context_default: Any = _UNSET) -> None:
+        self.name, self.parse, self.context_default = name, parse, context_default
+        self.__doc__ = help
+        self.process_value = value
+        self.overridden = 0  # how many overrides are in force, in all threads
+        # Callables that see a new process value before it is set, and may refuse it by raising.
+        self.guards: list[Callable[[Any], None]] = []
+        # Callables `(value, begins)`, called when a value begins and ends to be in force somewhere.
+        self.watchers: list[Callable[[Any, bool], None]] = []
+
+    @property
+    def value(self) -> Any:
+        """The value in this thread."""
+        if not self.overridden:
+            return self.process_value
+        return _overrides.values.get(self, self.process_value)
+
+    def override(self, value: Any) -> Any:
+        """Set this thread's value, or unset it if `value` is `_UNSET`; returns what it was."""
+        values = _overrides.values
+        previous = values.pop(self, _UNSET)
+        if value is not _UNSET:
+            values[self] = value
+        with _changes_lock:
+            self.overridden += (value is not _UNSET) - (previous is not _UNSET)
+        return previous
 
     def _tell(self, value: Any, begins: bool) -> None:
         for watcher in self.watchers:
@@ -73,7 +103,7 @@ class State(threading.local):
         new_value = self.parse(new_value)
         for guard in self.guards:
             guard(new_value)
-        old_value, type(self).value = type(self).value, new_value
+        old_value, self.process_value = self.process_value, new_value
         self._tell(old_value, False)
         self._tell(new_value, True)
         _count_change()
@@ -87,7 +117,7 @@ class State(threading.local):
 
 
 class Override:
-    """``with Override(state, value):`` sets a thread's value, and puts back what was there."""
+    """``with Override(state, value):`` sets a thread's value and restores the previous."""
 
     __slots__ = ("state", "value", "saved")
 
@@ -96,17 +126,12 @@ class Override:
         self.saved: list[Any] = []  # a stack, so that one override may be entered twice
 
     def __enter__(self) -> None:
-        self.saved.append(self.state.__dict__.get("value", _UNSET))
-        self.state.value = self.value
+        self.saved.append(self.state.override(self.value))
         self.state._tell(self.value, True)
         _count_change()
 
     def __exit__(self, *exc_info: object) -> None:
-        previous = self.saved.pop()
-        if previous is _UNSET:
-            del self.state.value
-        else:
-            self.state.value = previous
+        self.state.override(self.saved.pop())
         self.state._tell(self.value, False)
         _count_change()
 
@@ -175,12 +200,8 @@ def define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
         value = parse(default if word is None else from_env(word))
     except ValueError as error:
         raise ValueError(f"The environment variable {name.upper()}={word}: {error}") from None
-    attributes = {"name": name, "value": value, "parse": staticmethod(parse),
-                  "guards": [], "watchers": [],
-                  "context_default": context_default, "__doc__": help, "__module__": __name__}
-    state = type("State", (State,), attributes)()
-    _states[name] = state
-    return state
+    _states[name] = State(name, value, parse, help, context_default)
+    return _states[name]
 
 
 def bool_state(name: str, help: str, default: bool = False) -> State:
@@ -311,7 +332,7 @@ _trace_context = _TraceContext()
 def trace_context() -> tuple[Any, ...]:
     """The values of `traced_settings`: a part of every cache key.
 
-    Every call of a jitted function asks, so the answer is kept until some setting changes.
+    Every call of a jitted function needs it, so the answer is kept until some setting changes.
     """
     if _trace_context.changes != _changes:
         _trace_context.changes = _changes

@@ -3,10 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import settings
+from ..core.array import is_arraylike
 from ..errors import user_stacklevel
+
+
+def arraylike(name: str, *args) -> None:
+    """The arguments of the function `name` are arrays or numbers."""
+    for position, x in enumerate(args):
+        if not is_arraylike(x):
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} "
+                            f"at position {position}.")
+
+
+def broadcast(name: str, shapes: Sequence[tuple]) -> None:
+    """Shapes of several ranks broadcast, and the settings allow that."""
+    rank_promotion(shapes, name)
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    if any(len({*sizes} - {1}) > 1 for sizes in zip(*padded)):
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
+
+
+def reflected_operand(function: Callable, x: Any, other: Any) -> None:
+    """The left operand is not a list or a tuple, which Python would repeat or extend."""
+    if isinstance(other, (list, tuple)):
+        raise TypeError(f"unsupported operand type(s) for {function.__name__}: "
+                        f"'{type(other).__name__}' and '{type(x).__name__}'")
+
+
+def compared(symbol: str, x: Any, other: Any) -> None:
+    """An array is not compared with a container."""
+    if isinstance(other, (list, tuple, dict, set)):
+        raise TypeError(f"unsupported operand type(s) for {symbol}: "
+                        f"'{type(x).__name__}' and '{type(other).__name__}'")
 
 
 def rank_promotion(shapes: Sequence[tuple], name: str) -> None:

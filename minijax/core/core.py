@@ -127,7 +127,7 @@ def typeof(x: Any) -> ShapedArray:
     """The abstract value of an array, a tracer, a NumPy value or a Python scalar.
 
     Raises:
-      TypeError: `x` is none of these.
+      TypeError: `x` is neither an array nor a number.
       OverflowError: a Python integer too large for the default integer type.
 
     >>> typeof(1.0)
@@ -242,7 +242,7 @@ eval_trace = EvalTrace()
 
 
 class _ThreadState(threading.local):
-    """What a thread knows: the trace in force, and the sizes of the named axes in scope."""
+    """The state of a thread: the current trace, and the sizes of the named axes in scope."""
 
     def __init__(self):
         self.trace: Trace = eval_trace
@@ -467,7 +467,7 @@ class Primitive:
         return state.trace.process_primitive(self, args, params)
 
     def get_bind_params(self, params: dict) -> dict:
-        """What `bind` wants of an equation's parameters: here, and for most in JAX, all of them."""
+        """The parameters of an equation that `bind` takes: here, and mostly in JAX, all of them."""
         return params
 
     def impl(self, *args, **params):

@@ -1,4 +1,4 @@
-"""Which dtypes are there, and which one does an operation on two of them give?
+"""Which dtypes are there, and what is the dtype of an operation on two of them?
 
 minijax has NumPy's numeric dtypes and the small ones of `ml_dtypes` (``bfloat16``, 8-bit floats,
 4-bit integers).  A dtype may be *weak*: ``x * 2.0`` should not turn a ``bfloat16`` array into
@@ -64,7 +64,7 @@ short_of: dict[np.dtype, np.dtype] = dict(zip(
     _dtypes("int64", "uint64", "float64", "complex128"),
     _dtypes("int32", "uint32", "float32", "complex64")))
 
-# Python's scalar types are dtypes too; like NumPy's they are 64 bits wide until canonicalised.
+# Python's scalar types count as dtypes. Like NumPy's, they have 64 bits until canonicalised.
 python_scalar_dtypes: dict[type, np.dtype] = dict(zip(
     (bool, int, float, complex), _dtypes("bool", "int64", "float64", "complex128")))
 python_scalar_types = frozenset(python_scalar_dtypes)
@@ -212,7 +212,7 @@ PROMOTIONS: dict[Node, tuple[Node, ...]] = {
     **dict.fromkeys(_NARROW_UINTS + _NARROW_INTS + _NARROW_FLOATS, ()),
 }
 
-# With x64 off no promotion may make 64 bits out of 32, and only this one would.
+# With x64 off no promotion may make 64 bits out of 32. Without this entry, uint32 would.
 PROMOTIONS_32_BITS = PROMOTIONS | {_u32: (_i32, _u64)}
 
 
@@ -352,7 +352,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     """The dtype that both ``a`` and ``b`` promote to; ``int``, ``float``, ``complex`` are weak.
 
     Raises:
-      TypePromotionError: there is none.
+      TypePromotionError: no dtype is above both.
 
         >>> from minijax import dtypes
         >>> dtypes.promote_types("bfloat16", "float16")

@@ -46,6 +46,16 @@ class Extension:
     def after_evaluation(self, primitive: Any, args: Sequence, params: dict, out: Any) -> None:
         """Called with the result `out` of every evaluation of a primitive."""
 
+    def evaluation_rule(self, primitive: Any, rule: Any, evaluate: Any) -> Any:
+        """The evaluation rule of a primitive whose NumPy rule is `rule`: `evaluate`, or a faster
+        function of the same arguments and with the same results."""
+        return evaluate
+
+    def operator_function(self, primitive: Any, kinds: str, function: Any) -> Any:
+        """The function behind a binary operator: `function`, or a faster one. It binds `primitive`
+        to operands of one type whose dtype is of one of the `kinds` as they are."""
+        return function
+
     def program_places(self, jaxpr: Any, spec: Any, args: Sequence) -> Any:
         """Where a program for these arguments runs; `None` stands for the default device.
 

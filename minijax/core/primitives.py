@@ -21,7 +21,7 @@ import numpy as np
 
 from ..checks import primitives as checks
 from . import dtypes
-from .array import Array, as_array, def_numpy, without_warnings
+from .array import Array, as_array, def_numpy, quiet
 from .core import ArrayMethods, Primitive, ShapedArray, state, typeof, vary_like
 
 # The kinds of element types that a primitive may accept.
@@ -80,8 +80,7 @@ def elementwise_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...
 
 def unary(name: str, accepted: tuple, numpy_rule: Callable, out_dtype: Callable | None = None):
     """A primitive of one operand, and the function that binds it."""
-    primitive = make_primitive(name, elementwise_type(name, [accepted], out_dtype))
-    def_numpy(primitive, numpy_rule, arity=1)
+    primitive = make_primitive(name, elementwise_type(name, [accepted], out_dtype), numpy_rule)
 
     def function(x):
         return primitive.bind(x)
@@ -93,8 +92,7 @@ def unary(name: str, accepted: tuple, numpy_rule: Callable, out_dtype: Callable 
 def binary(name: str, accepted, numpy_rule: Callable, out_dtype: Callable | None = None):
     """A primitive of two operands, and the function that binds it."""
     kinds = accepted if isinstance(accepted, list) else [accepted, accepted]
-    primitive = make_primitive(name, elementwise_type(name, kinds, out_dtype))
-    def_numpy(primitive, numpy_rule, arity=2)
+    primitive = make_primitive(name, elementwise_type(name, kinds, out_dtype), numpy_rule)
 
     def function(x, y):
         return primitive.bind(x, y)
@@ -255,7 +253,7 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     checks.constant(x, dtype)
     if type(x) is int:
         x = np.asarray(x, dtypes.python_scalar_dtype(int))
-    value = without_warnings(_convert_element_type, np.asarray(x), new_dtype=dtype,
+    value = quiet.run(_convert_element_type, np.asarray(x), new_dtype=dtype,
                              weak_type=weak_type)
     aval = ShapedArray(value.shape, dtype, weak_type)
     trace = state.trace
@@ -494,8 +492,8 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
 
     def rule(x, *, axes):
         narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
-        out = ufunc.reduce(x.astype(np.float32) if narrow else x, axis=axes,
-                           dtype=np.float32 if narrow else x.dtype)
+        wide = np.dtype(np.float32) if narrow else x.dtype
+        out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide)
         return out.astype(x.dtype) if narrow else out
 
     return rule
@@ -545,12 +543,10 @@ def _others(ndim, *taken):
     return [d for d in range(ndim) if not any(d in dims for dims in taken)]
 
 
-def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
+def dot_general_numpy(x, y, *, dimension_numbers, precision, preferred_element_type):
     """Bring each operand into the shape (batch, rows, contracted) and let `matmul` do it."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
-    if precision is not None and type(precision) is not tuple:  # an algorithm
-        return precision.multiply(_dot_general, x, y, dimension_numbers, dtype)
     if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
             and x_contract == (x.ndim - 1,) and y_contract == (0,):
         return np.dot(x, y)
@@ -578,7 +574,7 @@ def _as_matrices(x, batch, rows, columns):
     return np.transpose(x, (*batch, *rows, *columns)).reshape(*sizes, n, m)
 
 
-dot_general_p = make_primitive("dot_general", _dot_general_type, _dot_general)
+dot_general_p = make_primitive("dot_general", _dot_general_type, dot_general_numpy)
 
 
 def dot_general(x, y, dimension_numbers, precision=None,

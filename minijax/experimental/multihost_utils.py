@@ -183,7 +183,7 @@ def _map_with_specs(convert: Callable, inputs, pspecs):
 
 def _is_spread(x) -> bool:
     """Whether other processes have parts of an array."""
-    return isinstance(x, Array) and not x.is_fully_addressable
+    return isinstance(x, Array) and not x.is_fully_addressable  # type: ignore[attr-defined]
 
 
 def _of_each_process(x):

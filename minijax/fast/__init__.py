@@ -1,4 +1,4 @@
-"""Short cuts: each module has a second, faster way to a result that `core/` computes too.
+"""Short cuts: each module has a second, faster way to a result of `core/`.
 
 Importing this package puts them in force. The environment variable MINIJAX_FAST=0 switches them
 off.
@@ -7,4 +7,4 @@ off.
 import os
 
 if os.environ.get("MINIJAX_FAST", "1") != "0":
-    from . import jit
+    from . import evaluation, jit, operators

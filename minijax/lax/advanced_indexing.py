@@ -20,18 +20,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import dtypes, indexing
+from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.core import ArrayMethods, eval_trace, install_methods, is_concrete, state, typeof
 from ..core.elsewhere import broadcast_shapes
 from ..core.extension import Extension, hooks, register
-from ..core.indexing import slice_bounds
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
 from . import elementwise as prim
+from . import indexing
 from .dtypes import coerce_to_array, safe_to_cast
 from .gathering import gather, take_at_hand
+from .indexing import slice_bounds
 from .scattering import (
     scatter,
     scatter_add,

@@ -82,7 +82,7 @@ def give_rules(primitive: Primitive, arity: int, numpy_rule: Callable | None, *,
     if numpy_rule is None:
         primitive.def_impl(functools.partial(apply_primitive, primitive))
     else:
-        def_numpy(primitive, numpy_rule, arity)
+        def_numpy(primitive, numpy_rule)
     (defvectorized if arity == 1 else defbroadcasting)(primitive)
     register_lowering(primitive, nary_rule(lowering) if isinstance(lowering, str) else lowering)
     for define, rule in ((defjvp, jvp), (defjvp2, jvp_of_result)):

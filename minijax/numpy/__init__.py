@@ -11,7 +11,7 @@ import numpy as _np
 from ..core.array import Array as ndarray
 from ..core.dtypes import finfo, iinfo, promote_types
 from ..lax.dtypes import can_cast, isdtype
-from ..core.operators import (
+from ..lax.operators import (
     absolute,
     bitwise_not,
     equal,
@@ -403,6 +403,7 @@ from ._ufunc_objects import (
 )
 from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
 from . import fft as fft
+from . import _array_protocols as _array_protocols
 from . import _methods as _methods  # gives arrays their methods
 from . import linalg
 

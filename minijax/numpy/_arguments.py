@@ -11,7 +11,6 @@ from ..checks.primitives import canonical_shape, known_sizes
 from ..core import dtypes
 from ..core.core import concrete_or_error, typeof
 from ..core.operators import (
-    check_arraylike,
     promote_args,
     promote_args_inexact,
     promote_dtypes,
@@ -21,6 +20,7 @@ from ..core.operators import (
 from ..core.primitives import canonical_axis, constant, convert
 from ..lax.dtypes import scalar_type_of, to_numeric_dtype
 from ..lax.elementwise import convert_element_type, ne
+from ..lax.operators import check_arraylike
 from ..lax.shaping import full_like
 
 __all__ = [  # what the other files of the room import from here

@@ -13,10 +13,10 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, concrete_or_error, state, typeof
 from ..core.extension import hooks
-from ..core.operators import astype as astype_method
 from ..core.primitives import broadcast_in_dim_p, convert, copy_p
 from ..lax.dtypes import coerce_to_array, result_type
 from ..lax.elementwise import add, eq, ge, mul
+from ..lax.operators import astype as astype_method
 from ..lax.shaping import (
     broadcast_in_dim,
     broadcast_to,

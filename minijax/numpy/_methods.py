@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.core import install_methods
-from ..core.operators import astype, install_binary_operators
+from ..core.operators import install_binary_operators
+from ..lax.operators import astype
 from . import (
     _editing,
     _indexing,

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error
-from ..core.operators import maximum, true_divide
 from ..lax.control_flow.scan import scan
 from ..lax.dtypes import to_complex_dtype
+from ..lax.operators import maximum, true_divide
 from ..lax.shaping import expand_dims
 from ..lax.sorting import sort_key_val
 from ._arguments import (

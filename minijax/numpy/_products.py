@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ..core import dtypes
-from ..core.operators import is_plain_product, matmul, multiply, plain_product
 from ..lax.dtypes import result_type
 from ..lax.elementwise import mul
+from ..lax.operators import is_plain_product, matmul, multiply, plain_product
 from ..lax.products import dot_general
 from ..lax.shaping import expand_dims, reshape
 from ._arguments import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
-from ..core.operators import less, not_equal, subtract
 from ..lax.elementwise import sub
+from ..lax.operators import less, not_equal, subtract
 from ..lax.shaping import expand_dims, iota
 from ..lax.slicing import slice_in_dim
 from ._arguments import (

@@ -12,13 +12,13 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import concrete_or_error
 from ..core.elsewhere import broadcast_shapes as lax_broadcast_shapes
-from ..core.operators import matrix_transpose as _matrix_transpose
-from ..core.operators import reshape_method
 from ..core.primitives import convert, select
 from ..lax import shaping as lax
 from ..lax import tiling
 from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
+from ..lax.operators import matrix_transpose as _matrix_transpose
+from ..lax.operators import reshape_method
 from ..lax.slicing import dynamic_slice_in_dim, slice_in_dim
 from ._arguments import (
     canonical_axis,

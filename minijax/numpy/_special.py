@@ -8,13 +8,13 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error, is_concrete, typeof
-from ..core.operators import add, bitwise_or, greater, less, maximum, minimum, multiply
 from ..core.primitives import select as lax_select
 from ..core.primitives import stop_gradient_p
 from ..custom_rules import custom_jvp
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax.dtypes import to_floating_dtype
+from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum, multiply
 from ..lax.reductions import argmax_p
 from ..lax.shaping import concatenate, full_like, stack_p
 from ..lax.shaping import expand_dims as lax_expand_dims

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core import operators
 from ..core.api import eval_shape, vmap
 from ..core.core import state
-from ..core.indexing import as_tuple
+from ..lax import operators
 from ..lax import reductions as red
 from ..lax.bitwise import bitwise_and as and_bits
 from ..lax.bitwise import bitwise_or as or_bits
 from ..lax.bitwise import bitwise_xor as xor_bits
 from ..lax.control_flow.scan import scan
+from ..lax.indexing import as_tuple
 from ..lax.shaping import full
 from . import _reductions, _running, _special, _ufuncs
 from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays

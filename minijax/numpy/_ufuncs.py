@@ -10,13 +10,13 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import is_concrete, state, typeof
-from ..core.operators import absolute, bitwise_not, subtract, true_divide
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
 from ..lax import bitwise, complex_numbers, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import result_type
+from ..lax.operators import absolute, bitwise_not, subtract, true_divide
 from ..lax.shaping import full_like
 from ._arguments import (
     check_arraylike,

@@ -427,8 +427,7 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
 
 def _mesh_setting(name: str, help: str) -> State:
     """A setting for this module's own use: it is not among those of `jax.config`."""
-    return type("State", (State,), {"name": name, "parse": staticmethod(lambda mesh: mesh),
-                                    "guards": [], "watchers": [], "__doc__": help})()
+    return State(name, None, lambda mesh: mesh, help)
 
 
 entered_mesh = _mesh_setting("entered_mesh", "The mesh of the innermost `with mesh:`, or None.")

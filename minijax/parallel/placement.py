@@ -293,7 +293,7 @@ install_methods(_ANSWERS, Array)
 
 
 def _no_answer(name):
-    """What a traced value answers: that nobody knows."""
+    """What a traced value answers when it is asked for its place."""
     def ask(x):
         escaped(x)
         raise ConcretizationTypeError(x, f"Where a traced value lies, or `{name}` of it, is known "

@@ -13,12 +13,13 @@ from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import concrete_or_error, typeof
 from ..core.jit import jit
-from ..core.operators import check_arraylike, promote_dtypes_inexact
+from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import canonical_axis, convert
 from ..lax import bitwise, rounding
 from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type, clz
 from ..lax.gathering import gather
+from ..lax.operators import check_arraylike
 from ..lax.shaping import expand_dims, reshape
 from ..lax.sorting import sort_key_val, top_k
 from ..lax.windows import GatherDimensionNumbers

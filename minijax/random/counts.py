@@ -13,13 +13,14 @@ from ..core import dtypes
 from ..core.core import typeof
 from ..core.elsewhere import broadcast_shapes
 from ..core.jit import jit
-from ..core.operators import check_arraylike, promote_dtypes_inexact
+from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import convert, select
 from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.cumulative import cumsum
+from ..lax.operators import check_arraylike
 from ..lax.shaping import full_like
 from ..lax.special import lgamma
 from .arguments import check_shape, float_dtype

@@ -11,11 +11,11 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.jit import jit
-from ..core.operators import check_arraylike
 from ..core.primitives import convert, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type
+from ..lax.operators import check_arraylike
 from ..lax.shaping import broadcast_to_rank, full_like, reshape
 from ..numpy._arguments import constant_like
 from .arguments import at_hand, check_shape, float_dtype, int_dtype

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from minijax import core
-from minijax.core import indexing
 from minijax.core.array import Array, as_array
 from minijax.core.extension import Extension, hooks
+from minijax.lax import indexing
 from tests.ch01.same import outcome, pair, same
 from tests.oracle import ask, jax, jnp
 

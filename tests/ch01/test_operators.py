@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.core import operators
+from minijax.core import operators as core_operators
 from minijax.core.array import Array, as_array
 from minijax.core.core import typeof
+from minijax.lax import operators
 from tests.ch01.same import BFLOAT16, close, outcome, pair, same
 from tests.oracle import ask, jax, jnp
 
@@ -316,9 +317,9 @@ def test_methods(name):
 
 def test_promotion_helpers_leave_equal_types_alone():
     x = as_array(np.float32([1, 2]))
-    assert operators.promote_dtypes(x, x)[0] is x
-    assert operators.promote_args("f", x, x)[1] is x
-    wide, weak = operators.promote_dtypes_inexact(as_array(np.int8(1)), 2)
+    assert core_operators.promote_dtypes(x, x)[0] is x
+    assert core_operators.promote_args("f", x, x)[1] is x
+    wide, weak = core_operators.promote_dtypes_inexact(as_array(np.int8(1)), 2)
     assert typeof(wide) is typeof(weak) and wide.dtype == np.float32
 
 

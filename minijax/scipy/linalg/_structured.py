@@ -10,9 +10,10 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.operators import check_arraylike, promote_args_inexact, promote_dtypes
+from ...core.operators import promote_args_inexact, promote_dtypes
 from ...lax import elementwise as lax
 from ...lax.dtypes import default_complex_dtype
+from ...lax.operators import check_arraylike
 from ...lax.shaping import broadcasted_iota, expand_dims, pad
 from ...lax.slicing import slice_in_dim
 from ...lax.special import lgamma

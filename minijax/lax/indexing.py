@@ -1,9 +1,11 @@
-"""Chapter 1: `x[…]` with integers, slices, `None` and `...`.
+"""Chapter 11: `x[…]` with integers, slices, `None` and `...`.
+
+`core/operators.py` indexes by integers and slices with known bounds. This is the rest.
 
 An index is read once, from left to right, into one *cut* for each dimension of the array. Static
-cuts become `slice` (and `rev` for negative steps); if any position is traced, all of the box is
-found by `dynamic_slice`. Dimensions indexed by an integer are then squeezed out, new ones put in.
-Indexing by arrays takes elements anywhere and needs the `gather` of chapter 11.
+cuts become `slice` (and `rev` for negative steps). If any position is traced, `dynamic_slice` takes
+the whole box. Then the dimensions indexed by an integer are squeezed out, and new ones put in.
+Indexing by arrays takes elements anywhere: see `advanced_indexing.py`.
 """
 
 from __future__ import annotations
@@ -14,12 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import NonConcreteBooleanIndexError
-from . import dtypes
-from .core import Tracer, is_concrete, state, typeof
-from .elsewhere import dynamic_slice_p, rev
-from .extension import hooks
-from .primitives import (
+from ..core import dtypes
+from ..core.core import Tracer, install_methods, is_concrete, state, typeof
+from ..core.elsewhere import dynamic_slice_p, rev
+from ..core.extension import hooks
+from ..core.primitives import (
     add,
     constant,
     convert,
@@ -31,11 +32,15 @@ from .primitives import (
     squeeze,
     squeeze_p,
 )
+from ..errors import NonConcreteBooleanIndexError
 
 
 class Cut(NamedTuple):
-    """What is taken of one dimension: `start:stop:step`, or a single `start` (dropped), which may
-    count from the end; without a `stop` it is traced, or out of bounds."""
+    """The selected part of one dimension: `start:stop:step`, or a single `start`.
+
+    The dimension of a single `start` is dropped; `start` may count from the end. Without a `stop`,
+    `start` is traced or out of bounds.
+    """
 
     start: Any
     stop: int | None
@@ -272,3 +277,6 @@ def _take_static(x, cuts):
         limits = [n if whole else limit for limit, n, whole in zip(limits, typeof(x).shape, full)]
         x = slice(x, starts, limits, None if one else strides)
     return rev(x, backwards) if backwards else x
+
+
+install_methods({"__getitem__": getitem})

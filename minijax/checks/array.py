@@ -1,0 +1,68 @@
+"""What arrays refuse: to give away contents that they no longer have, or that are not numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnexpectedTracerError
+from .core import escaped
+
+IMMUTABLE = (
+    "JAX arrays are immutable and do not support in-place item assignment. Instead of "
+    "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")
+
+
+def alive(x: Any) -> None:
+    """The contents of an array have not been donated or deleted."""
+    if x.is_deleted():
+        kind = x.aval.str_short(short_dtypes=False)
+        raise RuntimeError(
+            f"Array has been deleted with shape={kind}. It was donated to a jitted function "
+            "(`donate_argnums`), or `delete()` was called on it.")
+
+
+def numeric(x: Any, purpose: str) -> None:
+    """The elements of an array are numbers, and not random keys."""
+    if not isinstance(x.aval.dtype, np.dtype):
+        raise TypeError(
+            f"JAX array with dtype {x.aval.dtype} cannot be {purpose}. Use "
+            "jax.random.key_data(arr) if you wish to extract the underlying integer array.")
+
+
+def scalar(x: Any) -> None:
+    """An array that becomes a Python number has no dimensions."""
+    if x.aval.ndim:
+        raise TypeError(
+            f"Only scalar arrays can be converted to Python scalars; got arr.ndim={x.aval.ndim}")
+
+
+def truth_value(x: Any) -> None:
+    """An array that is used as a condition has one element."""
+    numeric(x, "converted to a boolean")
+    if x.aval.size != 1:
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. "
+            "Use a.any() or a.all()" if x.aval.size else
+            "The truth value of an empty array is ambiguous. "
+            "Use `array.size > 0` to check that an array is not empty.")
+
+
+def index(x: Any) -> None:
+    """An array that is used as a Python index is an integer scalar."""
+    if x.aval.ndim or x.aval.dtype.kind not in "iu":
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+
+
+def iterable(x: Any) -> None:
+    """An array that is iterated over has a dimension."""
+    if not x.aval.ndim:
+        raise TypeError("iteration over a 0-d array")
+
+
+def concrete(x: Any) -> None:
+    """A value that is evaluated is not a tracer."""
+    if hasattr(x, "_trace"):
+        escaped(x)
+        raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")

@@ -1,0 +1,114 @@
+"""Fast paths for the evaluation of primitives on NumPy.
+
+`core/array.py` asks each argument for its type and its value, in Python functions. Here the usual
+arguments, arrays whose contents are in NumPy, are read in place. Operations of one or two arguments
+without parameters are so frequent that each has a path of its own, which skips all but two
+look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import FunctionType
+
+import numpy as np
+
+from ..core.array import Array, _apart, contents, numpy_rules, quiet
+from ..core.core import Primitive, ShapedArray
+from ..core.extension import Extension, register
+
+# NumPy scalars that mean the same whether 64-bit types are enabled or not.
+_SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
+    "bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32",
+    "complex64"))}
+
+
+def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
+    """An evaluation rule for any arguments and parameters."""
+
+    def evaluate(*args, **params):
+        avals, values, foreign = [], [], []
+        for x in args:
+            if type(x) is Array:
+                value = x._value
+                avals.append(x.aval)
+                values.append(x._numpy() if value is None else value)
+            else:
+                aval, value = _SCALAR_AVALS.get(type(x)), x
+                if aval is None:
+                    aval, value = contents(x)
+                avals.append(aval)
+                values.append(value)
+                if isinstance(x, np.ndarray):
+                    foreign.append(x)
+        out_aval = primitive.out_aval(tuple(avals), params)
+        out = quiet.run(rule, *values, **params)
+        if primitive.multiple_results:
+            out = [_apart(part, foreign) for part in out] if foreign else out
+            return [*map(Array, out, out_aval)]
+        return Array(_apart(out, foreign) if foreign else out, out_aval)
+
+    return evaluate
+
+
+def one_array(primitive: Primitive, rule: Callable, evaluate: Callable) -> Callable:
+    """`evaluate`, with a fast path for an array in NumPy, of a type that was met before."""
+    out_avals = primitive._out_avals
+
+    def fast(x):
+        if type(x) is Array and x._value is not None:
+            out_aval = out_avals.get((x.aval,))
+            if out_aval is not None:
+                return Array(quiet.run(rule, x._value), out_aval)
+        return evaluate(x)
+
+    return fast
+
+
+def two_arrays(primitive: Primitive, rule: Callable, evaluate: Callable) -> Callable:
+    """`evaluate`, with a fast path for an array and an array or a NumPy scalar."""
+    out_avals = primitive._out_avals
+
+    def fast(x, y):
+        if type(x) is Array:
+            if type(y) is Array:
+                y_value, y_aval = y._value, y.aval
+            else:
+                y_value, y_aval = y, _SCALAR_AVALS.get(type(y))
+            out_aval = out_avals.get((x.aval, y_aval))
+            x_value = x._value
+            if out_aval is not None and x_value is not None and y_value is not None:
+                return Array(quiet.run(rule, x_value, y_value), out_aval)
+        return evaluate(x, y)
+
+    return fast
+
+
+def _number_of_arguments(rule: Callable) -> int | None:
+    """How many arguments a NumPy rule takes, if it takes no parameters."""
+    if isinstance(rule, np.ufunc):
+        return rule.nin
+    if not isinstance(rule, FunctionType):
+        return None
+    code = rule.__code__
+    only_arguments = not (code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS))
+    return code.co_argcount if only_arguments else None
+
+
+class FastEvaluation(Extension):
+    """Gives each primitive that is evaluated on NumPy the fast path for its arguments."""
+
+    def evaluation_rule(self, primitive, rule, evaluate):
+        evaluate = any_arguments(primitive, rule)
+        paths = {1: one_array, 2: two_arrays}
+        path = paths.get(_number_of_arguments(rule))
+        if path is None or primitive.multiple_results:
+            return evaluate
+        return path(primitive, rule, evaluate)
+
+
+fast_evaluation = FastEvaluation()
+register(fast_evaluation)
+for primitive, rule in numpy_rules.items():  # of primitives that were defined before
+    primitive.def_impl(fast_evaluation.evaluation_rule(primitive, rule, primitive.impl))

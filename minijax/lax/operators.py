@@ -1,0 +1,340 @@
+"""Chapter 11: the operators in full, `x ** y`, `x @ y`, `x < y` of complex numbers, and the
+functions of `minijax.numpy` behind them.
+
+`core/operators.py` has the operators as far as one primitive suffices.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+import warnings
+
+import numpy as np
+
+from .. import settings
+from ..checks.operators import arraylike as check_arraylike
+from ..core import dtypes
+from ..core import primitives as prim
+from ..core.core import install_methods, is_concrete, typeof
+from ..core.elsewhere import (
+    abs_,
+    broadcast_shapes,
+    broadcast_to,
+    imag,
+    index_in_dim,
+    known_sizes,
+    min_p,
+    pow,
+    real,
+    shift_right_logical,
+    xor_p,
+)
+from ..core.operators import (
+    BINARY,
+    COMPARISONS,
+    binary_function,
+    install_binary_operators,
+    install_comparisons,
+    positive,
+    promote_args,
+    promote_shapes,
+)
+from ..core.primitives import (
+    canonical_axis,
+    dot_general,
+    dot_general_p,
+    expand_dims,
+    full_like,
+    reshape,
+    squeeze,
+    transpose,
+)
+from ..errors import user_stacklevel
+
+# ----------------------------------------------------------------------------------------------
+# Promoting functions
+
+add, subtract, multiply, true_divide, bitwise_and, bitwise_or = (
+    binary_function(*row) for row in BINARY.values())
+bitwise_xor = binary_function("bitwise_xor", xor_p, "Elementwise x ^ y.")
+maximum = binary_function("maximum", prim.max_p, "Elementwise maximum; NaN if either is.")
+minimum = binary_function("minimum", min_p, "Elementwise minimum; NaN if either is.")
+
+
+def _comparison(name, primitive, doc):
+    """A comparison; complex numbers are ordered by real, then by imaginary part, as in NumPy."""
+    on_reals = binary_function(name, primitive, doc)
+
+    def function(x, y, /):
+        if _is_complex(x) or _is_complex(y):
+            return _compare_complex(name, primitive, x, y)
+        return on_reals(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = on_reals.__doc__
+    return function
+
+
+def _is_complex(x):
+    dtype = getattr(x, "dtype", None)
+    return type(x) is complex if dtype is None else dtype.kind == "c"
+
+
+def _compare_complex(name, primitive, x, y):
+    x, y = promote_args(name, x, y)
+    same = prim.eq_p.bind(real(x), real(y))
+    by_imag = primitive.bind(imag(x), imag(y))
+    return prim.select(same, by_imag, primitive.bind(real(x), real(y)))
+
+
+less, less_equal, greater, greater_equal = (
+    _comparison(*COMPARISONS[name]) for name in ("lt", "le", "gt", "ge"))
+equal, not_equal = (binary_function(*COMPARISONS[name]) for name in ("eq", "ne"))
+
+
+# ----------------------------------------------------------------------------------------------
+# Signs and powers
+
+
+def negative(x, /):
+    """Elementwise -x."""
+    check_arraylike("negative", x)
+    return prim.neg(x)
+
+
+def absolute(x, /):
+    """Elementwise absolute value; of unsigned integers and booleans, themselves."""
+    check_arraylike("absolute", x)
+    dtype = typeof(x).dtype
+    unsigned = dtype == bool or dtypes.issubdtype(dtype, np.unsignedinteger)
+    return positive(x) if unsigned else abs_(x)
+
+
+def bitwise_not(x, /):
+    """Elementwise ~x."""
+    check_arraylike("bitwise_not", x)
+    return prim.bitwise_not(x)
+
+
+def power(x, y):
+    """Elementwise x to the y.
+
+    A known integer `y` becomes `integer_pow`, repeated squaring; integers to traced integer
+    powers are squared and multiplied bit by bit.
+
+    Args:
+      x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.
+
+    Raises:
+      TypeError: integers to a known negative power, or operands that do not fit.
+    """
+    check_arraylike("power", x, y)
+    exponent = _known_integer(y)
+    if exponent is not None:
+        if typeof(x).dtype == bool:
+            x = prim.convert(x, dtypes.default_int_dtype())
+        return prim.integer_pow(x, exponent)
+    x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
+    if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
+        return pow(*promote_shapes("power", x, y))
+    x, y = promote_args("power", x, y)
+    if typeof(x).dtype == bool:
+        x, y = (prim.convert(z, dtypes.default_int_dtype()) for z in (x, y))
+    if dtypes.issubdtype(typeof(x).dtype, np.integer):
+        return _integer_power(x, y)
+    return pow(x, y)
+
+
+def _known_integer(x) -> int | None:
+    """`x` as a Python int, if it is a known integer scalar."""
+    if is_concrete(x):
+        with contextlib.suppress(TypeError):
+            return operator.index(x)
+    return None
+
+
+def _integer_power(x, y):
+    """x ** y for integers: any more than six bits of y would overflow."""
+    shape = broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    zero, one = (full_like(x, k, typeof(x).dtype) for k in (0, 1))
+    is_zero = bitwise_and(prim.eq(x, zero), prim.ne(y, zero))
+    result = prim.select(is_zero, zero, one)
+    for _ in range(6):
+        odd = prim.ne(bitwise_and(y, one), zero)
+        result = prim.select(odd, prim.mul(result, x), result)
+        x, y = prim.mul(x, x), shift_right_logical(y, one)
+    return result
+
+
+# The dimension numbers of products of vectors and matrices, by the numbers of dimensions.
+_PLAIN_NUMBERS = {(n, m): (((n - 1,), (max(m - 2, 0),)), ((), ())) for n in (1, 2) for m in (1, 2)}
+
+
+def is_plain_product(a, b) -> bool:
+    """Whether a product is one of vectors and matrices of one strong type: the usual case."""
+    x, y = getattr(a, "aval", None), getattr(b, "aval", None)
+    return (x is not None and y is not None and x.dtype is y.dtype and 0 < x.ndim < 3
+            and 0 < y.ndim < 3 and not x.weak_type and not y.weak_type
+            and settings.default_matmul_precision.value is None)
+
+
+def plain_product(a, b):
+    """The matrix product in that case."""
+    return dot_general_p.bind(a, b, dimension_numbers=_PLAIN_NUMBERS[a.aval.ndim, b.aval.ndim],
+                              precision=None, preferred_element_type=a.aval.dtype)
+
+
+def matmul(a, b, *, precision=None, preferred_element_type=None):
+    """The matrix product over the last dimension of `a` and the last but one of `b`.
+
+    Args:
+      a: an array of shape `(…, n, k)`, or a vector `(k,)`.
+      b: an array of shape `(…, k, m)`, or a vector `(k,)`; the leading dimensions broadcast.
+      precision, preferred_element_type: as for `lax.dot_general`.
+
+    Returns:
+      an array of shape `(…, n, m)`; the dimension of a vector is left out.
+
+    Raises:
+      ValueError: a scalar, or leading dimensions that do not broadcast.
+      TypeError: inner dimensions that do not fit.
+    """
+    if precision is preferred_element_type is None and is_plain_product(a, b):
+        return plain_product(a, b)
+    check_arraylike("matmul", a, b)
+    for position, x in enumerate((a, b)):
+        if typeof(x).ndim == 0:
+            raise ValueError(f"matmul input operand {position} must have ndim at least 1, "
+                             "but it has ndim 0")
+    if preferred_element_type is None:
+        dtype, weak_type = dtypes.lattice_result_type(a, b)
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "matmul")
+        weak_type = False
+    a_sizes, b_sizes = _loop_sizes(a, b)
+    ones = [d for d in a_sizes if a_sizes[d] == b_sizes.get(d) == 1]  # left out, and put back
+    a, a_loops = _without_ones(a, a_sizes, b_sizes)
+    b, b_loops = _without_ones(b, b_sizes, a_sizes)
+    a_is_matrix = typeof(a).ndim - len(a_loops) == 2
+    b_is_matrix = typeof(b).ndim - len(b_loops) == 2
+    batch = [d for d in a_loops if d in b_loops]
+    numbers = (((typeof(a).ndim - 1,), (typeof(b).ndim - 1 - b_is_matrix,)),
+               ([a_loops.index(d) for d in batch], [b_loops.index(d) for d in batch]))
+    out = dot_general(a, b, numbers, precision, dtype)
+    # Its dimensions: the batch, then what is left of `a`, then of `b`. Rows and columns are last.
+    row, column = max([*a_sizes, *b_sizes, -1]) + 1, max([*a_sizes, *b_sizes, -1]) + 2
+    order = [*batch, *(d for d in a_loops if d not in batch), *[row] * a_is_matrix,
+             *(d for d in b_loops if d not in batch), *[column] * b_is_matrix]
+    out = transpose(out, [order.index(d) for d in sorted(order)])
+    return prim.convert(expand_dims(out, ones) if ones else out, dtype, weak_type)
+
+
+def _loop_sizes(a, b) -> tuple[dict, dict]:
+    """The sizes of the dimensions that `matmul` loops over, by their place in the result."""
+    shapes = [typeof(x).shape[:-2] for x in (a, b)]
+    n = max(map(len, shapes))
+    a_sizes, b_sizes = (dict(zip(range(n - len(shape), n), shape)) for shape in shapes)
+    if any(a_sizes[d] != b_sizes[d] and 1 not in (a_sizes[d], b_sizes[d])
+           for d in a_sizes.keys() & b_sizes.keys()):
+        raise ValueError(f"Incompatible types for matmul arguments: "
+                         f"{typeof(a).str_short(False)} and {typeof(b).str_short(False)}")
+    return a_sizes, b_sizes
+
+
+def _without_ones(x, sizes, other_sizes):
+    """`x` without the loops of size 1 for which the other operand has one; and those left."""
+    ones = [d for d in sizes if sizes[d] == 1 and d in other_sizes]
+    x = squeeze(x, [i for i, d in enumerate(sizes) if d in ones])
+    return x, [d for d in sizes if d not in ones]
+
+
+# ----------------------------------------------------------------------------------------------
+# Methods
+
+
+def astype(x, dtype, copy: bool = False):
+    """`x` converted to another element type; see `lax.convert_element_type`.
+
+    Args:
+      x: an array.
+      dtype: an element type; `None` is the default floating point type.
+      copy: whether the result must be another array.
+    """
+    target = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
+    if _is_complex(x) and target == bool:
+        return not_equal(x, 0)
+    if _is_complex(x) and not dtypes.issubdtype(target, np.complexfloating):
+        warnings.warn("Casting from complex to real numbers by astype will become an error: take "
+                      "x.real or x.imag.", DeprecationWarning, stacklevel=user_stacklevel())
+        return prim.convert_element_type_p.bind(x, new_dtype=target, weak_type=False)
+    result = prim.convert(x, target)
+    return prim.copy_p.bind(result) if copy and result is x else result
+
+
+def reshape_method(x, *shape, order: str = "C"):
+    """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left."""
+    one_sequence = len(shape) == 1 and isinstance(shape[0], (tuple, list))
+    sizes = list(known_sizes(shape[0] if one_sequence else shape))
+    sizes = _fill_in_size(typeof(x), sizes)
+    if order == "F":
+        axes = tuple(range(typeof(x).ndim))[::-1] if typeof(x).ndim > 1 else None
+        backwards = reshape(x, sizes[::-1], axes)
+        return transpose(backwards, tuple(range(len(sizes)))[::-1])
+    if order != "C":
+        raise NotImplementedError(f"reshape with order={order!r}: only 'C' and 'F' are known")
+    return reshape(x, sizes)
+
+
+def _fill_in_size(aval, sizes):
+    """Replace the one -1 among the sizes."""
+    if sizes.count(-1) > 1:
+        raise TypeError("can only specify one unknown axis size with a `-1` value, got "
+                        f"{tuple(sizes)}")
+    known = math.prod(size for size in sizes if size != -1)
+    if sizes.count(-1) == 1 and (known and aval.size % known == 0):
+        sizes = [aval.size // known if size == -1 else size for size in sizes]
+    if math.prod(sizes) != aval.size or -1 in sizes:
+        raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
+                        f"{tuple(sizes)} (size {abs(math.prod(sizes))})")
+    return sizes
+
+
+def transpose_method(x, *axes):
+    """`x.transpose()`, `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+        axes = axes[0] or ()
+    ndim = typeof(x).ndim
+    return transpose(x, [canonical_axis(a, ndim) for a in axes] if axes else range(ndim)[::-1])
+
+
+def matrix_transpose(x):
+    """`x` with its last two dimensions swapped.
+
+    Raises:
+      ValueError: fewer than two dimensions.
+    """
+    ndim = typeof(x).ndim
+    if ndim < 2:
+        raise ValueError("x must be at least two-dimensional for matrix_transpose; "
+                         f"got ndim={ndim}")
+    return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def iterate(x):
+    """An iterator over the slices of `x` along its first dimension."""
+    if not typeof(x).ndim:
+        raise TypeError("iteration over a 0-d array")
+    return (index_in_dim(x, i, 0, keepdims=False) for i in range(len(x)))
+
+
+install_binary_operators({"pow": power, "matmul": matmul, "xor": bitwise_xor})
+install_comparisons({"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
+                     "eq": equal, "ne": not_equal})
+install_methods({
+    "__neg__": negative, "__abs__": absolute, "__invert__": bitwise_not, "__iter__": iterate,
+    "astype": astype, "reshape": reshape_method, "transpose": transpose_method,
+    "T": property(transpose_method), "mT": property(matrix_transpose),
+})

@@ -1,0 +1,72 @@
+"""Chapter 12: what other libraries ask of arrays: pickling, copying, bytes, DLPack, and where the
+contents are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import array as checks
+from ..core.array import Array
+from ..core.core import install_methods
+
+
+def _tobytes(self, order="C") -> bytes:
+    """The elements as they lie in memory, in row-major order unless `order` is "F"."""
+    return np.asarray(self._numpy()).tobytes(order)
+
+
+def _deepcopy(self, memo):
+    return Array(np.array(self._numpy()), self.aval)
+
+
+def _reduce(self):
+    return Array, (np.asarray(self._numpy()), self.aval)
+
+
+def _dlpack(self, *, max_version=None, **kwargs):
+    """The contents, read-only; a copy for readers that do not support read-only memory."""
+    supports_read_only = max_version is not None and max_version[0] >= 1
+    value = np.asarray(self) if supports_read_only else np.array(self._numpy())
+    return value.__dlpack__(max_version=max_version, **kwargs)
+
+
+def _dlpack_device(self):
+    return np.asarray(self._numpy()).__dlpack_device__()
+
+
+def _is_ready(self) -> bool:
+    """Whether the contents are computed already."""
+    if self._value is None:
+        checks.alive(self)
+        return self._buffer.is_ready()
+    return True
+
+
+def _copy_to_host_async(self) -> None:
+    """Ask for the contents in NumPy soon: on the host they are there as soon as computed."""
+    checks.alive(self)
+
+
+def _on_device_size_in_bytes(self) -> int:
+    """How many bytes the contents take."""
+    return self.nbytes
+
+
+def _is_fully_addressable(self) -> bool:
+    """Whether this process holds all of the array."""
+    return True
+
+
+def _is_fully_replicated(self) -> bool:
+    """Whether each device of the array holds all of it."""
+    return True
+
+
+install_methods({
+    "tobytes": _tobytes, "__deepcopy__": _deepcopy, "__reduce__": _reduce, "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device, "is_ready": _is_ready,
+    "copy_to_host_async": _copy_to_host_async,
+    "on_device_size_in_bytes": _on_device_size_in_bytes,
+    "is_fully_addressable": property(_is_fully_addressable),
+    "is_fully_replicated": property(_is_fully_replicated),
+}, Array)
