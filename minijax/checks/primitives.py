@@ -161,6 +161,8 @@ def axis(axis: int, ndim: int) -> None:
 
 def broadcast_in_dim(x: ShapedArray, shape, dims) -> None:
     """Raise `TypeError` unless the operand can be repeated to `shape` along `dims`."""
+    if any(n < 0 for n in shape):
+        raise TypeError(f"shape must have nonnegative sizes, got {shape}.")
     if len(dims) != x.ndim:
         raise TypeError("broadcast_in_dim broadcast_dimensions must have length equal to operand "
                         f"ndim; got broadcast_dimensions {dims} for operand ndim {x.ndim}.")

@@ -130,7 +130,7 @@ def contents(x: Any, aval: ShapedArray) -> np.ndarray:
         return np.zeros(aval.shape, np.bool_)
     if isinstance(x, Array):
         return np.asarray(x._numpy())
-    return np.asarray(x.__jax_array__() if hasattr(x, "__jax_array__") else x, aval.dtype)
+    return np.asarray(x.__jax_array__() if hasattr(x, "__jax_array__") else x, stored(aval).dtype)
 
 
 def element_text(value: Any, dtype: np.dtype) -> str:
