@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import importlib.util
 import tomllib
 from pathlib import Path
 
@@ -33,6 +36,52 @@ def test_a_cut_facade_ends_where_the_chapter_ends():
     assert cut.cut_facade(text, 1) == "a\n# chapter 1\nb\n"
     assert cut.cut_facade(text, 2) == "a\n# chapter 1\nb\n# chapter 2\nd\n"
     assert cut.cut_facade(text, 3) == text
+
+
+TRANSFORMATIONS = {  # what each section of core/api.py adds, and the core's modules it may import
+    3: ({"jvp", "stop_gradient"}, "dtypes core array operators primitives extension forward tree"),
+    4: ({"vmap"}, "batching"),
+    5: ({"make_jaxpr", "eval_shape"}, "jaxpr staging"),
+    7: ({"linearize"}, "lowering jit partial_eval"),
+    8: ({"vjp", "value_and_grad", "grad", "fwd_and_bwd", "jacfwd", "jacrev", "hessian",
+         "linear_transpose"}, "transposition"),
+}
+
+
+@pytest.mark.parametrize("chapter", TRANSFORMATIONS)
+def test_the_api_can_be_cut_at_each_section(chapter):
+    text = cut.cut_facade((cut.PACKAGE / "core" / "api.py").read_text(), chapter)
+    tree = ast.parse(text)
+    until = [entry for number, entry in TRANSFORMATIONS.items() if number <= chapter]
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert {name for name in functions if name[0] != "_"} == set().union(*(x for x, _ in until))
+    imported = {node.module or alias.name for node in tree.body
+                if isinstance(node, ast.ImportFrom) and node.level == 1 for alias in node.names}
+    assert imported <= {name for _, names in until for name in names.split()}
+    _derivatives_in(_module(text), chapter)
+
+
+def _module(text):
+    """A module of the core with this text."""
+    spec = importlib.util.spec_from_loader("minijax.core.cut_api", loader=None)
+    module = importlib.util.module_from_spec(spec)
+    exec(compile(text, "cut_api.py", "exec"), vars(module))
+    return module
+
+
+def _derivatives_in(api, chapter):
+    """Use what a cut `api` has."""
+    f = lambda x: x * x
+    assert api.jvp(f, (3.0,), (1.0,)) == (9.0, 6.0)
+    if chapter >= 4:
+        pushforward = functools.partial(api.jvp, f, (3.0,))
+        assert api.vmap(pushforward, axis_size=2, in_axes=None, out_axes=None)((1.0,)) == (9.0, 6.0)
+    if chapter >= 5:
+        assert api.eval_shape(f, 3.0).shape == ()
+    if chapter >= 7:
+        assert api.linearize(f, 3.0)[1](1.0) == 6.0
+    if chapter >= 8:
+        assert api.grad(f)(3.0) == api.jacfwd(f)(3.0) == 6.0
 
 
 def test_the_rooms_are_those_of_the_import_contract():

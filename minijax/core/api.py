@@ -8,7 +8,8 @@
     grad       : (a → ℝ) → (a → T* a)                  the gradient
 
 Each one flattens its arguments, hands the flat function to the machinery of its chapter, and
-unflattens the results. The counterpart in JAX is `jax/_src/api.py`.
+unflattens the results. The file is cut by chapter, so each section begins with its own imports.
+The counterpart in JAX is `jax/_src/api.py`.
 """
 
 from __future__ import annotations
@@ -18,53 +19,19 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
-import numpy as np
+# chapter 3
 
 from ..checks import api as checks
 from ..checks.tree import aux_pair
-from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
+from ..errors import api_boundary
 from . import dtypes
 from .array import owned
-from .batching import AxisData, batch_subtrace, extend_axis_env_nd, matchaxis
-from .core import ArrayMethods, ShapedArray, state, typeof
-from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun, zeros
-from .jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
-from .jit import jit
-from .partial_eval import linearize_flat
-from .primitives import (
-    add,
-    broadcasted_iota,
-    constant,
-    convert,
-    convert_element_type_p,
-    eq,
-    reshape,
-    split,
-    stop_gradient_p,
-)
-from .staging import ShapeDtypeStruct, abstractify_args, shaped_abstractify, trace_to_jaxpr
-from .transposition import UndefinedPrimal, backward_pass
-from .tree import (
-    Partial,
-    PyTreeDef,
-    argnums_partial,
-    ensure_index,
-    ensure_index_tuple,
-    ensure_str_tuple,
-    flatten_axes,
-    flatten_fun,
-    flatten_fun_nokwargs,
-    positive_argnums,
-    split_statics,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_structure,
-    tree_transpose,
-    with_statics,
-)
+from .core import ArrayMethods, state, typeof
+from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
+from .primitives import constant, stop_gradient_p
+from .tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
 
-# chapter 3 ------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # jvp
 
 
@@ -151,7 +118,13 @@ def stop_gradient(x: Any) -> Any:
     return tree_map(stop_gradient_p.bind, x)
 
 
-# chapter 4 ------------------------------------------------------------------------------------
+# chapter 4
+
+from ..errors import fun_name
+from .batching import AxisData, batch_subtrace, matchaxis
+from .tree import flatten_axes, flatten_fun
+
+# ----------------------------------------------------------------------------------------------
 # vmap
 
 
@@ -226,7 +199,21 @@ def _vectorized(fun, vmap_f):
     return vmap_f
 
 
-# chapter 5 ------------------------------------------------------------------------------------
+# chapter 5
+
+from ..errors import DebugInfo, fun_sourceinfo
+from .batching import extend_axis_env_nd
+from .jaxpr import ClosedJaxpr
+from .staging import ShapeDtypeStruct, abstractify_args, trace_to_jaxpr
+from .tree import (
+    ensure_index_tuple,
+    ensure_str_tuple,
+    positive_argnums,
+    split_statics,
+    with_statics,
+)
+
+# ----------------------------------------------------------------------------------------------
 # make_jaxpr and eval_shape
 
 
@@ -300,7 +287,15 @@ def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     return _out_struct(*_trace("eval_shape", fun, args, kwargs))
 
 
-# chapter 7 ------------------------------------------------------------------------------------
+# chapter 7
+
+from .core import ShapedArray
+from .forward import zeros
+from .jaxpr import Jaxpr, eval_jaxpr
+from .partial_eval import linearize_flat
+from .tree import Partial
+
+# ----------------------------------------------------------------------------------------------
 # linearize
 
 
@@ -328,17 +323,6 @@ class Linearization(NamedTuple):
         return self.out_tree.unflatten(
             next(outs) if nonzero else zeros(aval.to_tangent_aval())
             for aval, nonzero in zip(self.out_avals, self.nonzeros))
-
-    def pull_back(self, residuals, ct):
-        """The cotangents of the arguments: arrays of zeros where no cotangent arrives."""
-        leaves, tree = tree_flatten(ct)
-        checks.vjp_cotangents(self, leaves, tree)
-        cts = [ct for ct, nonzero in zip(leaves, self.nonzeros) if nonzero]
-        args = [UndefinedPrimal(v.aval) for v in self.jaxpr.invars]
-        outs = iter(backward_pass(self.jaxpr, residuals, args, cts))
-        return self.in_tree.unflatten(
-            instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
-            for aval in self.in_avals)
 
 
 def _has_tangents(aval):
@@ -381,7 +365,17 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     return (out, Partial(derivative.push_forward, residuals), *aux)
 
 
-# chapter 8 ------------------------------------------------------------------------------------
+# chapter 8
+
+import numpy as np
+
+from .jit import jit
+from .primitives import add, broadcasted_iota, convert, convert_element_type_p, eq, reshape, split
+from .staging import shaped_abstractify
+from .transposition import UndefinedPrimal, backward_pass
+from .tree import argnums_partial, ensure_index, tree_structure, tree_transpose
+
+# ----------------------------------------------------------------------------------------------
 # vjp and grad
 
 
@@ -407,7 +401,23 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     """
     checks.check_callable(fun)
     out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
-    return (out, Partial(derivative.pull_back, residuals), *aux)
+    return (out, Partial(_pullback(derivative), residuals), *aux)
+
+
+def _pullback(derivative: Linearization) -> Callable:
+    """The transposed derivative: from residuals and a cotangent to the arguments' cotangents."""
+
+    def pull_back(residuals, ct):
+        leaves, tree = tree_flatten(ct)
+        checks.vjp_cotangents(derivative, leaves, tree)
+        cts = [ct for ct, nonzero in zip(leaves, derivative.nonzeros) if nonzero]
+        args = [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
+        outs = iter(backward_pass(derivative.jaxpr, residuals, args, cts))
+        return derivative.in_tree.unflatten(
+            instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
+            for aval in derivative.in_avals)
+
+    return pull_back
 
 
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -445,7 +455,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         checks.scalar_output(out, derivative.out_tree)
         checks.real_outputs("grad", [out], holomorphic)
         aval = typeof(out)
-        gradient = derivative.pull_back(residuals, constant(1, aval.dtype, aval.weak_type))
+        gradient = _pullback(derivative)(residuals, constant(1, aval.dtype, aval.weak_type))
         return ((out, *aux) if has_aux else out), _as_chosen(argnums, gradient)
 
     return api_boundary(value_and_grad_f)
@@ -507,6 +517,7 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
+# ----------------------------------------------------------------------------------------------
 # Jacobians: a derivative applied to every vector of a basis, by vmap
 
 
@@ -619,6 +630,7 @@ def _split_axis(tree, axis, x):
         for piece, aval in zip(pieces, avals))
 
 
+# ----------------------------------------------------------------------------------------------
 # linear_transpose
 
 
