@@ -373,7 +373,7 @@ def expected(ask: Callable[[], Answer]) -> Answer:
     """JAX's answer to the test's next question: stored, or what `ask` gives."""
     case = session.case
     number, case.asked = case.asked, case.asked + 1
-    if case.live or _in_hypothesis() or not case.module:
+    if case.live or in_hypothesis() or not case.module:
         if MODE == "stored":
             raise NeedsJax("needs JAX itself")
         return ask()
@@ -398,7 +398,7 @@ def _assert_up_to_date(stored: Answer, fresh: Answer) -> None:
         raise AssertionError("JAX's stored answer is not what JAX says now: make oracle") from error
 
 
-def _in_hypothesis() -> bool:
+def in_hypothesis() -> bool:
     """Hypothesis makes up its questions: they have no stored answers."""
     from hypothesis import currently_in_test_context
 
