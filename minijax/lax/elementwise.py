@@ -6,6 +6,7 @@ whole library has.
 
 from __future__ import annotations
 
+import builtins
 import math
 import operator
 
@@ -334,7 +335,7 @@ def _clamp_batching(args, dims):
     size = batch_size(args, dims)
     pairs = (low, low_dim), (high, high_dim), (x, x_dim)
     low, high, x = [bdim_at_front(a, d, size) if _ndim(a) else a for a, d in pairs]
-    rank = max(_ndim(low), _ndim(high), _ndim(x))
+    rank = builtins.max(_ndim(low), _ndim(high), _ndim(x))
     shape = next(_shape(a) for a in (x, low, high) if _ndim(a) == rank)
     low, high, x = [fill_trailing(a, shape, rank) for a in (low, high, x)]
     return clamp(low, x, high), 0
