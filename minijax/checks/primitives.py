@@ -248,7 +248,7 @@ def slice(x: ShapedArray, start_indices, limit_indices, strides) -> None:
 
 
 def pad(x: ShapedArray, value: ShapedArray, padding_config) -> None:
-    """Raise `TypeError` or `ValueError` unless the operand can be padded so."""
+    """Raise `TypeError` or `ValueError` unless the operand has such a padding."""
     if x.dtype != value.dtype:
         raise TypeError("pad operand and padding_value must be same dtype: got "
                         f"{x.dtype.name} and {value.dtype.name}.")

@@ -27,7 +27,7 @@ not_mapped = None  # the batch dimension of a value that is the same for all exa
 
 
 class AxisData(NamedTuple):
-    """What is known of the axis that a `vmap` maps over; hashable, for the caches' sake."""
+    """Name and size of the axis that a `vmap` maps over. Caches use it as a key."""
 
     name: Hashable | None
     size: int
@@ -146,7 +146,7 @@ class WithTrace(NamedTuple):
 class BatchTrace(Trace):
     """Interprets primitives on all examples at once.
 
-    It knows its tracers by its `tag`. A rule that runs a function in a second trace, in place of
+    A `tag` identifies its tracers. A rule that runs a function in a second trace, in place of
     this one, gives both the same tag, so that the function may close over tracers of the first.
     """
 

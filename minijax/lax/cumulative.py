@@ -205,7 +205,7 @@ cumlogsumexp_p, cumlogsumexp = cumulative_row(
 
 # ----------------------------------------------------------------------------------------------
 # Derivatives. Running products and extremes are differentiated through a program that computes
-# them: a tree of pairwise operations, which divides by nothing and so is right at zeros too.
+# them: a tree of pairwise operations. It has no divisions, so it is also right at zeros.
 
 
 def running(combine: Callable, x, axis: int, reverse: bool):

@@ -171,7 +171,7 @@ def _product_by_halves(x, *, axes):
     return squeeze(x, (0,))
 
 
-# A tree of products divides by nothing, so its derivative is right at zeros too.
+# A tree of products has no divisions, so its derivative is also right at zeros.
 primitive_jvps[reduce_prod_p] = jvp_through(_product_by_halves)
 
 

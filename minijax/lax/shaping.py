@@ -173,7 +173,7 @@ def transpose(operand, permutation: Sequence[int]):
     """`operand` with dimension `i` of the result its dimension `permutation[i]`.
 
     Raises:
-      TypeError: `permutation` is none of the operand's dimensions.
+      TypeError: `permutation` does not list each of the operand's dimensions once.
     """
     permutation = tuple(map(operator.index, permutation))
     if permutation == tuple(range(typeof(operand).ndim)) and not _foreign(operand):
