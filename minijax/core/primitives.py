@@ -492,8 +492,8 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
 
     def rule(x, *, axes):
         narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
-        wide = np.dtype(np.float32) if narrow else x.dtype
-        out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide)
+        out = ufunc.reduce(x.astype(np.float32) if narrow else x, axis=axes,
+                           dtype=np.float32 if narrow else x.dtype)
         return out.astype(x.dtype) if narrow else out
 
     return rule
@@ -543,10 +543,12 @@ def _others(ndim, *taken):
     return [d for d in range(ndim) if not any(d in dims for dims in taken)]
 
 
-def dot_general_numpy(x, y, *, dimension_numbers, precision, preferred_element_type):
+def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
     """Bring each operand into the shape (batch, rows, contracted) and let `matmul` do it."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
+    if precision is not None and type(precision) is not tuple:  # an algorithm
+        return precision.multiply(_dot_general, x, y, dimension_numbers, dtype)
     if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
             and x_contract == (x.ndim - 1,) and y_contract == (0,):
         return np.dot(x, y)
@@ -574,7 +576,7 @@ def _as_matrices(x, batch, rows, columns):
     return np.transpose(x, (*batch, *rows, *columns)).reshape(*sizes, n, m)
 
 
-dot_general_p = make_primitive("dot_general", _dot_general_type, dot_general_numpy)
+dot_general_p = make_primitive("dot_general", _dot_general_type, _dot_general)
 
 
 def dot_general(x, y, dimension_numbers, precision=None,

@@ -7,6 +7,7 @@ are converted to before, and the result after.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -14,6 +15,14 @@ import numpy as np
 
 from ..core import dtypes
 from .precision import PRECISION_NAMES, Precision
+
+
+def _multiply(algorithm, plain: Callable, x, y, dimension_numbers, dtype: np.dtype):
+    """The product of NumPy arrays by the evaluation rule `plain`, in the algorithm's types."""
+    x_dtype, y_dtype, out_dtype = algorithm.compute_types(x.dtype, y.dtype, dtype)
+    out = plain(x.astype(x_dtype), y.astype(y_dtype), dimension_numbers=dimension_numbers,
+                precision=None, preferred_element_type=out_dtype)
+    return out.astype(dtype, copy=False)
 
 
 class DotAlgorithm(NamedTuple):
@@ -38,6 +47,10 @@ class DotAlgorithm(NamedTuple):
     def compute_types(self, lhs: np.dtype, rhs: np.dtype, out: np.dtype):
         """Raise `ValueError`: the CPU has no such algorithm."""
         raise _not_on_cpu(self)
+
+    def multiply(self, *args):
+        """Evaluate the product: `_multiply`."""
+        return _multiply(self, *args)
 
 
 class DotAlgorithmPreset(enum.Enum):
@@ -67,6 +80,10 @@ class DotAlgorithmPreset(enum.Enum):
 
     def __repr__(self):
         return f"DotAlgorithmPreset.{self.name}"
+
+    def multiply(self, *args):
+        """Evaluate the product: `_multiply`."""
+        return _multiply(self, *args)
 
     def compute_types(self, lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> tuple[Any, Any, Any]:
         """The types of the operands and of the result in which this algorithm works.

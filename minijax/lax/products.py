@@ -1,21 +1,18 @@
 """Chapter 9: products of matrices: the public functions, and algorithms for them.
 
 The core multiplies with the precision that the machine has. An algorithm (`dot_algorithms.py`) is
-an object that names the types to compute in; where one is asked for, the rules here convert to
-these types before and after.
+an object that names the types to compute in. Its `multiply` evaluates the product, and the
+lowering rule here converts to these types before and after.
 """
 
 from __future__ import annotations
 
 import operator
 
-import numpy as np
-
 from ..core import dtypes
-from ..core.array import def_numpy
 from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
-from ..core.primitives import dot_general_numpy, dot_general_p
+from ..core.primitives import dot_general_p
 from .precision import canonical_precision, is_algorithm
 
 
@@ -92,18 +89,6 @@ def batch_matmul(lhs, rhs, precision=None):
 # Algorithms
 
 
-def _dot_general(x, y, **params):
-    precision = params["precision"]
-    if precision is None or type(precision) is tuple:
-        return dot_general_numpy(x, y, **params)
-    dtype = params["preferred_element_type"] or np.promote_types(x.dtype, y.dtype)
-    x_dtype, y_dtype, out_dtype = precision.compute_types(x.dtype, y.dtype, dtype)
-    out = dot_general_numpy(x.astype(x_dtype), y.astype(y_dtype), precision=None,
-                            dimension_numbers=params["dimension_numbers"],
-                            preferred_element_type=out_dtype)
-    return out.astype(dtype, copy=False)
-
-
 _lower_plain = lowering_rules[dot_general_p]
 
 
@@ -125,5 +110,4 @@ def _of_dtype(ctx, x, dtype):
     return x if x.aval.dtype == dtype else convert(ctx, x, dtype)
 
 
-def_numpy(dot_general_p, _dot_general)
 register_lowering(dot_general_p, _lower_dot_general)
