@@ -46,7 +46,7 @@ from .cumulative import (
 )
 from .precision import AccuracyMode, Precision, Tolerance
 from .products import batch_matmul, dot, dot_general
-from ..core.elsewhere import broadcast_shapes
+from .shaping import broadcast_shapes
 from ..core.dtypes import dtype
 
 # chapter 3

@@ -23,7 +23,6 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.core import ArrayMethods, eval_trace, install_methods, is_concrete, state, typeof
-from ..core.elsewhere import broadcast_shapes
 from ..core.extension import Extension, hooks, register
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
@@ -44,6 +43,7 @@ from .scattering import (
 )
 from .shaping import (
     broadcast_in_dim,
+    broadcast_shapes,
     broadcast_to,
     concatenate,
     expand_dims,

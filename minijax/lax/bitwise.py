@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.batching import defbroadcasting
-from ..core.elsewhere import shift_right_logical_p, xor_p
 from ..core.forward import defjvp_zero
-from ..core.lowering import nary_rule, register_lowering
 from ..core.primitives import BOOL_OR_INT, and_p, not_p, or_p
 from .families import INTEGER, binary_function, binary_row, unary_function
 
 bitwise_not = unary_function(not_p, BOOL_OR_INT, "Elementwise complement: ~x.")
 bitwise_and = binary_function(and_p, "Elementwise x & y.")
 bitwise_or = binary_function(or_p, "Elementwise x | y.")
-bitwise_xor = binary_function(xor_p, "Elementwise x ^ y.")
-shift_right_logical = binary_function(
-    shift_right_logical_p, "Elementwise shift to the right, filled with zeros.")
-
-for p in (xor_p, shift_right_logical_p):
-    defbroadcasting(p)
-    register_lowering(p, nary_rule(p.name))
 
 
 def _shift(ufunc, outside):
@@ -40,9 +30,19 @@ def _shift_arithmetic(x, y):
     return _shift(np.right_shift, None)(x.astype(signed), y.astype(signed)).astype(x.dtype)
 
 
+def _shift_logical(x, y):
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return _shift(np.right_shift, 0)(x.astype(unsigned), y.astype(unsigned)).astype(x.dtype)
+
+
+xor_p, bitwise_xor = binary_row("xor", BOOL_OR_INT, np.bitwise_xor, "Elementwise x ^ y.",
+                                lowering="xor")
 shift_left_p, shift_left = binary_row(
     "shift_left", INTEGER, _shift(np.left_shift, 0), "Elementwise x << y; 0 if y is out of range.",
     lowering="shift_left")
+shift_right_logical_p, shift_right_logical = binary_row(
+    "shift_right_logical", INTEGER, _shift_logical,
+    "Elementwise shift to the right, filled with zeros.", lowering="shift_right_logical")
 shift_right_arithmetic_p, shift_right_arithmetic = binary_row(
     "shift_right_arithmetic", INTEGER, _shift_arithmetic,
     "Elementwise x >> y, filled with copies of the sign bit.", lowering="shift_right_arithmetic")

@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import primitives as lax
-from ..core.elsewhere import min_p
 from ..core.lowering import (
     Body,
     Value,
@@ -28,7 +27,7 @@ from ..core.lowering import (
     with_shape,
 )
 from .complex_numbers import complex, imag, real
-from .elementwise import expm1
+from .elementwise import expm1, min_p
 
 # ----------------------------------------------------------------------------------------------
 # Complex sine and cosine

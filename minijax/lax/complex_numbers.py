@@ -9,7 +9,6 @@ from ..core import primitives as lax
 from ..core.array import def_numpy
 from ..core.batching import defvectorized
 from ..core.core import ShapedArray, typeof
-from ..core.elsewhere import imag_p, real_p
 from ..core.forward import deflinear_jvp
 from ..core.lowering import (
     cast_rule,
@@ -19,7 +18,7 @@ from ..core.lowering import (
 )
 from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose, unbroadcast
-from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, unary_function
+from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, unary_row
 
 
 def _complex_dtype(dtype):
@@ -34,8 +33,15 @@ def _complex(x, y):
     return out
 
 
-real = unary_function(real_p, COMPLEX, "Elementwise real part.")
-imag = unary_function(imag_p, COMPLEX, "Elementwise imaginary part.")
+def real_part_dtype(dtype) -> np.dtype:
+    """The element type of the parts of a complex number; a real type itself."""
+    return np.dtype({"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype))
+
+
+real_p, real = unary_row("real", COMPLEX, np.real, "Elementwise real part.", real_part_dtype,
+                         lowering=cast_rule("real"))
+imag_p, imag = unary_row("imag", COMPLEX, np.imag, "Elementwise imaginary part.", real_part_dtype,
+                         lowering=cast_rule("imag"))
 complex_p, complex = binary_row(
     "complex", [SINGLE_OR_DOUBLE] * 2, _complex, "Elementwise x + iy.", _complex_dtype,
     lowering="complex")
@@ -65,10 +71,6 @@ def conj(x):
     """Elementwise complex conjugate; a real `x` becomes complex."""
     return conj_p.bind(x, input_dtype=typeof(x).dtype)
 
-
-for p in (real_p, imag_p):
-    defvectorized(p)
-    register_lowering(p, cast_rule(p.name))
 
 for p in (real_p, imag_p, complex_p, conj_p):
     deflinear_jvp(p)

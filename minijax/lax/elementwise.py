@@ -18,13 +18,10 @@ from ..core.array import def_numpy
 from ..core.batching import (
     batch_size,
     bdim_at_front,
-    defbroadcasting,
-    defvectorized,
     fill_trailing,
     primitive_batchers,
 )
 from ..core.core import ShapedArray, typeof
-from ..core.elsewhere import abs_p, min_p, pow_p
 from ..core.forward import broadcast_tangent, defjvp2, share_of_extreme
 from ..core.lowering import (
     cast_rule,
@@ -36,6 +33,7 @@ from ..core.lowering import (
     convert as emit_convert,
 )
 from ..core.primitives import (
+    ANY,
     INEXACT,
     NUMBER,
     add_p,
@@ -276,6 +274,10 @@ def _rem(x, y):
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))).astype(x.dtype)
 
 
+def _pow(x, y):
+    return np.power(x, y.astype(x.dtype))
+
+
 _power = nary_rule("power")
 
 
@@ -288,20 +290,16 @@ rem_p, rem = binary_row(
     "rem", REAL, _rem, "Elementwise remainder, with the sign of x.", lowering="remainder",
     jvp_of_result=(lambda t, z, x, y: broadcast_tangent(t, z), _rem_jvp_divisor))
 
-defvectorized(abs_p)
-register_lowering(abs_p, cast_rule("abs"))
-defjvp2(abs_p, _abs_jvp)
-defbroadcasting(pow_p)
-register_lowering(pow_p, _lower_pow)
-defjvp2(pow_p, _pow_jvp_base, _pow_jvp_exponent)
-defbroadcasting(min_p)
-register_lowering(min_p, nary_rule("minimum"))
-defjvp2(min_p, lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
-        lambda t, z, x, y: mul(t, share_of_extreme(y, x, z)))
-
-abs_ = unary_function(abs_p, SIGNED, "Elementwise absolute value.")
-pow = binary_function(pow_p, "Elementwise power: x to the y.")
-min = binary_function(min_p, "Elementwise minimum; NaN if either is.")
+abs_p, abs_ = unary_row(
+    "abs", SIGNED, np.abs, "Elementwise absolute value.", complex_numbers.real_part_dtype,
+    lowering=cast_rule("abs"), jvp_of_result=_abs_jvp)
+pow_p, pow = binary_row(
+    "pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.",
+    lowering=_lower_pow, jvp_of_result=(_pow_jvp_base, _pow_jvp_exponent))
+min_p, min = binary_row(
+    "min", ANY, np.minimum, "Elementwise minimum; NaN if either is.", lowering="minimum",
+    jvp_of_result=(lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
+                   lambda t, z, x, y: mul(t, share_of_extreme(y, x, z))))
 
 
 # ----------------------------------------------------------------------------------------------

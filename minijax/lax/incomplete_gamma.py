@@ -17,7 +17,6 @@ import numpy as np
 from .. import settings
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.elsewhere import broadcast_shapes
 from ..core.forward import defjvp, jvpfun
 from ..core.lowering import lower_fun
 from ..core.primitives import convert, select
@@ -25,7 +24,7 @@ from . import elementwise as lax
 from .control_flow.while_loop import while_loop
 from .families import lower_program
 from .reductions import reduce_or
-from .shaping import broadcast_to, full_like
+from .shaping import broadcast_shapes, broadcast_to, full_like
 from .special import digamma, lgamma, special_primitive
 
 MOST_STEPS = 10_000

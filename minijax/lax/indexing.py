@@ -18,7 +18,6 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, is_concrete, state, typeof
-from ..core.elsewhere import dynamic_slice_p, rev
 from ..core.extension import hooks
 from ..core.primitives import (
     add,
@@ -33,6 +32,8 @@ from ..core.primitives import (
     squeeze_p,
 )
 from ..errors import NonConcreteBooleanIndexError
+from .shaping import rev
+from .slicing import dynamic_slice_p
 
 
 class Cut(NamedTuple):

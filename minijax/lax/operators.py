@@ -15,22 +15,10 @@ import numpy as np
 
 from .. import settings
 from ..checks.operators import arraylike as check_arraylike
+from ..checks.primitives import known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.core import install_methods, is_concrete, typeof
-from ..core.elsewhere import (
-    abs_,
-    broadcast_shapes,
-    broadcast_to,
-    imag,
-    index_in_dim,
-    known_sizes,
-    min_p,
-    pow,
-    real,
-    shift_right_logical,
-    xor_p,
-)
 from ..core.operators import (
     BINARY,
     COMPARISONS,
@@ -52,6 +40,11 @@ from ..core.primitives import (
     transpose,
 )
 from ..errors import user_stacklevel
+from .bitwise import shift_right_logical, xor_p
+from .complex_numbers import imag, real
+from .elementwise import abs_, min_p, pow
+from .shaping import broadcast_shapes, broadcast_to
+from .slicing import index_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # Promoting functions

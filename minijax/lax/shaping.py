@@ -18,10 +18,6 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers, shifted_dims
 from ..core.core import Primitive, ShapedArray, typeof, vary_like
-from ..core.elsewhere import broadcast_to as broadcast_to
-from ..core.elsewhere import broadcast_to_rank as broadcast_to_rank
-from ..core.elsewhere import rev as rev
-from ..core.elsewhere import rev_p
 from ..core.forward import Zero, deflinear_jvp, instantiate_zeros
 from ..core.lowering import (
     cast_text,
@@ -54,6 +50,23 @@ from ..core.transposition import (
 
 # ----------------------------------------------------------------------------------------------
 # Repeating elements
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all the `shapes` broadcast to, by NumPy's rules.
+
+    Raises:
+      ValueError: they do not fit.
+
+    >>> broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    ndim = max(map(len, shapes), default=0)
+    padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
+    sizes_of_dims = [{*sizes} - {1} for sizes in zip(*padded)]
+    if any(len(sizes) > 1 for sizes in sizes_of_dims):
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
+    return tuple(operator.index(sizes.pop()) if sizes else 1 for sizes in sizes_of_dims)
 
 
 def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
@@ -91,6 +104,30 @@ def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     ndim = typeof(operand).ndim
     dims = range(len(sizes), len(sizes) + ndim)
     return broadcast_in_dim(operand, (*sizes, *typeof(operand).shape), dims)
+
+
+def broadcast_to(x, shape: tuple[int, ...]):
+    """`x` repeated to `shape`, aligned at the last dimension, as NumPy does.
+
+    Raises:
+      ValueError: the shape of `x` does not broadcast to this one.
+    """
+    own = typeof(x).shape
+    ndim = len(own)
+    if ndim > len(shape) or any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1])):
+        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape "
+                         f"{tuple(shape)}")
+    return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))
+
+
+def broadcast_to_rank(x, rank: int):
+    """`x` with leading dimensions of size 1 up to `rank` dimensions."""
+    shape = typeof(x).shape
+    new = rank - len(shape)
+    if new <= 0:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=(1,) * new + shape,
+                                   broadcast_dimensions=tuple(range(new, rank)))
 
 
 def expand_dims(array, dimensions: Sequence[int]):
@@ -296,6 +333,15 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
 # rev: elements in reverse order
 
 
+def _rev_type(x, *, dimensions):
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+    if any(not 0 <= d < x.ndim for d in dimensions):
+        raise TypeError("rev dimensions must all be less than operand ndim, got dimensions "
+                        f"{dimensions} for operand ndim {x.ndim}.")
+    return x
+
+
 def _lower_rev(ctx, x, *, dimensions):
     return ctx.op(f"stablehlo.reverse {x.name}, dims = {ints_text(dimensions)} : {x.type}", x.aval)
 
@@ -304,10 +350,20 @@ def _batch_rev(args, dims, *, dimensions):
     return rev(args[0], shifted_dims(dimensions, dims[0])), dims[0]
 
 
+rev_p = make_primitive("rev", _rev_type, lambda x, *, dimensions: np.flip(x, dimensions))
 deflinear_jvp(rev_p)
 deftranspose(rev_p, lambda ct, x, *, dimensions: rev(ct, dimensions))
 primitive_batchers[rev_p] = _batch_rev
 register_lowering(rev_p, _lower_rev)
+
+
+def rev(operand, dimensions: Sequence[int]):
+    """`operand` with its elements in reverse order along these dimensions.
+
+    Raises:
+      TypeError: a repeated dimension, or one out of bounds.
+    """
+    return rev_p.bind(operand, dimensions=tuple(map(operator.index, dimensions)))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import operator
 from collections.abc import Sequence
@@ -12,9 +13,6 @@ from ..checks.primitives import known_sizes
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, typeof
-from ..core.elsewhere import box, check_starts, dynamic_slice_p
-from ..core.elsewhere import index_in_dim as index_in_dim
-from ..core.elsewhere import slice_in_dim as slice_in_dim
 from ..core.forward import Zero, instantiate_zeros, primitive_jvps, zeros
 from ..core.lowering import ints_text, register_lowering, typed_text
 from ..core.primitives import (
@@ -62,8 +60,73 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
 
+def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1,
+                 axis: int = 0):
+    """`slice` in one dimension, with NumPy's treatment of `None` and negative bounds."""
+    shape = typeof(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    start, limit, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = start, limit, operator.index(stride)
+    return slice(operand, starts, limits, strides)
+
+
+def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
+    """The slice of width one at `index` along `axis`; without that dimension unless `keepdims`.
+
+    Raises:
+      IndexError: `index` is out of bounds.
+    """
+    size = typeof(operand).shape[axis]
+    index = operator.index(index)
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+    index %= size
+    piece = slice_in_dim(operand, index, index + 1, 1, axis)
+    return piece if keepdims else squeeze(piece, (axis,))
+
+
 # ----------------------------------------------------------------------------------------------
 # dynamic_slice and dynamic_update_slice: the start is a value
+
+
+def _check_starts(name, ndim, starts):
+    if len(starts) != ndim:
+        raise TypeError(f"{name} start_indices must have length equal to the number of dimensions "
+                        f"of operand, got {len(starts)} indices for operand ndim {ndim}.")
+    if any(not dtypes.issubdtype(i.dtype, np.integer) for i in starts) or \
+            len({i.dtype for i in starts}) > 1:
+        got = ", ".join(i.dtype.name for i in starts)
+        raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
+    if any(i.shape for i in starts):
+        raise TypeError(f"start_indices arguments to {name} must be scalars, got "
+                        f"{', '.join(i.str_short() for i in starts)}")
+
+
+def _dynamic_slice_type(x, *starts, slice_sizes):
+    _check_starts("dynamic_slice", x.ndim, starts)
+    if len(slice_sizes) != x.ndim:
+        raise TypeError("slice slice_sizes must have the same length as the operand has "
+                        f"dimensions, got {slice_sizes} for operand shape {x.shape}.")
+    if any(size > n for size, n in zip(slice_sizes, x.shape)):
+        raise TypeError("slice slice_sizes must be less than or equal to operand shape, got "
+                        f"slice_sizes {slice_sizes} for operand shape {x.shape}.")
+    if any(size < 0 for size in slice_sizes):
+        raise TypeError("slice slice_sizes must be greater than or equal to zero, got "
+                        f"slice_sizes of {slice_sizes}.")
+    return ShapedArray(slice_sizes, x.dtype, x.weak_type)
+
+
+def _box(shape, starts, sizes):
+    """The slices of a box of these sizes, moved inside: indices out of bounds are clamped."""
+    clamped = (builtins.min(builtins.max(int(i), 0), n - size)
+               for i, n, size in zip(starts, shape, sizes))
+    return tuple(builtins.slice(i, i + size) for i, size in zip(clamped, sizes))
+
+
+dynamic_slice_p = make_primitive(
+    "dynamic_slice", _dynamic_slice_type,
+    lambda x, *starts, slice_sizes: x[_box(x.shape, starts, slice_sizes)])
 
 
 def _dynamic_update_slice_type(x, update, *starts):
@@ -76,13 +139,13 @@ def _dynamic_update_slice_type(x, update, *starts):
     if any(n > m for n, m in zip(update.shape, x.shape)):
         raise TypeError("dynamic_update_slice update shape must be smaller than operand shape, "
                         f"got update shape {update.shape} for operand shape {x.shape}.")
-    check_starts("dynamic_update_slice", x.ndim, starts)
+    _check_starts("dynamic_update_slice", x.ndim, starts)
     return ShapedArray(x.shape, x.dtype, all_weak((x, update)))
 
 
 def _dynamic_update_slice(x, update, *starts):
     out = np.array(x)
-    out[box(x.shape, starts, update.shape)] = update
+    out[_box(x.shape, starts, update.shape)] = update
     return out
 
 

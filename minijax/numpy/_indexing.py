@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
-from ..core.elsewhere import broadcast_shapes
 from ..core.primitives import convert, div_p
 from ..lax.advanced_indexing import from_front
 from ..lax.elementwise import ne, rem_p
 from ..lax.gathering import gather, take_at_hand
 from ..lax.operators import less
-from ..lax.shaping import expand_dims, full, full_like, iota, reshape, squeeze
+from ..lax.shaping import broadcast_shapes, expand_dims, full, full_like, iota, reshape, squeeze
 from ..lax.windows import (
     CLIP,
     FILL_OR_DROP,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..core.core import typeof
-from ..core.elsewhere import broadcast_shapes
 from ..core.primitives import select_n_p
 from ..lax.elementwise import ne
-from ..lax.shaping import broadcast_to
+from ..lax.shaping import broadcast_shapes, broadcast_to
 from ._arguments import constant_like, ensure_arrays, promote_dtypes
 from ._staged import staged
 

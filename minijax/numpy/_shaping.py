@@ -11,7 +11,6 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import concrete_or_error
-from ..core.elsewhere import broadcast_shapes as lax_broadcast_shapes
 from ..core.primitives import convert, select
 from ..lax import shaping as lax
 from ..lax import tiling
@@ -19,6 +18,7 @@ from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
 from ..lax.operators import matrix_transpose as _matrix_transpose
 from ..lax.operators import reshape_method
+from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
 from ..lax.slicing import dynamic_slice_in_dim, slice_in_dim
 from ._arguments import (
     canonical_axis,

@@ -10,9 +10,8 @@ from typing import Any
 from ..checks.operators import rank_promotion
 from ..core.api import vmap
 from ..core.core import typeof
-from ..core.elsewhere import broadcast_shapes
 from ..core.primitives import canonical_axis
-from ..lax.shaping import expand_dims, squeeze
+from ..lax.shaping import broadcast_shapes, expand_dims, squeeze
 from ._arguments import ensure_array
 from ._constructors import arange, asarray
 

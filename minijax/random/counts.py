@@ -11,7 +11,6 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.elsewhere import broadcast_shapes
 from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import convert, select
@@ -21,7 +20,7 @@ from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.cumulative import cumsum
 from ..lax.operators import check_arraylike
-from ..lax.shaping import full_like
+from ..lax.shaping import broadcast_shapes, full_like
 from ..lax.special import lgamma
 from .arguments import check_shape, float_dtype
 from .key_functions import split, typed_key

@@ -10,9 +10,9 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import concrete_or_error
-from ..core.elsewhere import broadcast_shapes
 from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
+from ..lax.shaping import broadcast_shapes
 from ..numpy import linalg
 from ..settings import numpy_rank_promotion
 from .arguments import check_shape, float_dtype

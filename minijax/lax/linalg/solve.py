@@ -9,11 +9,10 @@ import numpy as np
 
 from ...core.api import stop_gradient, vmap
 from ...core.core import typeof, vary_like
-from ...core.elsewhere import broadcast_shapes
 from ...custom_rules import custom_linear_solve
 from ..precision import Precision
 from ..products import dot_general
-from ..shaping import broadcast_in_dim, broadcast_to, iota, reshape
+from ..shaping import broadcast_in_dim, broadcast_shapes, broadcast_to, iota, reshape
 from ..sorting import sort_key_val
 from ..staged import staged
 from .lu import lu
