@@ -35,7 +35,7 @@ from .core.api import vmap
 
 # chapter 5
 from . import api_util
-from .core.staging import ShapeDtypeStruct
+from .runtime.structs import ShapeDtypeStruct
 from .core.api import eval_shape, make_jaxpr
 
 # chapter 6

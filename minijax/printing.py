@@ -477,6 +477,48 @@ def _plain_param(value) -> str:
 # The public functions.
 
 
+class PrintedVar:
+    """The base class of variables: it gives them their text."""
+
+    __slots__ = ()
+    aval: Any
+
+    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
+        """The variable's name in the text that `context`, a `Printer`, makes."""
+        return context.var_names[self]
+
+    def __repr__(self):
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class PrintedDropVar:
+    """The base class of variables that no equation reads."""
+
+    __slots__ = ()
+
+    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
+        return "_"
+
+    def __repr__(self):
+        return "_"
+
+
+class PrintedLiteral:
+    """The base class of literals: it gives them their text."""
+
+    __slots__ = ()
+    val: Any
+    aval: Any
+
+    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
+        """The value and its type: `2.0:f32[]`."""
+        text = "[...]" if np.shape(self.val) else str(np.asarray(self.val).item())
+        return f"{text}:{self.aval.str_short(short_dtypes=True)}" if print_dtype else text
+
+    def __repr__(self):
+        return f"Literal({self.val})"
+
+
 class PrettyPrinted:
     """A base class of jaxprs, open and closed: it gives them their text."""
 

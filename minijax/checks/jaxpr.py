@@ -24,10 +24,18 @@ def eqn_context(given: Any, ours: Any) -> None:
                         "evaluates equations under the settings of the moment.")
 
 
-def jaxpr_fields(changes: dict[str, Any], fields: Sequence[str]) -> None:
-    """Raise `ValueError` for names that are not attributes of a jaxpr."""
-    if unknown := {name: value for name, value in changes.items() if name not in fields}:
-        raise ValueError(f"Unknown keyword arguments: {unknown}; a jaxpr has {tuple(fields)}")
+def replacements(changes: dict[str, Any], record: Any) -> dict[str, Any]:
+    """The attributes to change, without those that are `None`, which stay as they are.
+
+    Raises `ValueError` for names that are not attributes of a jaxpr, and `TypeError` for the
+    context of another equation.
+    """
+    if "eqns" in record.__slots__ and (unknown := changes.keys() - {*record.__slots__}):
+        wrong = {name: value for name, value in changes.items() if name in unknown}
+        raise ValueError(f"Unknown keyword arguments: {wrong}; a jaxpr has {record.__slots__}")
+    if hasattr(record, "ctx"):
+        eqn_context(changes.pop("ctx", None), record.ctx)
+    return {name: value for name, value in changes.items() if value is not None}
 
 
 def closed_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ from .core import (
 
 # chapter 5
 from ..checks.jaxpr import Effects
-from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, gensym, new_jaxpr_eqn, no_effects
+from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, no_effects
 from ..errors import DebugInfo
 
 ParamDict = dict

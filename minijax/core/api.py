@@ -204,7 +204,8 @@ def _vectorized(fun, vmap_f):
 from ..errors import DebugInfo, fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
-from .staging import ShapeDtypeStruct, abstractify_args, trace_to_jaxpr
+from .extension import hooks
+from .staging import abstractify_args, trace_to_jaxpr
 from .tree import (
     ensure_index_tuple,
     ensure_str_tuple,
@@ -265,8 +266,10 @@ def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=())
 
 
 def _out_struct(closed: ClosedJaxpr, out_tree: PyTreeDef):
-    return out_tree.unflatten(ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-                              for a in closed.out_avals)
+    structs: Sequence = closed.out_avals
+    for shape_struct in hooks.shape_struct:
+        structs = [*map(shape_struct, structs)]
+    return out_tree.unflatten(structs)
 
 
 @api_boundary
@@ -280,7 +283,7 @@ def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     Returns:
       a pytree of `ShapeDtypeStruct`s.
 
-    >>> eval_shape(lambda x: x + 1, ShapeDtypeStruct((3,), "float32"))
+    >>> eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     checks.check_callable(fun)

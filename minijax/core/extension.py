@@ -95,6 +95,10 @@ class Extension:
         """What `print` shows for a tracer of a jaxpr; `None` to leave it to the tracer."""
         return None
 
+    def shape_struct(self, aval: Any) -> Any:
+        """What `eval_shape` returns for a result of this type."""
+        return aval
+
     def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
         """The sharding of a `ShapeDtypeStruct` of this shape, checked."""
         return sharding

@@ -15,13 +15,10 @@ In JAX: `jax/_src/core.py`.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, final
-
-import numpy as np
 
 from .. import errors, printing
 from ..checks import jaxpr as checks
@@ -33,7 +30,7 @@ from .util import safe_zip
 # Atoms.
 
 
-class Var:
+class Var(printing.PrintedVar):
     """A variable. It has a type but no name, because the printer names it. Variables are compared
     by identity.
 
@@ -46,28 +43,15 @@ class Var:
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 
-    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
-        """The variable's name in the text that `context`, a `printing.Printer`, makes."""
-        return context.var_names[self]
 
-    def __repr__(self):
-        return f"Var(id={id(self)}):{self.aval.str_short()}"
-
-
-class DropVar(Var):
+class DropVar(printing.PrintedDropVar, Var):
     """The variable of a result that no equation reads. It prints as `_`."""
 
     __slots__ = ()
 
-    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
-        return "_"
-
-    def __repr__(self):
-        return "_"
-
 
 @final
-class Literal:
+class Literal(printing.PrintedLiteral):
     """A scalar constant, written into the equation in place of a variable.
 
     >>> Literal(2.0, jax.typeof(2.0))
@@ -79,31 +63,8 @@ class Literal:
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
-    @property
-    def hash(self) -> int | None:
-        """A hash of the value, or `None` if the value has none. (Literals hash by identity.)"""
-        return None if np.shape(self.val) else hash((np.asarray(self.val).item(), self.aval))
-
-    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
-        """The value and its type: `2.0:f32[]`."""
-        text = "[...]" if np.shape(self.val) else str(np.asarray(self.val).item())
-        return f"{text}:{self.aval.str_short(short_dtypes=True)}" if print_dtype else text
-
-    def __repr__(self):
-        return f"Literal({self.val})"
-
 
 Atom = Var | Literal
-
-
-def gensym() -> Callable[[ShapedArray], Var]:
-    """A function that makes fresh variables.
-
-    >>> newvar = gensym()
-    >>> newvar(jax.typeof(1.0)) == newvar(jax.typeof(1.0))
-    False
-    """
-    return Var
 
 
 # ----------------------------------------------------------------------------------------------
@@ -112,14 +73,21 @@ def gensym() -> Callable[[ShapedArray], Var]:
 no_effects: frozenset = frozenset()  # `checks/jaxpr.py` says which are allowed where
 
 
-class EqnContext:
-    """The settings under which an equation is evaluated. There are no such settings in minijax."""
+class Record:
+    """The base class of equations and jaxprs."""
 
-    __slots__ = ()
-    manager = contextlib.nullcontext()
+    __slots__ = ("__weakref__",)
+
+    def replace(self, **changes):
+        """A copy with some attributes replaced. Effects are computed again if they can change."""
+        changes = checks.replacements(changes, self)
+        if changes.keys() & {"eqns", "primitive", "params"}:
+            changes.setdefault("effects", None)
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return type(self)(**fields | changes)
 
 
-class JaxprEqn:
+class JaxprEqn(Record):
     """`outvars = primitive[params] invars`
 
     Args:
@@ -133,7 +101,6 @@ class JaxprEqn:
     """
 
     __slots__ = ("primitive", "invars", "outvars", "params", "source_info", "effects")
-    ctx = EqnContext()
 
     def __init__(self, primitive: Primitive, invars: list[Atom], outvars: list[Var],
                  params: dict[str, Any], source_info: SourceInfo | None = None,
@@ -145,23 +112,6 @@ class JaxprEqn:
             can_have_effects = primitive.multiple_results or primitive.effects is not None
             effects = _effects_of(self) if can_have_effects else no_effects
         self.effects = effects
-
-    def replace(self, invars: list[Atom] | None = None, outvars: list[Var] | None = None,
-                primitive: Primitive | None = None, params: dict[str, Any] | None = None,
-                effects: frozenset | None = None, source_info: SourceInfo | None = None,
-                ctx: EqnContext | None = None) -> JaxprEqn:
-        """The same equation, with the arguments that are not `None` replaced."""
-        checks.eqn_context(ctx, self.ctx)
-        if effects is None and primitive is None and params is None:
-            effects = self.effects
-        return JaxprEqn(
-            self.primitive if primitive is None else primitive,
-            self.invars if invars is None else invars,
-            self.outvars if outvars is None else outvars,
-            self.params if params is None else params,
-            self.source_info if source_info is None else source_info,
-            effects,
-        )
 
     def _jaxprs(self) -> Iterator[Jaxpr]:
         """The jaxprs in the parameters."""
@@ -178,25 +128,11 @@ def _effects_of(eqn: JaxprEqn) -> frozenset:
     return effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()])
 
 
-def new_jaxpr_eqn(invars: list[Atom], outvars: list[Var], primitive: Primitive,
-                  params: dict[str, Any], effects: frozenset | None = None,
-                  source_info: SourceInfo | None = None, ctx: EqnContext | None = None) -> JaxprEqn:
-    """An equation, with JAX's order of arguments. By default it comes from the caller's line.
-
-    >>> x, y = Var(jax.typeof(1.0)), Var(jax.typeof(1.0))
-    >>> new_jaxpr_eqn([x], [y], jax.lax.sin_p, {})
-    a:f32[] = sin b
-    """
-    checks.eqn_context(ctx, JaxprEqn.ctx)
-    source_info = source_info or errors.new_source_info()
-    return JaxprEqn(primitive, invars, outvars, params, source_info, effects)
-
-
 # ----------------------------------------------------------------------------------------------
 # Jaxprs.
 
 
-class Jaxpr(printing.PrettyPrinted):
+class Jaxpr(printing.PrettyPrinted, Record):
     """`{ lambda constvars; invars. let eqns in (outvars) }`
 
     Args:
@@ -208,7 +144,7 @@ class Jaxpr(printing.PrettyPrinted):
       debug_info: the names of the function, its arguments and results, for error messages.
     """
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "__weakref__")
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
 
     def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
                  eqns: Sequence[JaxprEqn], effects: frozenset | None = None,
@@ -228,20 +164,8 @@ class Jaxpr(printing.PrettyPrinted):
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
 
-    def replace(self, **changes) -> Jaxpr:
-        """The same jaxpr with some attributes replaced.
 
-        Raises:
-          ValueError: a jaxpr has no such attribute.
-        """
-        fields = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
-        checks.jaxpr_fields(changes, fields)
-        if "eqns" in changes:
-            changes.setdefault("effects", None)
-        return Jaxpr(**{name: changes.get(name, getattr(self, name)) for name in fields})
-
-
-class ClosedJaxpr(printing.PrettyPrinted):
+class ClosedJaxpr(printing.PrettyPrinted, Record):
     """A jaxpr with a value for each of its `constvars`.
 
     >>> closed = jax.make_jaxpr(lambda x: x + 1)(2)
@@ -249,13 +173,12 @@ class ClosedJaxpr(printing.PrettyPrinted):
     [ShapedArray(int32[], weak_type=True)]
     """
 
-    __slots__ = ("jaxpr", "consts", "__weakref__")
+    __slots__ = ("jaxpr", "consts")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
         checks.closed_jaxpr(jaxpr, consts)
         self.jaxpr, self.consts = jaxpr, list(consts)
 
-    literals = property(attrgetter("consts"), doc="Another name of `consts`.")
     constvars = property(attrgetter("jaxpr.constvars"))
     invars = property(attrgetter("jaxpr.invars"))
     outvars = property(attrgetter("jaxpr.outvars"))
@@ -264,16 +187,6 @@ class ClosedJaxpr(printing.PrettyPrinted):
     debug_info = property(attrgetter("jaxpr.debug_info"))
     in_avals = property(attrgetter("jaxpr.in_avals"))
     out_avals = property(attrgetter("jaxpr.out_avals"))
-
-    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
-        """`f` of the jaxpr, closed by the same constants."""
-        return ClosedJaxpr(f(self.jaxpr), self.consts)
-
-    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence | None = None) -> ClosedJaxpr:
-        """The same closed jaxpr, with the arguments that are not `None` replaced."""
-        return ClosedJaxpr(
-            self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
-        )
 
 
 def open_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
@@ -292,12 +205,6 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Jaxpr | ClosedJaxpr):
                 yield open_jaxpr(item)
-
-
-def subjaxprs(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Jaxpr]:
-    """The jaxprs in the parameters of a jaxpr's equations, one level deep."""
-    for eqn in jaxpr.eqns:
-        yield from eqn._jaxprs()
 
 
 # ----------------------------------------------------------------------------------------------

@@ -14,46 +14,22 @@ In JAX: the second half of `jax/_src/interpreters/partial_eval.py`.
 from __future__ import annotations
 
 import functools
-import math
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import settings
 from ..checks import staging as checks
-from ..checks.core import sized
-from ..errors import (
-    DebugInfo,
-    SourceInfo,
-    own_source,
-    source,
-    user_location,
-)
+from ..errors import DebugInfo, SourceInfo, own_source, source, user_location
 from . import dtypes
 from .array import Array, as_array
 from .batching import AxisData, batch_subtrace, matchaxis, unmapped_aval
-from .core import (
-    ShapedArray,
-    Trace,
-    Tracer,
-    new_trace,
-    state,
-    typeof,
-)
+from .core import ArrayMethods, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
-from .jaxpr import (
-    Atom,
-    ClosedJaxpr,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    jaxpr_as_fun,
-)
+from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from .primitives import constant, convert_element_type_p
 from .util import merge_lists, partition_list, split_list
 
@@ -120,6 +96,7 @@ class DynamicJaxprTracer(Tracer):
     __slots__ = ("atom", "location")
 
     _trace: DynamicJaxprTrace
+    _origin_msg = checks.origin
 
     def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
         self._trace, self.atom, self.location = trace, atom, location
@@ -127,9 +104,6 @@ class DynamicJaxprTracer(Tracer):
     @property
     def aval(self) -> ShapedArray:
         return self.atom.aval
-
-    def _origin_msg(self) -> str:
-        return checks.origin(self)
 
     def __repr__(self):
         texts = [text for tracer_text in hooks.tracer_text if (text := tracer_text(self))]
@@ -227,69 +201,11 @@ def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence)
 # Types of arguments.
 
 
-@dataclass(init=False, repr=False, unsafe_hash=True, slots=True, weakref_slot=True)
-class ShapeDtypeStruct:
-    """The shape and dtype of an array, without contents. `eval_shape` returns it.
-
-    Args:
-      shape: a sequence of ints.
-      dtype: an element type.
-      weak_type: whether the dtype yields in promotions.
-
-    Raises:
-      ValueError: `dtype` is `None`.
-
-    >>> ShapeDtypeStruct((2, 3), "float32")
-    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
-    """
-
-    shape: tuple[int, ...]
-    dtype: Any
-    weak_type: bool
-    sharding: Any
-
-    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
-        checks.struct_dtype(dtype)
-        is_extended = isinstance(dtype, dtypes.ExtendedDType)
-        self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
-        self.weak_type = weak_type
-        if sharding is not None:
-            for struct_sharding in hooks.struct_sharding:
-                sharding = struct_sharding(sharding, self.shape)
-        self.sharding = sharding
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    def update(self, **changes) -> ShapeDtypeStruct:
-        """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced."""
-        return replace(self, **changes)
-
-    def __len__(self):
-        sized(self)
-        return self.shape[0]
-
-    def __repr__(self):
-        weak = ", weak_type=True" if self.weak_type else ""
-        place = "" if self.sharding is None else f", sharding={self.sharding}"
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{place})"
-
-
 def shaped_abstractify(x) -> ShapedArray:
     """The type of an argument, which may be any object with `shape` and `dtype`."""
-    try:
+    if isinstance(x, (ArrayMethods, np.ndarray, np.generic)) or not hasattr(x, "dtype"):
         return typeof(x)
-    except TypeError:
-        of_numpy = isinstance(x, (np.ndarray, np.generic))
-        if hasattr(x, "shape") and hasattr(x, "dtype") and not of_numpy:
-            dtype = dtypes.canonicalize_dtype(x.dtype)
-            return ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
-        raise
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
 
 
 def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[ShapedArray]:

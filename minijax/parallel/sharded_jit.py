@@ -17,10 +17,11 @@ from ..core.core import Tracer, typeof
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..core.jit import UNSPECIFIED, JitFunction, Placement, Tracing, jit, jit_function
-from ..core.staging import ShapeDtypeStruct, shaped_abstractify
+from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from ..runtime import xla
+from ..runtime.structs import ShapeDtypeStruct
 from . import mesh as meshes
 from .constraints import (
     check_entries,

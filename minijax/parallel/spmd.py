@@ -25,11 +25,11 @@ from ..checks.jaxpr import ordered_effects
 from ..core.array import Array
 from ..core.dtypes import float0
 from ..core.extension import Extension, register
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from ..core.jit import Program, Spec, array_of, lower, runner, timed
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
-from ..core.staging import ShapeDtypeStruct
 from ..runtime import xla, xla_on_devices
+from ..runtime.structs import ShapeDtypeStruct
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P, PartitionSpec
@@ -250,8 +250,8 @@ def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
         for value in (*eqn.params.values(), *moved_to):
             if isinstance(value, Sharding) or isinstance(value, Mesh) and not value.empty:
                 yield value
-    for inner in subjaxprs(jaxpr):
-        yield from _find_shardings(inner)
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _find_shardings(inner)
 
 
 # ----------------------------------------------------------------------------------------------

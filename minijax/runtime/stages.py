@@ -20,10 +20,11 @@ from ..core.extension import hooks
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, lower
 from ..core.lowering import LoweredModule
-from ..core.staging import ShapeDtypeStruct, shaped_abstractify
+from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from . import xla
+from .structs import ShapeDtypeStruct
 
 
 @dataclass(frozen=True)

@@ -70,13 +70,11 @@ from ...core.jaxpr import (
     JaxprEqn,
     Literal,
     Var,
-    gensym,
     jaxpr_as_fun,
     jaxprs_in_params,
-    new_jaxpr_eqn,
     no_effects,
-    subjaxprs,
 )
+from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
 from ...errors import DebugInfo
 
 # chapter 8

@@ -130,7 +130,8 @@ def spread_inputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> 
 @weakref_cache
 def add_inputs(jaxpr: ClosedJaxpr, avals: tuple) -> ClosedJaxpr:
     """The jaxpr with more arguments, of types `avals`, at the end; it ignores them."""
-    return jaxpr.map_jaxpr(lambda j: j.replace(invars=[*j.invars, *map(Var, avals)]))
+    invars = [*jaxpr.invars, *map(Var, avals)]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(invars=invars), jaxpr.consts)
 
 
 @weakref_cache

@@ -1,0 +1,72 @@
+"""JAX's names for parts of jaxprs that carry no idea of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..checks import jaxpr as checks
+from ..core import later
+from ..core.core import Primitive, ShapedArray, install_methods
+from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from ..errors import SourceInfo
+
+
+class EqnContext:
+    """The settings under which an equation is evaluated. There are no such settings in minijax."""
+
+    __slots__ = ()
+    manager = contextlib.nullcontext()
+
+
+def gensym() -> Callable[[ShapedArray], Var]:
+    """A function that makes fresh variables.
+
+    >>> newvar = gensym()
+    >>> newvar(jax.typeof(1.0)) == newvar(jax.typeof(1.0))
+    False
+    """
+    return Var
+
+
+def new_jaxpr_eqn(invars: list[Atom], outvars: list[Var], primitive: Primitive,
+                  params: dict[str, Any], effects: frozenset | None = None,
+                  source_info: SourceInfo | None = None, ctx: EqnContext | None = None) -> JaxprEqn:
+    """An equation, with JAX's order of arguments. By default it comes from the caller's line.
+
+    >>> x, y = Var(jax.typeof(1.0)), Var(jax.typeof(1.0))
+    >>> new_jaxpr_eqn([x], [y], jax.lax.sin_p, {})
+    a:f32[] = sin b
+    """
+    checks.eqn_context(ctx, no_context)
+    source_info = source_info or errors.new_source_info()
+    return JaxprEqn(primitive, invars, outvars, params, source_info, effects)
+
+
+def subjaxprs(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs in the parameters of a jaxpr's equations, one level deep."""
+    for eqn in jaxpr.eqns:
+        yield from eqn._jaxprs()
+
+
+def map_jaxpr(self: ClosedJaxpr, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+    """`f` of the jaxpr, closed by the same constants."""
+    return ClosedJaxpr(f(self.jaxpr), self.consts)
+
+
+def hash_of_literal(self: Literal) -> int | None:
+    """A hash of the value, or `None` if the value has none. (Literals hash by identity.)"""
+    return None if np.shape(self.val) else hash((np.asarray(self.val).item(), self.aval))
+
+
+no_context = EqnContext()
+literals = property(attrgetter("consts"), doc="Another name of `consts`.")
+install_methods({"ctx": no_context}, JaxprEqn)
+install_methods({"hash": property(hash_of_literal)}, Literal)
+install_methods({"literals": literals, "map_jaxpr": map_jaxpr}, ClosedJaxpr)
+later.update(gensym=gensym, new_jaxpr_eqn=new_jaxpr_eqn)

@@ -1,0 +1,82 @@
+"""Chapter 5: the type of an array as a value that you can make, pass and take apart.
+
+`eval_shape` returns such values, and every function that traces takes them in place of arrays.
+The engine needs only their `shape` and `dtype`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..checks import staging as checks
+from ..checks.core import sized
+from ..core import dtypes
+from ..core.core import ShapedArray
+from ..core.extension import Extension, hooks, register
+
+
+@dataclass(init=False, repr=False, unsafe_hash=True, slots=True, weakref_slot=True)
+class ShapeDtypeStruct:
+    """The shape and dtype of an array, without contents. `eval_shape` returns it.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: an element type.
+      weak_type: whether the dtype yields in promotions.
+
+    Raises:
+      ValueError: `dtype` is `None`.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    weak_type: bool
+    sharding: Any
+
+    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
+        checks.struct_dtype(dtype)
+        is_extended = isinstance(dtype, dtypes.ExtendedDType)
+        self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
+        self.weak_type = weak_type
+        if sharding is not None:
+            for struct_sharding in hooks.struct_sharding:
+                sharding = struct_sharding(sharding, self.shape)
+        self.sharding = sharding
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def update(self, **changes) -> ShapeDtypeStruct:
+        """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced."""
+        return replace(self, **changes)
+
+    def __len__(self):
+        sized(self)
+        return self.shape[0]
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        place = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{place})"
+
+
+class Structs(Extension):
+    """`eval_shape` returns `ShapeDtypeStruct`s."""
+
+    def shape_struct(self, aval: ShapedArray) -> ShapeDtypeStruct:
+        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+register(Structs())
