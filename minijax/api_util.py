@@ -6,6 +6,7 @@ from .core.tree import (
     argnums_partial,
     ensure_index,
     ensure_index_tuple,
+    ensure_str_tuple,
     flatten_axes,
     positive_argnums,
 )
@@ -13,14 +14,17 @@ from .pytree.flattening import (
     check_aux_pair, flatten_fun, flatten_fun_has_aux, flatten_fun_nokwargs,
     flatten_fun_nokwargs_has_aux,
 )
-from .core.tree import (
+from .checks.arguments import (
     ResolvedArgs,
-    ensure_str_tuple,
+    arg_names,
+    check_argnums_passed,
+    check_callable,
     fun_signature,
     infer_argnums_and_argnames,
+    leaf_names,
     resolve_argnums,
+    result_paths,
 )
-from .checks.api import arg_names, check_argnums_passed, check_callable, leaf_names, result_paths
 from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
 from .checks.tree import check_static_hashable
 from .errors import fun_name, fun_sourceinfo

@@ -1,22 +1,23 @@
 """`jax.tree_util`: pytrees, key paths, and how types become nodes of trees (chapter 3)."""
 
 # chapter 3
-from .core.tree import (
+from .checks.tree import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
     KeyEntry,
     KeyPath,
+    SequenceKey,
+)
+from .core.tree import (
     Partial,
     PyTreeDef,
-    SequenceKey,
     tree_flatten,
     tree_leaves,
     tree_map,
     tree_structure,
     tree_transpose,
     tree_unflatten,
-    treedef_tuple,
 )
 from .pytree.registration import (
     register_dataclass,
@@ -37,6 +38,7 @@ from .pytree.functions import (
     tree_reduce_associative,
     treedef_children,
     treedef_is_leaf,
+    treedef_tuple,
 )
 from .pytree.paths import (
     keystr,

@@ -1,175 +1,22 @@
-"""Chapters 3 to 8: what the public transformations refuse, and how they name arguments."""
+"""Chapters 3 to 8: what the public transformations refuse."""
 
 from __future__ import annotations
 
 import collections
-import inspect
 import operator
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import Parameter
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof, valid_jaxtype
-from ..core.tree import (
-    PyTreeDef,
-    ensure_index_tuple,
-    fun_signature,
-    positive_argnums,
-    tree_flatten,
-    tree_leaves,
-    with_statics,
-)
-from .tree import equality_errors_pytreedef, keystr, leaves_with_path, path_text
+from ..core.tree import PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
+from .arguments import are_arrays, arg_names, leaf_names
+from .tree import equality_errors_pytreedef, keystr, leaves_with_path
 
 if TYPE_CHECKING:
     from ..core.api import Linearization
-
-# ----------------------------------------------------------------------------------------------
-# Functions
-
-
-def check_callable(fun: Any) -> None:
-    """Raise TypeError unless `fun` can be traced: it must be a function that runs when called.
-
-    A generator function, or an async one, only makes an object that would run later.
-    """
-    if isinstance(fun, staticmethod):
-        raise TypeError(
-            f"Expected a function, got the staticmethod object {fun}; pass its function."
-        )
-    if not callable(fun):
-        raise TypeError(f"Expected a callable, got {fun!r} of type {type(fun).__name__}.")
-    if inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
-        raise TypeError(
-            f"Expected a function, got the generator function {fun}: "
-            "return the values as a tuple or list instead of yielding them."
-        )
-    if inspect.iscoroutinefunction(fun):
-        raise TypeError(f"Expected a function, got the async function {fun}: it cannot be traced.")
-
-
-# ----------------------------------------------------------------------------------------------
-# Names of arguments and results
-
-
-_STATIC = object()  # stands for a static argument, whose leaves have no names
-
-
-def arg_names(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
-              static_argnums: Sequence[int] = (),
-              static_argnames: Sequence[str] = ()) -> tuple[str, ...]:
-    """A name like `x['w'][0]` for each leaf of (args, kwargs), static arguments left out.
-
-    If the signature does not fit the call, the names are `args[0]`, `kwargs['k']`. This takes time:
-    call it when a message or a listing is written, not before.
-    """
-    static = positive_argnums(static_argnums, len(args), drop_too_large=True)
-    args = [_STATIC if i in static else arg for i, arg in enumerate(args)]
-    kwargs = {k: _STATIC if k in static_argnames else kwargs[k] for k in sorted(kwargs)}
-    named = _named_by_signature(fun_signature(fun), args, kwargs)
-    if named is None:
-        named = [("args", args), *((f"kwargs['{k}']", v) for k, v in kwargs.items())]
-    return tuple(
-        name + path_text(path)
-        for name, tree in named
-        for path, leaf in leaves_with_path(tree)
-        if leaf is not _STATIC
-    )
-
-
-def _named_by_signature(signature, args, kwargs):
-    """(name, argument) pairs: positional ones first, then those passed by keyword, sorted."""
-    if signature is None:
-        return None
-    try:
-        passed = signature.bind(*args, **kwargs).arguments
-    except TypeError:
-        return None
-    kinds = {name: param.kind for name, param in signature.parameters.items()}
-    extra = next((name for name, kind in kinds.items() if kind is Parameter.VAR_KEYWORD), None)
-    positional = [(k, v) for k, v in passed.items() if k not in kwargs and k != extra]
-    by_keyword = [(k if k in passed else f"{extra}['{k}']", v) for k, v in kwargs.items()]
-    return positional + by_keyword
-
-
-def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any]
-                   ) -> Callable[[], tuple[str, ...]]:
-    """A function that returns `arg_names`. It keeps neither `fun` nor the traced arguments alive.
-
-    `in_tree` is the structure of the traced (args, kwargs).
-    """
-    weak_fun = _weakly(fun)
-
-    def names():
-        try:
-            args, kwargs = in_tree.unflatten([0] * in_tree.num_leaves)
-            args, kwargs = with_statics(lambda *a, **k: (a, k), statics)(*args, **kwargs)
-            argnames = [place for place in statics if isinstance(place, str)]
-            argnums = [place for place in statics if not isinstance(place, str)]
-            return arg_names(weak_fun(), args, kwargs, argnums, argnames)
-        except Exception:  # a container that does not accept these leaves; or `fun` is gone
-            return tuple(f"argument {i}" for i in range(in_tree.num_leaves))
-
-    return names
-
-
-def _weakly(fun):
-    """A function that returns `fun` while other references keep it alive."""
-    try:
-        return weakref.ref(fun)
-    except TypeError:
-        return lambda: None
-
-
-def result_paths(tree: Any) -> tuple[str, ...]:
-    """A name like `result['w'][0]` for each leaf of a function's result."""
-    return leaf_names("result", tree)
-
-
-def leaf_names(name: str, tree: Any) -> tuple[str, ...]:
-    """A name like `init['w'][0]` for each leaf of the argument `name`."""
-    return tuple(name + path_text(path) for path, _ in leaves_with_path(tree))
-
-
-# ----------------------------------------------------------------------------------------------
-# Arguments
-
-
-def are_arrays(where: str, leaves: Sequence[Any], names: Callable[[], Sequence[str]]) -> None:
-    """Raise TypeError for an argument of `where` that is not an array or a number, with its name.
-    """
-    try:
-        for x in leaves:
-            typeof(x)
-    except TypeError:
-        for x, name in zip(leaves, names()):
-            if not valid_jaxtype(x):
-                raise TypeError(f"{where}: its argument {name} is {x!r} of type {type(x)}, which "
-                                "is not a valid JAX type: expected an array or a number.") from None
-        raise
-
-
-def call_of_arrays(where: str, fun: Callable, args: Sequence, leaves: Sequence) -> None:
-    """`are_arrays` for the leaves of a call `fun(*args)`."""
-    are_arrays(where, leaves, lambda: arg_names(fun, args, {}))
-
-
-def check_argnums_passed(argnums: int | Sequence[int], args: Sequence[Any], purpose: str) -> None:
-    """Raise TypeError if a call has too few positional arguments for `argnums`.
-
-    `purpose` starts the message: "differentiating with respect to".
-    """
-    highest = max(ensure_index_tuple(argnums), default=-1)
-    if highest >= len(args):
-        raise TypeError(
-            f"{purpose} argnums={argnums} requires at least {highest + 1} positional arguments, "
-            f"but the call has {len(args)}. (Arguments passed by keyword do not count.)"
-        )
-
 
 # ----------------------------------------------------------------------------------------------
 # jvp

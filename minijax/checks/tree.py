@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from inspect import Parameter, Signature
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 from ..core import tree as trees
@@ -20,12 +21,6 @@ def registered_once(node_type: trees.NodeType, registry: dict) -> None:
             f"{node_type.python_type} is already registered as a pytree node type. A type can only "
             "be registered once, because structures made earlier rely on its registration."
         )
-
-
-def is_node_class(cls: type, registry: dict) -> None:
-    """Raise RuntimeError for a class whose values are leaves."""
-    if cls not in registry and not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
-        raise RuntimeError(f"{cls} is not registered as a pytree node type.")
 
 
 def keys_can_be_sorted(mapping: dict, error: Exception) -> None:
@@ -105,55 +100,6 @@ def argnums_in_bounds(argnums, num_args: int) -> None:
             )
 
 
-def donated_by_number(fun: Any, argnames: Any) -> None:
-    """Raise ValueError if arguments of a function without a signature are donated by name."""
-    if argnames is not None:
-        raise ValueError(f"{fun} has no signature: pass donate_argnums, not donate_argnames.")
-
-
-def static_and_donated(signature: Signature | None, static: tuple, donated: tuple) -> None:
-    """Raise ValueError for an argument that the function does not take, or that is in both.
-
-    `static` and `donated` are pairs (numbers, names).
-    """
-    if signature is None:
-        return
-    for (argnums, argnames), what in ((static, "static"), (donated, "donate")):
-        _check_argnums(signature, argnums, f"{what}_argnums")
-        _check_argnames(signature, argnames, f"{what}_argnames")
-    if both := set(static[1]) & set(donated[1]):
-        raise ValueError(
-            f"Arguments {sorted(both)} are both static and donated, but a static argument is part "
-            "of the program: it has no buffer to give away."
-        )
-
-
-def _check_argnums(signature, argnums, what):
-    kinds = [param.kind for param in signature.parameters.values()]
-    if not argnums or Parameter.VAR_POSITIONAL in kinds:
-        return
-    count = sum(
-        kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
-    )
-    if -min(argnums) > count or max(argnums) >= count:
-        raise ValueError(
-            f"{what}={argnums} is out of bounds: the function {signature} takes "
-            f"{count} positional arguments."
-        )
-
-
-def _check_argnames(signature, argnames, what):
-    kinds = {name: param.kind for name, param in signature.parameters.items()}
-    by_keyword = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    takes_any = Parameter.VAR_KEYWORD in kinds.values()
-    for name in argnames:
-        kind = kinds.get(name, Parameter.VAR_KEYWORD)
-        if kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
-            raise ValueError(f"{what}: {name!r} cannot be passed by keyword to {signature}.")
-        if kind not in by_keyword and not takes_any:
-            raise ValueError(f"{what}: {name!r} is not an argument of the function {signature}.")
-
-
 def rebased(static_argnums: Sequence[int], donate_argnums: Sequence[int]) -> None:
     """Raise ValueError for a number in both."""
     if not set(static_argnums).isdisjoint(donate_argnums):
@@ -181,26 +127,90 @@ def check_static_hashable(value: Any, name: str) -> None:
 
 
 # ----------------------------------------------------------------------------------------------
-# Names of places
+# Names of places: the keys that lead from a tree to one of its leaves
 
 
-def keystr(path: trees.KeyPath) -> str:
+@dataclass(frozen=True, slots=True)
+class SequenceKey:
+    """The step to element `idx` of a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+@dataclass(frozen=True, slots=True)
+class DictKey:
+    """The step to the value under `key` of a mapping."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@dataclass(frozen=True, slots=True)
+class GetAttrKey:
+    """The step to attribute `name`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class FlattenedIndexKey:
+    """The step to child number `key` of a node whose registration names no keys."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+KeyEntry = Any  # one of the four above, or any object that a registered type uses as its key
+KeyPath = tuple[KeyEntry, ...]
+
+
+def flatten_with_keys(
+    tree: Any, node_type: trees.NodeType
+) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
+    """The (key, child) pairs and the aux data of a node."""
+    if node_type.flatten_with_keys is not None:
+        return node_type.flatten_with_keys(tree)
+    children, aux = node_type.flatten(tree)
+    return list(zip(_keys(node_type, aux), children)), aux
+
+
+def _keys(node_type, aux):
+    """The keys of a node without its own; there are enough, or infinitely many."""
+    if node_type is trees.DICT:
+        return map(DictKey, aux)
+    if node_type is trees.NAMEDTUPLE:
+        return map(GetAttrKey, aux._fields)
+    by_index = SequenceKey if node_type in (trees.TUPLE, trees.LIST) else FlattenedIndexKey
+    return map(by_index, count())
+
+
+def keystr(path: KeyPath) -> str:
     """A key path as text, as in `['w'][0]`."""
     return "".join(map(str, path))
 
 
-def path_text(path: trees.KeyPath) -> str:
+def path_text(path: KeyPath) -> str:
     """`keystr`, with `[0]` for `[<flat index 0>]`."""
     return keystr(path).replace("[<flat index ", "[").replace(">]", "]")
 
 
-def leaves_with_path(tree: Any, path: trees.KeyPath = ()) -> Iterator[tuple[trees.KeyPath, Any]]:
+def leaves_with_path(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """The path to each leaf, and the leaf."""
     node_type = trees.node_type_of(tree)
     if node_type is None:
         yield path, tree
         return
-    for key, child in node_type.flatten_with_keys(tree)[0]:
+    for key, child in flatten_with_keys(tree, node_type)[0]:
         yield from leaves_with_path(child, (*path, key))
 
 
@@ -211,14 +221,14 @@ def leaves_with_path(tree: Any, path: trees.KeyPath = ()) -> Iterator[tuple[tree
 class Difference(NamedTuple):
     """`expected` and `found`, both in words, disagree at `path`; `why` says in what."""
 
-    path: trees.KeyPath
+    path: KeyPath
     expected: str
     found: str
     why: str
 
 
 def differences(expected: trees.PyTreeDef, tree: Any, strict: bool = False,
-                path: trees.KeyPath = (), is_leaf: trees.IsLeaf = None) -> Iterator[Difference]:
+                path: KeyPath = (), is_leaf: trees.IsLeaf = None) -> Iterator[Difference]:
     """The topmost places where `tree` does not have the structure `expected`.
 
     Unless `strict`, `expected` need only be a prefix: anything may stand where it has a leaf.
@@ -233,7 +243,7 @@ def differences(expected: trees.PyTreeDef, tree: Any, strict: bool = False,
         yield Difference(path, _describe(expected), _describe(found), why)
         return
     assert expected.node_type is not None
-    keyed_children, _ = expected.node_type.flatten_with_keys(tree)
+    keyed_children, _ = flatten_with_keys(tree, expected.node_type)
     for subtree, (key, child) in zip(expected.subtrees, keyed_children):
         yield from differences(subtree, child, strict, (*path, key), is_leaf)
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 # chapter 3
 
 from ..checks import api as checks
+from ..checks.arguments import check_callable
 from ..checks.tree import aux_pair
 from ..errors import api_boundary
 from . import dtypes
@@ -55,7 +56,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     >>> jvp(lambda x: x * x, (3.0,), (1.0,))
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     checks.jvp_arguments(primals, tangents)
     leaves, in_tree = _flatten_owned(tuple(primals))
     direction = map(_as_tangent, leaves, tree_leaves(tuple(tangents)))
@@ -160,7 +161,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     >>> matvec(jax.numpy.eye(2), jax.numpy.array([3.0, 4.0])).tolist()
     [3.0, 4.0]
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     checks.vmap_axes(in_axes, out_axes)
 
@@ -201,6 +202,7 @@ def _vectorized(fun, vmap_f):
 
 # chapter 5
 
+from ..checks.arguments import weak_arg_names
 from ..errors import DebugInfo, fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
@@ -238,7 +240,7 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     >>> make_jaxpr(lambda x: x * 2)(1.0)
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
-    checks.check_callable(fun)
+    check_callable(fun)
 
     @functools.wraps(fun)
     def make_jaxpr_f(*args, **kwargs):
@@ -258,7 +260,7 @@ def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=())
     *dynamic, statics = split_statics(
         args, kwargs, static_argnums, ensure_str_tuple(static_argnames))
     leaves, in_tree = tree_flatten(tuple(dynamic))
-    names = checks.weak_arg_names(fun, in_tree, statics)
+    names = weak_arg_names(fun, in_tree, statics)
     in_avals = abstractify_args(fun, leaves, names)
     flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
     debug_info = DebugInfo(traced_for, fun_sourceinfo(fun), names)
@@ -286,12 +288,13 @@ def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     >>> eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     return _out_struct(*_trace("eval_shape", fun, args, kwargs))
 
 
 # chapter 7
 
+from ..checks.arguments import call_of_arrays
 from .core import ShapedArray
 from .forward import zeros
 from .jaxpr import Jaxpr, eval_jaxpr
@@ -335,7 +338,7 @@ def _has_tangents(aval):
 def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
-    checks.call_of_arrays(where, fun, primals, leaves)
+    call_of_arrays(where, fun, primals, leaves)
     fun_of_primals, aux = _without_aux(fun, has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
@@ -363,7 +366,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     >>> y, f_jvp(1.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     out, derivative, residuals, aux = _linearize("linearize", fun, primals, has_aux)
     return (out, Partial(derivative.push_forward, residuals), *aux)
 
@@ -372,6 +375,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
 
 import numpy as np
 
+from ..checks.arguments import check_argnums_passed
 from .jit import jit
 from .primitives import add, broadcasted_iota, convert, convert_element_type_p, eq, reshape, split
 from .staging import shaped_abstractify
@@ -402,7 +406,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     >>> f_vjp(1.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
     return (out, Partial(_pullback(derivative), residuals), *aux)
 
@@ -446,12 +450,12 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     >>> value_and_grad(lambda x: x ** 2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     argnums = ensure_index(argnums)
 
     @functools.wraps(fun)
     def value_and_grad_f(*args, **kwargs):
-        checks.check_argnums_passed(argnums, args, "differentiating with respect to")
+        check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.grad_arguments(fun, args, argnums, dyn_args, holomorphic, allow_int)
         out, derivative, residuals, aux = _linearize("grad", partial_fun, dyn_args, has_aux)
@@ -507,7 +511,7 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
     >>> bwd(residuals, 1.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     argnums = ensure_index(argnums)
 
     def fwd(*args, **kwargs):
@@ -543,7 +547,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     >>> jacfwd(lambda x: x * x)(jnp.array([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     argnums = ensure_index(argnums)
 
     @functools.wraps(fun)
@@ -570,7 +574,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     >>> jacrev(lambda x: x * x)(jnp.array([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     argnums = ensure_index(argnums)
 
     @functools.wraps(fun)
@@ -657,7 +661,7 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
     >>> transposed(2.0)
     (Array(6., dtype=float32, weak_type=True),)
     """
-    checks.check_callable(fun)
+    check_callable(fun)
     leaves, in_tree = tree_flatten(primals)
     in_avals = [*map(shaped_abstractify, leaves)]
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)

@@ -112,6 +112,9 @@ class Extension:
         """The class of what `jit` returns: `cls`, or a subclass of it."""
         return cls
 
+    def node_type_registered(self, node_type: Any) -> None:
+        """Called when a type has become a node of pytrees."""
+
     def run_with_effects(self, executable: Any, effects: frozenset, buffers: list) -> list:
         """Start a compiled program that has effects; returns the buffers of its results."""
         return executable(buffers)

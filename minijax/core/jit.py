@@ -33,7 +33,12 @@ import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.api import check_callable, weak_arg_names
+from ..checks.arguments import (
+    check_callable,
+    fun_signature,
+    resolve_argnums,
+    weak_arg_names,
+)
 from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
 from ..runtime import xla
 from .array import Array
@@ -47,9 +52,7 @@ from .staging import abstractify_args, staging_rules, trace_to_jaxpr
 from .tree import (
     PyTreeDef,
     flatten_fun,
-    fun_signature,
     positive_argnums,
-    resolve_argnums,
     split_statics,
     tree_flatten,
     with_statics,

@@ -15,91 +15,33 @@ flat lists; this file is all that they know of containers. The counterparts in J
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature
 from itertools import islice
 from operator import attrgetter, index
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import printing
 from ..checks import tree as checks
-
-# ----------------------------------------------------------------------------------------------
-# Paths: the keys that lead from a tree to one of its leaves
-
-
-@dataclass(frozen=True, slots=True)
-class SequenceKey:
-    """The step to element `idx` of a list or tuple."""
-
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-
-@dataclass(frozen=True, slots=True)
-class DictKey:
-    """The step to the value under `key` of a mapping."""
-
-    key: Any
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-
-@dataclass(frozen=True, slots=True)
-class GetAttrKey:
-    """The step to attribute `name`."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class FlattenedIndexKey:
-    """The step to child number `key` of a node whose registration names no keys."""
-
-    key: int
-
-    def __str__(self) -> str:
-        return f"[<flat index {self.key}>]"
-
-
-KeyEntry = Any  # one of the four above, or any object that a registered type uses as its key
-KeyPath = tuple[KeyEntry, ...]
-
+from .extension import hooks
 
 # ----------------------------------------------------------------------------------------------
 # Node types: how a container is split into its children, and how it is built from them
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class NodeType:
     """How values of one type flatten by one level.
 
     `flatten(x) -> (children, aux)` and `unflatten(aux, children) -> x` are inverse to each other.
     `aux` is everything in `x` except the children; structures compare it with `==`.
-    `flatten_with_keys(x)` returns `((key, child), ...), aux`. `dataclass_fields` is
-    (data fields, meta fields) for a type from `register_dataclass`, else None.
+    `flatten_with_keys(x)` returns `((key, child), ...), aux`; types that name no keys have None.
     """
 
-    __slots__ = ("python_type", "flatten", "unflatten", "flatten_with_keys", "dataclass_fields")
-
-    def __init__(self, python_type: type, flatten: Callable[[Any], tuple[Any, Any]],
-                 unflatten: Callable[[Any, Any], Any],
-                 flatten_with_keys: Callable[[Any], tuple[Any, Any]] | None = None,
-                 dataclass_fields: tuple[tuple[str, ...], tuple[str, ...]] | None = None):
-        self.python_type, self.flatten, self.unflatten = python_type, flatten, unflatten
-        self.flatten_with_keys = flatten_with_keys or self._flatten_with_indices
-        self.dataclass_fields = dataclass_fields
-
-    def _flatten_with_indices(self, tree):
-        children, aux = self.flatten(tree)
-        return [(FlattenedIndexKey(i), child) for i, child in enumerate(children)], aux
+    python_type: type
+    flatten: Callable[[Any], tuple[Any, Any]]
+    unflatten: Callable[[Any, Any], Any]
+    flatten_with_keys: Callable[[Any], tuple[Any, Any]] | None = None
 
     def __repr__(self) -> str:
         return f"NodeType({self.python_type.__name__})"
@@ -125,51 +67,28 @@ def sorted_keys(mapping: dict) -> tuple:
         raise
 
 
-def _flatten_sequence(xs):
-    return xs, None
-
-
-def _flatten_sequence_with_keys(xs):
-    return [(SequenceKey(i), x) for i, x in enumerate(xs)], None
-
-
 def _flatten_dict(mapping):
     keys = sorted_keys(mapping)
     return [mapping[key] for key in keys], keys
 
 
-def _flatten_dict_with_keys(mapping):
-    keys = sorted_keys(mapping)
-    return [(DictKey(key), mapping[key]) for key in keys], keys
-
-
-def _flatten_namedtuple_with_keys(xs):
-    return [(GetAttrKey(name), x) for name, x in zip(xs._fields, xs)], type(xs)
-
-
-TUPLE = NodeType(tuple, _flatten_sequence, lambda _, xs: tuple(xs), _flatten_sequence_with_keys)
-LIST = NodeType(list, _flatten_sequence, lambda _, xs: list(xs), _flatten_sequence_with_keys)
-DICT = NodeType(dict, _flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _flatten_dict_with_keys)
+TUPLE = NodeType(tuple, lambda xs: (xs, None), lambda _, xs: tuple(xs))
+LIST = NodeType(list, lambda xs: (xs, None), lambda _, xs: list(xs))
+DICT = NodeType(dict, _flatten_dict, lambda keys, xs: dict(zip(keys, xs)))
 NONE_TYPE = NodeType(type(None), lambda _: ((), None), lambda *_: None)
 # One entry serves all namedtuple classes: the class itself is the aux data.
-NAMEDTUPLE = NodeType(
-    tuple, lambda xs: (xs, type(xs)), lambda cls, xs: cls(*xs), _flatten_namedtuple_with_keys
-)
+NAMEDTUPLE = NodeType(tuple, lambda xs: (xs, type(xs)), lambda cls, xs: cls(*xs))
 
 BUILTIN_NODE_TYPES = (TUPLE, LIST, DICT, NONE_TYPE)
 registry: dict[type, NodeType] = {node.python_type: node for node in BUILTIN_NODE_TYPES}
-
-# Called with each newly registered NodeType. A second registry (XLA's, in C++) first copies
-# `registry`, and then adds itself to this list.
-register_listeners: list[Callable[[NodeType], None]] = []
 
 
 def register_node_type(node_type: NodeType) -> None:
     """Enter `node_type` in the registry. A type has at most one entry, which never changes."""
     checks.registered_once(node_type, registry)
     registry.setdefault(node_type.python_type, node_type)
-    for listener in register_listeners:
-        listener(node_type)
+    for node_type_registered in hooks.node_type_registered:
+        node_type_registered(node_type)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -235,27 +154,6 @@ class PyTreeDef:
         subtrees = tuple(subtree.compose(inner) for subtree in self.subtrees)
         return make_treedef(self.node_type, self.aux, subtrees)
 
-    def walk(self, f_node: Callable[[tuple, Any], Any], f_leaf: Callable[[Any], Any] | None,
-             leaves: Iterable[Any]) -> Any:
-        """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
-        leaves = list(map(f_leaf, leaves) if f_leaf else leaves)
-        checks.number_of_leaves(self, leaves, "walk")
-        return _walk(self, f_node, iter(leaves))
-
-    @staticmethod
-    def from_node_data_and_children(
-        node_registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
-    ) -> PyTreeDef:
-        """The inverse of `node_data` and `children`. JAX's signature has a registry, unused."""
-        if node_data is None:
-            return LEAF
-        cls, aux = node_data
-        checks.is_node_class(cls, registry)
-        node_type = registry.get(cls)
-        if node_type is None:
-            return make_treedef(NAMEDTUPLE, cls, tuple(children))
-        return make_treedef(node_type, tuple(aux) if node_type is DICT else aux, tuple(children))
-
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -276,9 +174,6 @@ class PyTreeDef:
     def __repr__(self) -> str:
         return f"PyTreeDef({printing.treedef_text(self)})"
 
-    def __reduce__(self):
-        return PyTreeDef.from_node_data_and_children, (None, self.node_data(), self.subtrees)
-
 
 LEAF = PyTreeDef(None, None, (), 1)
 NONE = PyTreeDef(NONE_TYPE, None, (), 0)
@@ -296,19 +191,6 @@ def _hash_if_possible(aux):
         return hash(aux)
     except TypeError:  # aux data need not be hashable to be compared
         return 0
-
-
-def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple whose elements have the given structures.
-
-    >>> import minijax as jax
-    >>> jax.tree_util.treedef_tuple([jax.tree.structure(1), jax.tree.structure([1])])
-    PyTreeDef((*, [*]))
-    """
-    treedefs = tuple(treedefs)
-    for treedef in treedefs:
-        checks.is_treedef("treedef_tuple", treedef)
-    return make_treedef(TUPLE, None, treedefs)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -379,15 +261,6 @@ def _unflatten(treedef, leaves):
     for subtree in treedef.subtrees:
         children.append(_unflatten(subtree, leaves))
     return treedef.node_type.unflatten(treedef.aux, tuple(children))
-
-
-def _walk(treedef, f_node, leaves):
-    if treedef is LEAF:
-        return next(leaves)
-    results = tuple([_walk(subtree, f_node, leaves) for subtree in treedef.subtrees])
-    return f_node(
-        results, treedef.aux if treedef.node_type is NAMEDTUPLE else treedef.node_data()[1]
-    )
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -585,6 +458,13 @@ def ensure_index(x: Any) -> int | tuple[int, ...]:
         return tuple(map(index, x))
 
 
+def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
+    """A string or several as a tuple of strings. TypeError for anything else."""
+    names = (x,) if isinstance(x, str) else tuple(x)
+    checks.are_strings(names)
+    return names
+
+
 def positive_argnums(
     argnums: Iterable[int], num_args: int, drop_too_large: bool = False
 ) -> tuple[int, ...]:
@@ -642,73 +522,6 @@ def argnums_partial(
         return dynamic_fun(*[by_position[i] for i in sorted(by_position)])
 
     return partial_fun, chosen
-
-
-# ----------------------------------------------------------------------------------------------
-# Static and donated arguments
-
-
-class ResolvedArgs(NamedTuple):
-    """Which arguments `jit` treats specially, by number and by name."""
-
-    donate_argnums: tuple[int, ...]
-    donate_argnames: tuple[str, ...]
-    static_argnums: tuple[int, ...]
-    static_argnames: tuple[str, ...]
-
-
-def resolve_argnums(fun: Callable, signature: Signature | None,
-                    donate_argnums: int | Sequence[int] | None,
-                    donate_argnames: str | Iterable[str] | None,
-                    static_argnums: int | Sequence[int] | None,
-                    static_argnames: str | Iterable[str] | None) -> ResolvedArgs:
-    """Complete numbers from names and names from numbers, and check both against the signature.
-
-    Raises ValueError for a number or name that the function does not take, and for a name that
-    is both static and donated.
-    """
-    if signature is None:
-        checks.donated_by_number(fun, donate_argnames)
-    donated = infer_argnums_and_argnames(signature, donate_argnums, donate_argnames)
-    static = infer_argnums_and_argnames(signature, static_argnums, static_argnames)
-    checks.static_and_donated(signature, static, donated)
-    return ResolvedArgs(*donated, *static)
-
-
-def infer_argnums_and_argnames(
-    signature: Signature | None,
-    argnums: int | Iterable[int] | None,
-    argnames: str | Iterable[str] | None,
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """If only one of the two is given, the other from the signature; if both are, as they are."""
-    parameters = signature.parameters.values() if signature else ()
-    both_ways = {
-        i: param.name
-        for i, param in enumerate(parameters)
-        if param.kind is Parameter.POSITIONAL_OR_KEYWORD
-    }
-    if argnums is None:
-        names = ensure_str_tuple(argnames or ())
-        return tuple(i for i, name in both_ways.items() if name in names), names
-    numbers = ensure_index_tuple(argnums)
-    if argnames is None:
-        return numbers, tuple(name for i, name in both_ways.items() if i in numbers)
-    return numbers, ensure_str_tuple(argnames)
-
-
-def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
-    """A string or several as a tuple of strings. TypeError for anything else."""
-    names = (x,) if isinstance(x, str) else tuple(x)
-    checks.are_strings(names)
-    return names
-
-
-def fun_signature(fun: Callable) -> Signature | None:
-    """The signature, or None if `fun` has none, like some built-in functions."""
-    try:
-        return inspect.signature(fun)
-    except (ValueError, TypeError):
-        return None
 
 
 # ----------------------------------------------------------------------------------------------

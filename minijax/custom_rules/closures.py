@@ -15,9 +15,10 @@ from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr, jaxpr
 from ..core.lowering import register_lowering
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import is_undefined_primal, primitive_transposes
-from ..core.tree import flatten_fun_nokwargs, tree_flatten, treedef_tuple
+from ..core.tree import flatten_fun_nokwargs, tree_flatten
 from ..core.util import merge_lists, partition_list, split_list
 from ..errors import DebugInfo, api_boundary, fun_sourceinfo
+from ..pytree.functions import treedef_tuple
 
 # ----------------------------------------------------------------------------------------------
 # closure_convert

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..checks.arguments import fun_signature, infer_argnums_and_argnames
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import Primitive, ShapedArray, set_current_trace, typeof
 from ..core.forward import Zero, instantiate_zeros
@@ -21,8 +22,6 @@ from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import (
     PyTreeDef,
     ensure_index_tuple,
-    fun_signature,
-    infer_argnums_and_argnames,
     tree_flatten,
 )
 from ..errors import DebugInfo, UnexpectedTracerError, fun_name, fun_sourceinfo

@@ -22,12 +22,13 @@ from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.staging import jvp_jaxpr
-from ..core.tree import PyTreeDef, tree_flatten, tree_map, treedef_tuple
+from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list, split_list
 from ..errors import api_boundary, fun_name
 from ..lax.control_flow.common import stage
 from ..lax.control_flow.map import map as lax_map
 from ..lax.control_flow.parts import enter_rules
+from ..pytree.functions import treedef_tuple
 from .common import check_leaves, positional
 
 

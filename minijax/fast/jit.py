@@ -19,7 +19,7 @@ from ..core.core import eval_trace, state, typeof
 from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
 from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember
-from ..core.tree import BUILTIN_NODE_TYPES, register_listeners, registry
+from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..runtime import xla
 from ..settings import trace_context
 
@@ -145,6 +145,7 @@ def is_simple(program: Program) -> bool:
 # Flattening in C++
 
 _registry: Any = None
+_copied = {*BUILTIN_NODE_TYPES}  # the node types that the copy has
 _lock = threading.Lock()
 
 
@@ -168,15 +169,16 @@ def _copy_registry():
         enable_list=True,
         enable_dict=True,
     )
-
-    def add(node_type):
-        if node_type not in BUILTIN_NODE_TYPES:
-            copy.register_node(node_type.python_type, node_type.flatten, node_type.unflatten)
-
     for node_type in list(registry.values()):
-        add(node_type)
-    register_listeners.append(add)
+        _register(copy, node_type)
     return copy
+
+
+def _register(copy, node_type):
+    """Enter a node type in the copy, once."""
+    if node_type not in _copied:
+        _copied.add(node_type)
+        copy.register_node(node_type.python_type, node_type.flatten, node_type.unflatten)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -188,10 +190,15 @@ def _with_fast_path(cls):
 
 
 class FastJit(Extension):
-    """Jitted functions have the fast path."""
+    """Jitted functions have the fast path, and XLA's registry follows the core's."""
 
     def jit_class(self, cls, options):
         return _with_fast_path(cls)
+
+    def node_type_registered(self, node_type):
+        with _lock:
+            if _registry is not None:
+                _register(_registry, node_type)
 
 
 register(FastJit())

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.api import leaf_names
+from ..checks.arguments import leaf_names
 from ..checks.core import escaped
 from ..core.array import Array, as_array
 from ..core.batching import primitive_batchers

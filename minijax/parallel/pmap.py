@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..checks.api import arg_names, check_callable
+from ..checks.arguments import arg_names, check_callable
 from ..checks.tree import prefix_errors
 from ..core.core import eval_trace, state, typeof
 from ..core.jit import jit

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..checks.api import arg_names
+from ..checks.arguments import arg_names
 from ..core.core import Tracer, eval_trace, state
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from ..core.jit import jit

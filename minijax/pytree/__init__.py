@@ -7,6 +7,12 @@ as functions of leaves in all forms of `jax.api_util`.
 
 from ..checks.tree import (
     Difference,
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
     equality_errors,
     equality_errors_pytreedef,
     prefix_errors,
@@ -15,18 +21,11 @@ from ..checks.tree import (
 from ..core.tree import (
     LEAF,
     NONE,
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
     NodeType,
     Partial,
     PyTreeDef,
-    SequenceKey,
     flatten_axes,
     prefix_subtrees,
-    register_listeners,
     registry,
     tree_flatten,
     tree_leaves,
@@ -34,7 +33,6 @@ from ..core.tree import (
     tree_structure,
     tree_transpose,
     tree_unflatten,
-    treedef_tuple,
 )
 from .functions import (
     all_leaves,
@@ -49,6 +47,7 @@ from .functions import (
     treedef_children,
     treedef_is_leaf,
     treedef_is_strict_leaf,
+    treedef_tuple,
 )
 from .paths import (
     generate_key_paths,

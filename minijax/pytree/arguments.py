@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..checks import api as checks
+from ..checks import arguments as checks
 from ..checks.tree import rebased
 from ..core.core import ShapedArray, typeof
 from ..core.tree import PyTreeDef, positive_argnums, split_statics, tree_structure

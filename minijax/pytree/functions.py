@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..checks import tree as checks
+from ..checks.tree import KeyEntry, flatten_with_keys
+from ..core.core import install_methods
 from ..core.tree import (
+    DICT,
     LEAF,
+    NAMEDTUPLE,
+    TUPLE,
     IsLeaf,
-    KeyEntry,
     PyTreeDef,
     flatten_up_to,
+    make_treedef,
     node_type_of,
     registry,
     tree_flatten,
@@ -156,7 +163,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any
     >>> jax.tree_util.flatten_one_level_with_keys({"a": [1, 2]})
     ([(DictKey(key='a'), [1, 2])], ('a',))
     """
-    return _node_type_or_error(tree).flatten_with_keys(tree)
+    return flatten_with_keys(tree, _node_type_or_error(tree))
 
 
 def _node_type_or_error(tree):
@@ -167,6 +174,62 @@ def _node_type_or_error(tree):
         )
     return node_type
 
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose elements have the given structures.
+
+    >>> import minijax as jax
+    >>> jax.tree_util.treedef_tuple([jax.tree.structure(1), jax.tree.structure([1])])
+    PyTreeDef((*, [*]))
+    """
+    treedefs = tuple(treedefs)
+    for treedef in treedefs:
+        checks.is_treedef("treedef_tuple", treedef)
+    return make_treedef(TUPLE, None, treedefs)
+
+
+def from_node_data_and_children(
+    node_registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+) -> PyTreeDef:
+    """The inverse of `node_data` and `children`. JAX's signature has a registry, unused."""
+    if node_data is None:
+        return LEAF
+    cls, aux = node_data
+    if not is_tree_node(cls):
+        raise RuntimeError(f"{cls} is not registered as a pytree node type.")
+    node_type = registry.get(cls)
+    if node_type is None:
+        return make_treedef(NAMEDTUPLE, cls, tuple(children))
+    return make_treedef(node_type, tuple(aux) if node_type is DICT else aux, tuple(children))
+
+
+def _reduce(treedef):
+    """A structure for `pickle`: classes in place of their node types."""
+    return from_node_data_and_children, (None, treedef.node_data(), treedef.subtrees)
+
+
+def walk(self: PyTreeDef, f_node: Callable[[tuple, Any], Any], f_leaf: Callable[[Any], Any] | None,
+         leaves: Iterable[Any]) -> Any:
+    """Fold: `f_leaf(leaf)` at leaves, else `f_node(results of the children, aux data)`."""
+    leaves = list(map(f_leaf, leaves) if f_leaf else leaves)
+    checks.number_of_leaves(self, leaves, "walk")
+    return _walk(self, f_node, iter(leaves))
+
+
+def _walk(treedef, f_node, leaves):
+    if treedef is LEAF:
+        return next(leaves)
+    results = tuple([_walk(subtree, f_node, leaves) for subtree in treedef.subtrees])
+    return f_node(
+        results, treedef.aux if treedef.node_type is NAMEDTUPLE else treedef.node_data()[1]
+    )
+
+
+copyreg.pickle(PyTreeDef, _reduce)
+install_methods({
+    "walk": walk,
+    "from_node_data_and_children": staticmethod(from_node_data_and_children),
+}, PyTreeDef)
 
 # ----------------------------------------------------------------------------------------------
 # Prefixes: one value for a whole subtree

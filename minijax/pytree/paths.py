@@ -6,19 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks import tree as checks
-from ..core.tree import (
-    LEAF,
+from ..checks.tree import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
     KeyEntry,
     KeyPath,
-    PyTreeDef,
     SequenceKey,
-    flatten_up_to,
-    make_treedef,
-    node_type_of,
 )
+from ..core.tree import LEAF, PyTreeDef, flatten_up_to, make_treedef, node_type_of
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
@@ -73,7 +69,7 @@ def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, An
     if node_type is None or (is_leaf is not None and checks.leaf_answer(is_leaf(path, tree))):
         out.append((path, tree))
         return LEAF
-    pairs, aux = node_type.flatten_with_keys(tree)
+    pairs, aux = checks.flatten_with_keys(tree, node_type)
     subtrees = [flatten_with_path_into(child, (*path, key), out, is_leaf) for key, child in pairs]
     return make_treedef(node_type, aux, tuple(subtrees))
 

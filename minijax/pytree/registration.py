@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
 from typing import Any, TypeVar
 
-from ..core.tree import DictKey, GetAttrKey, NodeType, register_node_type, sorted_keys
+from ..checks.tree import DictKey, GetAttrKey
+from ..core.tree import NodeType, register_node_type, sorted_keys
 
 Class = TypeVar("Class", bound=type)
 
@@ -214,7 +215,7 @@ def _dataclass_node_type(cls, data_fields, meta_fields):
     def unflatten(meta, data):
         return cls(**dict(zip(data_fields, data)), **dict(zip(meta_fields, meta)))
 
-    return NodeType(cls, flatten, unflatten, flatten_with_keys, (data_fields, meta_fields))
+    return NodeType(cls, flatten, unflatten, flatten_with_keys)
 
 
 def _fields_of_dataclass(cls, data_fields, meta_fields):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..checks import remat as checks
-from ..checks.api import arg_names
+from ..checks.arguments import arg_names
 from ..core.tree import tree_flatten, with_statics
 from ..core.util import split_list
 from ..errors import api_boundary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..checks.api import arg_names
+from ..checks.arguments import arg_names
 from ..core.api import make_jaxpr, vjp
 from ..core.core import ShapedArray
 from ..core.jaxpr import Literal

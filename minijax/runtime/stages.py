@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.api import arg_names
+from ..checks.arguments import arg_names
 from ..checks.tree import structure_errors
 from ..core.core import ShapedArray, Tracer
 from ..core.extension import hooks

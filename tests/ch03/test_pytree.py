@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minijax import pytree
+from minijax.core.extension import Extension, registered
 from tests.ch03.trees import (
     TREES,
     Dropped,
@@ -372,16 +373,17 @@ def test_static_fields():
     assert pytree.tree_map(str, Scale(2.0, "n")) == Scale("2.0", "n")
 
 
-def test_listeners_hear_of_new_types():
+def test_extensions_hear_of_new_types():
     heard = []
-    pytree.register_listeners.append(heard.append)
-    try:
+
+    class Hearing(Extension):
+        def node_type_registered(self, node_type):
+            heard.append(node_type)
+
+    with registered(Hearing()):
         New = pytree.register_static(type("New", (), {}))
         Data = pytree.register_dataclass(dataclasses.make_dataclass("Data", ["x"]))
-    finally:
-        pytree.register_listeners.remove(heard.append)
     assert [node_type.python_type for node_type in heard] == [New, Data]
-    assert [node_type.dataclass_fields for node_type in heard] == [None, (("x",), ())]
     assert pytree.registry[New] is heard[0]
 
 

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...checks.api import weak_arg_names
+from ...checks.arguments import weak_arg_names
 from ...checks.jaxpr import check_allowed, control_flow_allowed_effects
 from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
@@ -32,9 +32,10 @@ from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.primitives import convert
 from ...core.staging import trace_to_jaxpr, weakref_cache
-from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure, treedef_tuple
+from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
 from ...core.util import partition_list
 from ...errors import DebugInfo, fun_sourceinfo
+from ...pytree.functions import treedef_tuple
 from ...pytree.paths import keystr, tree_leaves_with_path
 from .. import elementwise as lax
 from .tokens import with_token

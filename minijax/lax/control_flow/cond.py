@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.api import leaf_names
+from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...checks.tree import equality_errors_pytreedef

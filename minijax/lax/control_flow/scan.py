@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.api import leaf_names
+from ...checks.arguments import leaf_names
 from ...checks.staging import custom_typechecks
 from ...core.array import as_array
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
@@ -36,10 +36,11 @@ from ...core.partial_eval import (
 )
 from ...core.primitives import broadcast_in_dim_p
 from ...core.staging import batch_jaxpr, jvp_jaxpr
-from ...core.tree import tree_flatten, tree_map, treedef_tuple
+from ...core.tree import tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import JaxprTypeError, api_boundary
 from ...pytree.arguments import argument_avals
+from ...pytree.functions import treedef_tuple
 from ...pytree.paths import keystr
 from .. import shaping, slicing
 from .common import (

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.api import leaf_names
+from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...core.array import as_array
@@ -41,11 +41,11 @@ from ...core.partial_eval import (
 from ...core.primitives import select
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
-from ...core.tree import tree_flatten, tree_map, treedef_tuple
+from ...core.tree import tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list, split_list
 from ...errors import ConcretizationTypeError, api_boundary
 from ...pytree.arguments import argument_avals
-from ...pytree.functions import treedef_is_leaf
+from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from .. import reductions, shaping
 from .common import (
     Staged,
