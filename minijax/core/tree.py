@@ -537,6 +537,9 @@ class _HashableCallableShim:
     def __call__(self, *args, **kwargs):
         return self.fun(*args, **kwargs)
 
+    def __repr__(self):
+        return f"{type(self).__name__}({self.fun!r})"
+
 
 class Partial(functools.partial):
     """`functools.partial` as a pytree: the bound arguments are children, the function is aux data.
