@@ -48,7 +48,8 @@ from .runtime.devices import (
     device_get,
     devices,
 )
-from .core.jit import clear_caches, disable_jit, jit
+from .core.jit import clear_caches
+from .runtime.jit import disable_jit, jit
 from . import stages
 
 # chapter 7

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from .. import settings
 from ..core.jaxpr import ClosedJaxpr
-from ..core.lowering import LoweredModule
 from ..errors import fun_sourceinfo, user_stacklevel
 from .tree import check_static_hashable
 
@@ -32,12 +31,10 @@ def not_static_and_donated(static: Sequence[int], donated: Sequence[int]) -> Non
             f"Arguments are both static ({sorted(static)}) and donated ({sorted(donated)}).")
 
 
-def donations(jaxpr: ClosedJaxpr, module: LoweredModule) -> None:
+def donations(jaxpr: ClosedJaxpr, not_donated: Sequence[int]) -> None:
     """Warn of donated arguments whose memory no result can take."""
-    if module.not_donated:
-        types = ", ".join(
-            jaxpr.in_avals[i].str_short(short_dtypes=False) for i in module.not_donated
-        )
+    if not_donated:
+        types = ", ".join(jaxpr.in_avals[i].str_short(short_dtypes=False) for i in not_donated)
         warnings.warn(
             f"Some donated buffers were not usable: {types}.\nNo result has the same shape and "
             "dtype, so their memory cannot be used again (chapter 6 of the book).",

@@ -64,6 +64,10 @@ class Extension:
         """
         return None
 
+    def program_module(self, module: Any, jaxpr: Any, spec: Any) -> Any:
+        """The empty module that the program of a jaxpr is written to: `module`, or another one."""
+        return module
+
     def lower_call(self, ctx: Any, jaxpr: Any, operands: Sequence, name: str) -> Any:
         """The results of a call of `jaxpr`, a jaxpr with effects, as values of the function `ctx`
         that is being lowered; `NotImplemented` for an ordinary call."""

@@ -20,14 +20,12 @@ The counterparts in JAX are `jax/_src/pjit.py`, `jax/_src/interpreters/pxla.py` 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
-import time
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,15 +38,15 @@ from ..checks.arguments import (
     weak_arg_names,
 )
 from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
-from ..runtime import xla
+from ..runtime import timed, xla
 from .array import Array
 from .calls import call_rules
 from .core import Primitive, ShapedArray, Tracer, eval_trace, state
 from .dtypes import float0
 from .extension import hooks
-from .jaxpr import ClosedJaxpr, eval_jaxpr
-from .lowering import LoweredModule, contents, lower_jaxpr, register_lowering, stored
-from .staging import abstractify_args, staging_rules, trace_to_jaxpr
+from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
+from .lowering import LoweredModule, Module, contents, lower_jaxpr, register_lowering, stored
+from .staging import abstractify_args, trace_to_jaxpr
 from .tree import (
     PyTreeDef,
     flatten_fun,
@@ -58,9 +56,6 @@ from .tree import (
     with_statics,
 )
 
-if TYPE_CHECKING:
-    from ..runtime.stages import Lowered, Traced
-
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules
 
@@ -69,10 +64,10 @@ jit_p = Primitive("jit", multiple_results=True, memoize_avals=False)
 
 
 @jit_p.def_impl
-def _evaluate(*args, jaxpr, name, donated_invars, keep_unused, inline):
+def _evaluate(*args, jaxpr, **params):
     if settings.disable_jit.value:
         return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-    return program_of(jaxpr, Spec(name, donated_invars, keep_unused), args)(args)
+    return program_of(jaxpr, Spec(**params), args)(args)
 
 
 @jit_p.def_abstract_eval
@@ -80,24 +75,7 @@ def _result_types(*avals, jaxpr, **params):
     return jaxpr.out_avals
 
 
-def _stage(trace, args, params):
-    """One equation, unless the function asked to be written out."""
-    if params["inline"]:
-        return eval_jaxpr(params["jaxpr"].jaxpr, params["jaxpr"].consts, *args)
-    return trace.default_process_primitive(jit_p, args, params)
-
-
-staging_rules[jit_p] = _stage
-
-
-def _donation(params, in_sources, out_sources, shared) -> dict:
-    """An operand of a transformed call is donated if the operand that it comes from is donated. If
-    the call is split, nothing is, because the other part may need the buffer."""
-    old = params["donated_invars"]
-    return {"donated_invars": tuple(not shared and i is not None and old[i] for i in in_sources)}
-
-
-call_rules(jit_p, "jaxpr", _donation)
+call_rules(jit_p, "jaxpr")
 
 
 def _lower(ctx, *operands, jaxpr, name, **params):
@@ -112,19 +90,11 @@ register_lowering(jit_p, _lower)
 
 
 class Options(NamedTuple):
-    """How a function is jitted; part of the caches' keys.
-
-    `placement` belongs to chapter 14: the devices and shardings that the user asked for.
-    """
+    """How a function is jitted; part of the caches' keys. `more` belongs to `runtime/jit.py`."""
 
     static_argnums: tuple[int, ...] = ()
     static_argnames: tuple[str, ...] = ()
-    donate_argnums: tuple[int, ...] = ()
-    donate_argnames: tuple[str, ...] = ()
-    keep_unused: bool = False
-    inline: bool = False
-    compiler_options: tuple[tuple[str, Any], ...] = ()
-    placement: Any = None
+    more: Any = None
 
 
 class Call(NamedTuple):
@@ -149,18 +119,6 @@ class Tracing(NamedTuple):
     outer_tracers: tuple
 
 
-def trace(fun: Callable, call: Call, in_avals: Sequence) -> Tracing:
-    """Trace a function at arguments of these types."""
-    flat_fun, out_tree = flatten_fun(with_statics(fun, by_place(call.statics)), call.in_tree)
-    names = weak_arg_names(fun, call.in_tree, by_place(call.statics))
-    jaxpr = trace_to_jaxpr(flat_fun, in_avals, DebugInfo("jit", fun_sourceinfo(fun), names))
-    if not any(isinstance(c, Tracer) for c in jaxpr.consts):
-        return Tracing(jaxpr, out_tree(), ())
-    inner = jaxpr.jaxpr
-    lifted = inner.replace(constvars=[], invars=inner.constvars + inner.invars)
-    return Tracing(ClosedJaxpr(lifted, ()), out_tree(), tuple(jaxpr.consts))
-
-
 def by_place(statics: tuple) -> dict[int | str, Any]:
     """The static arguments of a `Call` by position or name."""
     return {place: value for place, value, _ in statics}
@@ -168,15 +126,16 @@ def by_place(statics: tuple) -> dict[int | str, Any]:
 
 _CACHE_LIMIT = 4096
 _lock = threading.Lock()
-_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def cache_of(fun: Callable, key: Any) -> dict:
-    """The dictionary that belongs to `fun` and `key` as long as `fun` lives."""
+def cache_of(caches: weakref.WeakKeyDictionary, owner: Any, key: Any) -> dict:
+    """The dictionary in `caches` that belongs to `owner` and `key` as long as `owner` lives."""
     try:
         with _lock:
-            return _caches.setdefault(fun, {}).setdefault(key, {})
-    except TypeError:  # `fun` has no hash, or takes no weak references
+            return caches.setdefault(owner, {}).setdefault(key, {})
+    except TypeError:  # `owner` has no hash, or takes no weak references
         return {}
 
 
@@ -189,9 +148,9 @@ def remember(cache: dict, key: Any, value: Any) -> Any:
 
 
 def clear_caches() -> None:
-    """Forget all traces and compiled programs."""
+    """Forget all traces, and with them the programs of their jaxprs."""
     with _lock:
-        for caches in _caches.values():
+        for caches in traces.values():
             for cache in caches.values():
                 cache.clear()
 
@@ -201,11 +160,16 @@ def clear_caches() -> None:
 
 
 class Spec(NamedTuple):
-    """What a program depends on besides its jaxpr: part of the key under which it is kept."""
+    """What a program depends on besides its jaxpr: part of the key under which it is kept.
+
+    The first fields are parameters of the primitive. Only the name means something here, the
+    others to `runtime/jit.py` and, of arguments on several devices, to chapter 14.
+    """
 
     name: str
-    donated: tuple[bool, ...]
-    keep_unused: bool
+    donated_invars: tuple[bool, ...] = ()
+    keep_unused: bool = False
+    inline: bool = False
     options: tuple[tuple[str, Any], ...] = ()
     placement: Any = None
 
@@ -260,21 +224,13 @@ def array_of(buffer: Any, aval: ShapedArray) -> Any:
     return np.zeros(aval.shape, float0) if aval.dtype == float0 else Array(None, aval, buffer)
 
 
-@contextlib.contextmanager
-def timed(what: str, event: str) -> Iterator[None]:
-    """Tell extensions how long the block took."""
-    start = time.perf_counter()
-    yield
-    for record_duration in hooks.record_duration:
-        record_duration(f"/jax/core/compile/{event}_duration", time.perf_counter() - start, what)
-
-
 def lower(jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
     """The StableHLO module of a jaxpr."""
     with timed(f"Finished translating {spec.name} to StableHLO", "jaxpr_to_mlir_module"):
-        module = lower_jaxpr(jaxpr, spec.name, spec.donated, spec.keep_unused, locations=True)
-    checks.donations(jaxpr, module)
-    return module
+        module = Module(f"jit_{spec.name}", locations=True)
+        for program_module in hooks.program_module:
+            module = program_module(module, jaxpr, spec)
+        return lower_jaxpr(jaxpr, spec.name, spec.keep_unused, module)
 
 
 def compile_module(module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
@@ -288,15 +244,15 @@ def compile_module(module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> 
 def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
     """The compiled program of a jaxpr for these arguments, kept while the jaxpr lives."""
     places = places_of(jaxpr, spec, args)
-
-    def make():
-        if places is not None:
-            return places.compile(places.lower(jaxpr, spec), jaxpr, dict(spec.options))
-        return compile_module(lower(jaxpr, spec), jaxpr, dict(spec.options))
-
-    with _lock:
-        once = _programs.setdefault(jaxpr, {}).setdefault((spec, places), _Once())
-    return once.get(make)
+    cache = cache_of(programs, jaxpr, (spec, places))
+    with cache.setdefault("lock", threading.Lock()):  # the first thread compiles, others wait
+        if "program" in cache:
+            return cache["program"]
+        if places is None:
+            program = compile_module(lower(jaxpr, spec), jaxpr, dict(spec.options))
+        else:
+            program = places.compile(places.lower(jaxpr, spec), jaxpr, dict(spec.options))
+        return cache.setdefault("program", program)
 
 
 def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
@@ -305,46 +261,19 @@ def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:
     return next((places for places in wanted if places is not None), None)
 
 
-class _Once:
-    """A result that the first thread to ask computes, while the others wait for it."""
-
-    __slots__ = ("lock", "value")
-
-    def __init__(self):
-        self.lock, self.value = threading.Lock(), None
-
-    def get(self, make: Callable):
-        with self.lock:
-            if self.value is None:
-                self.value = make()
-            return self.value
-
-
-_programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def forget_programs() -> None:
-    """Drop all compiled programs."""
-    with _lock:
-        _programs.clear()
-
-
 # ----------------------------------------------------------------------------------------------
 # The jitted function
 
 
 class JitFunction:
-    """What `jit` returns: called like the function it wraps; its methods show the stages."""
+    """What `jit` returns: called like the function it wraps."""
 
     __slots__ = ("_fun", "_options", "_traces", "__dict__", "__weakref__")
 
     def __init__(self, fun: Callable, options: Options):
         functools.update_wrapper(self, fun, updated=())
-        for name, value in getattr(fun, "__dict__", {}).items():
-            if not hasattr(self, name):  # an attribute of `fun` must not hide a method
-                self.__dict__[name] = value
         self._fun, self._options = fun, options
-        self._traces = cache_of(fun, options)
+        self._traces = cache_of(traces, fun, options)
 
     @api_boundary
     def __call__(self, *args, **kwargs):
@@ -385,7 +314,15 @@ class JitFunction:
         return tracing
 
     def _trace(self, call: Call, in_avals: Sequence) -> Tracing:
-        return trace(self._fun, call, in_avals)
+        """Trace the function at arguments of these types."""
+        fun, statics = self._fun, by_place(call.statics)
+        flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
+        names = weak_arg_names(fun, call.in_tree, statics)
+        jaxpr = trace_to_jaxpr(flat_fun, in_avals, DebugInfo("jit", fun_sourceinfo(fun), names))
+        if not any(isinstance(c, Tracer) for c in jaxpr.consts):
+            return Tracing(jaxpr, out_tree(), ())
+        lifted = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
+        return Tracing(lifted, out_tree(), tuple(jaxpr.consts))
 
     def _run(self, call: Call, tracing: Tracing) -> list:
         """Run the compiled program."""
@@ -400,81 +337,23 @@ class JitFunction:
 
     def _bind(self, call: Call, tracing: Tracing) -> list:
         """Let the current trace interpret the call, as one primitive."""
-        spec = self._spec(call, tracing)
-        outer = tracing.outer_tracers
-        return jit_p.bind(
-            *outer, *call.leaves, name=spec.name, jaxpr=tracing.jaxpr,
-            donated_invars=(False,) * len(outer) + spec.donated,
-            keep_unused=spec.keep_unused, inline=self._options.inline)
+        args = *tracing.outer_tracers, *call.leaves
+        return jit_p.bind(*args, jaxpr=tracing.jaxpr, **self._params(call, tracing))
+
+    def _params(self, call: Call, tracing: Tracing) -> dict[str, Any]:
+        """The other parameters of the primitive."""
+        return {"name": fun_name(self._fun)}
 
     def _spec(self, call: Call, tracing: Tracing) -> Spec:
-        options = self._options
-        return Spec(fun_name(self._fun), self._donated(call), options.keep_unused,
-                    options.compiler_options)
-
-    def _donated(self, call: Call) -> tuple[bool, ...]:
-        """For each leaf whether it is donated."""
-        options = self._options
-        if not (options.donate_argnums or options.donate_argnames):
-            return (False,) * len(call.leaves)
-        args_tree, kwargs_tree = call.in_tree.children()
-        static = [place for place, *_ in call.statics if isinstance(place, int)]
-        count = len(call.args) + len(static)
-        donated = static_positions(options.donate_argnums, count)
-        checks.not_static_and_donated(static, donated)
-        flags = [i in donated for i in range(count) if i not in static]
-        flags += [name in options.donate_argnames for name in kwargs_tree.aux]
-        trees = [*args_tree.children(), *kwargs_tree.children()]
-        return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
-
-    # Stages
-
-    @api_boundary
-    def trace(self, *args, **kwargs) -> Traced:
-        """Trace only: `.jaxpr` of the result is the jaxpr.
-
-        Args:
-          *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
-        """
-        from ..runtime.stages import CallInfo, Traced
-
-        call = self._call(args, kwargs)
-        jaxpr, out_tree, _ = tracing = self._traced(call)
-        spec = self._spec(call, tracing)
-        places = places_of(jaxpr, spec, self._placed(call))
-        return Traced(CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places))
-
-    @api_boundary
-    def lower(self, *args, **kwargs) -> Lowered:
-        """Trace, and translate to StableHLO: `.as_text()` of the result is the program.
-
-        Args:
-          *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
-        """
-        return self.trace(*args, **kwargs).lower()
-
-    @api_boundary
-    def eval_shape(self, *args, **kwargs) -> Any:
-        """The result as a pytree of `ShapeDtypeStruct`s, without computing it.
-
-        Args:
-          *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
-        """
-        return self.trace(*args, **kwargs).out_info
+        return Spec(fun_name(self._fun))
 
     def clear_cache(self) -> None:
         """Forget what was traced for this function."""
         self._traces.clear()
 
-    def _cache_size(self) -> int:
-        return len(self._traces)
-
     def __get__(self, obj, objtype=None):
         """As a method: bound to the object, like any function."""
         return self if obj is None else types.MethodType(self, obj)
-
-    def __repr__(self):
-        return f"<PjitFunction of {self._fun!r}>"
 
 
 @functools.lru_cache
@@ -483,66 +362,25 @@ def static_positions(argnums: tuple[int, ...], num_args: int) -> tuple[int, ...]
     return tuple(sorted(positive_argnums(argnums, num_args, drop_too_large=True)))
 
 
-class _Unspecified:
-    """The default of `in_shardings` and `out_shardings`."""
-
-    def __repr__(self):
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED = _Unspecified()
-
-
-class Placement(NamedTuple):
-    """What the user asked for with the arguments of `jit` that chapter 14 explains."""
-
-    in_shardings: Any = UNSPECIFIED
-    out_shardings: Any = UNSPECIFIED
-    device: Any = None
-    backend: str | None = None
-
-
 @api_boundary
 def jit(
     fun: Callable | None = None,
     /,
     *,
-    in_shardings: Any = UNSPECIFIED,
-    out_shardings: Any = UNSPECIFIED,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
-    keep_unused: bool = False,
-    device: Any = None,
-    backend: str | None = None,
-    inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """A function that is compiled by XLA when it is first called, and then runs compiled.
 
+    This is `jax.jit` with the options that its idea needs; `runtime/jit.py` has all of them.
+
     Args:
-      fun: a function of pytrees of arrays that returns one. It should have no side effects, since
-        it runs only when its arguments have new shapes or dtypes. Without it, a decorator.
-      in_shardings, out_shardings: how arguments and results lie on devices (chapter 14): for all,
-        or as prefixes of the tuple of arguments and of the result, shardings or specs.
+      fun: a function of pytrees of arrays that returns one. Without it, a decorator.
       static_argnums, static_argnames: positions and names of arguments that are part of the
         program: any hashable values. A new value makes a new program.
-      donate_argnums, donate_argnames: arguments whose memory may be used for the results. They
-        cannot be used afterwards.
-      keep_unused: hand over also the arguments that the program does not need.
-      device, backend: the device to run on, or the first one of a platform such as "cpu".
-      inline: under another `jit`, write the function's operations out, instead of a call.
-      compiler_options: values of XLA flags by name.
 
     Returns:
-      a function with the same arguments and results, and the methods `trace`, `lower`,
-      `eval_shape` and `clear_cache`.
-
-    Raises:
-      TypeError: `fun` is not callable.
-      ValueError: a number or name does not belong to an argument of `fun`; a static argument, in a
-        call, is not hashable.
+      a function with the same arguments and results.
 
     >>> @jax.jit
     ... def f(x):
@@ -551,19 +389,12 @@ def jit(
     Array(7., dtype=float32, weak_type=True)
     """
     if fun is None:
-        given = {name: value for name, value in locals().items() if name != "fun"}
-        return functools.partial(jit, **given)
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames)
     check_callable(fun)
     numbers = resolve_argnums(
-        fun, fun_signature(fun), donate_argnums, donate_argnames, static_argnums, static_argnames
-    )
-    placement = Placement(in_shardings, out_shardings, device, backend)
-    return jit_function(fun, Options(
-        numbers.static_argnums, numbers.static_argnames,
-        numbers.donate_argnums, numbers.donate_argnames,
-        bool(keep_unused), bool(inline), tuple(sorted((compiler_options or {}).items())),
-        placement if any(x not in (None, UNSPECIFIED) for x in placement) else None,
-    ))  # fmt: skip
+        fun, fun_signature(fun), None, None, static_argnums, static_argnames)
+    return jit_function(fun, Options(numbers.static_argnums, numbers.static_argnames))
 
 
 def jit_function(fun: Callable, options: Options) -> JitFunction:
@@ -572,39 +403,3 @@ def jit_function(fun: Callable, options: Options) -> JitFunction:
     for jit_class in hooks.jit_class:
         cls = jit_class(cls, options)
     return cls(fun, options)
-
-
-def disable_jit(disable: bool = True) -> settings.Override:
-    """A context in which `jit` steps aside: every operation runs eagerly, and can be inspected.
-
-    >>> with jax.disable_jit():
-    ...     jax.jit(lambda x: x if x > 0 else -x)(-2.0)
-    2.0
-    """
-    return settings.disable_jit(disable)
-
-
-# ----------------------------------------------------------------------------------------------
-# Evaluation by compiling
-
-
-@functools.lru_cache(_CACHE_LIMIT)
-def _jitted_primitive(primitive: Primitive, params: tuple) -> JitFunction:
-    def call(*args):
-        return primitive.bind(*args, **dict(params))
-
-    call.__name__ = primitive.name
-    return jit(call)
-
-
-def apply_primitive(primitive: Primitive, *args, **params) -> Any:
-    """Evaluate a primitive by compiling it, for those that NumPy has no function for.
-
-    `primitive.def_impl(functools.partial(apply_primitive, primitive))` makes it the evaluation
-    rule. The program is kept for the next call with these parameters and types.
-    """
-    call = _jitted_primitive(primitive, tuple(params.items()))
-    if not settings.disable_jit.value:
-        return call(*args)
-    with settings.disable_jit(False):  # the setting concerns the user's functions only
-        return call(*args)

@@ -363,6 +363,7 @@ class Module:
     """
 
     num_partitions = 1
+    donated: tuple[int, ...] = ()
 
     def __init__(self, name: str, locations: bool = False):
         self.name = _symbol(name)
@@ -428,38 +429,33 @@ class LoweredModule:
     """The text of a module, and how to call it.
 
     Its arguments are those arguments of the jaxpr whose numbers are in `kept`, then the arrays
-    `hoisted`. A result takes the memory of each argument in `donated`; those in `not_donated` were
-    offered too, but no result has their type. The compiler gets the keyword arguments
-    `for_compiler`.
+    `hoisted`. Results take the memory of the arguments in `donated`. The compiler gets the keyword
+    arguments `for_compiler`.
     """
 
     text: str
     kept: tuple[int, ...]
     hoisted: tuple[tuple[Any, ShapedArray], ...]
     donated: tuple[int, ...]
-    not_donated: tuple[int, ...]
     for_compiler: dict[str, Any]
 
 
-def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool] = (),
-                keep_unused: bool = False, locations: bool = False,
-                make_module: Callable[..., Module] = Module) -> LoweredModule:
+def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
+                module: Module | None = None) -> LoweredModule:
     """Lower a jaxpr to a module whose public function is `@main`.
 
     Args:
       jaxpr: the program.
       name: of the function; the module is called `jit_<name>`.
-      donated: for each argument whether its memory may be reused for a result.
       keep_unused: pass also the arguments that no equation reads.
-      locations: note at each operation which equation it came from.
-      make_module: `Module`, or a subclass that says more of its arguments.
+      module: an empty module that says more than others, such as where operations come from.
 
     Raises:
       NotImplementedError: a primitive has no lowering rule; the error names it.
       ValueError: the jaxpr has an effect that XLA cannot have.
     """
     checks.effects(jaxpr)
-    module = make_module(f"jit_{name}", locations)
+    module = module or Module(f"jit_{name}")
     body = Body(module, "main", _scope(name))
     invars = jaxpr.jaxpr.invars
     used = set(invars) if keep_unused else used_variables(jaxpr.jaxpr)
@@ -467,17 +463,10 @@ def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, donated: Sequence[bool] = (),
     arguments = {i: Value(f"%arg{n}", invars[i].aval) for n, i in enumerate(kept)}
     unread = Value("%unread", ShapedArray((), np.dtype(bool)))
     results = body.inline(jaxpr, [arguments.get(i, unread) for i in range(len(invars))])
-    offered = [i for i in kept if donated and donated[i]]
-    aliases = match_donations(offered, invars, jaxpr.out_avals)
-    heads = []
-    for i, x in arguments.items():
-        alias = [f"tf.aliasing_output = {aliases[i]} : i32"] if i in aliases else []
-        heads.append(_argument(x, alias + module.argument_attributes(i)))
+    heads = [_argument(x, module.argument_attributes(i)) for i, x in arguments.items()]
     module.functions.append(body.text(heads, results, "public"))
     hoisted = tuple(module.hoisted[key] for key in body.hoisted)
-    not_donated = tuple(i for i in offered if i not in aliases)
-    return LoweredModule(
-        module.text(), kept, hoisted, tuple(aliases), not_donated, module.for_compiler)
+    return LoweredModule(module.text(), kept, hoisted, module.donated, module.for_compiler)
 
 
 def live_equations(jaxpr: Jaxpr) -> list:
@@ -494,18 +483,6 @@ def live_equations(jaxpr: Jaxpr) -> list:
 def used_variables(jaxpr: Jaxpr) -> set:
     """The variables that a live equation reads, or that are results (and literals)."""
     return set(jaxpr.outvars).union(*(eqn.invars for eqn in live_equations(jaxpr)))
-
-
-def match_donations(offered, invars, out_avals) -> dict[int, int]:
-    """Pair donated arguments with results of the same shape and dtype, first come first served."""
-    free: dict[tuple, list[int]] = {}
-    for number, aval in enumerate(out_avals):
-        free.setdefault((aval.shape, aval.dtype), []).append(number)
-    aliases = {}
-    for i in offered:
-        if partners := free.get((invars[i].aval.shape, invars[i].aval.dtype)):
-            aliases[i] = partners.pop(0)
-    return aliases
 
 
 # ----------------------------------------------------------------------------------------------

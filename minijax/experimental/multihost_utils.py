@@ -13,7 +13,6 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core.array import Array
-from ..core.jit import jit
 from ..core.tree import flatten_axes, tree_flatten, tree_map
 from ..parallel.global_arrays import make_array_from_process_local_data, part_of_this_process
 from ..parallel.mesh import Mesh
@@ -21,6 +20,7 @@ from ..parallel.partition_spec import PartitionSpec as P
 from ..parallel.placement import device_put
 from ..parallel.sharding import NamedSharding
 from ..runtime.devices import devices
+from ..runtime.jit import jit
 from ..runtime.processes import process_count, process_index
 
 # ----------------------------------------------------------------------------------------------

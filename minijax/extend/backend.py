@@ -1,9 +1,14 @@
 """The public names of `jax.extend.backend`: XLA's clients, which minijax drives through jaxlib."""
 
 # chapter 6
-from ..core.jit import forget_programs as clear_in_memory_compilation_cache
-from ..runtime import xla as _xla
 from ..core.jit import clear_caches as _clear_caches
+from ..core.jit import programs as _programs
+from ..runtime import xla as _xla
+
+
+def clear_in_memory_compilation_cache() -> None:
+    """Drop all compiled programs."""
+    _programs.clear()
 
 
 def get_backend(platform=None):

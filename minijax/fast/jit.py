@@ -18,7 +18,7 @@ from ..core.array import Array, array_classes
 from ..core.core import eval_trace, state, typeof
 from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
-from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember
+from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember, traces
 from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..runtime import xla
 from ..settings import trace_context
@@ -55,7 +55,7 @@ class FastCall(JitFunction):
     def __init__(self, fun, options):
         super().__init__(fun, options)
         self._has_statics = bool(options.static_argnums or options.static_argnames)
-        self._entries = cache_of(fun, ("fast", options))
+        self._entries = cache_of(traces, fun, ("fast", options))
         self._flatten: Callable | None = None  # set by the first call
 
     def __call__(self, *args, **kwargs):

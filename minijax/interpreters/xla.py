@@ -1,4 +1,4 @@
 """The public names of `jax.interpreters.xla`."""
 
 # chapter 6
-from ..core.jit import apply_primitive
+from ..runtime.dispatch import apply_primitive

@@ -15,11 +15,11 @@ from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
-from ..core.jit import apply_primitive
 from ..core.lowering import register_lowering, tensor_type, with_dtype, with_shape
 from ..core.primitives import lowest
 from ..core.staging import trace_to_jaxpr
 from ..runtime import xla
+from ..runtime.dispatch import apply_primitive
 from . import elementwise as prim
 from .reductions import highest
 from .sorting import take_along

@@ -12,10 +12,10 @@ from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
 from ..core.core import Primitive, ShapedArray, concrete_or_error
 from ..core.forward import defjvp_zero, deflinear_jvp
-from ..core.jit import apply_primitive
 from ..core.lowering import comparison_kind, register_lowering, tensor_type
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
 from ..core.transposition import deftranspose
+from ..runtime.dispatch import apply_primitive
 from .dtypes import itemsize_bits
 from .families import FLOAT, INTEGER
 

@@ -31,11 +31,11 @@ from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero
-from ..core.jit import apply_primitive
 from ..core.lowering import lower_fun, register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
 from ..core.transposition import defbilinear
 from ..remat import products
+from ..runtime.dispatch import apply_primitive
 from .complex_numbers import complex, imag, real
 from .elementwise import add, sub
 from .precision import canonical_precision, precision_names

@@ -16,7 +16,6 @@ from ..core.array import def_numpy
 from ..core.batching import defbroadcasting, defvectorized
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
-from ..core.jit import apply_primitive
 from ..core.lowering import lower_fun, nary_rule, register_lowering
 from ..core.primitives import (
     broadcast_in_dim,
@@ -25,6 +24,7 @@ from ..core.primitives import (
     elementwise_type,
     make_primitive,
 )
+from ..runtime.dispatch import apply_primitive
 from .precision import AccuracyMode, Tolerance, check_accuracy
 
 # Kinds of element types, besides those of the starters.

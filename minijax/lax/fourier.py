@@ -19,10 +19,10 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import ShapedArray, typeof
-from ..core.jit import apply_primitive
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
 from ..core.transposition import deflinear2
+from ..runtime.dispatch import apply_primitive
 from . import complex_numbers
 from . import elementwise as prim
 from .dtypes import to_complex_dtype

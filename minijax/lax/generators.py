@@ -13,9 +13,9 @@ from ..core import dtypes
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
-from ..core.jit import apply_primitive
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
+from ..runtime.dispatch import apply_primitive
 from .slicing import dynamic_update_index_in_dim, index_in_dim
 
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.jit import UNSPECIFIED, apply_primitive
 from ..core.lowering import register_lowering
 from ..core.staging import shaped_abstractify
 from ..core.transposition import deflinear2
 from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
 from ..errors import api_boundary
+from ..runtime.dispatch import apply_primitive
+from ..runtime.jit import UNSPECIFIED
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
 from .modules import devices_of_module, manual_context

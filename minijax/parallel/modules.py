@@ -18,8 +18,8 @@ from .sharding import sdy_mesh
 class PartitionedModule(Module):
     """A module that XLA splits into one program for each of the `devices`."""
 
-    def __init__(self, name: str, locations: bool, devices: Sequence, attributes: Callable):
-        super().__init__(name, locations)
+    def __init__(self, name: str, devices: Sequence, attributes: Callable):
+        super().__init__(name, locations=True)
         self.devices, self.num_partitions = devices, len(devices)
         self._attributes = attributes
         self.symbols: dict[str, str] = {}  # what is declared at the head -> its name

@@ -19,7 +19,7 @@ from .. import settings
 from ..core.array import Array, array_classes
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.extension import Extension, register, remove
-from ..core.jit import apply_primitive, buffer_of, jit_p
+from ..core.jit import buffer_of, jit_p
 from ..core.lowering import contents, lowering_rules, stored
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.closures import linear_call_p
@@ -32,6 +32,7 @@ from ..lax.reducing import reduce_p
 from ..lax.windowed_reductions import reduce_window_p
 from ..remat import remat_p
 from ..runtime import cuda, xla, xla_on_devices
+from ..runtime.dispatch import apply_primitive
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 

@@ -21,13 +21,14 @@ from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, install_methods, typeof
 from ..core.extension import Extension, register
 from ..core.forward import Zero, deflinear_jvp
-from ..core.jit import buffer_of, jit
+from ..core.jit import buffer_of
 from ..core.lowering import register_lowering
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import ConcretizationTypeError, api_boundary
 from ..pytree.arguments import argument_avals
 from ..runtime import xla
+from ..runtime.jit import jit
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .mesh import get_mesh
 from .partition_spec import PartitionSpec

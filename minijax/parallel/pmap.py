@@ -15,7 +15,6 @@ from typing import Any
 from ..checks.arguments import arg_names, check_callable
 from ..checks.tree import prefix_errors
 from ..core.core import eval_trace, state, typeof
-from ..core.jit import jit
 from ..core.tree import (
     ensure_index_tuple,
     flatten_axes,
@@ -29,6 +28,7 @@ from ..lax.shaping import expand_dims, squeeze
 from ..pytree.arguments import rebase_donate_argnums
 from ..pytree.functions import broadcast_prefix
 from ..runtime.devices import devices as all_devices
+from ..runtime.jit import jit
 from ..runtime.processes import local_devices, process_count
 from .global_arrays import make_array_from_process_local_data, part_of_this_process
 from .mesh import Mesh

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 from ..core.core import Tracer, typeof
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from ..core.jit import UNSPECIFIED, JitFunction, Placement, Tracing, jit, jit_function
+from ..core.jit import JitFunction, Tracing, jit_function
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from ..runtime import xla
+from ..runtime.jit import UNSPECIFIED, Placement, jit
 from ..runtime.structs import ShapeDtypeStruct
 from . import mesh as meshes
 from .constraints import (
@@ -70,11 +71,12 @@ class ShardedJitFunction(JitFunction):
     __slots__ = ()
 
     def __init__(self, fun, options):
-        super().__init__(fun, options._replace(placement=_shardings(options.placement)))
+        shardings = _shardings(options.more.placement)
+        super().__init__(fun, _with_placement(options, shardings))
 
     def _traced(self, call):
         names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
-        if names and self._options.placement.ins is not None:
+        if names and self._options.more.placement.ins is not None:
             raise ValueError("jit with in_shardings takes positional arguments only, but "
                              f"{', '.join(names)} came by keyword.")
         return super()._traced(call)
@@ -90,7 +92,7 @@ class ShardedJitFunction(JitFunction):
 
     def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the arguments how it is to lie."""
-        said = self._options.placement.ins
+        said = self._options.more.placement.ins
         if said is None:
             return [None] * in_tree.num_leaves
         args_tree, _ = in_tree.children()
@@ -98,14 +100,14 @@ class ShardedJitFunction(JitFunction):
 
     def _out_shardings(self, out_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the result how it is to lie."""
-        said = self._options.placement.outs
+        said = self._options.more.placement.outs
         if said is None:
             return [None] * out_tree.num_leaves
         return self._flat("out_shardings", out_tree, said)
 
     def _flat(self, argument, tree, said, tupled_args=False):
-        (leaves, prefix), mesh = said, self._options.placement.mesh()
-        if self._options.placement.entered and not mesh.empty:
+        (leaves, prefix), mesh = said, self._options.more.placement.mesh()
+        if self._options.more.placement.entered and not mesh.empty:
             leaves = [P() if entry is None else entry for entry in leaves]
         return flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
                               tupled_args)
@@ -118,13 +120,17 @@ class ShardedJitFunction(JitFunction):
 
     def _spec(self, call, tracing):
         outs = tuple(self._out_shardings(tracing.out_tree))
-        placement = Wanted(self._options.placement.device, outs)
+        placement = Wanted(self._options.more.placement.device, outs)
         return super()._spec(call, tracing)._replace(placement=placement)
 
     def _placed(self, call):
         shardings = self._in_shardings(call.in_tree)
         return [x if sharding is None else _as_if_placed(x, sharding)
                 for x, sharding in zip(call.leaves, shardings, strict=True)]
+
+
+def _with_placement(options, placement):
+    return options._replace(more=options.more._replace(placement=placement))
 
 
 def _check(sharding, aval, what):
@@ -208,7 +214,7 @@ class ShardedJit(Extension):
     """
 
     def jit_class(self, cls, options):
-        return cls if options.placement is None else _with_shardings(cls)
+        return _with_shardings(cls) if options.more and options.more.placement else cls
 
     def program_shardings(self, program):
         if isinstance(program, PlacedProgram):
@@ -260,4 +266,4 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
     if in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED:
         return jitted
     placement = EnteredPlacement(in_shardings, out_shardings, device, backend)
-    return jit_function(fun, jitted._options._replace(placement=placement))
+    return jit_function(fun, _with_placement(jitted._options, placement))

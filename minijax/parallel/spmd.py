@@ -26,9 +26,9 @@ from ..core.array import Array
 from ..core.dtypes import float0
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
-from ..core.jit import Program, Spec, array_of, lower, runner, timed
+from ..core.jit import Program, Spec, array_of, lower, runner
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
-from ..runtime import xla, xla_on_devices
+from ..runtime import timed, xla, xla_on_devices
 from ..runtime.structs import ShapeDtypeStruct
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
@@ -82,13 +82,11 @@ class Places(NamedTuple):
                 return lower(jaxpr, spec)
             _check_not_ordered(jaxpr)
             attributes = functools.partial(_attributes, jaxpr, spec, self)
-            make_module = functools.partial(
-                PartitionedModule, devices=self.devices, attributes=attributes)
-            module = lower_jaxpr(jaxpr, spec.name, (), spec.keep_unused, locations=True,
-                                 make_module=make_module)
+            partitioned = PartitionedModule(f"jit_{spec.name}", self.devices, attributes)
+            module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
         finally:
             lowering.places = outer
-        donated = tuple(i for i in module.kept if spec.donated and spec.donated[i])
+        donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
         return dataclasses.replace(module, donated=donated)
 
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
@@ -413,7 +411,7 @@ def _known(module, jaxpr, places):
 def _attributes(jaxpr, spec, places, module, i) -> list[str]:
     """What the module says of its `i`th argument."""
     attributes, sharding = [], places.shardings[i]
-    if spec.donated and spec.donated[i]:
+    if spec.donated_invars and spec.donated_invars[i]:
         attributes.append("jax.buffer_donor = true")
     if isinstance(sharding, NamedSharding):
         symbol = mesh_symbol(module, sharding.mesh, places.devices)

@@ -14,7 +14,6 @@ import numpy as np
 from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
-from ..core.jit import jit
 from ..core.primitives import convert, select, stop_gradient_p
 from ..lax import elementwise as lax
 from ..lax import rounding
@@ -22,6 +21,7 @@ from ..lax.bits import nextafter
 from ..lax.shaping import broadcast_shapes
 from ..lax.special import erf, erf_inv
 from ..numpy import linalg
+from ..runtime.jit import jit
 from .arguments import check_shape, draw, float_dtype, shape_with, without_parameters
 from .key_functions import typed_key
 from .uniform import rademacher, split_key, uniform

@@ -11,7 +11,6 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import convert, select
 from ..lax import elementwise as lax
@@ -22,6 +21,7 @@ from ..lax.cumulative import cumsum
 from ..lax.operators import check_arraylike
 from ..lax.shaping import broadcast_shapes, full_like
 from ..lax.special import lgamma
+from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype
 from .key_functions import split, typed_key
 from .uniform import split_key, uniform

@@ -15,7 +15,7 @@ from ..core.api import vmap
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
-from ..core.jit import apply_primitive, jit
+from ..core.jit import jit
 from ..core.lowering import lower_fun, register_lowering
 from ..core.primitives import convert, select
 from ..lax import bitwise
@@ -24,6 +24,7 @@ from ..lax.control_flow.while_loop import while_loop
 from ..lax.incomplete_gamma import random_gamma_grad
 from ..lax.shaping import full_like, reshape
 from ..numpy._softmax import softmax
+from ..runtime.dispatch import apply_primitive
 from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
 from .key_functions import typed_key

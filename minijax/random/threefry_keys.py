@@ -12,12 +12,12 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.core import ShapedArray, typeof
-from ..core.jit import apply_primitive
 from ..core.primitives import convert, iota_p, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.shaping import concatenate, full_like, reshape, stack
 from ..lax.slicing import index_in_dim, slice_in_dim
+from ..runtime.dispatch import apply_primitive
 from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
 from .settings import threefry_partitionable
 from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p

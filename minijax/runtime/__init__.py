@@ -1,7 +1,12 @@
 """What drives XLA: the only folder that imports `jaxlib`."""
 
+import contextlib
 import functools
+import time
+from collections.abc import Iterator
 from typing import Any
+
+from ..core.extension import hooks
 
 
 @functools.cache
@@ -22,3 +27,12 @@ def xla_on_devices() -> Any:
     from . import several_devices
 
     return several_devices
+
+
+@contextlib.contextmanager
+def timed(what: str, event: str) -> Iterator[None]:
+    """Tell extensions how long the block took."""
+    start = time.perf_counter()
+    yield
+    for record_duration in hooks.record_duration:
+        record_duration(f"/jax/core/compile/{event}_duration", time.perf_counter() - start, what)

@@ -78,7 +78,7 @@ class Stage:
     @property
     def args_info(self) -> Any:
         """For each argument its type and whether it is donated: a pair (args, kwargs)."""
-        infos = map(ArgInfo, self._info.jaxpr.in_avals, self._info.spec.donated)
+        infos = map(ArgInfo, self._info.jaxpr.in_avals, self._info.spec.donated_invars)
         return self.in_tree.unflatten(list(infos))
 
     @property
@@ -94,7 +94,7 @@ class Stage:
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The numbers of the leaves among the arguments that are donated."""
-        return tuple(i for i, donated in enumerate(self._info.spec.donated) if donated)
+        return tuple(i for i, donated in enumerate(self._info.spec.donated_invars) if donated)
 
 
 class Traced(Stage):

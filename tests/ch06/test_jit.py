@@ -18,10 +18,10 @@ import pytest
 import minijax
 from minijax.core import jit as jit_room
 from minijax.core.core import Primitive
-from minijax.core.jit import apply_primitive
 from minijax.core.lowering import lower_fun, register_lowering
 from minijax.errors import JaxRuntimeError
 from minijax.runtime import client
+from minijax.runtime.dispatch import apply_primitive
 from tests.ch06 import arrays as jnp
 from tests.oracle import jax
 from tests.oracle.compare import both

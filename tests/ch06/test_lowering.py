@@ -14,8 +14,10 @@ import minijax
 from minijax import lax
 from minijax.checks.jaxpr import Effect, lowerable_effects
 from minijax.core.core import Primitive, ShapedArray
+from minijax.core.jit import Spec
 from minijax.core.lowering import (
     HOIST_BYTES,
+    Module,
     dense_text,
     lower_fun,
     lower_jaxpr,
@@ -23,6 +25,7 @@ from minijax.core.lowering import (
     tensor_type,
 )
 from minijax.runtime import client
+from minijax.runtime.jit import DonatingModule
 from tests.ch06 import arrays as jnp
 from tests.counting import calls_in
 from tests.oracle import jax
@@ -31,8 +34,9 @@ from tests.oracle.compare import both
 F32 = np.float32
 
 
-def lowered(fun, *args, **options):
-    return lower_jaxpr(minijax.make_jaxpr(fun)(*args), "f", **options)
+def lowered(fun, *args, locations=False, **options):
+    module = Module("jit_f", locations)
+    return lower_jaxpr(minijax.make_jaxpr(fun)(*args), "f", module=module, **options)
 
 
 def body(text: str) -> list[str]:
@@ -187,9 +191,11 @@ def test_donated_arguments_are_paired_with_results_of_their_type():
         return a + 1, b * 2, c[:1] + d[:1]
 
     args = np.ones(3, F32), np.ones(2, F32), np.ones(3, F32), np.ones(4, F32)
-    module = lowered(f, *args, donated=(True, True, True, False))
+    jaxpr = minijax.make_jaxpr(f)(*args)
+    donating = DonatingModule(jaxpr, Spec("f", (True, True, True, False)))
+    module = lower_jaxpr(jaxpr, "f", module=donating)
     assert module.donated == (0, 1)
-    assert module.not_donated == (2,)
+    assert donating.not_donated == (2,)
     assert re.findall(r"%arg(\d)[^%]*aliasing_output = (\d)", module.text) == [
         ("0", "0"),
         ("1", "1"),

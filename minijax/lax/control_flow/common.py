@@ -302,7 +302,7 @@ def evaluate_compiled(primitive: Primitive, args: Sequence, param: str, params: 
     others = tuple((key, value) for key, value in params.items() if key != param)
     avals = tuple(map(typeof, args))
     jaxpr = _of_one_equation(params[param], primitive, param, others, avals)
-    return program_of(jaxpr, Spec(primitive.name, (False,) * len(avals), False), args)(args)
+    return program_of(jaxpr, Spec(primitive.name), args)(args)
 
 
 @weakref_cache

@@ -14,9 +14,9 @@ import numpy as np
 from ...checks import primitives as checks
 from ...core.batching import bdim_at_front, primitive_batchers
 from ...core.core import Primitive, ShapedArray, state, typeof
-from ...core.jit import apply_primitive
 from ...core.primitives import all_weak, convert, select
 from ...lax.operators import true_divide
+from ...runtime.dispatch import apply_primitive
 from .. import complex_numbers
 from .. import elementwise as prim
 from ..families import COMPLEX, FLOAT

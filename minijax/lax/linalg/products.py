@@ -6,9 +6,9 @@ import functools
 
 from ...checks.primitives import dtype_kind, same_dtypes
 from ...core.core import typeof
-from ...core.jit import apply_primitive
 from ...core.lowering import lower_fun, register_lowering
 from ...core.primitives import make_primitive, select
+from ...runtime.dispatch import apply_primitive
 from .. import elementwise as prim
 from ..control_flow.fori_loop import fori_loop
 from ..families import FLOAT

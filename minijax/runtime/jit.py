@@ -1,0 +1,313 @@
+"""Chapter 6: all that `jax.jit` offers besides compiling: donation, stages, options for XLA.
+
+The engine's `jit` knows static arguments only. Its class of jitted functions gets the rest here, by
+an extension:
+
+* Donated arguments give their memory away. The module names for each the result that takes it, as
+  long as one of the same shape and dtype is free.
+* `keep_unused`, `inline` and `compiler_options` change the program, or where it is written.
+* `trace`, `lower` and `eval_shape` stop at a stage (`stages.py`).
+
+The options that say on which devices a program runs are only stored; chapter 14 reads them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from .. import settings
+from ..checks import jit as checks
+from ..checks.api import check_callable
+from ..core.calls import call_rules
+from ..core.extension import Extension, register
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.jit import (
+    Call,
+    JitFunction,
+    Options,
+    Spec,
+    Tracing,
+    jit_function,
+    jit_p,
+    places_of,
+    static_positions,
+)
+from ..core.lowering import Module, used_variables
+from ..core.staging import staging_rules
+from ..core.tree import fun_signature, resolve_argnums
+from ..errors import api_boundary, fun_name
+from .stages import CallInfo, Lowered, Traced
+
+# ----------------------------------------------------------------------------------------------
+# Options
+
+
+class _Unspecified:
+    """The default of `in_shardings` and `out_shardings`."""
+
+    def __repr__(self):
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = _Unspecified()
+
+
+class Placement(NamedTuple):
+    """What the user asked for with the arguments of `jit` that chapter 14 explains."""
+
+    in_shardings: Any = UNSPECIFIED
+    out_shardings: Any = UNSPECIFIED
+    device: Any = None
+    backend: str | None = None
+
+
+class MoreOptions(NamedTuple):
+    """The options of `jit` that the engine does not have: `Options.more`."""
+
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    keep_unused: bool = False
+    inline: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+    placement: Any = None
+
+
+_NO_OPTIONS = MoreOptions()
+
+
+@api_boundary
+def jit(
+    fun: Callable | None = None,
+    /,
+    *,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """A function that is compiled by XLA when it is first called, and then runs compiled.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one. It should have no side effects, since
+        it runs only when its arguments have new shapes or dtypes. Without it, a decorator.
+      in_shardings, out_shardings: the shardings of arguments and results (chapter 14): one for all,
+        or prefixes of the tuple of arguments and of the result, of shardings or specs.
+      static_argnums, static_argnames: positions and names of arguments that are part of the
+        program: any hashable values. A new value makes a new program.
+      donate_argnums, donate_argnames: arguments whose memory may be used for the results. They
+        cannot be used afterwards.
+      keep_unused: pass also the arguments that the program does not need.
+      device, backend: the device to run on, or the first one of a platform such as "cpu".
+      inline: under another `jit`, write the function's operations out, instead of a call.
+      compiler_options: values of XLA flags by name.
+
+    Returns:
+      a function with the same arguments and results, and the methods `trace`, `lower`,
+      `eval_shape` and `clear_cache`.
+
+    Raises:
+      TypeError: `fun` is not callable.
+      ValueError: a number or name does not belong to an argument of `fun`; a static argument, in a
+        call, is not hashable.
+
+    >>> @jax.jit
+    ... def f(x):
+    ...     return x * 2 + 1
+    >>> f(3.0)
+    Array(7., dtype=float32, weak_type=True)
+    """
+    if fun is None:
+        given = {name: value for name, value in locals().items() if name != "fun"}
+        return functools.partial(jit, **given)
+    check_callable(fun)
+    numbers = resolve_argnums(
+        fun, fun_signature(fun), donate_argnums, donate_argnames, static_argnums, static_argnames
+    )
+    placement = Placement(in_shardings, out_shardings, device, backend)
+    more = MoreOptions(
+        numbers.donate_argnums, numbers.donate_argnames,
+        bool(keep_unused), bool(inline), tuple(sorted((compiler_options or {}).items())),
+        placement if any(x not in (None, UNSPECIFIED) for x in placement) else None,
+    )  # fmt: skip
+    return jit_function(fun, Options(numbers.static_argnums, numbers.static_argnames, more))
+
+
+def disable_jit(disable: bool = True) -> settings.Override:
+    """A context in which `jit` steps aside: every operation runs eagerly, and can be inspected.
+
+    >>> with jax.disable_jit():
+    ...     jax.jit(lambda x: x if x > 0 else -x)(-2.0)
+    2.0
+    """
+    return settings.disable_jit(disable)
+
+
+# ----------------------------------------------------------------------------------------------
+# The jitted function
+
+
+class Wrapped(JitFunction):
+    """What `jit` returns: called like the function it wraps; its methods show the stages."""
+
+    __slots__ = ()
+
+    def __init__(self, fun: Callable, options: Options):
+        if options.more is None:
+            options = options._replace(more=_NO_OPTIONS)
+        super().__init__(fun, options)
+        for name, value in getattr(fun, "__dict__", {}).items():
+            if not hasattr(self, name):  # an attribute of `fun` must not hide a method
+                self.__dict__[name] = value
+
+    @api_boundary
+    def trace(self, *args, **kwargs) -> Traced:
+        """Trace only: `.jaxpr` of the result is the jaxpr.
+
+        Args:
+          *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
+        """
+        call = self._call(args, kwargs)
+        jaxpr, out_tree, _ = tracing = self._traced(call)
+        spec = self._spec(call, tracing)
+        places = places_of(jaxpr, spec, self._placed(call))
+        return Traced(CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places))
+
+    @api_boundary
+    def lower(self, *args, **kwargs) -> Lowered:
+        """Trace, and translate to StableHLO: `.as_text()` of the result is the program.
+
+        Args:
+          *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
+        """
+        return self.trace(*args, **kwargs).lower()
+
+    @api_boundary
+    def eval_shape(self, *args, **kwargs) -> Any:
+        """The result as a pytree of `ShapeDtypeStruct`s, without computing it.
+
+        Args:
+          *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
+        """
+        return self.trace(*args, **kwargs).out_info
+
+    def _cache_size(self) -> int:
+        return len(self._traces)
+
+    def __repr__(self):
+        return f"<PjitFunction of {self._fun!r}>"
+
+    def _params(self, call: Call, tracing: Tracing) -> dict[str, Any]:
+        spec = self._spec(call, tracing)
+        donated = (False,) * len(tracing.outer_tracers) + spec.donated_invars
+        return {"name": spec.name, "donated_invars": donated, "keep_unused": spec.keep_unused,
+                "inline": spec.inline}
+
+    def _spec(self, call: Call, tracing: Tracing) -> Spec:
+        more = self._options.more
+        return Spec(fun_name(self._fun), self._donated(call), more.keep_unused, more.inline,
+                    more.compiler_options)
+
+    def _donated(self, call: Call) -> tuple[bool, ...]:
+        """For each leaf whether it is donated."""
+        more = self._options.more
+        if not (more.donate_argnums or more.donate_argnames):
+            return (False,) * len(call.leaves)
+        args_tree, kwargs_tree = call.in_tree.children()
+        static = [place for place, *_ in call.statics if isinstance(place, int)]
+        count = len(call.args) + len(static)
+        donated = static_positions(more.donate_argnums, count)
+        checks.not_static_and_donated(static, donated)
+        flags = [i in donated for i in range(count) if i not in static]
+        flags += [name in more.donate_argnames for name in kwargs_tree.aux]
+        trees = [*args_tree.children(), *kwargs_tree.children()]
+        return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
+
+
+@functools.cache
+def _with_options(cls):
+    return Wrapped if cls is JitFunction else type(cls.__name__, (Wrapped, cls), {"__slots__": ()})
+
+
+# ----------------------------------------------------------------------------------------------
+# Rules of the primitive
+
+
+def _stage(trace, args, params):
+    """One equation. If the user asked for `inline`, the equations of the function."""
+    if params.get("inline"):
+        return eval_jaxpr(params["jaxpr"].jaxpr, params["jaxpr"].consts, *args)
+    return trace.default_process_primitive(jit_p, args, params)
+
+
+staging_rules[jit_p] = _stage
+
+
+def _donation(params, in_sources, out_sources, shared) -> dict:
+    """An operand of a transformed call is donated if the operand that it comes from is donated. If
+    the call is split, nothing is, because the other part may need the buffer."""
+    old = params["donated_invars"]
+    return {"donated_invars": tuple(not shared and i is not None and old[i] for i in in_sources)}
+
+
+call_rules(jit_p, "jaxpr", _donation)
+
+# ----------------------------------------------------------------------------------------------
+# Donation in a module
+
+
+class DonatingModule(Module):
+    """A module in which results take the memory of donated arguments.
+
+    `aliases` maps such an argument to its result. The arguments `not_donated` were offered too, but
+    no result has their type.
+    """
+
+    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec):
+        super().__init__(f"jit_{spec.name}", locations=True)
+        used = used_variables(jaxpr.jaxpr)
+        offered = [i for i, (v, donated) in enumerate(zip(jaxpr.jaxpr.invars, spec.donated_invars))
+                   if donated and (spec.keep_unused or v in used)]
+        self.aliases = match_donations(offered, jaxpr.in_avals, jaxpr.out_avals)
+        self.donated = tuple(self.aliases)
+        self.not_donated = tuple(i for i in offered if i not in self.aliases)
+
+    def argument_attributes(self, i: int) -> list[str]:
+        return [f"tf.aliasing_output = {self.aliases[i]} : i32"] if i in self.aliases else []
+
+
+def match_donations(offered, in_avals, out_avals) -> dict[int, int]:
+    """Pair donated arguments with results of the same shape and dtype, first come first served."""
+    free: dict[tuple, list[int]] = {}
+    for number, aval in enumerate(out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(number)
+    aliases = {}
+    for i in offered:
+        if partners := free.get((in_avals[i].shape, in_avals[i].dtype)):
+            aliases[i] = partners.pop(0)
+    return aliases
+
+
+class JitOptions(Extension):
+    """Jitted functions take all options of `jax.jit`."""
+
+    def jit_class(self, cls, options):
+        return _with_options(cls)
+
+    def program_module(self, module, jaxpr, spec):
+        if not any(spec.donated_invars):
+            return module
+        module = DonatingModule(jaxpr, spec)
+        checks.donations(jaxpr, module.not_donated)
+        return module
+
+
+register(JitOptions())
