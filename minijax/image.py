@@ -16,11 +16,11 @@ import numpy as np
 
 from . import numpy as jnp
 from .checks.primitives import canonical_shape
-from .core.jit import jit
 from .core.primitives import canonical_axis
 from .lax.dtypes import result_type
 from .lax.precision import Precision
 from .numpy._arguments import ensure_array, promote_dtypes_inexact
+from .runtime.jit import jit
 
 SMALLEST_SUM = 1000 * float(np.finfo(np.float32).eps)  # of weights that are still scaled to sum 1
 

@@ -24,19 +24,14 @@ import functools
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.arguments import (
-    check_callable,
-    fun_signature,
-    resolve_argnums,
-    weak_arg_names,
-)
+from ..checks.arguments import weak_arg_names
 from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
 from ..runtime import timed, xla
 from .array import Array
@@ -362,39 +357,18 @@ def static_positions(argnums: tuple[int, ...], num_args: int) -> tuple[int, ...]
     return tuple(sorted(positive_argnums(argnums, num_args, drop_too_large=True)))
 
 
-@api_boundary
-def jit(
-    fun: Callable | None = None,
-    /,
-    *,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-) -> Any:
+def jit(fun: Callable, static_argnums: Sequence[int] = (),
+        static_argnames: Sequence[str] = ()) -> JitFunction:
     """A function that is compiled by XLA when it is first called, and then runs compiled.
 
     This is `jax.jit` with the options that its idea needs; `runtime/jit.py` has all of them.
 
     Args:
-      fun: a function of pytrees of arrays that returns one. Without it, a decorator.
+      fun: a function of pytrees of arrays that returns one.
       static_argnums, static_argnames: positions and names of arguments that are part of the
         program: any hashable values. A new value makes a new program.
-
-    Returns:
-      a function with the same arguments and results.
-
-    >>> @jax.jit
-    ... def f(x):
-    ...     return x * 2 + 1
-    >>> f(3.0)
-    Array(7., dtype=float32, weak_type=True)
     """
-    if fun is None:
-        return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames)
-    check_callable(fun)
-    numbers = resolve_argnums(
-        fun, fun_signature(fun), None, None, static_argnums, static_argnames)
-    return jit_function(fun, Options(numbers.static_argnums, numbers.static_argnames))
+    return jit_function(fun, Options(tuple(static_argnums), tuple(static_argnames)))
 
 
 def jit_function(fun: Callable, options: Options) -> JitFunction:

@@ -22,7 +22,6 @@ from .. import numpy as jnp
 from ..core import dtypes
 from ..core.api import vjp, vmap
 from ..core.core import valid_jaxtype
-from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
 from ..core.tree import tree_leaves, tree_map
 from ..custom_rules import closure_convert, custom_vjp
@@ -30,6 +29,7 @@ from ..lax.control_flow.fori_loop import fori_loop
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
 from ..numpy._ravel import ravel_pytree
+from ..runtime.jit import jit
 from ..settings import default_matmul_precision
 
 # ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.core import state
-from ..core.jit import jit
+from ..runtime.jit import jit
 
 
 def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = (),

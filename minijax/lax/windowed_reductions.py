@@ -19,7 +19,6 @@ from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, deflinear_jvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from ..core.jit import jit
 from ..core.lowering import Constant, register_lowering, with_shape
 from ..core.primitives import constant, lowest, make_primitive
 from ..core.staging import jvp_jaxpr, trace_to_jaxpr
@@ -27,6 +26,7 @@ from ..core.transposition import deftranspose
 from ..core.tree import tree_flatten
 from ..core.util import split_list
 from ..runtime.dispatch import apply_primitive
+from ..runtime.jit import jit
 from . import elementwise as prim
 from . import reductions
 from .control_flow.common import op_with_regions

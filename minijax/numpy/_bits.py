@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
-from ..core.jit import jit
 from ..core.primitives import convert
 from ..custom_rules import custom_jvp
 from ..lax import bits
 from ..lax import elementwise as lax
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.shaping import expand_dims, full_like, pad
+from ..runtime.jit import jit
 from ._arguments import (
     complex_input,
     constant_like,

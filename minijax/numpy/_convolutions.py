@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..core.jit import jit
 from ..lax.convolution import conv_general_dilated
+from ..runtime.jit import jit
 from ._arguments import ensure_arrays, promote_dtypes, promote_dtypes_inexact
 from ._shaping import flip
 from ._staged import staged

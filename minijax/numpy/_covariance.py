@@ -7,9 +7,9 @@ import functools
 import numpy as np
 
 from ..core import dtypes
-from ..core.jit import jit
 from ..lax import complex_numbers
 from ..lax.shaping import concatenate, full
+from ..runtime.jit import jit
 from ._arguments import complex_input, ensure_array, promote_args_inexact
 from ._constructors import array
 from ._products import dot

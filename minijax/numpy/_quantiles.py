@@ -12,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import dtypes
-from ..core.jit import jit
 from ..core.primitives import select
 from ..lax import elementwise as lax
 from ..lax import rounding
@@ -20,6 +19,7 @@ from ..lax.gathering import gather
 from ..lax.shaping import broadcast_in_dim, expand_dims, full_like
 from ..lax.sorting import sort, sort_key_val
 from ..lax.windows import GatherDimensionNumbers
+from ..runtime.jit import jit
 from ._arguments import (
     canonical_axis,
     complex_input,

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..core.api import vmap
 from ..core.core import typeof, vary_like
-from ..core.jit import jit
 from ..core.primitives import convert, select
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
@@ -22,6 +21,7 @@ from ..lax.control_flow.scan import scan
 from ..lax.shaping import concatenate, full_like, iota, reshape
 from ..lax.sorting import sort_key_val
 from ..lax.windows import index_dtype
+from ..runtime.jit import jit
 from ._arguments import (
     complex_input,
     constant_like,

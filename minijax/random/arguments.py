@@ -12,10 +12,10 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import eval_trace, state, typeof
-from ..core.jit import jit
 from ..errors import TypePromotionError
 from ..lax.dtypes import safe_to_cast
 from ..lax.shaping import broadcast_shapes
+from ..runtime.jit import jit
 from ..settings import enable_x64
 from .key_functions import typed_key
 

@@ -12,7 +12,6 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import concrete_or_error, typeof
-from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import canonical_axis, convert
 from ..lax import bitwise, rounding
@@ -23,6 +22,7 @@ from ..lax.operators import check_arraylike
 from ..lax.shaping import expand_dims, reshape
 from ..lax.sorting import sort_key_val, top_k
 from ..lax.windows import GatherDimensionNumbers
+from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype, int_dtype, shape_with
 from .key_functions import typed_key
 from .uniform import _uniform, randint, random_bits, split_key, uniform

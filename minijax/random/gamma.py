@@ -15,7 +15,6 @@ from ..core.api import vmap
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
-from ..core.jit import jit
 from ..core.lowering import lower_fun, register_lowering
 from ..core.primitives import convert, select
 from ..lax import bitwise
@@ -25,6 +24,7 @@ from ..lax.incomplete_gamma import random_gamma_grad
 from ..lax.shaping import full_like, reshape
 from ..numpy._softmax import softmax
 from ..runtime.dispatch import apply_primitive
+from ..runtime.jit import jit
 from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
 from .key_functions import typed_key

@@ -10,7 +10,6 @@ import numpy as np
 from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
-from ..core.jit import jit
 from ..core.primitives import convert, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
@@ -18,6 +17,7 @@ from ..lax.bits import bitcast_convert_type
 from ..lax.operators import check_arraylike
 from ..lax.shaping import broadcast_to_rank, full_like, reshape
 from ..numpy._arguments import constant_like
+from ..runtime.jit import jit
 from .arguments import at_hand, check_shape, float_dtype, int_dtype
 from .key_functions import typed_key
 from .keys import random_bits_p, random_split_p

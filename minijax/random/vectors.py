@@ -10,10 +10,10 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import concrete_or_error
-from ..core.jit import jit
 from ..core.operators import promote_dtypes_inexact
 from ..lax.shaping import broadcast_shapes
 from ..numpy import linalg
+from ..runtime.jit import jit
 from ..settings import numpy_rank_promotion
 from .arguments import check_shape, float_dtype
 from .continuous import normal

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.api import check_callable
+from ..checks.arguments import check_callable, fun_signature, resolve_argnums
 from ..core.calls import call_rules
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -36,7 +36,6 @@ from ..core.jit import (
 )
 from ..core.lowering import Module, used_variables
 from ..core.staging import staging_rules
-from ..core.tree import fun_signature, resolve_argnums
 from ..errors import api_boundary, fun_name
 from .stages import CallInfo, Lowered, Traced
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import numpy as jnp
-from ..core.jit import jit
+from ..runtime.jit import jit
 
 
 @jit(static_argnames=("axis",))

@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
-from ..core.jit import jit
 from ..lax import rounding
+from ..runtime.jit import jit
 
 
 def _mirror(index, size):

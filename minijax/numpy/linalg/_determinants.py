@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.jit import jit
 from ...custom_rules import custom_jvp
 from ...lax import linalg as lax_linalg
 from ...lax.shaping import broadcast_shapes, iota
 from ...lax.shaping import expand_dims as expand
+from ...runtime.jit import jit
 from .._arguments import complex_input
 from .._constructors import arange, array, ix_, ones, zeros_like
 from .._joining import concatenate

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...core.jit import jit
 from ...lax import elementwise as lax
 from ...lax import linalg as lax_linalg
 from ...lax import rounding
 from ...lax.shaping import broadcasted_iota, rev
 from ...lax.sorting import sort
+from ...runtime.jit import jit
 from .._arguments import ensure_array, promote_dtypes_inexact
 from .._indexing import take_along_axis
 from .._shaping import matrix_transpose

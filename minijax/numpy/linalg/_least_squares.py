@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...core import dtypes
-from ...core.jit import jit
 from ...custom_rules import custom_jvp
 from ...lax.precision import Precision
 from ...lax.shaping import expand_dims
+from ...runtime.jit import jit
 from ...settings import default_matmul_precision
 from .._arguments import convert, ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import array, asarray, empty, zeros

@@ -7,11 +7,11 @@ import functools
 import numpy as np
 
 from ...core import dtypes
-from ...core.jit import jit
 from ...lax import elementwise as lax
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.scan import scan
 from ...lax.control_flow.while_loop import while_loop
+from ...runtime.jit import jit
 from ...settings import default_matmul_precision
 from .._constructors import array, eye
 from .._joining import concatenate

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import operator
 
-from ...core.jit import jit
 from ...lax import linalg as lax_linalg
 from ...lax.shaping import broadcast
+from ...runtime.jit import jit
 from .._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from .._constructors import eye
 from .._shaping import moveaxis

@@ -11,7 +11,6 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import jvp
 from ...core.core import typeof
-from ...core.jit import jit
 from ...core.operators import promote_dtypes_inexact
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.cond import cond, switch
@@ -22,6 +21,7 @@ from ...lax.precision import Precision
 from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from ...numpy import linalg
 from ...numpy.linalg._polar import qdwh
+from ...runtime.jit import jit
 from ...settings import default_matmul_precision
 from ._factorizations import schur
 from ._solvers import solve_triangular

@@ -10,7 +10,6 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import stop_gradient, vmap
-from ...core.jit import jit
 from ...custom_rules import custom_linear_solve
 from ...errors import user_stacklevel
 from ...lax import linalg as lax_linalg
@@ -19,6 +18,7 @@ from ...lax.control_flow.scan import scan
 from ...lax.linalg.solve import check_shapes, times_vectors
 from ...lax.staged import staged
 from ...numpy import linalg
+from ...runtime.jit import jit
 from ._factorizations import cho_factor, inexact, schur
 
 

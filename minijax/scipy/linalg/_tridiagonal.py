@@ -9,11 +9,11 @@ import numpy as np
 from ... import numpy as jnp
 from ... import random
 from ...core import dtypes
-from ...core.jit import jit
 from ...lax import linalg as lax_linalg
 from ...lax.control_flow.fori_loop import fori_loop
 from ...lax.control_flow.while_loop import while_loop
 from ...numpy import linalg
+from ...runtime.jit import jit
 
 
 @functools.partial(jit, static_argnames=("eigvals_only", "select", "select_range"))

@@ -9,13 +9,13 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import typeof
-from ...core.jit import jit
 from ...core.primitives import convert, select
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
 from ...lax import rounding
 from ...lax import special as families
 from ...numpy._arguments import constant_like, promote_args_inexact
+from ...runtime.jit import jit
 
 SQRT_2, SQRT_PI = math.sqrt(2), math.sqrt(math.pi)
 SINGLE_OR_DOUBLE = (np.float32, np.float64)

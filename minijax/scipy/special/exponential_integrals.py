@@ -13,13 +13,13 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import typeof
-from ...core.jit import jit
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
 from ...lax.control_flow.while_loop import while_loop
 from ...lax.special import digamma, lgamma
 from ...numpy._arguments import constant_like
 from ...numpy._vectorize import vectorize
+from ...runtime.jit import jit
 from .entropies import real_args
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import typeof
-from ...core.jit import jit
 from ...core.primitives import select
 from ...custom_rules import custom_jvp
 from ...lax import complex_numbers
@@ -20,6 +19,7 @@ from ...lax.dtypes import to_complex_dtype
 from ...lax.shaping import full_like
 from ...lax.special import erfc
 from ...numpy._arguments import promote_args_inexact
+from ...runtime.jit import jit
 from .entropies import real_args
 
 TERMS = 32

@@ -13,13 +13,13 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import jvp
 from ...core.core import concrete_or_error, typeof
-from ...core.jit import jit
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
 from ...lax import incomplete_beta, incomplete_gamma, rounding
 from ...lax import special as families
 from ...lax.shaping import expand_dims
 from ...numpy._arguments import constant_like, promote_args_inexact
+from ...runtime.jit import jit
 from .entropies import real_args
 
 # ----------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.api import jvp
-from ...core.jit import jit
 from ...custom_rules import custom_jvp
 from ...numpy._arguments import promote_args_inexact
+from ...runtime.jit import jit
 from .entropies import real_args
 from .exponential_integrals import sum_until_small
 from .gammas import gamma

@@ -8,8 +8,8 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.core import concrete_or_error, typeof
-from ...core.jit import jit
 from ...lax import complex_numbers
+from ...runtime.jit import jit
 
 
 def _coefficients(n: int, is_normalized: bool) -> tuple[float, np.ndarray, list]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.core import typeof
-from ...core.jit import jit
 from ...core.primitives import convert
 from ...custom_rules import custom_jvp
 from ...lax import complex_numbers
+from ...runtime.jit import jit
 from .entropies import real_args
 from .exponential_integrals import continued_fraction_of_expn
 from .gammas import bernoulli_over_factorial

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.jit import jit
 from ...lax import elementwise as lax
 from ...lax import rounding
+from ...runtime.jit import jit
 from ..special import betaln
 from ._quantities import exponential, quantity
 

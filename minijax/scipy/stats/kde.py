@@ -14,10 +14,10 @@ from ... import random
 from ...core import dtypes
 from ...core.api import vmap
 from ...core.core import typeof
-from ...core.jit import jit
 from ...lax.linalg import cholesky, triangular_solve
 from ...numpy._arguments import check_arraylike, promote_dtypes_inexact
 from ...pytree.registration import register_pytree_node_class
+from ...runtime.jit import jit
 from ..special import logsumexp, ndtr
 
 LEAVES = ("neff", "dataset", "weights", "covariance", "inv_cov")

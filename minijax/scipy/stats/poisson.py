@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.jit import jit
 from ...lax import elementwise as lax
 from ...numpy._arguments import constant_like, ensure_arrays, promote_dtypes_inexact
+from ...runtime.jit import jit
 from .. import special
 from ._quantities import exponential, quantity
 

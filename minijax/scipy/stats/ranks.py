@@ -10,10 +10,10 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import vmap
-from ...core.jit import jit
 from ...lax.control_flow.cond import cond
 from ...lax.sorting import sort_key_val
 from ...numpy._arguments import canonical_axis, check_arraylike, promote_args_inexact
+from ...runtime.jit import jit
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
 

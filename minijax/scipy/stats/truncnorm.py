@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.jit import jit
+from ...runtime.jit import jit
 from ..special import log_ndtr, logsumexp, ndtr
 from . import norm
 from ._quantities import exponential, quantity
