@@ -31,6 +31,13 @@ def test_a_later_cut_imports(chapter, tmp_path):
     assert cut.import_all(cut.cut(chapter, tmp_path)) == 0
 
 
+def test_the_core_stands_alone(tmp_path):
+    """Without checks, short cuts, compatibility and all later rooms."""
+    folder = cut.cut_core(tmp_path)
+    assert cut.import_all(folder) == 0
+    assert cut.test_paths(folder, "-x", "tests/core") == 0
+
+
 def test_a_cut_facade_ends_where_the_chapter_ends():
     text = "a\n# chapter 1\nb\n# chapter 3: trees\nc\n# chapter 2\nd\n"
     assert cut.cut_facade(text, 1) == "a\n# chapter 1\nb\n"

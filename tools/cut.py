@@ -9,6 +9,7 @@ options go to pytest (`--sample 20` takes every 20th case).
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import re
 import shutil
@@ -43,6 +44,8 @@ ROOMS = {
     15: ("debugging.*",),
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
+# The engine that stands alone.
+CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.client")
 FACADES = ("__init__", "core.__init__", "lax.__init__", "runtime.__init__", "debugging.__init__",
            "ad_checkpoint", "api_util", "custom_batching", "custom_derivatives", "debug",
            "distributed", "dlpack", "dtypes", "extend", "flatten_util", "interpreters",
@@ -103,6 +106,32 @@ def cut(chapter: int, folder: Path) -> Path:
     return folder
 
 
+def cut_core(folder: Path) -> Path:
+    """Make `folder`/minijax of the engine alone, and `folder`/tests; return `folder`.
+
+    It has `core/`, what stands beside it, and the door to XLA. The questions of `checks/` are there
+    by name, and are never asked: each returns its first argument.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    package = folder / "minijax"
+    for path in (path for room in CORE for path in sources(room)):
+        copy(path, package, (PACKAGE / path).read_text())
+    for path in sources("checks"):
+        copy(path, package, never_asked((PACKAGE / path).read_text()))
+    copy(Path("__init__.py"), package, '"""The engine of minijax, alone."""\n')
+    copy_tests(0, folder / "tests")
+    shutil.copytree(ROOT / "tests" / "core", folder / "tests" / "core", ignore=IGNORED)
+    return folder
+
+
+def never_asked(text: str) -> str:
+    """A module with the names of another one's functions and classes, which check nothing."""
+    definitions = [node for node in ast.parse(text).body
+                   if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    stubs = [f"def {node.name}(x=None, *args, **kwargs):\n    return x\n" for node in definitions]
+    return "\n\n".join(['"""Questions that are never asked."""\n', *stubs])
+
+
 def copy_tests(chapter: int, target: Path) -> None:
     """The tests of chapters 1..`chapter`, and what they share."""
     target.mkdir(parents=True)
@@ -138,22 +167,33 @@ def test(folder: Path, chapters: range, *options: str) -> int:
     paths = [name for name in names if any((folder / name).glob("test_*.py"))]
     if not paths:
         sys.exit(f"no tests in {', '.join(names)}")
+    return test_paths(folder, *paths, "--chapter", str(chapters[-1]), *options)
+
+
+def test_paths(folder: Path, *options: str) -> int:
+    """Run pytest in a cut, where `import minijax` means the cut one; return the exit code."""
     plugins = ["-p", "no:cacheprovider", "-p", "tools.sampling"]
     config = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
     config += ["-o", f"pythonpath={folder}"]
-    options = ("--chapter", str(chapters[-1]), *options)
-    return run(folder, "-m", "pytest", "-q", *plugins, *config, *options, *paths)
+    return run(folder, "-m", "pytest", "-q", *plugins, *config, *options)
 
 
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("chapter", type=int, choices=range(1, LAST + 1), metavar="CHAPTER")
+    parser.add_argument("chapter", type=int, nargs="?", choices=range(1, LAST + 1),
+                        metavar="CHAPTER")
+    parser.add_argument("--core", action="store_true", help="cut out the engine alone")
     parser.add_argument("--test", action="store_true", help="run the tests of chapters 1..CHAPTER")
     parser.add_argument("--last", action="store_true", help="with --test: of CHAPTER only")
     parser.add_argument("--folder", type=Path, help="default: build/cut/chNN")
     options, for_pytest = parser.parse_known_args()
     number = options.chapter
+    if options.core:
+        folder = cut_core((options.folder or ROOT / "build" / "cut" / "core").resolve())
+        code = import_all(folder)
+        print(f"the engine of minijax is in {os.path.relpath(folder)}", flush=True)
+        return code or (test_paths(folder, "tests/core", *for_pytest) if options.test else 0)
     folder = cut(number, (options.folder or ROOT / "build" / "cut" / f"ch{number:02}").resolve())
     code = import_all(folder)
     print(f"minijax at the end of chapter {number} is in {os.path.relpath(folder)}", flush=True)
