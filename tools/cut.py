@@ -24,19 +24,23 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("settings", "errors", "core.util", "core.dtypes", "core.core", "core.array",
-        "core.primitives", "core.indexing", "core.operators"),
+    1: ("settings", "errors", "printing", "core.extension", "core.dtypes", "checks.dtypes",
+        "core.core", "checks.core", "core.array", "checks.array", "core.primitives",
+        "checks.primitives", "core.operators", "checks.operators"),
     2: ("core.forward",),
-    3: ("core.tree", "core.tree_registration", "core.tree_functions", "pytree", "core.api_util",
-        "core.tree_jvp"),
-    4: ("core.batching", "core.batching_rules", "core.vmap"),
-    5: ("core.effects", "printing", "core.jaxpr", "core.staging"),
-    6: ("core.lowering", "core.lowering_elementwise", "core.lowering_rules", "core.dispatch",
-        "core.jit", "core.stages", "runtime.client", "runtime.devices"),
-    7: ("core.partial_eval",),
-    8: ("core.transposition", "core.reverse"),
-    9: ("lax.control_flow",),
-    10: ("custom_rules", "remat", "debugging.scopes"),
+    3: ("core.tree", "checks.tree", "pytree"),
+    4: ("core.batching",),
+    5: ("core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging", "checks.api"),
+    6: ("core.lowering", "checks.lowering", "core.calls", "core.jit", "checks.jit",
+        "runtime.platforms", "runtime.client", "runtime.devices", "runtime.effects",
+        "runtime.stages", "fast"),
+    7: ("core.partial_eval", "checks.partial_eval"),
+    8: ("core.transposition", "checks.transposition"),
+    9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",
+        "lax.complex_numbers", "lax.complex_lowering", "lax.rounding", "lax.shaping", "lax.slicing",
+        "lax.reductions", "lax.cumulative", "lax.products", "lax.operators", "lax.indexing",
+        "lax.compile_time", "lax.control_flow", "compat"),
+    10: ("custom_rules", "remat", "checks.remat", "debugging.scopes"),
     11: ("lax.*",),
     12: ("numpy",),
     13: ("random", "scipy", "nn", "image"),
@@ -45,9 +49,12 @@ ROOMS = {
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.client")
-FACADES = ("__init__", "core.__init__", "lax.__init__", "runtime.__init__", "debugging.__init__",
-           "ad_checkpoint", "api_util", "custom_batching", "custom_derivatives", "debug",
+CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.platforms",
+        "runtime.client")
+# They re-export. A line `# chapter M` begins what chapter M adds: so grows `core.api`, too, the public
+# transformations.
+FACADES = ("__init__", "core.__init__", "core.api", "lax.__init__", "runtime.__init__",
+           "checks.__init__", "debugging.__init__", "ad_checkpoint", "api_util", "custom_batching", "custom_derivatives", "debug",
            "distributed", "dlpack", "dtypes", "extend", "flatten_util", "interpreters",
            "monitoring", "ops", "sharding", "stages", "tree", "tree_util", "typing", "util",
            "version")
@@ -118,7 +125,8 @@ def cut_core(folder: Path) -> Path:
         copy(path, package, (PACKAGE / path).read_text())
     for path in sources("checks"):
         copy(path, package, never_asked((PACKAGE / path).read_text()))
-    copy(Path("__init__.py"), package, '"""The engine of minijax, alone."""\n')
+    for facade in ("__init__.py", "core/__init__.py"):
+        copy(Path(facade), package, '"""The engine of minijax, alone."""\n')
     copy_tests(0, folder / "tests")
     shutil.copytree(ROOT / "tests" / "core", folder / "tests" / "core", ignore=IGNORED)
     return folder

@@ -14,16 +14,21 @@ LAST_SHOWN = 10  # the last chapter whose rooms the book shows
 def generated() -> Iterator[tuple[str, str]]:
     """The generated pages: where each is to stand, and its Markdown.
 
-    Of the library's files those get a page whose lines the chapters show: the site is to be small.
+    Each file of the core, and of the other rooms of chapters 1 to 10, has a page with all its lines.
     """
-    paths = sorted(str(path) for chapter in range(1, LAST_SHOWN + 1) for room in ROOMS[chapter]
-                   for path in sources(room))
+    paths = shown_files()
     yield from reference.pages()
     yield "atlas.md", _atlas()
     yield "differences.md", _differences()
     yield "source/index.md", _index(paths)
     for path in paths:
         yield f"source/{path.removesuffix('.py')}.md", _source_page(path)
+
+
+def shown_files() -> list[str]:
+    """The files that have a page: those of the rooms of chapters 1 to 10, and of the core."""
+    rooms = ["core", *(room for chapter in range(1, LAST_SHOWN + 1) for room in ROOMS[chapter])]
+    return sorted({str(path) for room in rooms for path in sources(room)})
 
 
 def _source_page(path: str) -> str:
