@@ -14,7 +14,7 @@ LAST_SHOWN = 10  # the last chapter whose rooms the book shows
 def generated() -> Iterator[tuple[str, str]]:
     """The generated pages: where each is to stand, and its Markdown.
 
-    Each file of the core, and of the other rooms of chapters 1 to 10, has a page with all its lines.
+    Each file of the core, and of the other rooms of chapters 1 to 10, has one, with all its lines.
     """
     paths = shown_files()
     yield from reference.pages()
