@@ -13,4 +13,6 @@ from ..core.batching import (
     primitive_batchers,
 )
 from ..core.batching import defbroadcasting, defreducer, defvectorized
+
+# chapter 9
 from ..compat.batching import axis_primitive_batchers, fancy_primitive_batchers

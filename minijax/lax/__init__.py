@@ -1,6 +1,6 @@
 """`jax.lax`: the primitives, as functions and as `Primitive`s, in the order of the book."""
 
-# chapter 1
+# chapter 9
 from .rounding import (
     RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, round, round_p, sign,
     sign_p,
@@ -49,13 +49,8 @@ from .products import batch_matmul, dot, dot_general
 from .shaping import broadcast_shapes
 from ..core.dtypes import dtype
 
-# chapter 3
 from ..core.api import stop_gradient
-
-# chapter 4
 from ..core.batching import axis_size
-
-# chapter 9
 from .control_flow.cond import cond, cond_p, switch
 from .control_flow.while_loop import while_loop, while_p
 from .control_flow.fori_loop import fori_loop

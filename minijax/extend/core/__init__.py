@@ -8,9 +8,6 @@ from ...core.core import (
     typeof,
     valid_jaxtype,
 )
-from ...compat.core import (
-    find_top_trace, get_opaque_trace_state, unsafe_get_axis_names_DO_NOT_USE,
-)
 from ...errors import JaxprTypeError
 from ...core.core import Trace as _Trace, eval_trace as _eval_trace, state as _state
 from ...core.array import Array as _Array
@@ -82,3 +79,8 @@ from . import primitives
 
 # chapter 10
 from ...custom_rules import CallPrimitive
+
+# chapter 9
+from ...compat.core import (
+    find_top_trace, get_opaque_trace_state, unsafe_get_axis_names_DO_NOT_USE,
+)
