@@ -24,13 +24,13 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("settings", "errors", "printing", "core.extension", "core.dtypes", "checks.dtypes",
-        "core.core", "checks.core", "core.array", "checks.array", "core.primitives",
+    1: ("settings", "errors", "printing", "core.extension", "core.util", "core.dtypes",
+        "checks.dtypes", "core.core", "checks.core", "core.array", "checks.array", "core.primitives",
         "checks.primitives", "core.operators", "checks.operators"),
     2: ("core.forward",),
-    3: ("core.tree", "checks.tree", "checks.api", "pytree"),
+    3: ("core.tree", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
-    5: ("core.util", "core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging"),
+    5: ("core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging", "runtime.structs"),
     6: ("core.lowering", "checks.lowering", "core.calls", "core.jit", "checks.jit",
         "runtime.platforms", "runtime.client", "runtime.devices", "runtime.effects",
         "runtime.stages", "fast"),
@@ -51,13 +51,13 @@ ROOMS = {
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.platforms",
         "runtime.client")
-# They re-export. A line `# chapter M` begins what chapter M adds: so grows `core.api`, too, the public
-# transformations.
-FACADES = ("__init__", "core.__init__", "core.api", "lax.__init__", "runtime.__init__",
-           "checks.__init__", "debugging.__init__", "ad_checkpoint", "api_util", "custom_batching", "custom_derivatives", "debug",
-           "distributed", "dlpack", "dtypes", "extend", "flatten_util", "interpreters",
-           "monitoring", "ops", "sharding", "stages", "tree", "tree_util", "typing", "util",
-           "version")
+# They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
+# `core.api`, grow in the same manner.
+FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "lax.__init__",
+           "runtime.__init__", "debugging.__init__", "ad_checkpoint", "api_util",
+           "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack", "dtypes",
+           "extend", "flatten_util", "interpreters", "monitoring", "ops", "sharding", "stages",
+           "tree", "tree_util", "typing", "util", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 

@@ -71,7 +71,6 @@ from ...core.jaxpr import (
     jaxprs_in_params,
     no_effects,
 )
-from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
 from ...errors import DebugInfo
 
 # chapter 8
@@ -81,6 +80,7 @@ from . import primitives
 from ...custom_rules import CallPrimitive
 
 # chapter 9
+from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
 from ...compat.core import (
     find_top_trace, get_opaque_trace_state, unsafe_get_axis_names_DO_NOT_USE,
 )
