@@ -25,8 +25,8 @@ LAST = 10  # the last chapter at which the package can be cut
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
     1: ("settings", "errors", "printing", "core.extension", "core.util", "core.dtypes",
-        "checks.dtypes", "core.core", "checks.core", "core.array", "checks.array", "core.primitives",
-        "checks.primitives", "core.operators", "checks.operators"),
+        "checks.dtypes", "core.core", "checks.core", "core.array", "checks.array",
+        "core.primitives", "checks.primitives", "core.operators", "checks.operators"),
     2: ("core.forward",),
     3: ("core.tree", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
