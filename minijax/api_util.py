@@ -28,7 +28,7 @@ from .checks.arguments import (
 from .pytree.arguments import argument_avals, donation_vector, rebase_donate_argnums, resolve_kwargs
 from .checks.tree import check_static_hashable
 from .errors import fun_name, fun_sourceinfo
-from .core.util import safe_map
+from .util import safe_map
 
 # chapter 5
 from .core.staging import shaped_abstractify as shaped_abstractify

@@ -1,6 +1,53 @@
-"""`jax.util`: `map` and `zip` that notice when their arguments differ in length."""
+"""`jax.util`: `map` and `zip` that raise an error if their arguments differ in length."""
 
-# chapter 1
-from .core.util import (
-    safe_map, safe_zip, unzip2,
-)
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def safe_map(f: Callable, *args: Iterable) -> list:
+    """`list(map(f, *args))` for arguments of one length.
+
+    Raises:
+      ValueError: the arguments differ in length.
+
+    >>> safe_map(lambda x, y: x + y, [1, 2], [10, 20])
+    [11, 22]
+    """
+    if not args:
+        raise TypeError("safe_map requires at least 2 arguments: a function and what to map it on")
+    lists = [list(arg) for arg in args]
+    _check_equal_lengths("safe_map", lists)
+    return list(map(f, *lists))
+
+
+def safe_zip(*args: Iterable) -> list[tuple]:
+    """`list(zip(*args))` for arguments of one length.
+
+    Raises:
+      ValueError: the arguments differ in length.
+
+    >>> safe_zip([1, 2], "ab")
+    [(1, 'a'), (2, 'b')]
+    """
+    lists = [list(arg) for arg in args]
+    _check_equal_lengths("safe_zip", lists)
+    return list(zip(*lists, strict=True))
+
+
+def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple, tuple]:
+    """A sequence of pairs as the pair of its sequences; works for an empty sequence.
+
+    >>> unzip2([(1, "a"), (2, "b")])
+    ((1, 2), ('a', 'b'))
+    """
+    pairs = list(pairs)
+    return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
+
+
+def _check_equal_lengths(name: str, lists: list[list]) -> None:
+    """Raise `ValueError` unless all lists are of one length."""
+    lengths = [len(items) for items in lists]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{name}() arguments have different lengths: {lengths}")

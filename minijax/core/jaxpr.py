@@ -24,7 +24,6 @@ from .. import errors, printing
 from ..checks import jaxpr as checks
 from ..errors import SourceInfo
 from .core import Primitive, ShapedArray
-from .util import safe_zip
 
 # ----------------------------------------------------------------------------------------------
 # Atoms.
@@ -250,7 +249,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     [Array(16., dtype=float32, weak_type=True)]
     """
     last = last_used(jaxpr)
-    inputs = safe_zip(jaxpr.constvars, consts) + safe_zip(jaxpr.invars, args)
+    inputs = [*zip(jaxpr.constvars, consts, strict=True), *zip(jaxpr.invars, args, strict=True)]
     env = {v: value for v, value in inputs if v in last}
     del consts, args, inputs  # now `env` alone keeps the values alive
     for eqn in jaxpr.eqns:

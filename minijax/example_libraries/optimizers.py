@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from .. import numpy as jnp
 from ..core.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from ..core.util import unzip2
 from ..pytree.registration import register_pytree_node
+from ..util import unzip2
 
 Params = Any  # a pytree of arrays
 State = Any  # what an optimiser knows of one array: a pytree too

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.core import typeof
-from ..core.util import unzip2
+from ..util import unzip2
 from .convolution import (
     ConvGeneralDilatedDimensionNumbers,
     conv_dimension_numbers,
