@@ -120,3 +120,12 @@ def check_allowed(effects: frozenset, allowed: EffectTypeSet, where: str) -> Non
     """Raise `NotImplementedError` if an effect is not allowed at this place."""
     if effects and (disallowed := allowed.filter_not_in(effects)):
         raise NotImplementedError(f"Effects not supported in `{where}`: {disallowed}")
+
+
+def number_of_values(jaxpr, consts: Sequence, args: Sequence) -> None:
+    """Raise `ValueError` unless there is one value for each constvar and each invar."""
+    for kind, variables, values in (("constvars", jaxpr.constvars, consts),
+                                    ("invars", jaxpr.invars, args)):
+        if len(variables) != len(values):
+            raise ValueError(f"The {kind} of the jaxpr and the values given for them have "
+                             f"different lengths: {len(variables)} and {len(values)}")

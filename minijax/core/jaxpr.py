@@ -249,7 +249,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     [Array(16., dtype=float32, weak_type=True)]
     """
     last = last_used(jaxpr)
-    inputs = [*zip(jaxpr.constvars, consts, strict=True), *zip(jaxpr.invars, args, strict=True)]
+    checks.number_of_values(jaxpr, consts, args)
+    inputs = [*zip(jaxpr.constvars, consts), *zip(jaxpr.invars, args)]
     env = {v: value for v, value in inputs if v in last}
     del consts, args, inputs  # now `env` alone keeps the values alive
     for eqn in jaxpr.eqns:
