@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import ml_dtypes
@@ -20,14 +20,14 @@ def extended_dtype(dtype: Any, allowed: bool) -> None:
         raise ValueError(f"the extended dtype {dtype} has no canonical NumPy dtype.")
 
 
-def user_dtype(dtype: Any, fun_name: str | None, valid: frozenset) -> None:
+def user_dtype(dtype: Any, fun_name: str | None, is_valid: Callable) -> None:
     """A `dtype` argument is a dtype that arrays can have."""
     if dtype is None:
         raise ValueError("dtype must be specified.")
     if hasattr(dtype, "aval"):
         raise ValueError("Passing an array as a dtype argument is not supported; "
                          "instead of dtype=arr use dtype=arr.dtype.")
-    if not hasattr(dtype, "storage") and np.dtype(dtype) not in valid:
+    if not hasattr(dtype, "storage") and not is_valid(np.dtype(dtype)):
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError(f"JAX only supports number and bool dtypes, got dtype {dtype}{where}.")
 

@@ -182,9 +182,14 @@ def as_array(x) -> Array:
     return Array(np.array(value) if isinstance(x, np.ndarray) else value, aval)
 
 
+def ensure_array(x):
+    """A tracer as it is, and any other value as an `Array`."""
+    return x if isinstance(x, Tracer) else as_array(x)
+
+
 def owned(x):
-    """`x` so that it can be kept: a NumPy array as an `Array` with a copy of the contents, or (of a
-    0-d one) as a NumPy scalar, which jaxprs write as a literal."""
+    """`x`, made safe to keep. A NumPy array, whose contents can change, becomes an `Array` with a
+    copy of them; a 0-d one becomes a NumPy scalar, which jaxprs write as a literal."""
     if not isinstance(x, np.ndarray) or x.dtype == float0:
         return x
     return as_array(x) if x.ndim else x[()]

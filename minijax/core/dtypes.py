@@ -1,9 +1,9 @@
 """Which dtypes are there, and what is the dtype of an operation on two of them?
 
-minijax has NumPy's numeric dtypes and the small ones of `ml_dtypes` (``bfloat16``, 8-bit floats,
-4-bit integers).  A dtype may be *weak*: ``x * 2.0`` should not turn a ``bfloat16`` array into
-``float32`` because Python's floats happen to be wide.  So Python scalars carry a dtype that
-yields to any other dtype of their kind.
+minijax has NumPy's numeric dtypes and ``bfloat16``; `lax/dtypes.py` adds the narrow ones, such as
+8-bit floats and 4-bit integers. A dtype may be *weak*: ``x * 2.0`` should not turn a ``bfloat16``
+array into ``float32`` because Python's floats happen to be wide. So Python scalars carry a dtype
+that yields to any other dtype of their kind.
 
 The result of an operation between several dtypes is their least upper bound in a lattice, which
 is written below as data:
@@ -17,9 +17,10 @@ are in `lax/dtypes.py`.
 from __future__ import annotations
 
 import functools
+from collections import ChainMap
+from collections.abc import Mapping
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from ml_dtypes import bfloat16, finfo, iinfo  # noqa: F401
 
@@ -37,42 +38,29 @@ def _dtypes(*names: Any) -> tuple[np.dtype, ...]:
     return tuple(map(np.dtype, names))
 
 
-_NARROW_INTS = _dtypes(ml_dtypes.int2, ml_dtypes.int4)
-_NARROW_UINTS = _dtypes(ml_dtypes.uint2, ml_dtypes.uint4)
-_NARROW_FLOATS = _dtypes("float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e8m0fnu",
-                         "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-                         "float8_e5m2fnuz")
-_CUSTOM_FLOATS = _NARROW_FLOATS + _dtypes(bfloat16)
+_i8, _i16, _i32, _i64 = _dtypes("int8", "int16", "int32", "int64")
+_u8, _u16, _u32, _u64 = _dtypes("uint8", "uint16", "uint32", "uint64")
+_bf16, _f16, _f32, _f64 = _dtypes(bfloat16, "float16", "float32", "float64")
+_c64, _c128 = _dtypes("complex64", "complex128")
 
-_SIGNED = _NARROW_INTS + _dtypes("int8", "int16", "int32", "int64")
-_UNSIGNED = _NARROW_UINTS + _dtypes("uint8", "uint16", "uint32", "uint64")
-_FLOATS = _CUSTOM_FLOATS + _dtypes("float16", "float32", "float64")
-_COMPLEX = _dtypes("complex64", "complex128")
-
-dtype_kinds: dict[str, tuple[np.dtype, ...]] = {
-    "bool": _dtypes(bool),
-    "signed integer": _SIGNED,
-    "unsigned integer": _UNSIGNED,
-    "integral": _SIGNED + _UNSIGNED,
-    "real floating": _FLOATS,
-    "complex floating": _COMPLEX,
-    "numeric": _SIGNED + _UNSIGNED + _FLOATS + _COMPLEX,
-}
-_VALID = frozenset((*dtype_kinds["bool"], *dtype_kinds["numeric"], float0))
-
-short_of: dict[np.dtype, np.dtype] = dict(zip(
-    _dtypes("int64", "uint64", "float64", "complex128"),
-    _dtypes("int32", "uint32", "float32", "complex64")))
+short_of: dict[np.dtype, np.dtype] = {_i64: _i32, _u64: _u32, _f64: _f32, _c128: _c64}
 
 # Python's scalar types count as dtypes. Like NumPy's, they have 64 bits until canonicalised.
-python_scalar_dtypes: dict[type, np.dtype] = dict(zip(
-    (bool, int, float, complex), _dtypes("bool", "int64", "float64", "complex128")))
+python_scalar_dtypes: dict[type, np.dtype] = {
+    bool: np.dtype(bool), int: _i64, float: _f64, complex: _c128}
 python_scalar_types = frozenset(python_scalar_dtypes)
+
+# For each dtype of numbers, Python's type of such numbers.
 scalar_types: dict[np.dtype, type] = {
-    dtype: scalar_type
-    for scalar_type, kind in zip(python_scalar_dtypes, (
-        "bool", "integral", "real floating", "complex floating"))
-    for dtype in dtype_kinds[kind]}
+    np.dtype(bool): bool,
+    **dict.fromkeys((_i8, _i16, _i32, _i64, _u8, _u16, _u32, _u64), int),
+    **dict.fromkeys((_bf16, _f16, _f32, _f64), float),
+    **dict.fromkeys((_c64, _c128), complex),
+}
+
+# NumPy takes the dtypes of `ml_dtypes` for opaque bytes. Here are the superclasses that their
+# scalar classes should have.
+scalar_families: dict[type, tuple[type, ...]] = {bfloat16: np.floating.__mro__}
 
 
 class extended(np.generic):
@@ -134,11 +122,16 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
       ValueError: it is None or an array.
       TypeError: it is not a dtype that arrays can have.
     """
-    checks.user_dtype(dtype, fun_name, _VALID)
+    checks.user_dtype(dtype, fun_name, _is_valid)
     scalar_type = isinstance(dtype, type) and dtype in python_scalar_types
     canonical = canonicalize_dtype(dtype, allow_extended_dtype=True)
     checks.shortened_dtype(canonical if scalar_type else dtype, canonical, fun_name)
     return canonical
+
+
+def _is_valid(dtype: Any) -> bool:
+    """Whether arrays can have this dtype."""
+    return isinstance(dtype, ExtendedDType) or dtype in scalar_types or dtype == float0
 
 
 def python_scalar_dtype(scalar_type: type) -> np.dtype:
@@ -190,33 +183,40 @@ def short_name(dtype: Any) -> str:
 #              i8 -- i16 -- i32 -- i64                 complex* --- c64 -- c128
 #
 # int*, float* and complex* are the weak types of Python's scalars, represented here by the Python
-# types themselves.  Each entry lists what is directly above one type.  The narrow types hang below
-# int* and float* with nothing above them: where an int4 meets an int8, a conversion is more likely
-# to be a mistake than intended.
+# types themselves.  Each entry lists what is directly above one type.
 
 Node = Any  # a strong type is a np.dtype, a weak one is int, float or complex
 
-_u8, _u16, _u32, _u64 = _dtypes("uint8", "uint16", "uint32", "uint64")
-_i8, _i16, _i32, _i64 = _dtypes("int8", "int16", "int32", "int64")
-_f16, _bf16, _f32, _f64 = _dtypes("float16", bfloat16, "float32", "float64")
-_c64, _c128 = _COMPLEX
-
 PROMOTIONS: dict[Node, tuple[Node, ...]] = {
     np.dtype(bool): (int,),
-    int: (_u8, _i8, *_NARROW_UINTS, *_NARROW_INTS),
+    int: (_u8, _i8),
     _u8: (_i16, _u16), _u16: (_i32, _u32), _u32: (_i64, _u64), _u64: (float,),
     _i8: (_i16,), _i16: (_i32,), _i32: (_i64,), _i64: (float,),
-    float: (_f16, _bf16, *_NARROW_FLOATS, complex),
+    float: (_f16, _bf16, complex),
     _bf16: (_f32,), _f16: (_f32,), _f32: (_f64, _c64), _f64: (_c128,),
     complex: (_c64,), _c64: (_c128,), _c128: (),
-    **dict.fromkeys(_NARROW_UINTS + _NARROW_INTS + _NARROW_FLOATS, ()),
 }
 
 # With x64 off no promotion may make 64 bits out of 32. Without this entry, uint32 would.
-PROMOTIONS_32_BITS = PROMOTIONS | {_u32: (_i32, _u64)}
+PROMOTIONS_32_BITS = ChainMap({_u32: (_i32, _u64)}, PROMOTIONS)
 
 
-def _upper_bounds(lattice: dict[Node, tuple[Node, ...]]) -> dict[Node, frozenset[Node]]:
+def register_narrow_dtypes(scalar_type: type, family: type, *dtypes: np.dtype) -> None:
+    """Add dtypes that promote to no other: they hang below the weak type `scalar_type`.
+
+    Args:
+      scalar_type: `int` or `float`.
+      family: NumPy's abstract class of such numbers.
+      *dtypes: dtypes of `ml_dtypes`.
+    """
+    PROMOTIONS[scalar_type] += dtypes
+    for dtype in dtypes:
+        PROMOTIONS[dtype] = ()
+        scalar_types[dtype] = scalar_type
+        scalar_families[dtype.type] = family.__mro__
+
+
+def _upper_bounds(lattice: Mapping[Node, tuple[Node, ...]]) -> dict[Node, frozenset[Node]]:
     """For each type, itself and all that can be reached above it."""
     @functools.cache
     def above(node: Node) -> frozenset[Node]:
@@ -224,13 +224,10 @@ def _upper_bounds(lattice: dict[Node, tuple[Node, ...]]) -> dict[Node, frozenset
     return {node: above(node) for node in lattice}
 
 
-_BOUNDS = {True: _upper_bounds(PROMOTIONS), False: _upper_bounds(PROMOTIONS_32_BITS)}
-
-
 @functools.lru_cache(4096)
 def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
     """The lowest type that every one of ``nodes`` can be promoted to."""
-    bounds = _BOUNDS[x64]
+    bounds = _upper_bounds(PROMOTIONS if x64 else PROMOTIONS_32_BITS)
     checks.lattice_nodes(nodes, bounds)
     common = frozenset.intersection(*(bounds[node] for node in nodes))
     bound = next((node for node in common if common <= bounds[node]), None)
@@ -242,12 +239,6 @@ def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
 # The dtype of a value, and of several
 
 _Typed = tuple[Any, bool]  # (dtype, weak_type)
-
-# The types whose values all have one dtype: Python's numbers, NumPy's scalars, and also dtypes,
-# as NumPy has a class for each (one for x64 off, one for on).
-_typed_memo: dict[bool, dict[type, _Typed]] = {False: {}, True: {}}
-_result_memo: dict[Any, _Typed] = {}
-
 
 def dtype(x: Any) -> Any:
     """The dtype of a value, or the dtype that a type, name or dtype stands for.
@@ -264,7 +255,7 @@ def dtype(x: Any) -> Any:
         return python_scalar_dtype(scalar_type)
     named = isinstance(x, (str, np.dtype)) or isinstance(x, type) and issubclass(x, np.generic)
     found = np.dtype(x) if named else _dtype_of_object(x)  # type: ignore[arg-type]
-    checks.valid_dtype(found in _VALID or isinstance(found, ExtendedDType), x, found)
+    checks.valid_dtype(_is_valid(found), x, found)
     canonical = canonicalize_dtype(found, allow_extended_dtype=True)
     if named:
         checks.shortened_dtype(found, canonical, "dtype")
@@ -282,24 +273,17 @@ def _dtype_of_object(x: Any) -> Any:
 
 def dtype_and_weak_type(x: Any) -> _Typed:
     """The dtype of a value, dtype or type, and whether it is weak; None is the default float."""
-    typed = _typed_memo[enable_x64.value].get(type(x))
-    if typed is not None:
-        return typed
+    scalar_type = x if isinstance(x, type) else type(x)
+    if scalar_type in python_scalar_types:
+        return python_scalar_dtype(scalar_type), scalar_type is not bool
     if hasattr(x, "aval"):
         return x.aval.dtype, x.aval.weak_type
     if hasattr(x, "weak_type"):
         return x.dtype, x.weak_type
-    return _find_dtype_and_weak_type(x)
+    return default_float_dtype() if x is None else dtype(x), False
 
 
-def _find_dtype_and_weak_type(x: Any) -> _Typed:
-    """`dtype_and_weak_type` of what is not an array; memoised if the type of ``x`` settles it."""
-    scalar_type = x if isinstance(x, type) else type(x)
-    typed = default_float_dtype() if x is None else dtype(x), scalar_type in (int, float, complex)
-    is_scalar = type(x) in python_scalar_types or isinstance(x, np.generic)
-    if is_scalar or isinstance(x, np.dtype) and x == typed[0] != float0:  # else a warning is due
-        _typed_memo[enable_x64.value][type(x)] = typed
-    return typed
+_result_memo: dict[Any, _Typed] = {}
 
 
 def lattice_result_type(*args: Any) -> _Typed:
@@ -318,19 +302,18 @@ def lattice_result_type(*args: Any) -> _Typed:
     """
     if len(args) == 1:
         return dtype_and_weak_type(args[0])
-    mode, x64 = numpy_dtype_promotion.value, enable_x64.value
-    typed = tuple(map(dtype_and_weak_type, args))
-    key = mode, x64, typed if len(args) == 2 else frozenset(typed)
+    typed = frozenset(map(dtype_and_weak_type, args))
+    key = typed, numpy_dtype_promotion.value, enable_x64.value
     result = _result_memo.get(key)
     if result is None:
-        result = _promote(frozenset(typed), mode, x64)
-        if x64 or not any(dtype in short_of for dtype, _ in typed):  # else a warning is due
-            _result_memo[key] = result
+        result = _promote(*key)
+        if enable_x64.value or not any(dtype in short_of for dtype, _ in typed):
+            _result_memo[key] = result  # else a warning is due each time
     return result
 
 
 def _promote(typed: frozenset[_Typed], mode: str, x64: bool) -> _Typed:
-    """`lattice_result_type` of at least two values, not memoised."""
+    """`lattice_result_type` of values of these dtypes."""
     dtypes = {dtype for dtype, _ in typed}
     all_weak = all(weak for _, weak in typed)
     if len(dtypes) == 1 and not all_weak:
@@ -367,22 +350,13 @@ def promote_types(a: Any, b: Any) -> np.dtype:
 def to_inexact_dtype(dtype: Any) -> np.dtype:
     """The dtype itself if it is a float or complex, else float32 (float64 for 64-bit integers)."""
     plain = np.dtype(dtype)
-    if plain in (_i64, _u64):
-        return _f64
-    return _f32 if plain == bool or plain in dtype_kinds["integral"] else plain
+    if scalar_types.get(plain) not in (bool, int):
+        return plain
+    return _f64 if plain.itemsize == 8 else _f32
 
 
 # ----------------------------------------------------------------------------------------------
 # Families of dtypes
-
-# NumPy takes the dtypes of `ml_dtypes` for opaque bytes.
-_CUSTOM_FAMILIES: dict[Any, tuple[type, ...]] = {
-    dtype.type: (family, parent, np.number, np.generic)
-    for dtypes, family, parent in ((_CUSTOM_FLOATS, np.floating, np.inexact),
-                                   (_NARROW_INTS, np.signedinteger, np.integer),
-                                   (_NARROW_UINTS, np.unsignedinteger, np.integer))
-    for dtype in dtypes}
-
 
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether the dtype ``a`` is ``b`` or belongs to the family ``b``, as `numpy.issubdtype`.
@@ -403,7 +377,7 @@ def _issubdtype(a: Any, b: Any) -> bool:
     if isinstance(b, ExtendedDType):
         return isinstance(a, ExtendedDType) and a == b
     a_type, b_type = _scalar_class(a), _scalar_class(b)
-    return b_type is a_type or b_type in _CUSTOM_FAMILIES.get(a_type, a_type.__mro__)
+    return b_type is a_type or b_type in scalar_families.get(a_type, a_type.__mro__)
 
 
 def _scalar_class(x: Any) -> type:

@@ -40,7 +40,14 @@ from .core import Primitive, ShapedArray, Tracer, eval_trace, state
 from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
-from .lowering import LoweredModule, Module, contents, lower_jaxpr, register_lowering, stored
+from .lowering import (
+    LoweredModule,
+    Module,
+    lower_jaxpr,
+    register_lowering,
+    stored,
+    stored_contents,
+)
 from .staging import abstractify_args, trace_to_jaxpr
 from .tree import (
     PyTreeDef,
@@ -204,7 +211,7 @@ def runner(executable: Callable, effects: frozenset) -> Callable:
 def buffer_of(x: Any, aval: ShapedArray) -> Any:
     """An XLA buffer with the contents of an argument of this type; an `Array` keeps its own."""
     if type(x) is not Array:
-        return xla().put(contents(x, aval), stored(aval))
+        return xla().put(stored_contents(x, aval), stored(aval))
     if x._buffer is None:
         x._check_alive()
         value, inside = np.asarray(x._value), stored(aval)

@@ -31,7 +31,7 @@ import numpy as np
 
 from ..checks import lowering as checks
 from . import primitives as lax
-from .array import Array
+from .array import contents
 from .core import Primitive, ShapedArray, missing_rule
 from .dtypes import float0, storage_dtype
 from .extension import hooks
@@ -123,14 +123,11 @@ def stored(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape, storage_dtype(dtype)) if dtype.kind == "V" else aval
 
 
-def contents(x: Any, aval: ShapedArray) -> np.ndarray:
+def stored_contents(x: Any, aval: ShapedArray) -> np.ndarray:
     """The contents of a concrete value, as XLA stores a value of type `aval`."""
-    checks.concrete(x)
     if aval.dtype == float0:  # has no contents
         return np.zeros(aval.shape, np.bool_)
-    if isinstance(x, Array):
-        return np.asarray(x._numpy())
-    return np.asarray(x.__jax_array__() if hasattr(x, "__jax_array__") else x, stored(aval).dtype)
+    return np.asarray(contents(x)[1], stored(aval).dtype)
 
 
 def element_text(value: Any, dtype: np.dtype) -> str:
@@ -257,7 +254,7 @@ class Body:
 
     def constant_name(self, value: Any, aval: ShapedArray) -> str:
         """The name of a constant, whose line is written if this is its first use."""
-        array = contents(value, aval)
+        array = stored_contents(value, aval)
         if array.nbytes > HOIST_BYTES and array.shape == aval.shape:
             return self._hoist(value, aval).name
         text = f"stablehlo.constant dense<{dense_text(array)}> : {tensor_type(aval)}"

@@ -22,7 +22,7 @@ from typing import Any
 from ..checks import operators as checks
 from . import dtypes
 from . import primitives as prim
-from .array import as_array, is_arraylike
+from .array import ensure_array, is_arraylike
 from .core import install_methods, typeof
 from .extension import hooks
 
@@ -139,7 +139,7 @@ def matmul(a, b):
 def positive(x, /):
     """Elementwise +x: `x` as an array."""
     checks.arraylike("positive", x)
-    return x if hasattr(x, "aval") else as_array(x)
+    return ensure_array(x)
 
 
 def _astype(x, dtype):

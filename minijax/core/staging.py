@@ -24,7 +24,7 @@ from .. import settings
 from ..checks import staging as checks
 from ..errors import DebugInfo, SourceInfo, own_source, source, user_location
 from . import dtypes
-from .array import Array, as_array
+from .array import Array, owned
 from .batching import AxisData, batch_subtrace, matchaxis, unmapped_aval
 from .core import ArrayMethods, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
@@ -78,12 +78,7 @@ class JaxprBuilder:
         constants = self._constants.values()
         constvars = [var for var, _ in constants]
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, debug_info=debug_info)
-        return ClosedJaxpr(jaxpr, [as_constant(x) if copy else x for _, x in constants])
-
-
-def as_constant(x):
-    """A constant of a jaxpr. NumPy arrays are copied, because their contents can change."""
-    return as_array(x) if isinstance(x, np.ndarray) else x
+        return ClosedJaxpr(jaxpr, [owned(x) if copy else x for _, x in constants])
 
 
 # ----------------------------------------------------------------------------------------------

@@ -11,19 +11,18 @@ import ml_dtypes
 import numpy as np
 
 from ..core.dtypes import (
-    _FLOATS,
-    _UNSIGNED,
-    _VALID,
+    _is_valid,
+    bfloat16,
     canonicalize_dtype,
     dtype,
     dtype_and_weak_type,
-    dtype_kinds,
     extended,
     finfo,
     iinfo,
     lattice_result_type,
     python_scalar_dtype,
     python_scalar_types,
+    register_narrow_dtypes,
     scalar_types,
     to_inexact_dtype,
 )
@@ -37,6 +36,37 @@ float8_e4m3fnuz, float8_e8m0fnu = ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e8
 float8_e5m2, float8_e5m2fnuz = ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz
 float4_e2m1fn = ml_dtypes.float4_e2m1fn
 can_cast = np.can_cast
+
+# The narrow dtypes promote to nothing: where an int4 meets an int8, a conversion is more likely to
+# be a mistake than intended.
+
+
+def _dtypes(*names: Any) -> tuple[np.dtype, ...]:
+    return tuple(map(np.dtype, names))
+
+
+_NARROW_INTS, _NARROW_UINTS = _dtypes(int2, int4), _dtypes(uint2, uint4)
+_NARROW_FLOATS = _dtypes(float4_e2m1fn, float8_e3m4, float8_e4m3, float8_e8m0fnu,
+                         float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
+                         float8_e5m2fnuz)
+register_narrow_dtypes(int, np.signedinteger, *_NARROW_INTS)
+register_narrow_dtypes(int, np.unsignedinteger, *_NARROW_UINTS)
+register_narrow_dtypes(float, np.floating, *_NARROW_FLOATS)
+
+_SIGNED = _NARROW_INTS + _dtypes("int8", "int16", "int32", "int64")
+_UNSIGNED = _NARROW_UINTS + _dtypes("uint8", "uint16", "uint32", "uint64")
+_FLOATS = _NARROW_FLOATS + _dtypes(bfloat16, "float16", "float32", "float64")
+_COMPLEX = _dtypes("complex64", "complex128")
+
+dtype_kinds: dict[str, tuple[np.dtype, ...]] = {
+    "bool": _dtypes(bool),
+    "signed integer": _SIGNED,
+    "unsigned integer": _UNSIGNED,
+    "integral": _SIGNED + _UNSIGNED,
+    "real floating": _FLOATS,
+    "complex floating": _COMPLEX,
+    "numeric": _SIGNED + _UNSIGNED + _FLOATS + _COMPLEX,
+}
 
 
 class prng_key(extended):
@@ -177,7 +207,7 @@ def itemsize_bits(dtype: Any) -> int:
         return iinfo(plain).bits
     if plain in _FLOATS:
         return finfo(plain).bits
-    if plain not in _VALID:
+    if not _is_valid(plain):
         raise ValueError(f"unexpected input: dtype={dtype!r}")
     return 8 * plain.itemsize
 

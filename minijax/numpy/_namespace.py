@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 
 from ..core import dtypes
-from ..lax.dtypes import default_complex_dtype
+from ..lax.dtypes import default_complex_dtype, dtype_kinds
 from ..runtime.devices import devices
 from ..settings import enable_x64
 
@@ -54,7 +54,7 @@ class ArrayNamespaceInfo:
         known = _TYPES_OF_32_BITS | (_TYPES_OF_64_BITS if enable_x64.value else frozenset())
         kind = ("numeric", "bool") if kind is None else kind
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        return {dtype.name: dtype for one in kinds for dtype in dtypes.dtype_kinds[one]
+        return {dtype.name: dtype for one in kinds for dtype in dtype_kinds[one]
                 if dtype.name in known}
 
 

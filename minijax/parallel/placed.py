@@ -20,7 +20,7 @@ from ..core.array import Array, array_classes
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.extension import Extension, register, remove
 from ..core.jit import buffer_of, jit_p
-from ..core.lowering import contents, lowering_rules, stored
+from ..core.lowering import lowering_rules, stored, stored_contents
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.closures import linear_call_p
 from ..custom_rules.jvp import custom_jvp_call_p
@@ -410,7 +410,7 @@ def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
         return buffer_on(x, aval, sharding._device_assignment[0])
     if isinstance(x, Array):
         return place_value(x._numpy(), aval, sharding, owned=True).shards
-    return place_value(contents(x, aval), aval, sharding).shards
+    return place_value(stored_contents(x, aval), aval, sharding).shards
 
 
 def buffer_on(x: Any, aval: ShapedArray, device):
@@ -425,7 +425,7 @@ def buffer_on(x: Any, aval: ShapedArray, device):
         return xla().copy_to_device(buffer_of(x, aval), device)
     if isinstance(x, Array):
         return xla().put(np.asarray(x._numpy(), order="C"), stored(aval), device, owned=True)
-    return xla().put(contents(x, aval), stored(aval), device)
+    return xla().put(stored_contents(x, aval), stored(aval), device)
 
 
 def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, committed=True,

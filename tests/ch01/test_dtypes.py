@@ -290,8 +290,8 @@ def test_short_name_is_what_jaxprs_print(dtype):
     assert dtypes.short_name(dtype) == jax.core.ShapedArray((), dtype).str_short(True)[:-2]
 
 
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d in core_dtypes._FLOATS + core_dtypes._COMPLEX],
-                         ids=str)
+@pytest.mark.parametrize("dtype", [
+    d for d in DTYPES if dtypes.isdtype(d, ("real floating", "complex floating"))], ids=str)
 def test_finfo(dtype):
     fields = operator.attrgetter("bits", "nmant", "nexp", "eps", "max", "min", "tiny",
                                  "smallest_normal", "smallest_subnormal", "resolution", "dtype")

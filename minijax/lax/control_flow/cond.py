@@ -23,9 +23,9 @@ from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
 from ...checks.tree import equality_errors_pytreedef
 from ...core.api import stop_gradient
-from ...core.array import as_array
+from ...core.array import ensure_array
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
-from ...core.core import Primitive, ShapedArray, Tracer, is_concrete, typeof
+from ...core.core import Primitive, ShapedArray, is_concrete, typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering
@@ -214,11 +214,7 @@ def _bind(index, jaxprs, operands) -> list:
     if not all(computed):
         jaxprs = [keep_outputs(jaxpr, computed) for jaxpr in jaxprs]
     outs = iter(cond_p.bind(index, *operands, branches=tuple(jaxprs)))
-    return [next(outs) if source is None else _as_result(operands[source]) for source in sources]
-
-
-def _as_result(x):
-    return x if isinstance(x, Tracer) else as_array(x)
+    return [next(outs) if source is None else ensure_array(operands[source]) for source in sources]
 
 
 def _check_branches(what: str, funs: dict[str, Callable], staged: Sequence[Staged]) -> None:

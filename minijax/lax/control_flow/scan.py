@@ -23,7 +23,7 @@ import numpy as np
 from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.staging import custom_typechecks
-from ...core.array import as_array
+from ...core.array import owned
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
@@ -155,12 +155,8 @@ def _bind_without_forwarding(jaxpr, consts, carry, xs, params) -> list:
                        num_carry=len(carry), **params)
     carry_out, ys = split_list(outs, [len(carry)])
     rest = iter(ys)
-    ys = [next(rest) if source is None else _as_ours(xs[source]) for source in from_xs]
+    ys = [next(rest) if source is None else owned(xs[source]) for source in from_xs]
     return merge_lists(is_const, carry_out, new_consts) + ys
-
-
-def _as_ours(x):
-    return as_array(x) if isinstance(x, np.ndarray) else x
 
 
 def _python_loop(f, init, xs, length, reverse):

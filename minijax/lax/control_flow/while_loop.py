@@ -26,9 +26,9 @@ from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.staging import custom_typechecks
-from ...core.array import as_array
+from ...core.array import ensure_array
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
-from ...core.core import Primitive, ShapedArray, Tracer, typeof
+from ...core.core import Primitive, ShapedArray, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
 from ...core.partial_eval import (
@@ -118,14 +118,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
 
 def _python_loop(cond_fun, body_fun, init_val):
-    value = tree_map(_as_array, init_val)
+    value = tree_map(ensure_array, init_val)
     while cond_fun(value):
-        value = tree_map(_as_array, body_fun(value))
+        value = tree_map(ensure_array, body_fun(value))
     return value
-
-
-def _as_array(x):
-    return x if isinstance(x, Tracer) else as_array(x)
 
 
 def _stage_both(cond_fun, body_fun, tree, init) -> tuple[Staged, Staged]:
