@@ -91,16 +91,22 @@ def vmap_arguments(in_axes: Any, args: tuple) -> None:
 def vmap_sizes(fun: Callable, args: tuple, kwargs: dict, leaves: Sequence, axes: Sequence,
                axis_size: Any) -> None:
     """Raise ValueError unless all mapped arguments, and `axis_size`, agree on the batch size."""
+    try:
+        found = {typeof(x).shape[d] for x, d in zip(leaves, axes) if d is not None}
+        agreed = len(found if axis_size is None else found | {operator.index(axis_size)}) == 1
+    except (TypeError, IndexError):
+        agreed = False
+    if not agreed:
+        _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size)
+
+
+def _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size):
+    """Raise the error for arguments that do not agree on a batch size."""
+    axis_size = None if axis_size is None else operator.index(axis_size)
     name_of = lambda i: arg_names(fun, args, kwargs)[i]
     sizes = [None if d is None else _size_along(x, d, i, name_of)
              for i, (x, d) in enumerate(zip(leaves, axes))]
-    found = {size for size in sizes if size is not None}
-    if axis_size is not None:
-        axis_size = operator.index(axis_size)
-        found.add(axis_size)
-    if len(found) == 1:
-        return
-    if found:
+    if any(size is not None for size in sizes):
         raise _inconsistent_sizes(sizes, axes, leaves, axis_size, name_of)
     if leaves:
         raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size "
@@ -218,8 +224,11 @@ def grad_arguments(fun: Callable, args: Sequence, argnums: int | Sequence[int],
                    dyn_args: Sequence, holomorphic: bool, allow_int: bool) -> None:
     """Raise TypeError for an argument that `grad` cannot differentiate."""
     leaves = tree_leaves(dyn_args)
-    are_arrays("grad", leaves, lambda: _names_of(fun, args, argnums))
-    reverse_inputs("grad", leaves, holomorphic, allow_int)
+    try:
+        reverse_inputs("grad", leaves, holomorphic, allow_int)
+    except TypeError:
+        are_arrays("grad", leaves, lambda: _names_of(fun, args, argnums))
+        raise
 
 
 def _names_of(fun, args, argnums):

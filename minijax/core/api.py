@@ -14,7 +14,9 @@ The counterpart in JAX is `jax/_src/api.py`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any, NamedTuple
@@ -175,10 +177,11 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         in_dims = [None if d is None else d % typeof(x).ndim for x, d in zip(leaves, axes)]
         flat_fun, out_tree = flatten_fun(fun, in_tree)
         outs, out_dims = batch_subtrace(flat_fun, axis_data, in_dims, leaves)
-        destinations = flatten_axes("vmap out_axes", out_tree(), out_axes)
-        checks.vmap_results(outs, out_dims, destinations, out_tree())
-        moved = map(functools.partial(matchaxis, axis_data), out_dims, destinations, outs)
-        return out_tree().unflatten(moved)
+        result = out_tree()
+        destinations = flatten_axes("vmap out_axes", result, out_axes)
+        checks.vmap_results(outs, out_dims, destinations, result)
+        return result.unflatten(
+            [*map(matchaxis, itertools.repeat(axis_data), out_dims, destinations, outs)])
 
     return _vectorized(fun, vmap_f)
 
@@ -241,10 +244,12 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
     check_callable(fun)
+    static_argnums = ensure_index_tuple(static_argnums)
+    static_argnames = ensure_str_tuple(static_argnames)
 
     @functools.wraps(fun)
     def make_jaxpr_f(*args, **kwargs):
-        with extend_axis_env_nd(axis_env or ()):
+        with extend_axis_env_nd(axis_env) if axis_env else contextlib.nullcontext():
             closed, out_tree = _trace(
                 "make_jaxpr", fun, args, kwargs, static_argnums, static_argnames)
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
@@ -256,9 +261,8 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
 
 def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=()):
     """The jaxpr of `fun` at these arguments, and the structure of its result."""
-    static_argnums = positive_argnums(ensure_index_tuple(static_argnums), len(args))
-    *dynamic, statics = split_statics(
-        args, kwargs, static_argnums, ensure_str_tuple(static_argnames))
+    static_argnums = positive_argnums(static_argnums, len(args))
+    *dynamic, statics = split_statics(args, kwargs, static_argnums, static_argnames)
     leaves, in_tree = tree_flatten(tuple(dynamic))
     names = weak_arg_names(fun, in_tree, statics)
     in_avals = abstractify_args(fun, leaves, names)

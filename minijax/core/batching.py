@@ -204,8 +204,10 @@ def batch_subtrace(
     """
     trace = BatchTrace(core.current_trace(), axis_data, tag)
     tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]
-    names = [] if axis_data.name is None else [(axis_data.name, axis_data.size)]
-    with extend_axis_env_nd(names), core.new_trace(trace):
+    axis_env: contextlib.AbstractContextManager = contextlib.nullcontext()
+    if axis_data.name is not None:
+        axis_env = extend_axis_env_nd([(axis_data.name, axis_data.size)])
+    with axis_env, core.new_trace(trace):
         outs = fun(*tracers)
     infos = [trace.to_batch_info(x) for x in outs]
     if settings.check_tracer_leaks.value:

@@ -133,15 +133,18 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
     return pruned, used_inputs
 
 
-@weakref_cache
-def dce_closed(closed: ClosedJaxpr, used_outputs: tuple[bool, ...],
-               keep_inputs: bool | tuple[bool, ...] = False) -> tuple[ClosedJaxpr, tuple]:
+def _dce_closed(closed: ClosedJaxpr, used_outputs: tuple[bool, ...],
+                keep_inputs: bool | tuple[bool, ...] = False) -> tuple[ClosedJaxpr, tuple]:
     """`dce_jaxpr` for a closed jaxpr. It also drops the constants that are not used."""
     jaxpr, used_inputs = dce_jaxpr(closed.jaxpr, used_outputs, keep_inputs)
     live = {v for eqn in jaxpr.eqns for v in eqn.invars} | {*jaxpr.outvars}
     kept = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts) if v in live]
-    jaxpr = jaxpr.replace(constvars=[v for v, _ in kept])
+    if len(kept) < len(closed.consts):
+        jaxpr = jaxpr.replace(constvars=[v for v, _ in kept])
     return ClosedJaxpr(jaxpr, [c for _, c in kept]), tuple(used_inputs)
+
+
+dce_closed = weakref_cache(_dce_closed)
 
 
 @rule_for_calls(dce_rules)
@@ -210,7 +213,7 @@ def _built(trace: JaxprTrace, outs: Sequence, debug_info=None, copy: bool = Fals
     Unless `copy`, NumPy arrays among them stay the same objects, because their `id` is needed.
     """
     closed = trace.builder.build([*map(trace.atom, outs)], debug_info, copy)
-    return dce_closed(closed, (True,) * len(outs), True)[0]
+    return _dce_closed(closed, (True,) * len(outs), True)[0]  # it is new, so no cache has it
 
 
 @rule_for_calls(partial_eval_rules)

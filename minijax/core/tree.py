@@ -15,7 +15,7 @@ flat lists; this file is all that they know of containers. The counterparts in J
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter, index
@@ -479,9 +479,11 @@ def positive_argnums(
 
 
 def split_statics(
-    args: Sequence[Any], kwargs: dict[str, Any], argnums: Iterable[int], argnames: Iterable[str]
+    args: Sequence[Any], kwargs: dict[str, Any], argnums: Collection[int], argnames: Collection[str]
 ) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
     """The dynamic args and kwargs, and the static arguments by position or name."""
+    if not argnums and not argnames:
+        return tuple(args), kwargs, {}
     statics: dict[int | str, Any] = {i: args[i] for i in sorted(argnums)}
     statics |= {name: kwargs[name] for name in argnames if name in kwargs}
     dynamic_args = tuple([x for i, x in enumerate(args) if i not in statics])
@@ -512,6 +514,8 @@ def argnums_partial(
     Negative numbers count from the end; ValueError if one is out of bounds.
     """
     argnums = positive_argnums(ensure_index_tuple(dynamic_argnums), len(args))
+    if argnums == tuple(range(len(args))) and not kwargs:
+        return f, tuple(args)
     _, _, statics = split_statics(args, kwargs, {*range(len(args))} - {*argnums}, kwargs)
     chosen, dynamic_fun = tuple([args[i] for i in argnums]), with_statics(f, statics)
     if list(argnums) == sorted({*argnums}):
