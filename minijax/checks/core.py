@@ -76,3 +76,14 @@ def no_rule(primitive: Any, transformation: str, chapter: int) -> str:
     advice = _ADVICE.get(transformation, f"chapter {chapter} tells how to write one.")
     return (f"{transformation} rule for '{primitive.name}' not implemented: "
             f"{advice.format(primitive.name)}")
+
+
+def unmapped_output(axis_name) -> str:
+    """The message for examples that differ, where `out_axes` says that they are the same."""
+    return f"vmap has a mapped output (axis_name={axis_name}) but out_axes is None"
+
+
+def unbound_axis(axis_name, axis_sizes) -> str:
+    """The message for the name of an axis that is not in scope."""
+    return (f"unbound axis name: {axis_name}. It is bound within a function that is mapped with "
+            f"axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")

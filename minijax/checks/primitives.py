@@ -159,8 +159,9 @@ def axis(axis: int, ndim: int) -> None:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
 
 
-def broadcast_in_dim(x: ShapedArray, shape, dims) -> None:
-    """Raise `TypeError` unless the operand can be repeated to `shape` along `dims`."""
+def broadcast_in_dim(x: ShapedArray, *, shape, broadcast_dimensions) -> None:
+    """Raise `TypeError` unless the operand can be repeated to `shape`."""
+    dims = broadcast_dimensions
     if any(n < 0 for n in shape):
         raise TypeError(f"shape must have nonnegative sizes, got {shape}.")
     if len(dims) != x.ndim:
@@ -179,7 +180,7 @@ def broadcast_in_dim(x: ShapedArray, shape, dims) -> None:
                         f"got broadcast_dimensions {dims}.")
 
 
-def reshape(x: ShapedArray, new_sizes) -> None:
+def reshape(x: ShapedArray, *, new_sizes, dimensions) -> None:
     """Raise `TypeError` unless the new shape has as many elements."""
     if any(size < 0 for size in new_sizes):
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
@@ -188,14 +189,14 @@ def reshape(x: ShapedArray, new_sizes) -> None:
                         f"for shape {x.shape}.")
 
 
-def squeeze(x: ShapedArray, dimensions) -> None:
+def squeeze(x: ShapedArray, *, dimensions) -> None:
     """Raise `ValueError` unless the dimensions are of size 1."""
     if any(x.shape[d] != 1 for d in dimensions):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "
                          f"got shape={x.shape} and dimensions={dimensions}")
 
 
-def transpose(x: ShapedArray, permutation) -> None:
+def transpose(x: ShapedArray, *, permutation) -> None:
     """Raise `TypeError` unless `permutation` lists each dimension once."""
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
@@ -229,7 +230,7 @@ def split(x: ShapedArray, sizes, axis: int) -> None:
                          f"shape {x.shape}")
 
 
-def slice(x: ShapedArray, start_indices, limit_indices, strides) -> None:
+def slice(x: ShapedArray, *, start_indices, limit_indices, strides) -> None:
     """Raise `TypeError` unless the bounds lie within the operand."""
     strides = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:

@@ -14,10 +14,8 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .. import errors, settings
-from ..checks.core import leaks
+from ..checks import core as checks
 from . import core
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
@@ -89,9 +87,7 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
     if source == destination:
         return x
     if destination is None:
-        raise ValueError(
-            f"vmap has a mapped output (axis_name={axis_data.name}) but out_axes is None"
-        )
+        raise ValueError(checks.unmapped_output(axis_data.name))
     if source is None:
         return broadcast(x, axis_data.size, canonical_axis(destination, typeof(x).ndim + 1))
     return moveaxis(x, source, canonical_axis(destination, typeof(x).ndim))
@@ -164,15 +160,11 @@ class BatchTrace(Trace):
         return x, None
 
     def process_primitive(self, primitive, args, params):
-        tag, values, dims, batched = self.tag, [], [], False
-        for x in args:  # `to_batch_info`, written out for speed
-            if type(x) is BatchTracer and x._trace.tag is tag:
-                values.append(x.val)
-                dims.append(x.batch_dim)
-                batched = True
-            else:
-                values.append(x)
-                dims.append(None)
+        tag = self.tag  # `to_batch_info`, written out for speed
+        dims = [x.batch_dim if type(x) is BatchTracer and x._trace.tag is tag else None
+                for x in args]
+        values = [x if dim is None else x.val for x, dim in zip(args, dims)]
+        batched = dims.count(None) < len(dims)
         rule = primitive_batchers.get(primitive)
         if type(rule) is WithTrace and (batched or rule.always or self.axis_data.name is not None):
             out, out_dim = self.in_parent(rule.rule, self, values, dims, **params)
@@ -212,7 +204,7 @@ def batch_subtrace(
     infos = [trace.to_batch_info(x) for x in outs]
     if settings.check_tracer_leaks.value:
         del outs, tracers
-        leaks(trace)
+        checks.leaks(trace)
     return [x for x, _ in infos], [d for _, d in infos]
 
 
@@ -245,10 +237,7 @@ def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
     try:
         return core.state.axis_sizes[axis_name]
     except KeyError:
-        raise NameError(
-            f"unbound axis name: {axis_name}. It is bound within a function that is mapped with "
-            f"axis_name={axis_name!r}; in scope here: {list(core.state.axis_sizes) or 'none'}."
-        ) from None
+        raise NameError(checks.unbound_axis(axis_name, core.state.axis_sizes)) from None
 
 
 # ----------------------------------------------------------------------------------------------
@@ -291,29 +280,15 @@ def defbroadcasting(primitive: Primitive) -> None:
     """
 
     def rule(args, dims, **params):
-        dim = _agreed_dim(args, dims)
-        if dim is not None:
-            return primitive.bind(*args, **params), dim
+        batched = {(_shape(x), dim) for x, dim in zip(args, dims) if dim is not None}
+        if len(batched) == 1 and not any(_shape(x) for x, dim in zip(args, dims) if dim is None):
+            return primitive.bind(*args, **params), batched.pop()[1]
         args = [bdim_at_front(x, d, 1) if _ndim(x) else x for x, d in zip(args, dims)]
         rank = max(map(_ndim, args))
         args = [_with_trailing_ones(x, rank) if d is not None else x for x, d in zip(args, dims)]
         return primitive.bind(*args, **params), 0
 
     primitive_batchers[primitive] = rule
-
-
-def _agreed_dim(args, dims):
-    """The one batch dimension, if the batched are of one shape and the others scalars."""
-    agreed = None
-    for x, dim in zip(args, dims):
-        if dim is None:
-            if not isinstance(x, np.generic) and typeof(x).shape:
-                return None
-        elif agreed is None:
-            agreed = typeof(x).shape, dim
-        elif agreed != (typeof(x).shape, dim):
-            return None
-    return agreed[1]
 
 
 def _with_trailing_ones(x, rank):
@@ -342,20 +317,13 @@ def _add_any(args, dims):
 
 
 def _select_n(args, dims):
-    (which, *cases), (which_dim, *case_dims) = args, dims
-    alike = all(d == case_dims[0] for d in case_dims)
-    if alike and which_dim == case_dims[0] and _shape(which) == _shape(cases[0]):
-        return lax.select_n_p.bind(which, *cases), which_dim
-    if alike and not _ndim(which):  # one choice for all examples
-        return lax.select_n_p.bind(which, *cases), case_dims[0]
-    size = batch_size(args, dims)
-    which = bdim_at_front(which, which_dim, size) if _ndim(which) else which
-    if any(map(_ndim, cases)):
-        cases = [bdim_at_front(case, d, size) for case, d in zip(cases, case_dims)]
-    rank = max(_ndim(which), _ndim(cases[0]))
-    which = which if not _ndim(which) else fill_trailing(which, _shape(cases[0]), rank)
-    cases = [fill_trailing(case, _shape(which), rank) for case in cases]
-    return lax.select_n_p.bind(which, *cases), 0
+    """If the operands are not alike, the examples go to the front in all of them."""
+    if len(set(zip(map(_shape, args), dims))) > 1:
+        size = batch_size(args, dims)
+        which, *cases = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
+        args = fill_trailing(which, _shape(cases[0]), _ndim(cases[0])), *cases
+        dims = [0]
+    return lax.select_n_p.bind(*args), dims[0]
 
 
 def fill_trailing(x, shape: tuple[int, ...], rank: int):
@@ -396,15 +364,10 @@ def _split(args, dims, *, sizes, axis):
 
 def _pad(args, dims, *, padding_config):
     (x, value), (bdim, value_dim) = args, dims
-    if bdim is None:
-        x, bdim = broadcast(x, _shape(value)[value_dim], 0), 0
+    if value_dim is not None:
+        raise core.missing_rule(lax.pad_p, "Batching of the value", 11)
     config = [*padding_config[:bdim], (0, 0, 0), *padding_config[bdim:]]
-    if value_dim is None:
-        return lax.pad(x, value, config), bdim
-    # `pad` takes one value only: pad with zeros, and put each example's value where they are.
-    padded = lax.pad(x, typeof(x).dtype.type(0), config)
-    inside = lax.pad(lax.full_like(x, True, np.dtype(bool)), np.False_, config)
-    return lax.select(inside, padded, broadcast_in_dim(value, _shape(padded), (bdim,))), bdim
+    return lax.pad(x, value, config), bdim
 
 
 def _slice(args, dims, *, start_indices, limit_indices, strides):

@@ -15,19 +15,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import dtypes
+from . import core, dtypes
 from . import primitives as lax
-from .core import (
-    Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
-    missing_rule,
-    new_trace,
-    state,
-    typeof,
-    vary_like,
-)
+from .core import Primitive, ShapedArray, Trace, Tracer, typeof, vary_like
 from .extension import hooks
 
 # ----------------------------------------------------------------------------------------------
@@ -138,7 +128,7 @@ class JVPTrace(Trace):
             return self.in_parent(self.parent.process_primitive, primitive, primals, params)
         rule = primitive_jvps.get(primitive)
         if rule is None:
-            raise missing_rule(primitive, "Differentiation", 2)
+            raise core.missing_rule(primitive, "Differentiation", 2)
         primal_out, tangent_out = self.in_parent(rule, primals, tangents, **params)
         if primitive.multiple_results:
             return [*map(self.box, primal_out, tangent_out)]
@@ -150,8 +140,8 @@ def jvpfun(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type
 
     Tangents in and out may be `Zero`s.
     """
-    trace = JVPTrace(state.trace, tracer_type)
-    with new_trace(trace):
+    trace = JVPTrace(core.state.trace, tracer_type)
+    with core.new_trace(trace):
         outs = f(*map(trace.box, primals, tangents))
         pairs = [trace.unbox(out) for out in outs]
     return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
@@ -262,25 +252,22 @@ def _integer_pow_jvp(t, x, *, y):
     return lax.mul(t, lax.mul(_const(x, y), x if y == 2 else lax.integer_pow(x, y - 1)))
 
 
-def _add_jvp(primals, tangents):
-    out = lax.add_p.bind(*primals)
-    x_dot, y_dot = tangents
-    if type(x_dot) is not Zero and type(y_dot) is not Zero:
-        return out, lax.add_p.bind(x_dot, y_dot)
-    return out, broadcast_tangent(y_dot if type(x_dot) is Zero else x_dot, out)
+def _sum_jvp(primitive, second_alone):
+    """The JVP of `add` and `sub`; `second_alone` maps the second tangent if the first is zero."""
 
+    def rule(primals, tangents):
+        out = primitive.bind(*primals)
+        x_dot, y_dot = tangents
+        if type(x_dot) is not Zero and type(y_dot) is not Zero:
+            return out, primitive.bind(x_dot, y_dot)
+        return out, broadcast_tangent(second_alone(y_dot) if type(x_dot) is Zero else x_dot, out)
 
-def _sub_jvp(primals, tangents):
-    out = lax.sub_p.bind(*primals)
-    x_dot, y_dot = tangents
-    if type(x_dot) is not Zero and type(y_dot) is not Zero:
-        return out, lax.sub_p.bind(x_dot, y_dot)
-    return out, broadcast_tangent(lax.neg(y_dot) if type(x_dot) is Zero else x_dot, out)
+    return rule
 
 
 defjvp(lax.integer_pow_p, _integer_pow_jvp)
-primitive_jvps[lax.add_p] = _add_jvp
-primitive_jvps[lax.sub_p] = _sub_jvp
+primitive_jvps[lax.add_p] = _sum_jvp(lax.add_p, lambda t: t)
+primitive_jvps[lax.sub_p] = _sum_jvp(lax.sub_p, lax.neg)
 defbilinear_jvp(lax.mul_p)
 defbilinear_jvp(lax.dot_general_p)
 defjvp(lax.div_p,

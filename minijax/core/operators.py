@@ -221,7 +221,8 @@ install_binary_operators({op: binary_function(*row) for op, row in BINARY.items(
 install_binary_operators({"pow": _power, "matmul": matmul})
 install_comparisons({op: binary_function(*row) for op, row in COMPARISONS.items()})
 install_methods({
-    "__neg__": prim.neg, "__pos__": positive, "__invert__": prim.bitwise_not,
+    "__neg__": lambda x: prim.neg(x), "__pos__": positive,
+    "__invert__": lambda x: prim.bitwise_not(x),
     "__getitem__": _getitem, "astype": _astype, "reshape": _reshape, "transpose": _transpose,
     "T": property(_transpose),
 })

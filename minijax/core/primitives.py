@@ -21,7 +21,7 @@ import numpy as np
 
 from ..checks import primitives as checks
 from . import dtypes
-from .array import Array, as_array, def_numpy, quiet
+from .array import Array, as_array, def_numpy, numpy_rules, quiet
 from .core import ArrayMethods, Primitive, ShapedArray, state, typeof, vary_like
 
 # The kinds of element types that a primitive may accept.
@@ -78,27 +78,17 @@ def elementwise_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...
     return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*shapes))
 
 
-def unary(name: str, accepted: tuple, numpy_rule: Callable, out_dtype: Callable | None = None):
+def unary(name: str, accepted: tuple, numpy_rule: Callable):
     """A primitive of one operand, and the function that binds it."""
-    primitive = make_primitive(name, elementwise_type(name, [accepted], out_dtype), numpy_rule)
-
-    def function(x):
-        return primitive.bind(x)
-
-    function.__name__ = function.__qualname__ = name
-    return primitive, function
+    primitive = make_primitive(name, elementwise_type(name, [accepted]), numpy_rule)
+    return primitive, primitive.bind
 
 
-def binary(name: str, accepted, numpy_rule: Callable, out_dtype: Callable | None = None):
+def binary(name: str, accepted: tuple, numpy_rule: Callable, out_dtype: Callable | None = None):
     """A primitive of two operands, and the function that binds it."""
-    kinds = accepted if isinstance(accepted, list) else [accepted, accepted]
+    kinds = [accepted, accepted]
     primitive = make_primitive(name, elementwise_type(name, kinds, out_dtype), numpy_rule)
-
-    def function(x, y):
-        return primitive.bind(x, y)
-
-    function.__name__ = function.__qualname__ = name
-    return primitive, function
+    return primitive, primitive.bind
 
 
 def bool_dtype(dtype) -> np.dtype:
@@ -107,13 +97,8 @@ def bool_dtype(dtype) -> np.dtype:
 
 
 def _div(x, y):
-    if x.dtype.kind not in "iu":
-        return np.divide(x, y)
-    # XLA truncates towards zero, and returns -1 (all bits set) for a zero divisor.
-    divisor = np.where(y == 0, 1, y)
-    floor = np.floor_divide(x, divisor)
-    truncated = floor + ((floor * divisor != x) & ((x < 0) != (divisor < 0)))
-    return np.where(y == 0, ~np.zeros_like(x), truncated).astype(x.dtype)
+    """Of inexact numbers. NumPy refuses others, as their quotient is not of their type."""
+    return np.divide(x, y, dtype=x.dtype)
 
 
 neg_p, neg = unary("neg", NUMBER, np.negative)
@@ -149,16 +134,7 @@ def _integer_pow_type(x, *, y):
 
 
 def _integer_pow(x, *, y):
-    """Repeated squaring, as in XLA: exact for integers, accurate for complex numbers."""
-    result, base, n = None, x, abs(y)
-    while n:
-        if n & 1:
-            result = base if result is None else result * base
-        n >>= 1
-        base = base * base if n else base
-    if result is None:
-        return np.ones_like(x)
-    return 1 / result if y < 0 else result
+    return np.power(x, x.dtype.type(y))
 
 
 integer_pow_p = make_primitive("integer_pow", _integer_pow_type, _integer_pow)
@@ -188,13 +164,8 @@ def _select_n_type(which, *cases):
     return ShapedArray(cases[0].shape, cases[0].dtype, all_weak(cases))
 
 
-def _select_n(which, *cases):
-    if which.dtype == bool:
-        return cases[0] if len(cases) == 1 else np.where(which, cases[1], cases[0])
-    result = cases[-1]
-    for i in reversed(range(len(cases) - 1)):
-        result = np.where(which <= i, cases[i], result)
-    return result
+def _select_n(which, on_false, on_true):
+    return np.where(which, on_true, on_false)
 
 
 select_n_p = make_primitive("select_n", _select_n_type, _select_n)
@@ -210,28 +181,9 @@ def _converted_type(x, *, new_dtype, weak_type):
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
-def _convert_element_type(x, *, new_dtype, weak_type):
-    kind = np.dtype(new_dtype).kind
-    if x.dtype.kind == "c" and kind != "c":
-        x = x.real
-    if kind in "iu" and not dtypes.issubdtype(x.dtype, np.integer) and x.dtype != bool:
-        return _saturate(x, np.dtype(new_dtype))
-    return x.astype(new_dtype)
-
-
-def _saturate(x, dtype):
-    """From floats to integers as XLA does: out of range to the nearest end, NaN to zero."""
-    info = np.iinfo(dtype)
-    low, high = float(info.min), float(info.max)
-    if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
-        return x.astype(dtype)
-    wide = np.asarray(x, np.float64)
-    inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
-    return np.where(wide >= high, info.max, inside.astype(dtype)).astype(dtype)
-
-
 convert_element_type_p = make_primitive(
-    "convert_element_type", _converted_type, _convert_element_type)
+    "convert_element_type", _converted_type,
+    lambda x, *, new_dtype, weak_type: x.astype(new_dtype))
 
 
 def convert(x, dtype: np.dtype, weak_type: bool = False):
@@ -253,8 +205,8 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     checks.constant(x, dtype)
     if type(x) is int:
         x = np.asarray(x, dtypes.python_scalar_dtype(int))
-    value = quiet.run(_convert_element_type, np.asarray(x), new_dtype=dtype,
-                             weak_type=weak_type)
+    rule = numpy_rules[convert_element_type_p]
+    value = quiet.run(rule, np.asarray(x), new_dtype=dtype, weak_type=weak_type)
     aval = ShapedArray(value.shape, dtype, weak_type)
     trace = state.trace
     return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
@@ -264,9 +216,14 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
 # Shapes
 
 
-def _broadcast_in_dim_type(x, *, shape, broadcast_dimensions):
-    checks.broadcast_in_dim(x, shape, broadcast_dimensions)
-    return ShapedArray(shape, x.dtype, x.weak_type)
+def shape_primitive(name: str, check: Callable, shape: Callable, numpy_rule: Callable) -> Primitive:
+    """A primitive that moves the elements of its operand: `shape(x, **params)` is the result's."""
+
+    def type_rule(x, **params):
+        check(x, **params)
+        return ShapedArray(shape(x, **params), x.dtype, x.weak_type)
+
+    return make_primitive(name, type_rule, numpy_rule)
 
 
 def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
@@ -280,7 +237,9 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
     return out
 
 
-broadcast_in_dim_p = make_primitive("broadcast_in_dim", _broadcast_in_dim_type, _broadcast_in_dim)
+broadcast_in_dim_p = shape_primitive(
+    "broadcast_in_dim", checks.broadcast_in_dim,
+    lambda x, *, shape, broadcast_dimensions: shape, _broadcast_in_dim)
 
 
 def broadcast_in_dim(x, shape: Sequence[int], broadcast_dimensions: Sequence[int]):
@@ -315,17 +274,13 @@ def full_like(x, value, dtype: np.dtype | None = None):
     return vary_like(filled, aval) if aval.vma else filled
 
 
-def _reshape_type(x, *, new_sizes, dimensions):
-    checks.reshape(x, new_sizes)
-    return ShapedArray(new_sizes, x.dtype, x.weak_type)
-
-
 def _reshape(x, *, new_sizes, dimensions):
     # Methods: NumPy's functions of these names call them, and take ten times as long.
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
-reshape_p = make_primitive("reshape", _reshape_type, _reshape)
+reshape_p = shape_primitive(
+    "reshape", checks.reshape, lambda x, *, new_sizes, dimensions: new_sizes, _reshape)
 
 
 def reshape(x, new_sizes: Sequence[int], dimensions: tuple[int, ...] | None = None):
@@ -336,14 +291,12 @@ def reshape(x, new_sizes: Sequence[int], dimensions: tuple[int, ...] | None = No
     return reshape_p.bind(x, new_sizes=new_sizes, dimensions=dimensions)
 
 
-def _squeeze_type(x, *, dimensions):
-    checks.squeeze(x, dimensions)
-    kept = [n for d, n in enumerate(x.shape) if d not in dimensions]
-    return ShapedArray(kept, x.dtype, x.weak_type)
+def _kept_sizes(x, dimensions):
+    return [n for d, n in enumerate(x.shape) if d not in dimensions]
 
 
-squeeze_p = make_primitive("squeeze", _squeeze_type,
-                           lambda x, *, dimensions: x.squeeze(axis=dimensions))
+squeeze_p = shape_primitive("squeeze", checks.squeeze, _kept_sizes,
+                            lambda x, *, dimensions: x.squeeze(axis=dimensions))
 
 
 def squeeze(x, dimensions: Sequence[int]):
@@ -351,13 +304,10 @@ def squeeze(x, dimensions: Sequence[int]):
     return squeeze_p.bind(x, dimensions=tuple(dimensions)) if dimensions else x
 
 
-def _transpose_type(x, *, permutation):
-    checks.transpose(x, permutation)
-    return ShapedArray([x.shape[d] for d in permutation], x.dtype, x.weak_type)
-
-
-transpose_p = make_primitive("transpose", _transpose_type,
-                             lambda x, *, permutation: x.transpose(permutation))
+transpose_p = shape_primitive(
+    "transpose", checks.transpose,
+    lambda x, *, permutation: [x.shape[d] for d in permutation],
+    lambda x, *, permutation: x.transpose(permutation))
 
 
 def transpose(x, permutation: Sequence[int]):
@@ -402,10 +352,9 @@ def split(x, sizes: Sequence[int], axis: int) -> list:
     return split_p.bind(x, sizes=tuple(sizes), axis=axis)
 
 
-def _slice_type(x, *, start_indices, limit_indices, strides):
-    checks.slice(x, start_indices, limit_indices, strides)
+def _slice_shape(x, *, start_indices, limit_indices, strides):
     bounds = zip(start_indices, limit_indices, strides or (1,) * x.ndim)
-    return ShapedArray([len(range(*bound)) for bound in bounds], x.dtype, x.weak_type)
+    return [len(range(*bound)) for bound in bounds]
 
 
 def _slice(x, *, start_indices, limit_indices, strides):
@@ -413,7 +362,7 @@ def _slice(x, *, start_indices, limit_indices, strides):
     return x[tuple(builtins.slice(*bound) for bound in bounds)]
 
 
-slice_p = make_primitive("slice", _slice_type, _slice)
+slice_p = shape_primitive("slice", checks.slice, _slice_shape, _slice)
 
 
 def slice(x, start_indices: Sequence[int], limit_indices: Sequence[int],
@@ -436,14 +385,14 @@ def padded_size(n: int, low: int, high: int, interior: int) -> int:
 
 
 def _pad(x, value, *, padding_config):
-    """Spread the elements over an array with the gaps, then add to or cut from its ends."""
-    spread = np.full([padded_size(n, 0, 0, i) for n, (_, _, i) in zip(x.shape, padding_config)],
-                     value, x.dtype)
-    spread[tuple(builtins.slice(None, None, i + 1) for _, _, i in padding_config)] = x
-    ends = [(builtins.max(low, 0), builtins.max(high, 0)) for low, high, _ in padding_config]
-    padded = np.pad(spread, ends, constant_values=value) if ends else spread
-    return padded[tuple(builtins.slice(builtins.max(-low, 0), n - builtins.max(-high, 0))
-                        for n, (low, high, _) in zip(padded.shape, padding_config))]
+    """Put each element in its place, unless it is cut off."""
+    sizes = [padded_size(n, *config) for n, config in zip(x.shape, padding_config)]
+    out = np.full(sizes, value, x.dtype)
+    places = [low + np.arange(n) * (interior + 1)
+              for n, (low, _, interior) in zip(x.shape, padding_config)]
+    kept = [(place >= 0) & (place < size) for place, size in zip(places, sizes)]
+    out[np.ix_(*map(operator.getitem, places, kept))] = x[np.ix_(*kept)]
+    return out
 
 
 pad_p = make_primitive("pad", _pad_type, _pad)
@@ -481,20 +430,7 @@ def reduction_type(name: str, accepted: tuple) -> Callable:
 
     def rule(x, *, axes):
         checks.reduction(name, x, axes, accepted)
-        return ShapedArray([n for d, n in enumerate(x.shape) if d not in axes], x.dtype,
-                           x.weak_type)
-
-    return rule
-
-
-def accumulate_wide(ufunc: np.ufunc) -> Callable:
-    """Reduce half precision in single, as XLA does, and keep the dtype otherwise."""
-
-    def rule(x, *, axes):
-        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
-        out = ufunc.reduce(x.astype(np.float32) if narrow else x, axis=axes,
-                           dtype=np.float32 if narrow else x.dtype)
-        return out.astype(x.dtype) if narrow else out
+        return ShapedArray(_kept_sizes(x, axes), x.dtype, x.weak_type)
 
     return rule
 
@@ -513,7 +449,7 @@ def _reduce_max(x, *, axes):
 
 
 reduce_sum_p = make_primitive("reduce_sum", reduction_type("reduce_sum", NUMBER),
-                              accumulate_wide(np.add))
+                              lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype))
 reduce_max_p = make_primitive("reduce_max", reduction_type("reduce_max", ANY), _reduce_max)
 
 
@@ -531,43 +467,27 @@ def _dot_general_type(x, y, *, dimension_numbers, precision, preferred_element_t
     checks.dot_general(x, y, dimension_numbers, precision, preferred_element_type)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     batch = [x.shape[d] for d in x_batch]
-    x_free = [x.shape[d] for d in _others(x.ndim, x_contract, x_batch)]
-    y_free = [y.shape[d] for d in _others(y.ndim, y_contract, y_batch)]
+    x_free = _kept_sizes(x, (*x_contract, *x_batch))
+    y_free = _kept_sizes(y, (*y_contract, *y_batch))
     dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
     weak_type = x.weak_type and y.weak_type and preferred_element_type is None
     return ShapedArray([*batch, *x_free, *y_free], dtype, weak_type)
 
 
-def _others(ndim, *taken):
-    """The dimensions in none of the `taken`."""
-    return [d for d in range(ndim) if not any(d in dims for dims in taken)]
-
-
 def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
-    """Bring each operand into the shape (batch, rows, contracted) and let `matmul` do it."""
+    dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
+    return multiply_matrices(x.astype(dtype), y.astype(dtype), dimension_numbers)
+
+
+def multiply_matrices(x, y, dimension_numbers):
+    """Bring each operand into the shape (batch, rows, columns) and let `matmul` do it."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
-    if precision is not None and type(precision) is not tuple:  # an algorithm
-        return precision.multiply(_dot_general, x, y, dimension_numbers, dtype)
-    if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
-            and x_contract == (x.ndim - 1,) and y_contract == (0,):
-        return np.dot(x, y)
-    x_free, y_free = _others(x.ndim, x_contract, x_batch), _others(y.ndim, y_contract, y_batch)
+    x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]
+    y_free = [d for d in range(y.ndim) if d not in (*y_contract, *y_batch)]
     shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
-    compute = _compute_dtype(x.dtype, dtype)
-    left = _as_matrices(x.astype(compute, copy=False), x_batch, x_free, x_contract)
-    right = _as_matrices(y.astype(compute, copy=False), y_batch, y_contract, y_free)
-    out = np.matmul(left, right).reshape(shape)
-    out = out.real if out.dtype.kind == "c" != dtype.kind else out
-    return out.astype(dtype, copy=False)
-
-
-def _compute_dtype(operand, result):
-    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
-    of the operands; but at least single precision."""
-    loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
-    dtype = operand if loses else result
-    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+    left = _as_matrices(x, x_batch, x_free, x_contract)
+    right = _as_matrices(y, y_batch, y_contract, y_free)
+    return np.matmul(left, right).reshape(shape)
 
 
 def _as_matrices(x, batch, rows, columns):

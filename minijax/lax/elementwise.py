@@ -39,6 +39,7 @@ from ..core.primitives import (
     add_p,
     all_weak,
     convert,
+    convert_element_type_p,
     cos_p,
     div_p,
     eq_p,
@@ -73,6 +74,15 @@ from .families import (
     unary_function,
     unary_row,
 )
+
+
+def _shape(x):
+    return typeof(x).shape
+
+
+def _ndim(x):
+    return typeof(x).ndim
+
 
 # ----------------------------------------------------------------------------------------------
 # The functions of the starters
@@ -164,6 +174,90 @@ def convert_element_type(operand, new_dtype):
 
 
 # ----------------------------------------------------------------------------------------------
+# The evaluation of starters as XLA does it, where NumPy differs
+
+
+def _div(x, y):
+    """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
+    if x.dtype.kind not in "iu":
+        return np.divide(x, y)
+    divisor = np.where(y == 0, 1, y)
+    floor = np.floor_divide(x, divisor)
+    truncated = floor + ((floor * divisor != x) & ((x < 0) != (divisor < 0)))
+    return np.where(y == 0, ~np.zeros_like(x), truncated).astype(x.dtype)
+
+
+def _integer_pow(x, *, y):
+    """Repeated squaring: exact for integers, accurate for complex numbers."""
+    result, base, n = None, x, builtins.abs(y)
+    while n:
+        if n & 1:
+            result = base if result is None else result * base
+        n >>= 1
+        base = base * base if n else base
+    if result is None:
+        return np.ones_like(x)
+    return 1 / result if y < 0 else result
+
+
+def _select_n(which, *cases):
+    """Integers choose among any number of cases."""
+    if which.dtype == bool:
+        return cases[0] if len(cases) == 1 else np.where(which, cases[1], cases[0])
+    result = cases[-1]
+    for i in reversed(range(len(cases) - 1)):
+        result = np.where(which <= i, cases[i], result)
+    return result
+
+
+def _convert_element_type(x, *, new_dtype, weak_type):
+    kind = np.dtype(new_dtype).kind
+    if x.dtype.kind == "c" and kind != "c":
+        x = x.real
+    if kind in "iu" and not dtypes.issubdtype(x.dtype, np.integer) and x.dtype != bool:
+        return _saturate(x, np.dtype(new_dtype))
+    return x.astype(new_dtype)
+
+
+def _saturate(x, dtype):
+    """From floats to integers: out of range to the nearest end, NaN to zero."""
+    info = np.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
+        return x.astype(dtype)
+    wide = np.asarray(x, np.float64)
+    inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
+    return np.where(wide >= high, info.max, inside.astype(dtype)).astype(dtype)
+
+
+def_numpy(div_p, _div)
+def_numpy(integer_pow_p, _integer_pow)
+def_numpy(select_n_p, _select_n)
+def_numpy(convert_element_type_p, _convert_element_type)
+
+
+def _select_n_batching(args, dims):
+    """Repeat as few operands as possible: those of one choice for all examples stay as they are."""
+    (which, *cases), (which_dim, *case_dims) = args, dims
+    alike = all(d == case_dims[0] for d in case_dims)
+    if alike and which_dim == case_dims[0] and _shape(which) == _shape(cases[0]):
+        return select_n_p.bind(which, *cases), which_dim
+    if alike and not _ndim(which):  # one choice for all examples
+        return select_n_p.bind(which, *cases), case_dims[0]
+    size = batch_size(args, dims)
+    which = bdim_at_front(which, which_dim, size) if _ndim(which) else which
+    if any(map(_ndim, cases)):
+        cases = [bdim_at_front(case, d, size) for case, d in zip(cases, case_dims)]
+    rank = builtins.max(_ndim(which), _ndim(cases[0]))
+    which = which if not _ndim(which) else fill_trailing(which, _shape(cases[0]), rank)
+    cases = [fill_trailing(case, _shape(which), rank) for case in cases]
+    return select_n_p.bind(which, *cases), 0
+
+
+primitive_batchers[select_n_p] = _select_n_batching
+
+
+# ----------------------------------------------------------------------------------------------
 # Elementary functions
 
 
@@ -227,14 +321,6 @@ logistic_p, logistic = unary_row(
 
 # ----------------------------------------------------------------------------------------------
 # Absolute value, powers and remainders
-
-
-def _shape(x):
-    return typeof(x).shape
-
-
-def _ndim(x):
-    return typeof(x).ndim
 
 
 def _nonzero(x):

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
+
 from ..core import dtypes
+from ..core.array import def_numpy
 from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
-from ..core.primitives import dot_general_p
+from ..core.primitives import dot_general_p, multiply_matrices
 from .precision import canonical_precision, is_algorithm
 
 
@@ -83,6 +86,36 @@ def batch_matmul(lhs, rhs, precision=None):
                          f"{ndim}, {typeof(rhs).ndim}")
     batch = tuple(range(ndim - 2))
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)
+
+
+# ----------------------------------------------------------------------------------------------
+# Evaluation in the types in which XLA computes
+
+
+def _evaluate_product(x, y, *, dimension_numbers, precision, preferred_element_type):
+    (x_contract, y_contract), (x_batch, _) = dimension_numbers
+    dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
+    if precision is not None and type(precision) is not tuple:  # an algorithm
+        return precision.multiply(_evaluate_product, x, y, dimension_numbers, dtype)
+    if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \
+            and x_contract == (x.ndim - 1,) and y_contract == (0,):
+        return np.dot(x, y)
+    compute = _compute_dtype(x.dtype, dtype)
+    x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
+    out = multiply_matrices(x, y, dimension_numbers)
+    out = out.real if out.dtype.kind == "c" != dtype.kind else out
+    return out.astype(dtype, copy=False)
+
+
+def _compute_dtype(operand, result):
+    """The type to multiply in: the result's, unless that would lose imaginary parts or fractions
+    of the operands; but at least single precision."""
+    loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
+    dtype = operand if loses else result
+    return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+
+
+def_numpy(dot_general_p, _evaluate_product)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checks import primitives as checks
 from ..core import dtypes
+from ..core.array import def_numpy
 from ..core.batching import defreducer
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_extreme_jvp
@@ -27,7 +28,6 @@ from ..core.primitives import (
     BOOL_OR_INT,
     NUMBER,
     ORDERED,
-    accumulate_wide,
     canonical_axis,
     full,
     lowest,
@@ -71,6 +71,21 @@ def reduction_function(primitive: Primitive, doc: str) -> Callable:
         "  ValueError: a repeated axis, or one out of bounds.\n"
     )
     return function
+
+
+def accumulate_wide(ufunc: np.ufunc) -> Callable:
+    """Reduce half precision in single, as XLA does, and keep the dtype otherwise."""
+
+    def rule(x, *, axes):
+        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+        out = ufunc.reduce(x.astype(np.float32) if narrow else x, axis=axes,
+                           dtype=np.float32 if narrow else x.dtype)
+        return out.astype(x.dtype) if narrow else out
+
+    return rule
+
+
+def_numpy(reduce_sum_p, accumulate_wide(np.add))
 
 
 def highest(dtype: np.dtype):

@@ -36,7 +36,9 @@ from ..core.primitives import (
     iota_p,
     make_primitive,
     pad_p,
+    padded_size,
     reshape_p,
+    select,
     split_p,
     squeeze_p,
     transpose_p,
@@ -268,6 +270,41 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     if type(padding_value) in (bool, int, float) and _kind_fits(padding_value, aval.dtype):
         padding_value = aval.dtype.type(padding_value)
     return pad_p.bind(operand, padding_value, padding_config=config)
+
+
+def _pad_by_slices(x, value, *, padding_config):
+    """Spread the elements over an array with the gaps, then add to or cut from its ends.
+
+    On large arrays this is faster than the core's way.
+    """
+    spread = np.full([padded_size(n, 0, 0, i) for n, (_, _, i) in zip(x.shape, padding_config)],
+                     value, x.dtype)
+    spread[tuple(slice(None, None, i + 1) for _, _, i in padding_config)] = x
+    ends = [(max(low, 0), max(high, 0)) for low, high, _ in padding_config]
+    padded = np.pad(spread, ends, constant_values=value) if ends else spread
+    return padded[tuple(slice(max(-low, 0), n - max(-high, 0))
+                        for n, (low, high, _) in zip(padded.shape, padding_config))]
+
+
+_pad_examples = primitive_batchers[pad_p]
+
+
+def _pad_batching(args, dims, *, padding_config):
+    """`pad` takes one value only. If the examples have values of their own, pad with zeros, and
+    put each example's value where they are."""
+    (x, value), (bdim, value_dim) = args, dims
+    if value_dim is None:
+        return _pad_examples(args, dims, padding_config=padding_config)
+    if bdim is None:
+        x, bdim = bdim_at_front(x, None, typeof(value).shape[value_dim]), 0
+    config = (*padding_config[:bdim], (0, 0, 0), *padding_config[bdim:])
+    padded = pad_p.bind(x, typeof(x).dtype.type(0), padding_config=config)
+    inside = pad_p.bind(full_like(x, True, np.dtype(bool)), np.False_, padding_config=config)
+    return select(inside, padded, broadcast_in_dim(value, typeof(padded).shape, (bdim,))), bdim
+
+
+def_numpy(pad_p, _pad_by_slices)
+primitive_batchers[pad_p] = _pad_batching
 
 
 def _kind_fits(scalar, dtype):
