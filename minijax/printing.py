@@ -616,7 +616,28 @@ def treedef_text(treedef) -> str:
 
 
 # ----------------------------------------------------------------------------------------------
-# Arrays.
+# Arrays, tracers and their avals.
+
+
+def aval_str(aval: Any) -> str:
+    """`float32[2,3]`"""
+    return aval.str_short(short_dtypes=False)
+
+
+def aval_repr(aval: Any) -> str:
+    """`ShapedArray(float32[2,3], weak_type=True)`"""
+    return f"ShapedArray({aval_str(aval)}{', weak_type=True' * aval.weak_type})"
+
+
+def tracer_repr(tracer: Any) -> str:
+    """`BatchTracer(float32[3])`: a tracer as `repr` shows it, unless its class has another way."""
+    return f"{type(tracer).__name__}({aval_str(tracer.aval)})"
+
+
+def format_tracer(tracer: Any, spec: str) -> str:
+    """A tracer in an f-string: as its contents if they are known, or else its `repr`."""
+    value = tracer.concrete_value()
+    return format(value, spec) if spec and value is not None else format(repr(tracer), spec)
 
 
 def array_repr(x: Any) -> str:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import ShapedArray, typeof, valid_jaxtype
+from ..core.core import ShapedArray, typeof
 from ..core.tree import PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
 from .arguments import are_arrays, arg_names, leaf_names
+from .primitives import valid_jaxtype
 from .tree import equality_errors_pytreedef, keystr, leaves_with_path
 
 if TYPE_CHECKING:

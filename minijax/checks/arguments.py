@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
-from ..core.core import typeof, valid_jaxtype
+from ..core.core import typeof
 from ..core.tree import (
     PyTreeDef,
     ensure_index_tuple,
@@ -16,10 +16,12 @@ from ..core.tree import (
     positive_argnums,
     with_statics,
 )
+from .primitives import valid_jaxtype
 from .tree import leaves_with_path, path_text
 
 # ----------------------------------------------------------------------------------------------
 # Functions
+
 
 
 def check_callable(fun: Any) -> None:

@@ -15,8 +15,18 @@ import numpy as np
 
 from .. import settings
 from ..core import dtypes
-from ..core.core import ShapedArray
+from ..core.core import ShapedArray, typeof
 from ..errors import user_stacklevel
+
+
+def valid_jaxtype(x) -> bool:
+    """Whether `x` may be the argument of a primitive."""
+    try:
+        typeof(x)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
 
 # ----------------------------------------------------------------------------------------------
 # Element types

@@ -6,8 +6,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from ..checks.primitives import valid_jaxtype
 from ..core import later
-from ..core.core import Trace, state
+from ..core.core import Primitive, ShapedArray, Trace, install_methods, state
 from ..lax.compile_time import ensure_compile_time_eval
 
 
@@ -26,6 +27,14 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list:
     return list(state.axis_sizes)
 
 
+def get_bind_params(primitive: Primitive, params: dict) -> dict:
+    """The parameters of an equation that `bind` takes: here, and mostly in JAX, all of them."""
+    return params
+
+
+install_methods({"get_bind_params": get_bind_params, "call_primitive": False,
+                 "map_primitive": False}, Primitive)
+later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype)
 later.update(
     ensure_compile_time_eval=ensure_compile_time_eval, find_top_trace=find_top_trace,
     get_opaque_trace_state=get_opaque_trace_state,

@@ -2,9 +2,9 @@
 
 # chapter 1
 from .core import (
-    AbstractValue, ArrayMethods, EvalTrace, Primitive, ShapedArray, Trace, Tracer,
+    ArrayMethods, EvalTrace, Primitive, ShapedArray, Trace, Tracer,
     concrete_or_error, current_trace, eval_context, eval_trace, is_concrete, missing_rule,
-    new_trace, set_current_trace, state, typeof, valid_jaxtype,
+    new_trace, set_current_trace, state, typeof,
 )
 
 # chapter 5

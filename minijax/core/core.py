@@ -16,6 +16,7 @@ Counterpart in JAX: `jax/_src/core.py`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import errors, printing
 from ..checks import core as checks
 from . import dtypes
 from .extension import hooks
@@ -103,24 +104,11 @@ class ShapedArray:
         checks.sized(self)
         return self.shape[0]
 
-    def __str__(self):
-        return self.str_short(short_dtypes=False)
-
-    def __repr__(self):
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
-
     def __reduce__(self):
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma)
 
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
-
-AbstractValue = ShapedArray
+    __str__ = printing.aval_str
+    __repr__ = printing.aval_repr
 
 
 def typeof(x: Any) -> ShapedArray:
@@ -157,15 +145,6 @@ def vary_like(x, aval: ShapedArray):
     for vary_like in hooks.vary_like:
         x = vary_like(x, aval)
     return x
-
-
-def valid_jaxtype(x) -> bool:
-    """Whether `x` may be the argument of a primitive."""
-    try:
-        typeof(x)
-    except (TypeError, OverflowError):
-        return False
-    return True
 
 
 # ----------------------------------------------------------------------------------------------
@@ -206,7 +185,8 @@ class Trace:
         self.valid = False
 
     def __repr__(self):
-        return f"{type(self).__name__}({self.parent!r})"
+        parent = "" if self.parent is None else f"({self.parent!r})"
+        return type(self).__name__ + parent
 
 
 class EvalTrace(Trace):
@@ -233,9 +213,6 @@ class EvalTrace(Trace):
         for look in hooks.after_evaluation:
             look(primitive, args, params, out)
         return out
-
-    def __repr__(self):
-        return "EvalTrace"
 
 
 eval_trace = EvalTrace()
@@ -315,14 +292,6 @@ class ArrayMethods:
     def size(self) -> int:
         return self.aval.size
 
-    @property
-    def itemsize(self) -> int:
-        return self.aval.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.aval.size * self.aval.dtype.itemsize
-
     def __len__(self):
         return len(self.aval)
 
@@ -346,7 +315,7 @@ class Tracer(ArrayMethods):
         """The array behind the box if its contents are known, else `None`."""
         return None
 
-    def _concretize(self, error: type[Exception], convert: Callable):
+    def _concretize(self, error: Callable[[Tracer], Exception], convert: Callable):
         value = self.concrete_value()
         if value is None:
             checks.escaped(self)
@@ -372,38 +341,12 @@ class Tracer(ArrayMethods):
     def __array__(self, *args, **kwargs):
         raise errors.TracerArrayConversionError(self)
 
-    def item(self, *args):
-        """The one element as a Python number, if it is known (see `Array.item`)."""
-        return self._concretize(errors.ConcretizationTypeError, lambda x: x.item(*args))
-
-    def tolist(self):
-        """The elements as nested lists, if they are known (see `Array.tolist`)."""
-        return self._concretize(errors.ConcretizationTypeError, lambda x: x.tolist())
-
-    def block_until_ready(self):
-        """Nothing is pending in a traced value: returns itself."""
-        return self
-
     def _origin_msg(self) -> str:
         """Where the value came from, for error messages."""
         return ""
 
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def __format__(self, spec):
-        value = self.concrete_value()
-        return format(value, spec) if spec and value is not None else format(repr(self), spec)
-
-    def __repr__(self):
-        name = type(self).__name__
-        return f"{name}({self.aval.str_short(short_dtypes=False)}{self._details()})"
-
-    def _details(self) -> str:
-        return ""
+    __format__ = printing.format_tracer
+    __repr__ = printing.tracer_repr
 
 
 def concrete_or_error(force: Callable | None, value, context: str = ""):
@@ -413,11 +356,8 @@ def concrete_or_error(force: Callable | None, value, context: str = ""):
       ConcretizationTypeError: `value` is a tracer of unknown contents.
     """
     if isinstance(value, Tracer):
-        concrete = value.concrete_value()
-        if concrete is None:
-            checks.escaped(value)
-            raise errors.ConcretizationTypeError(value, context)
-        value = concrete
+        error = functools.partial(errors.ConcretizationTypeError, context=context)
+        value = value._concretize(error, lambda concrete: concrete)
     return value if force is None else force(value)
 
 
@@ -452,8 +392,6 @@ class Primitive:
     """
 
     multiple_results = False
-    call_primitive = False
-    map_primitive = False
     effects: Callable | None = None  # (*avals, **params) -> the effects of an equation, if any
 
     def __init__(self, name: str, multiple_results: bool = False, memoize_avals: bool = True):
@@ -465,10 +403,6 @@ class Primitive:
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
         return state.trace.process_primitive(self, args, params)
-
-    def get_bind_params(self, params: dict) -> dict:
-        """The parameters of an equation that `bind` takes: here, and mostly in JAX, all of them."""
-        return params
 
     def impl(self, *args, **params):
         raise missing_rule(self, "Evaluation", 1)

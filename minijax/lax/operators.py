@@ -18,7 +18,7 @@ from ..checks.operators import arraylike as check_arraylike
 from ..checks.primitives import known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
-from ..core.core import install_methods, is_concrete, typeof
+from ..core.core import Tracer, concrete_or_error, install_methods, is_concrete, typeof
 from ..core.operators import (
     BINARY,
     COMPARISONS,
@@ -323,6 +323,21 @@ def iterate(x):
     return (index_in_dim(x, i, 0, keepdims=False) for i in range(len(x)))
 
 
+def nbytes(x) -> int:
+    """The size of the contents in bytes."""
+    return x.aval.size * x.aval.dtype.itemsize
+
+
+def tracer_item(tracer, *args):
+    """The one element as a Python number, if it is known (see `Array.item`)."""
+    return concrete_or_error(None, tracer).item(*args)
+
+
+def tracer_tolist(tracer):
+    """The elements as nested lists, if they are known (see `Array.tolist`)."""
+    return concrete_or_error(None, tracer).tolist()
+
+
 install_binary_operators({"pow": power, "matmul": matmul, "xor": bitwise_xor})
 install_comparisons({"lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
                      "eq": equal, "ne": not_equal})
@@ -330,4 +345,10 @@ install_methods({
     "__neg__": negative, "__abs__": absolute, "__invert__": bitwise_not, "__iter__": iterate,
     "astype": astype, "reshape": reshape_method, "transpose": transpose_method,
     "T": property(transpose_method), "mT": property(matrix_transpose),
+    "itemsize": property(lambda x: x.aval.dtype.itemsize), "nbytes": property(nbytes),
 })
+# A tracer is immutable and has no pending contents: its copies are the tracer itself.
+install_methods({
+    "item": tracer_item, "tolist": tracer_tolist, "block_until_ready": lambda tracer: tracer,
+    "__copy__": lambda tracer: tracer, "__deepcopy__": lambda tracer, memo: tracer,
+}, Tracer)

@@ -11,6 +11,7 @@ import pytest
 
 import minijax
 from minijax import errors
+from minijax.checks.primitives import valid_jaxtype
 from minijax.core import core
 from minijax.core.array import Array, as_array
 from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof
@@ -99,7 +100,7 @@ UNTYPED = [None, "a", b"a", [1, 2], (1.0,), {}, {1}, object(), len, np.array("a"
 def test_typeof_as_jax(x):
     ours, jaxs = typeof(x), jax.typeof(x)
     assert (ours.shape, ours.dtype, ours.weak_type) == (jaxs.shape, jaxs.dtype, jaxs.weak_type)
-    assert minijax.typeof(x) is ours and core.valid_jaxtype(x)
+    assert minijax.typeof(x) is ours and valid_jaxtype(x)
     assert as_array(x).aval.shape == ours.shape
 
 
@@ -109,7 +110,7 @@ def test_typeof_refuses(x):
         jax.typeof(x)
     with pytest.raises(TypeError, match="not a valid JAX type"):
         typeof(x)
-    assert not core.valid_jaxtype(x)
+    assert not valid_jaxtype(x)
 
 
 def test_typeof_subclasses_and_protocols():

@@ -6,8 +6,8 @@ from ...core.core import (
     concrete_or_error,
     set_current_trace,
     typeof,
-    valid_jaxtype,
 )
+from ...checks.primitives import valid_jaxtype
 from ...errors import JaxprTypeError
 from ...core.core import Trace as _Trace, eval_trace as _eval_trace, state as _state
 from ...core.array import Array as _Array
