@@ -229,7 +229,7 @@ def array_of(buffer: Any, aval: ShapedArray) -> Any:
 def lower(jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
     """The StableHLO module of a jaxpr."""
     with timed(f"Finished translating {spec.name} to StableHLO", "jaxpr_to_mlir_module"):
-        module = Module(f"jit_{spec.name}", locations=True)
+        module = Module(f"jit_{spec.name}")
         for program_module in hooks.program_module:
             module = program_module(module, jaxpr, spec)
         return lower_jaxpr(jaxpr, spec.name, spec.keep_unused, module)
@@ -248,13 +248,11 @@ def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
     places = places_of(jaxpr, spec, args)
     cache = cache_of(programs, jaxpr, (spec, places))
     with cache.setdefault("lock", threading.Lock()):  # the first thread compiles, others wait
-        if "program" in cache:
-            return cache["program"]
-        if places is None:
-            program = compile_module(lower(jaxpr, spec), jaxpr, dict(spec.options))
-        else:
-            program = places.compile(places.lower(jaxpr, spec), jaxpr, dict(spec.options))
-        return cache.setdefault("program", program)
+        if "program" not in cache:
+            module = lower(jaxpr, spec) if places is None else places.lower(jaxpr, spec)
+            compile = compile_module if places is None else places.compile
+            cache["program"] = compile(module, jaxpr, dict(spec.options))
+        return cache["program"]
 
 
 def places_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Any:

@@ -24,8 +24,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ from . import primitives as lax
 from .array import contents
 from .core import Primitive, ShapedArray, missing_rule
 from .dtypes import float0, storage_dtype
-from .extension import hooks
-from .jaxpr import ClosedJaxpr, Jaxpr, Literal
+from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .staging import trace_to_jaxpr
 
 # ----------------------------------------------------------------------------------------------
@@ -73,22 +71,20 @@ def _as_list(out, multiple_results):
 # ----------------------------------------------------------------------------------------------
 # Types and constants, as text
 
-_ELEMENT_TYPES = {
+# The names of element types, by dtype. Later chapters add dtypes.
+element_types = {
     "bool": "i1",
-    "int4": "i4", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint4": "ui4", "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "complex64": "complex<f32>", "complex128": "complex<f64>",
-    "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
-    "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
-    "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
 }  # fmt: skip
 
 
 @functools.cache
 def element_type(dtype: np.dtype) -> str:
     """`f32`, `i1`, `complex<f64>` …"""
-    return _ELEMENT_TYPES[storage_dtype(dtype).name]
+    return element_types[storage_dtype(dtype).name]
 
 
 def _array_type(aval: ShapedArray) -> str:
@@ -204,26 +200,23 @@ class Constant(Value):
 # ----------------------------------------------------------------------------------------------
 # Functions and modules
 
-HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
-
-
 class Body:
     """A function while it is being written: rules append their lines to it.
 
     Its constants stand at the head, each once, where regions inside the function can see them.
-    Large ones become hidden arguments (`hoisted`), which callers pass on. `context` says what
-    surrounds the function, and `state` holds what lowering rules keep while they write it. Both
-    belong to later chapters.
+    `name` is the function's symbol and `fun_name` its name in Python. `context` says what surrounds
+    the function, `state` holds what lowering rules keep while they write it, and `location` ends
+    each line. These three belong to later chapters.
     """
 
-    def __init__(self, module: Module, name: str, scope: str, context: tuple = ()):
-        self.module, self.name, self.scope, self.context = module, name, scope, context
+    location = ""
+
+    def __init__(self, module: Module, name: str, fun_name: str, context: tuple = ()):
+        self.module, self.name, self.fun_name, self.context = module, name, fun_name, context
         self.state: dict[str, Any] = {}
         self.lines: list[str] = []
         self.constants: dict[str, str] = {}  # right-hand side -> name
-        self.hoisted: dict[int, Value] = {}  # id of the array (kept by the module) -> argument
         self.avals_out: Sequence[ShapedArray] = ()
-        self.location = ""
         self._count = 0
 
     def fresh(self) -> str:
@@ -254,34 +247,21 @@ class Body:
 
     def constant_name(self, value: Any, aval: ShapedArray) -> str:
         """The name of a constant, whose line is written if this is its first use."""
-        array = stored_contents(value, aval)
-        if array.nbytes > HOIST_BYTES and array.shape == aval.shape:
-            return self._hoist(value, aval).name
-        text = f"stablehlo.constant dense<{dense_text(array)}> : {tensor_type(aval)}"
+        dense = dense_text(stored_contents(value, aval))
+        text = f"stablehlo.constant dense<{dense}> : {tensor_type(aval)}"
         return self.constants.setdefault(text, f"%c{len(self.constants)}")
 
-    def _hoist(self, value, aval):
-        """The hidden argument that stands for a large constant."""
-        if id(value) not in self.hoisted:
-            self.module.hoisted.setdefault(id(value), (value, aval))
-            self.hoisted[id(value)] = Value(f"%hoisted{len(self.hoisted)}", aval)
-        return self.hoisted[id(value)]
-
-    def hidden_operands(self, callee: Body) -> list[Value]:
-        """The large constants that a call of `callee` must pass."""
-        return [self._hoist(*self.module.hoisted[key]) for key in callee.hoisted]
-
-    def broadcast(self, x: Value, shape: tuple[int, ...]) -> Value:
-        """`x` spread over `shape`: it has that shape, or rank 0, or dimensions of size 1."""
+    def broadcast(self, x: Value, shape: tuple[int, ...],
+                  dims: Sequence[int] | None = None) -> Value:
+        """`x` spread over `shape`. Its dimensions become `dims`, by default the first ones."""
         aval = x.aval
         if aval.shape == shape:
             return x
         out = with_shape(aval, shape)
         if type(x) is Constant and not aval.shape:
             return Constant(self, x.value, out)
-        dims = list(range(aval.ndim))
-        text = f"stablehlo.broadcast_in_dim {x.name}, dims = {dims}"
-        return self.op(f"{text} : ({tensor_type(aval)}) -> {tensor_type(out)}", out)
+        text = ints_text(range(aval.ndim) if dims is None else dims)
+        return self.op(typed_text("broadcast_in_dim", [x], out, f", dims = {text}"), out)
 
     def inline(self, closed: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
         """Lower the equations of a jaxpr here, one after the other; returns its results."""
@@ -292,41 +272,28 @@ class Body:
         def read(atom):
             return Constant(self, atom.val, atom.aval) if type(atom) is Literal else env[atom]
 
-        outside = self.avals_out, self.location
+        outside = self.avals_out
         for eqn in live_equations(jaxpr):
             self.avals_out = [v.aval for v in eqn.outvars]
-            if self.module.locations:
-                self.location = self._location_of(eqn)
-            outs = self._rule(eqn.primitive)(self, *map(read, eqn.invars), **eqn.params)
+            outs = self.rule_of(eqn)(self, *map(read, eqn.invars), **eqn.params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
-        self.avals_out, self.location = outside
+        self.avals_out = outside
         return [read(atom) for atom in jaxpr.outvars]
 
-    @staticmethod
-    def _rule(primitive):
+    def rule_of(self, eqn: JaxprEqn) -> Callable:
+        """The lowering rule of an equation that is about to be lowered."""
         try:
-            return lowering_rules[primitive]
+            return lowering_rules[eqn.primitive]
         except KeyError:
-            raise missing_rule(primitive, "Lowering", 6) from None
-
-    def _location_of(self, eqn) -> str:
-        """Which equation an operation came from, for profiles and for readers of the text."""
-        stack = eqn.source_info.name_stack if eqn.source_info else ""
-        scope = f"{self.scope}/{stack}" if stack else self.scope
-        return f' loc("{scope}/{eqn.primitive.name}")'
+            raise missing_rule(eqn.primitive, "Lowering", 6) from None
 
     def call(self, jaxpr: ClosedJaxpr, operands: Sequence[Value], name: str) -> list[Value]:
         """Call the function that holds `jaxpr`, which is written on the first call."""
-        for lower_call in hooks.lower_call if jaxpr.effects else ():
-            outs = lower_call(self, jaxpr, operands, name)
-            if outs is not NotImplemented:
-                return outs
         return self.call_function(*self.module.function(jaxpr, name, self.context), operands)
 
     def call_function(self, callee: Body, out_avals: Sequence[ShapedArray],
                       operands: Sequence[Value]) -> list[Value]:
         """Call a function of the module."""
-        operands = [*operands, *self.hidden_operands(callee)]
         names = ", ".join(x.name for x in operands)
         types = ", ".join(x.type for x in operands)
         results = ", ".join(map(tensor_type, out_avals))
@@ -335,7 +302,6 @@ class Body:
     def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
         """The finished function. `arguments` are spelt `%name: type`."""
         names = ", ".join(x.name for x in results)  # can write a constant, so it must come first
-        arguments = [*arguments, *map(_argument, self.hoisted.values())]
         types = ", ".join(x.type for x in results)
         signature = f"@{self.name}({', '.join(arguments)}) -> ({types})"
         constants = [f"    {name} = {text}" for text, name in self.constants.items()]
@@ -344,30 +310,20 @@ class Body:
         return "\n".join([head, *constants, *self.lines, tail, "  }"])
 
 
-def _argument(x: Value, attributes: Sequence[str] = ()) -> str:
-    """An argument at the head of a function: `%arg0: tensor<f32> {attributes}`."""
-    return f"{x.name}: {x.type}" + (f" {{{', '.join(attributes)}}}" if attributes else "")
-
-
-def _scope(name: str) -> str:
-    return "jit(" + re.sub(r'["\\\s]', "", name) + ")"
+def declare(x: Value) -> str:
+    """An argument at the head of a function: `%arg0: tensor<f32>`."""
+    return f"{x.name}: {x.type}"
 
 
 class Module:
-    """A module while it is being written: its functions, and the constants they had hoisted.
+    """A module while it is being written: its functions. `runtime/modules.py` has subclasses."""
 
-    `for_compiler` holds keyword arguments for the compiler, which come from lowering rules.
-    """
+    body_class = Body
+    attributes = "mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32"
 
-    num_partitions = 1
-    donated: tuple[int, ...] = ()
-
-    def __init__(self, name: str, locations: bool = False):
+    def __init__(self, name: str):
         self.name = _symbol(name)
-        self.locations = locations
         self.functions: list[str] = []
-        self.hoisted: dict[int, tuple[Any, ShapedArray]] = {}
-        self.for_compiler: dict[str, Any] = {}
         self._names = {"main"}
         self._called: dict[tuple, tuple[ClosedJaxpr, Body, list[ShapedArray]]] = {}
 
@@ -380,36 +336,34 @@ class Module:
         return free
 
     def function(self, jaxpr: ClosedJaxpr, name: str, context: tuple = (),
-                 more_avals: Sequence = (), lower: Callable = Body.inline) -> tuple[Body, list]:
+                 more_avals: Sequence = (), lower: Callable | None = None) -> tuple[Body, list]:
         """The private function of a jaxpr, and its result avals; written on the first call.
 
-        `lower(body, jaxpr, arguments)` appends its lines and returns its results. The arguments
-        are those of the jaxpr, and more of the types `more_avals`.
+        `lower(body, jaxpr, arguments)` appends its lines and returns its results; without it, the
+        jaxpr is inlined. The arguments are those of the jaxpr, and more of the types `more_avals`.
         """
         key = id(jaxpr), context
         if key not in self._called:
-            body = Body(self, self.unique(name), _scope(name), context)
+            body = self.body_class(self, self.unique(name), name, context)
             avals = [*jaxpr.in_avals, *more_avals]
             arguments = [Value(f"%arg{i}", aval) for i, aval in enumerate(avals)]
-            results = lower(body, jaxpr, arguments)
-            self.functions.append(body.text([*map(_argument, arguments)], results, "private"))
+            results = (lower or self.body_class.inline)(body, jaxpr, arguments)
+            self.functions.append(body.text([*map(declare, arguments)], results, "private"))
             self._called[key] = jaxpr, body, [x.aval for x in results]
         return self._called[key][1:]
 
-    def argument_attributes(self, i: int) -> list[str]:
-        """What the module says of argument `i` besides its type."""
-        return []
+    def argument(self, i: int, x: Value) -> str:
+        """Argument `i` at the head of `@main`."""
+        return declare(x)
 
-    def declarations(self) -> list[str]:
-        """The lines between the module's head and its functions."""
-        return []
+    def head(self) -> list[str]:
+        """The lines before the functions."""
+        return [f"module @{self.name} attributes {{{self.attributes}}} {{"]
 
-    def text(self) -> str:
-        """The finished module."""
-        attributes = (f"mhlo.num_partitions = {self.num_partitions} : i32, "
-                      "mhlo.num_replicas = 1 : i32")
-        head = f"module @{self.name} attributes {{{attributes}}} {{"
-        return "\n".join([head, *self.declarations(), *reversed(self.functions), "}", ""])
+    def finish(self, main: Body, kept: tuple[int, ...]) -> LoweredModule:
+        """The finished module, whose function `main` was written last."""
+        text = "\n".join([*self.head(), *reversed(self.functions), "}", ""])
+        return LoweredModule(text, kept)
 
 
 def _symbol(name: str) -> str:
@@ -421,8 +375,7 @@ def _symbol(name: str) -> str:
 # Whole programs
 
 
-@dataclass(frozen=True)
-class LoweredModule:
+class LoweredModule(NamedTuple):
     """The text of a module, and how to call it.
 
     Its arguments are those arguments of the jaxpr whose numbers are in `kept`, then the arrays
@@ -432,9 +385,9 @@ class LoweredModule:
 
     text: str
     kept: tuple[int, ...]
-    hoisted: tuple[tuple[Any, ShapedArray], ...]
-    donated: tuple[int, ...]
-    for_compiler: dict[str, Any]
+    hoisted: tuple[tuple[Any, ShapedArray], ...] = ()
+    donated: tuple[int, ...] = ()
+    for_compiler: dict[str, Any] = {}
 
 
 def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
@@ -453,17 +406,16 @@ def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
     """
     checks.effects(jaxpr)
     module = module or Module(f"jit_{name}")
-    body = Body(module, "main", _scope(name))
+    body = module.body_class(module, "main", name)
     invars = jaxpr.jaxpr.invars
     used = set(invars) if keep_unused else used_variables(jaxpr.jaxpr)
     kept = tuple(i for i, v in enumerate(invars) if v in used)
     arguments = {i: Value(f"%arg{n}", invars[i].aval) for n, i in enumerate(kept)}
     unread = Value("%unread", ShapedArray((), np.dtype(bool)))
     results = body.inline(jaxpr, [arguments.get(i, unread) for i in range(len(invars))])
-    heads = [_argument(x, module.argument_attributes(i)) for i, x in arguments.items()]
+    heads = [module.argument(i, x) for i, x in arguments.items()]
     module.functions.append(body.text(heads, results, "public"))
-    hoisted = tuple(module.hoisted[key] for key in body.hoisted)
-    return LoweredModule(module.text(), kept, hoisted, module.donated, module.for_compiler)
+    return module.finish(body, kept)
 
 
 def live_equations(jaxpr: Jaxpr) -> list:
@@ -491,11 +443,6 @@ def ints_text(values: Sequence[int]) -> str:
     return str([int(v) for v in values])
 
 
-def cast_text(op: str, x: Value, out: ShapedArray) -> str:
-    """The text of an operation whose result type is not that of its operand."""
-    return f"stablehlo.{op} {x.name} : ({x.type}) -> {tensor_type(out)}"
-
-
 def typed_text(op: str, operands: Sequence[Value], out: ShapedArray, options: str = "") -> str:
     """The text of an operation that spells the types of all operands."""
     names = ", ".join(x.name for x in operands)
@@ -508,11 +455,7 @@ def nary_rule(op: str) -> Callable:
 
     def rule(ctx: Body, *operands: Value, **params) -> Value:
         (out,) = ctx.avals_out
-        shape = out.shape
-        names = [
-            x.name if x.aval.shape == shape else ctx.broadcast(x, shape).name for x in operands
-        ]
-        return ctx.op(f"stablehlo.{op} {', '.join(names)} : {tensor_type(out)}", out)
+        return emit(ctx, op, *[ctx.broadcast(x, out.shape) for x in operands], out=out)
 
     return rule
 
@@ -522,7 +465,7 @@ def cast_rule(op: str) -> Callable:
 
     def rule(ctx: Body, x: Value, **params) -> Value:
         (out,) = ctx.avals_out
-        return ctx.op(cast_text(op, x, out), out)
+        return ctx.op(typed_text(op, [x], out), out)
 
     return rule
 
@@ -532,12 +475,6 @@ def emit(ctx: Body, op: str, *operands: Value, out: ShapedArray | None = None) -
     out = operands[0].aval if out is None else out
     names = ", ".join(x.name for x in operands)
     return ctx.op(f"stablehlo.{op} {names} : {tensor_type(out)}", out)
-
-
-def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
-    """Append a unary operation with a result of element type `dtype`."""
-    out = with_dtype(x.aval, dtype)
-    return ctx.op(cast_text(op, x, out), out)
 
 
 def comparison_kind(dtype: np.dtype) -> str:
@@ -565,7 +502,7 @@ def convert(ctx: Body, x: Value, dtype: np.dtype) -> Value:
     if dtype == np.bool_ and x.aval.dtype != np.bool_:
         return compare(ctx, "NE", x, ctx.constant(0, x.aval))
     out = with_dtype(x.aval, dtype)
-    return ctx.op(cast_text("convert", x, out), out)
+    return ctx.op(typed_text("convert", [x], out), out)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -582,61 +519,31 @@ def _comparison(direction):
 
 def _integer_pow(ctx, x, *, y):
     """Repeated squaring: a product of the x^(2^k) whose bit k is set in the exponent."""
-    one = ctx.constant(1, x.aval)
-    power, exponent, result = x, abs(y), None
-    while exponent:
-        if exponent & 1:
-            result = power if result is None else emit(ctx, "multiply", result, power)
-        exponent >>= 1
-        if exponent:
-            power = emit(ctx, "multiply", power, power)
-    result = result or one
+    one, powers = ctx.constant(1, x.aval), [x]
+    while len(powers) < abs(y).bit_length():
+        powers.append(emit(ctx, "multiply", powers[-1], powers[-1]))
+    factors = [power for k, power in enumerate(powers) if abs(y) >> k & 1]
+    result = functools.reduce(functools.partial(emit, ctx, "multiply"), factors or [one])
     return emit(ctx, "divide", one, result) if y < 0 else result
 
 
 def _convert_element_type(ctx, x, *, new_dtype, weak_type):
     (out,) = ctx.avals_out
-    dtype = x.aval.dtype
-    if dtype == out.dtype:
-        return Value(x.name, out)
-    if dtype.kind == "c" and out.dtype.kind != "c":
-        x = emit_cast(ctx, "real", x, np.dtype(f"f{dtype.itemsize // 2}"))
-        if x.aval.dtype == out.dtype:
-            return x
-    return convert(ctx, x, out.dtype)
+    return Value(x.name, out) if x.aval.dtype == out.dtype else convert(ctx, x, out.dtype)
 
 
 def _select_n(ctx, which, *cases):
-    if len(cases) == 1:
-        return cases[0]
-    if which.aval.dtype == np.bool_:
+    if which.aval.dtype == np.bool_ and len(cases) == 2:
         return select(ctx, which, cases[1], cases[0])
-    return _select_among(ctx, which, 0, cases)
-
-
-def _select_among(ctx, which, first, cases):
-    """Choose by bisection among the cases numbered from `first`."""
-    if len(cases) == 1:
-        return cases[0]
-    middle = len(cases) // 2
-    below = compare(ctx, "LT", which, ctx.constant(first + middle, which.aval))
-    low = _select_among(ctx, which, first, cases[:middle])
-    return select(ctx, below, low, _select_among(ctx, which, first + middle, cases[middle:]))
+    *others, chosen = cases
+    for i in reversed(range(len(others))):
+        below = compare(ctx, "LT", which, ctx.constant(i + 1, which.aval))
+        chosen = select(ctx, below, others[i], chosen)
+    return chosen
 
 
 def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions):
-    (out,) = ctx.avals_out
-    if type(x) is Constant and not x.aval.shape:
-        return ctx.constant(x.value, out)
-    dims = f", dims = {ints_text(broadcast_dimensions)}"
-    return ctx.op(typed_text("broadcast_in_dim", [x], out, dims), out)
-
-
-def _reshape(ctx, x, *, dimensions, **params):
-    (out,) = ctx.avals_out
-    if dimensions is not None:
-        x = emit_transpose(ctx, x, dimensions)
-    return ctx.op(cast_text("reshape", x, out), out)
+    return ctx.broadcast(x, shape, broadcast_dimensions)
 
 
 def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
@@ -672,10 +579,6 @@ def emit_pieces(ctx: Body, x: Value, piece_avals: Sequence[ShapedArray], axis: i
         limits = [start if d == axis else n for d, n in enumerate(out.shape)]
         pieces.append(emit_slice(ctx, x, starts, limits, None, out))
     return pieces
-
-
-def _split(ctx, x, *, sizes, axis):
-    return emit_pieces(ctx, x, ctx.avals_out, axis)
 
 
 def emit_slice(ctx: Body, x: Value, starts, limits, strides, out: ShapedArray) -> Value:
@@ -737,13 +640,13 @@ lowering_rules.update({
     lax.convert_element_type_p: _convert_element_type,
     lax.select_n_p: _select_n,
     lax.broadcast_in_dim_p: _broadcast_in_dim,
-    lax.reshape_p: _reshape,
+    lax.reshape_p: cast_rule("reshape"),
     lax.squeeze_p: cast_rule("reshape"),
     lax.transpose_p: emit_transpose,
     lax.concatenate_p: _concatenate,
     lax.pad_p: _pad,
     lax.iota_p: _iota,
-    lax.split_p: _split,
+    lax.split_p: lambda ctx, x, *, sizes, axis: emit_pieces(ctx, x, ctx.avals_out, axis),
     lax.slice_p: _slice,
     lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
     lax.reduce_max_p: reduce_rule("maximum", lax.lowest),

@@ -14,20 +14,22 @@ from ..core import primitives as lax
 from ..core.lowering import (
     Body,
     Value,
-    cast_text,
     compare,
     ints_text,
     lower_fun,
+    lowering_rules,
     nary_rule,
     reduce_rule,
     register_lowering,
     select,
     tensor_type,
+    typed_text,
     with_dtype,
     with_shape,
 )
 from .complex_numbers import complex, imag, real
 from .elementwise import expm1, min_p
+from .families import emit_cast
 
 # ----------------------------------------------------------------------------------------------
 # Complex sine and cosine
@@ -69,6 +71,16 @@ def _where_zero(x, value, otherwise):
     return lax.select(lax.eq(x, zero), lax.full_like(x, value), otherwise)
 
 
+def _complex_to_real(ctx, x, **params):
+    """The real part, converted. Other conversions are the engine's."""
+    (out,) = ctx.avals_out
+    if x.aval.dtype.kind == "c" and out.dtype.kind != "c":
+        x = emit_cast(ctx, "real", x, np.dtype(f"f{x.aval.dtype.itemsize // 2}"))
+    return _convert(ctx, x, **params)
+
+
+_convert = lowering_rules[lax.convert_element_type_p]
+register_lowering(lax.convert_element_type_p, _complex_to_real)
 register_lowering(lax.sin_p, _real_or_complex("sine", _complex_sin))
 register_lowering(lax.cos_p, _real_or_complex("cosine", _complex_cos))
 
@@ -96,7 +108,7 @@ def extremum_rule(op: str, direction: str) -> Callable:
 def _complex_order(ctx, direction, x, y):
     """Whether `x` comes before `y` in lexicographic order."""
     part = with_dtype(x.aval, np.dtype(f"f{x.aval.dtype.itemsize // 2}"))
-    (xr, yr), (xi, yi) = ([ctx.op(cast_text(op, z, part), part) for z in (x, y)] for op in PARTS)
+    (xr, yr), (xi, yi) = ([ctx.op(typed_text(op, [z], part), part) for z in (x, y)] for op in PARTS)
     tie = compare(ctx, "EQ", xr, yr)
     return select(ctx, tie, compare(ctx, direction, xi, yi), compare(ctx, direction, xr, yr))
 

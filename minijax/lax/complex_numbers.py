@@ -13,12 +13,11 @@ from ..core.forward import deflinear_jvp
 from ..core.lowering import (
     cast_rule,
     emit,
-    emit_cast,
     register_lowering,
 )
 from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose, unbroadcast
-from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, unary_row
+from .families import COMPLEX, SINGLE_OR_DOUBLE, binary_row, emit_cast, unary_row
 
 
 def _complex_dtype(dtype):

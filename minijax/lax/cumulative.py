@@ -19,7 +19,6 @@ from ..core.lowering import (
     Value,
     compare,
     emit,
-    emit_cast,
     nary_rule,
     register_lowering,
     with_shape,
@@ -47,7 +46,7 @@ from ..core.transposition import deftranspose
 from .complex_lowering import PARTS, emit_region, extremum_rule
 from .complex_numbers import complex, real
 from .elementwise import min
-from .families import const_like
+from .families import const_like, emit_cast
 from .reductions import highest, jvp_through
 from .rounding import is_finite
 from .shaping import rev

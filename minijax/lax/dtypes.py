@@ -26,6 +26,7 @@ from ..core.dtypes import (
     scalar_types,
     to_inexact_dtype,
 )
+from ..core.lowering import element_types
 
 bool_ = np.bool_
 int4, uint4 = ml_dtypes.int4, ml_dtypes.uint4
@@ -67,6 +68,13 @@ dtype_kinds: dict[str, tuple[np.dtype, ...]] = {
     "complex floating": _COMPLEX,
     "numeric": _SIGNED + _UNSIGNED + _FLOATS + _COMPLEX,
 }
+
+element_types.update({
+    "int4": "i4", "uint4": "ui4",
+    "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
+})  # fmt: skip
 
 
 class prng_key(extended):

@@ -16,7 +16,15 @@ from ..core.array import def_numpy
 from ..core.batching import defbroadcasting, defvectorized
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
-from ..core.lowering import lower_fun, nary_rule, register_lowering
+from ..core.lowering import (
+    Body,
+    Value,
+    lower_fun,
+    nary_rule,
+    register_lowering,
+    typed_text,
+    with_dtype,
+)
 from ..core.primitives import (
     broadcast_in_dim,
     constant,
@@ -156,6 +164,12 @@ def chlo_rule(op: str) -> Callable:
         return ctx.op(f"chlo.{op} {names} : {types} -> {operands[0].type}", out)
 
     return rule
+
+
+def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
+    """Append a unary operation with a result of element type `dtype`."""
+    out = with_dtype(x.aval, dtype)
+    return ctx.op(typed_text(op, [x], out), out)
 
 
 def lower_program(program: Callable) -> Callable:

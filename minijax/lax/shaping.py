@@ -20,9 +20,10 @@ from ..core.batching import batch_size, bdim_at_front, primitive_batchers, shift
 from ..core.core import Primitive, ShapedArray, typeof, vary_like
 from ..core.forward import Zero, deflinear_jvp, instantiate_zeros
 from ..core.lowering import (
-    cast_text,
     emit_pieces,
+    emit_transpose,
     ints_text,
+    lowering_rules,
     register_lowering,
     typed_text,
     with_shape,
@@ -394,6 +395,15 @@ primitive_batchers[rev_p] = _batch_rev
 register_lowering(rev_p, _lower_rev)
 
 
+def _lower_reshape(ctx, x, *, dimensions, **params):
+    """The engine's rule, after a transposition if the elements are read in another order."""
+    return _plain_reshape(ctx, x if dimensions is None else emit_transpose(ctx, x, dimensions))
+
+
+_plain_reshape = lowering_rules[reshape_p]
+register_lowering(reshape_p, _lower_reshape)
+
+
 def rev(operand, dimensions: Sequence[int]):
     """`operand` with its elements in reverse order along these dimensions.
 
@@ -437,7 +447,7 @@ def _batch_stack(args, dims, *, axis):
 def _lower_stack(ctx, *operands, axis):
     (out,) = ctx.avals_out
     slab = with_shape(out, (*out.shape[:axis], 1, *out.shape[axis + 1 :]))
-    slabs = [ctx.op(cast_text("reshape", x, slab), slab) for x in operands]
+    slabs = [ctx.op(typed_text("reshape", [x], slab), slab) for x in operands]
     return ctx.op(typed_text("concatenate", slabs, out, f", dim = {axis}"), out)
 
 
@@ -476,7 +486,7 @@ def _lower_unstack(ctx, x, *, axis):
     shape = x.aval.shape
     slab = with_shape(x.aval, (*shape[:axis], 1, *shape[axis + 1 :]))
     slabs = emit_pieces(ctx, x, [slab] * shape[axis], axis)
-    return [ctx.op(cast_text("reshape", s, out), out) for s, out in zip(slabs, ctx.avals_out)]
+    return [ctx.op(typed_text("reshape", [s], out), out) for s, out in zip(slabs, ctx.avals_out)]
 
 
 unstack_p = Primitive("unstack", multiple_results=True)

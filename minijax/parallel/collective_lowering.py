@@ -19,12 +19,12 @@ from ..core.core import ShapedArray
 from ..core.lowering import (
     Body,
     Value,
-    cast_text,
     compare,
     lowering_rules,
     register_lowering,
     select,
     tensor_type,
+    typed_text,
     with_shape,
 )
 from ..core.primitives import add_p, max_p, reduce_max_p, reduce_sum_p
@@ -147,7 +147,7 @@ def _lower_scatter(ctx, x, *, axis_name, scatter_dimension, axis_index_groups, a
     part = _collective(ctx, "reduce_scatter", x, with_shape(x.aval, tuple(shape)), who,
                        f"scatter_dimension = {scatter_dimension} : i64", _GLOBAL,
                        region=_reducer(ctx, add_p, x.aval))
-    return part if tiled else ctx.op(cast_text("reshape", part, out), out)
+    return part if tiled else ctx.op(typed_text("reshape", [part], out), out)
 
 
 register_lowering(reduce_scatter_p, _lower_scatter)
@@ -164,7 +164,7 @@ def _lower_gather(ctx, x, *, all_gather_dimension, axis_name, axis_size, tiled,
         shape = list(x.aval.shape)
         shape.insert(all_gather_dimension, 1)
         slab = with_shape(x.aval, tuple(shape))
-        x = ctx.op(cast_text("reshape", x, slab), slab)
+        x = ctx.op(typed_text("reshape", [x], slab), slab)
     who = _groups_text(_replica_groups(ctx, axis_name, axis_index_groups))
     return _collective(ctx, "all_gather", x, out, f"all_gather_dim = {all_gather_dimension} : i64",
                        who, _GLOBAL)
@@ -250,7 +250,7 @@ def _index_of_partition(ctx, stride, size):
     number = op("partition_id")
     number = op(f"divide {number.name}, {op(f'constant dense<{stride}>').name}")
     number = op(f"remainder {number.name}, {op(f'constant dense<{size}>').name}")
-    return ctx.op(cast_text("convert", number, _INDEX), _INDEX)
+    return ctx.op(typed_text("convert", [number], _INDEX), _INDEX)
 
 
 def _flat_index(ctx, names):

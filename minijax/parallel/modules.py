@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.lowering import Body, Module
+from ..core.lowering import Body
+from ..runtime.modules import ProgramModule
 from .mesh import AbstractMesh, Mesh
 from .sharding import sdy_mesh
 
 
-class PartitionedModule(Module):
+class PartitionedModule(ProgramModule):
     """A module that XLA splits into one program for each of the `devices`."""
 
     def __init__(self, name: str, devices: Sequence, attributes: Callable):
-        super().__init__(name, locations=True)
-        self.devices, self.num_partitions = devices, len(devices)
+        super().__init__(name)
+        self.devices = devices
+        self.attributes = (
+            f"mhlo.num_partitions = {len(devices)} : i32, mhlo.num_replicas = 1 : i32")
         self._attributes = attributes
         self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
 
@@ -33,8 +36,9 @@ class PartitionedModule(Module):
             self.symbols[text] = self.unique(name)
         return self.symbols[text]
 
-    def declarations(self) -> list[str]:
-        return [f"  {text.replace('@', '@' + name, 1)}" for text, name in self.symbols.items()]
+    def head(self) -> list[str]:
+        declared = [f"  {text.replace('@', '@' + name, 1)}" for text, name in self.symbols.items()]
+        return [*super().head(), *declared]
 
 
 def devices_of_module(ctx: Body) -> Sequence:
@@ -54,6 +58,7 @@ def mesh_symbol(module: Any, mesh: Mesh | AbstractMesh, devices: Any = None) -> 
 
 def add_host_callback(ctx: Body, function: Callable) -> int:
     """Add a Python function that the program calls; returns its number. XLA keeps it alive."""
+    assert isinstance(ctx.module, ProgramModule)
     callbacks = ctx.module.for_compiler.setdefault("host_callbacks", [])
     callbacks.append(function)
     return len(callbacks) - 1

@@ -13,7 +13,6 @@ between them wherever one needs what another has. How the results lie is its cho
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import threading
 import weakref
@@ -87,7 +86,7 @@ class Places(NamedTuple):
         finally:
             lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
-        return dataclasses.replace(module, donated=donated)
+        return module._replace(donated=donated)
 
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""

@@ -22,7 +22,7 @@ from ..checks import jit as checks
 from ..checks.arguments import check_callable, fun_signature, resolve_argnums
 from ..core.calls import call_rules
 from ..core.extension import Extension, register
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.jaxpr import eval_jaxpr
 from ..core.jit import (
     Call,
     JitFunction,
@@ -34,9 +34,9 @@ from ..core.jit import (
     places_of,
     static_positions,
 )
-from ..core.lowering import Module, used_variables
 from ..core.staging import staging_rules
 from ..errors import api_boundary, fun_name
+from .modules import DonatingModule, ProgramModule
 from .stages import CallInfo, Lowered, Traced
 
 # ----------------------------------------------------------------------------------------------
@@ -260,39 +260,6 @@ def _donation(params, in_sources, out_sources, shared) -> dict:
 call_rules(jit_p, "jaxpr", _donation)
 
 # ----------------------------------------------------------------------------------------------
-# Donation in a module
-
-
-class DonatingModule(Module):
-    """A module in which results take the memory of donated arguments.
-
-    `aliases` maps such an argument to its result. The arguments `not_donated` were offered too, but
-    no result has their type.
-    """
-
-    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec):
-        super().__init__(f"jit_{spec.name}", locations=True)
-        used = used_variables(jaxpr.jaxpr)
-        offered = [i for i, (v, donated) in enumerate(zip(jaxpr.jaxpr.invars, spec.donated_invars))
-                   if donated and (spec.keep_unused or v in used)]
-        self.aliases = match_donations(offered, jaxpr.in_avals, jaxpr.out_avals)
-        self.donated = tuple(self.aliases)
-        self.not_donated = tuple(i for i in offered if i not in self.aliases)
-
-    def argument_attributes(self, i: int) -> list[str]:
-        return [f"tf.aliasing_output = {self.aliases[i]} : i32"] if i in self.aliases else []
-
-
-def match_donations(offered, in_avals, out_avals) -> dict[int, int]:
-    """Pair donated arguments with results of the same shape and dtype, first come first served."""
-    free: dict[tuple, list[int]] = {}
-    for number, aval in enumerate(out_avals):
-        free.setdefault((aval.shape, aval.dtype), []).append(number)
-    aliases = {}
-    for i in offered:
-        if partners := free.get((in_avals[i].shape, in_avals[i].dtype)):
-            aliases[i] = partners.pop(0)
-    return aliases
 
 
 class JitOptions(Extension):
@@ -303,7 +270,7 @@ class JitOptions(Extension):
 
     def program_module(self, module, jaxpr, spec):
         if not any(spec.donated_invars):
-            return module
+            return ProgramModule(f"jit_{spec.name}")
         module = DonatingModule(jaxpr, spec)
         checks.donations(jaxpr, module.not_donated)
         return module

@@ -16,8 +16,6 @@ from minijax.checks.jaxpr import Effect, lowerable_effects
 from minijax.core.core import Primitive, ShapedArray
 from minijax.core.jit import Spec
 from minijax.core.lowering import (
-    HOIST_BYTES,
-    Module,
     dense_text,
     lower_fun,
     lower_jaxpr,
@@ -25,7 +23,7 @@ from minijax.core.lowering import (
     tensor_type,
 )
 from minijax.runtime import client
-from minijax.runtime.jit import DonatingModule
+from minijax.runtime.modules import HOIST_BYTES, DonatingModule, ProgramModule
 from tests.ch06 import arrays as jnp
 from tests.counting import calls_in
 from tests.oracle import jax
@@ -35,7 +33,7 @@ F32 = np.float32
 
 
 def lowered(fun, *args, locations=False, **options):
-    module = Module("jit_f", locations)
+    module = ProgramModule("jit_f", locations)
     return lower_jaxpr(minijax.make_jaxpr(fun)(*args), "f", module=module, **options)
 
 

@@ -11,7 +11,6 @@ from ...core.core import ShapedArray
 from ...core.lowering import (
     Body,
     Value,
-    cast_text,
     compare,
     emit,
     emit_slice,
@@ -91,13 +90,13 @@ def _element(ctx: Body, xs: Value, i: int) -> Value:
         row = with_shape(xs.aval, (1, *shape))
         xs = emit_slice(ctx, xs, [i] + [0] * len(shape), [i + 1, *shape], None, row)
     out = with_shape(xs.aval, tuple(shape))
-    return ctx.op(cast_text("reshape", xs, out), out)
+    return ctx.op(typed_text("reshape", [xs], out), out)
 
 
 def _with_rows(ctx: Body, ys: Value, elements: Sequence[Value], start: Value) -> Value:
     """`ys` with `elements` in the rows from `start` on."""
     row = with_shape(elements[0].aval, (1, *elements[0].aval.shape))
-    rows = [ctx.op(cast_text("reshape", x, row), row) for x in elements]
+    rows = [ctx.op(typed_text("reshape", [x], row), row) for x in elements]
     block = rows[0]
     if len(rows) > 1:
         out = with_shape(row, (len(rows), *row.shape[1:]))

@@ -1,0 +1,155 @@
+"""Chapter 6: what modules of programs say besides the operations.
+
+* Each operation has a location, the equation that it came from, for profiles and for readers.
+* Large constants are hidden arguments. Their text would be long, and XLA would fold it.
+* A result takes the memory of a donated argument of its shape and dtype, if there is one.
+* Calls of functions with effects can take other forms (`Extension.lower_call`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.core import ShapedArray
+from ..core.extension import hooks
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn
+from ..core.jit import Spec
+from ..core.lowering import (
+    Body,
+    LoweredModule,
+    Module,
+    Value,
+    declare,
+    stored_contents,
+    used_variables,
+)
+
+HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
+
+
+class ProgramBody(Body):
+    """A function of a program.
+
+    Its large constants, `hoisted`, are hidden arguments: callers pass them after the others.
+    """
+
+    module: ProgramModule
+
+    def __init__(self, module: Module, name: str, fun_name: str, context: tuple = ()):
+        super().__init__(module, name, fun_name, context)
+        self.scope = "jit(" + re.sub(r'["\\\s]', "", fun_name) + ")"
+        self.hoisted: dict[int, Value] = {}  # id of the array (kept by the module) -> argument
+
+    def inline(self, closed: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
+        outside = self.location
+        outs = super().inline(closed, operands)
+        self.location = outside
+        return outs
+
+    def rule_of(self, eqn: JaxprEqn) -> Callable:
+        if self.module.locations:
+            stack = eqn.source_info.name_stack if eqn.source_info else ""
+            scope = f"{self.scope}/{stack}" if stack else self.scope
+            self.location = f' loc("{scope}/{eqn.primitive.name}")'
+        return super().rule_of(eqn)
+
+    def constant_name(self, value: Any, aval: ShapedArray) -> str:
+        array = stored_contents(value, aval)
+        if array.nbytes > HOIST_BYTES and array.shape == aval.shape:
+            return self._hoist(value, aval).name
+        return super().constant_name(value, aval)
+
+    def _hoist(self, value, aval):
+        """The hidden argument that stands for a large constant."""
+        if id(value) not in self.hoisted:
+            self.module.hoisted.setdefault(id(value), (value, aval))
+            self.hoisted[id(value)] = Value(f"%hoisted{len(self.hoisted)}", aval)
+        return self.hoisted[id(value)]
+
+    def hidden_operands(self, callee: ProgramBody) -> list[Value]:
+        """The large constants that a call of `callee` must pass."""
+        return [self._hoist(*self.module.hoisted[key]) for key in callee.hoisted]
+
+    def call(self, jaxpr: ClosedJaxpr, operands: Sequence[Value], name: str) -> list[Value]:
+        for lower_call in hooks.lower_call if jaxpr.effects else ():
+            outs = lower_call(self, jaxpr, operands, name)
+            if outs is not NotImplemented:
+                return outs
+        return super().call(jaxpr, operands, name)
+
+    def call_function(self, callee: Body, out_avals: Sequence[ShapedArray],
+                      operands: Sequence[Value]) -> list[Value]:
+        assert isinstance(callee, ProgramBody)
+        operands = [*operands, *self.hidden_operands(callee)]
+        return super().call_function(callee, out_avals, operands)
+
+    def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
+        for x in results:
+            x.name  # noqa: B018  (a constant is written, or hoisted, when its name is read)
+        hidden = map(declare, self.hoisted.values())
+        return super().text([*arguments, *hidden], results, visibility)
+
+
+class ProgramModule(Module):
+    """A module of a program.
+
+    `hoisted` has the large constants of all functions. `for_compiler` holds keyword arguments for
+    the compiler, which come from lowering rules. If `locations`, operations have them.
+    """
+
+    body_class = ProgramBody
+    donated: tuple[int, ...] = ()
+
+    def __init__(self, name: str, locations: bool = True):
+        super().__init__(name)
+        self.locations = locations
+        self.hoisted: dict[int, tuple[Any, ShapedArray]] = {}
+        self.for_compiler: dict[str, Any] = {}
+
+    def argument(self, i: int, x: Value) -> str:
+        attributes = ", ".join(self.argument_attributes(i))
+        return f"{declare(x)} {{{attributes}}}" if attributes else declare(x)
+
+    def argument_attributes(self, i: int) -> list[str]:
+        """What the module says of argument `i` besides its type."""
+        return []
+
+    def finish(self, main: Body, kept: tuple[int, ...]) -> LoweredModule:
+        assert isinstance(main, ProgramBody)
+        hoisted = tuple(self.hoisted[key] for key in main.hoisted)
+        return super().finish(main, kept)._replace(
+            hoisted=hoisted, donated=self.donated, for_compiler=self.for_compiler)
+
+
+class DonatingModule(ProgramModule):
+    """A module in which results take the memory of donated arguments.
+
+    `aliases` maps such an argument to its result. The arguments `not_donated` were offered too, but
+    no result has their type.
+    """
+
+    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec):
+        super().__init__(f"jit_{spec.name}")
+        used = used_variables(jaxpr.jaxpr)
+        offered = [i for i, (v, donated) in enumerate(zip(jaxpr.jaxpr.invars, spec.donated_invars))
+                   if donated and (spec.keep_unused or v in used)]
+        self.aliases = match_donations(offered, jaxpr.in_avals, jaxpr.out_avals)
+        self.donated = tuple(self.aliases)
+        self.not_donated = tuple(i for i in offered if i not in self.aliases)
+
+    def argument_attributes(self, i: int) -> list[str]:
+        return [f"tf.aliasing_output = {self.aliases[i]} : i32"] if i in self.aliases else []
+
+
+def match_donations(offered, in_avals, out_avals) -> dict[int, int]:
+    """Pair donated arguments with results of the same shape and dtype, first come first served."""
+    free: dict[tuple, list[int]] = {}
+    for number, aval in enumerate(out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(number)
+    aliases = {}
+    for i in offered:
+        if partners := free.get((in_avals[i].shape, in_avals[i].dtype)):
+            aliases[i] = partners.pop(0)
+    return aliases
