@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 
-from minijax import dtypes
+from minijax.checks import dtypes as checks
+from minijax.core import dtypes
 from minijax.core.core import (
     ShapedArray,
     Trace,
@@ -103,9 +104,8 @@ def expand_ellipsis(entries, ndim):
 
 def least_upper_bound(mode, x64, nodes):
     """Of the bounds that all have, the one below all the others."""
-    above = dtypes._BOUNDS[mode, x64]
+    above = dtypes._BOUNDS[x64]
     common = frozenset.intersection(*(above[node] for node in nodes))
-    for candidate in common:
-        if common <= above[candidate]:
-            return candidate
-    raise dtypes.TypePromotionError(dtypes._no_promotion_message(mode, nodes))
+    bound = next((candidate for candidate in common if common <= above[candidate]), None)
+    checks.promotion(bound, nodes, mode)
+    return bound

@@ -8,11 +8,11 @@ def quotient_tangent(x, y, x_dot, y_dot):
     raise NotImplementedError
 
 
-def hypot_jvp(primals, tangents):
-    """2.2: a JVP rule, `(primals, tangents) -> (result, its tangent)`, for sqrt(x² + y²).
+def logaddexp_jvp(primals, tangents):
+    """2.2: a JVP rule, `(primals, tangents) -> (result, its tangent)`, for log(exp(x) + exp(y)).
 
     Neither tangent is a `Zero`. Write it with the functions of `lax`, which take plain numbers as
-    well as boxes, and compute the root once only.
+    well as boxes. Compute the logarithm once only, and divide by nothing.
     """
     raise NotImplementedError
 

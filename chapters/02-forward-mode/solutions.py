@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minijax import lax
+from minijax.core import primitives as lax
 from minijax.core.core import missing_rule, state
 from minijax.core.forward import Zero, jvpfun, primitive_jvps
 from minijax.core.primitives import add_any_p
@@ -13,11 +13,12 @@ def quotient_tangent(x, y, x_dot, y_dot):
     return x_dot / y - x * y_dot / (y * y)
 
 
-def hypot_jvp(primals, tangents):
-    """With r the result: r dr = x dx + y dy."""
+def logaddexp_jvp(primals, tangents):
+    """With r the result: exp(r) dr = exp(x) dx + exp(y) dy."""
     (x, y), (x_dot, y_dot) = primals, tangents
-    r = lax.sqrt(lax.add(lax.square(x), lax.square(y)))
-    return r, lax.div(lax.add(lax.mul(x, x_dot), lax.mul(y, y_dot)), r)
+    r = lax.log(lax.add(lax.exp(x), lax.exp(y)))
+    share = lambda z, z_dot: lax.mul(lax.exp(lax.sub(z, r)), z_dot)
+    return r, lax.add(share(x, x_dot), share(y, y_dot))
 
 
 def derivative(f, n):

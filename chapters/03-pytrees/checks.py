@@ -7,9 +7,10 @@ import collections
 import numpy as np
 from learning.checking import Wrong, compare, exercise, expect
 
-from minijax import lax, tree, tree_util
-from minijax.core import tree_functions as functions
+from minijax import tree, tree_util
+from minijax.core import primitives as lax
 from minijax.core.api import jvp
+from minijax.core.tree import prefix_subtrees, tree_map
 
 F = np.float32
 Point = collections.namedtuple("Point", "x y")
@@ -66,7 +67,7 @@ def container(flatten_interval, unflatten_interval):
 def downhill(sgd):
     def expected(params, gradients, rate):
         step = lambda g, p: p if g is None else p - rate * g
-        return functions.tree_map(step, gradients, params, is_leaf=lambda g: g is None)
+        return tree_map(step, gradients, params, is_leaf=lambda g: g is None)
 
     compare(sgd, expected, [
         (1.0, 2.0, 0.5), ([1.0, 2.0], [2.0, 4.0], 0.25), ((), (), 0.5),
@@ -83,7 +84,7 @@ TREES = [1.0, None, [], [1.0], (1.0, 2.0), {"b": 1.0, "a": 2.0}, [None, (1.0,)],
     "Two cases: a leaf, and everything else.",
     "`next(leaves)` is the next leaf. The iterator remembers how far it is, for all levels.",
     "Children from left to right, then node_type.unflatten(aux, children).",
-], hole="pytree.structure._unflatten")
+], hole="core.tree._unflatten")
 def building(unflatten):
     for given in TREES:
         leaves, treedef = tree.flatten(given)
@@ -111,7 +112,7 @@ def _f(x, state):
     "in_tree.unflatten(leaves) is the tuple of arguments.",
     "When is the structure of the result known? Not before flat_fun has run: leave it somewhere.",
     "minijax.api_util.TreeCell is such a place: set its `treedef`, call it for the structure.",
-], hole="api_util.flatten_fun_nokwargs")
+], hole="core.tree.flatten_fun_nokwargs")
 def door(flatten_fun_nokwargs):
     cases = [(lambda: 1.0, ()), (lambda x: x, (1.0,)), (lambda x: [x, (x,)], (1.0,)),
              (_f, (1.0, {"a": 2.0, "b": 3.0}))]
@@ -152,11 +153,9 @@ def door(flatten_fun_nokwargs):
     "How many leaves has each of these? So often its value is repeated.",
 ], hole="pytree.functions.broadcast_prefix")
 def prefix(broadcast_prefix):
-    original = functions.prefix_subtrees
-
     def expected(prefix_tree, full_tree, is_leaf=None):
         values, treedef = tree.flatten(prefix_tree, is_leaf)
-        subtrees = original(treedef, tree.structure(full_tree))
+        subtrees = prefix_subtrees(treedef, tree.structure(full_tree))
         return [v for v, sub in zip(values, subtrees) for _ in range(sub.num_leaves)]
 
     compare(broadcast_prefix, expected, [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from learning.checking import compare, exercise, expect
 
-from minijax import lax, vmap
+from minijax import vmap
+from minijax.core import primitives as lax
 from minijax.core.array import def_numpy
 from minijax.core.batching import primitive_batchers
 from minijax.core.core import Primitive, current_trace
@@ -57,7 +58,7 @@ def meaning(loop_map):
             lambda in_axes, *args: np.asarray(vmap(f, in_axes)(*args)), cases, "in_axes, x, y =")
 
 
-@exercise("4.4", "Moving the batch axis", ["moveaxis"], hole="batching.trace.moveaxis", hints=[
+@exercise("4.4", "Moving the batch axis", ["moveaxis"], hole="core.batching.moveaxis", hints=[
     "lax.transpose(x, permutation): dimension i of the result is dimension permutation[i] of x.",
     "Take the list 0, 1, 2 …, remove the source, and insert it at the destination.",
 ])
@@ -74,7 +75,7 @@ def moving(moveaxis):
     "If all dimensions are None, the parent processes the primitive as it is.",
     "core.set_current_trace(self.parent) makes the parent current in a with block.",
     "A result whose dimension is None needs no box: it is the same for all.",
-], hole="batching.trace.BatchTrace.process_primitive")
+], hole="core.batching.BatchTrace.process_primitive")
 def heart(process_primitive):
     w = np.array([1.0, -1.0, 2.0, 0.5], np.float32)
     programs = {

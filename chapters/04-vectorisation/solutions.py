@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minijax import core, lax
+from minijax import core
+from minijax.core import primitives as lax
 from minijax.core.batching import BatchTracer, bdim_at_front, primitive_batchers
 from minijax.core.core import typeof
 

@@ -7,9 +7,11 @@ import math
 import numpy as np
 from learning.checking import compare, exercise, expect
 
-from minijax import lax, make_jaxpr, vmap
+from minijax import make_jaxpr, vmap
+from minijax.checks.staging import check_jaxpr
+from minijax.core import primitives as lax
 from minijax.core.forward import jvpfun
-from minijax.core.jaxpr import Jaxpr, Literal, Var, check_jaxpr, eval_jaxpr
+from minijax.core.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
 
 F = np.float32
 
@@ -104,7 +106,7 @@ def inverses(inverse_of_two):
     "Ask primitive.out_aval for the types; it is one aval, or a list with multiple_results.",
     "A new variable is Var(aval); an equation JaxprEqn(primitive, invars, outvars, params, info).",
     "SourceInfo(location) says where it comes from. outvars is a list, even for one.",
-], hole="staging.JaxprBuilder.add_eqn")
+], hole="core.staging.JaxprBuilder.add_eqn")
 def writing(add_eqn):
     programs = {"sin": lambda x: lax.sin(x), "x sin(x) + 1": g,
                 "two results": lambda x: lax.split(x, (1, 2), 0)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from minijax import lax, make_jaxpr
+from minijax import make_jaxpr
+from minijax.core import primitives as lax
 from minijax.core.jaxpr import JaxprEqn, Literal, SourceInfo, Var, jaxprs_in_params
 
 

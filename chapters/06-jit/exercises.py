@@ -30,7 +30,7 @@ def lower_axpy(ctx, a, x, y):
 
     `a` is a scalar, `x` and `y` are arrays of one type (which may be scalars, too). All are
     `Value`s: `x.aval` is the type. Write the lines by `ctx.broadcast(value, shape)` and by
-    `emit(ctx, "multiply", x, y)`, which is `minijax.core.lowering_elementwise.emit`.
+    `emit(ctx, "multiply", x, y)`, which is `minijax.core.lowering.emit`.
     """
     raise NotImplementedError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from learning.checking import compare, exercise, expect
 
-from minijax import jit, lax, linearize, make_jaxpr
+from minijax import jit, linearize, make_jaxpr
+from minijax.core import primitives as lax
 from minijax.core.core import Primitive, current_trace, new_trace, typeof
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.partial_eval import JaxprTrace, linearize_flat, partial_eval_rules
@@ -66,7 +67,7 @@ def specialized(specialize):
             lambda y: np.sin(X) * y + X, [(X,), (2 * X,)], "y")
 
 
-@exercise("7.4", "Dead code", ["dce_jaxpr"], hole="partial_eval.dce_jaxpr", hints=[
+@exercise("7.4", "Dead code", ["dce_jaxpr"], hole="core.partial_eval.dce_jaxpr", hints=[
     "Walk the equations from the last to the first.",
     "An equation stays if one of its outvars is wanted; then its invars are wanted, too.",
     "A Literal is no variable, and cannot be put into a set.",
@@ -93,7 +94,7 @@ def dead_code(dce_jaxpr):
     "With nothing unknown the parent does it: self.parent.process_primitive.",
     "Else the rule in partial_eval_rules, or default_partial_eval: call it with the trace first.",
     "Both run with the parent current: minijax.core.set_current_trace.",
-], hole="partial_eval.JaxprTrace.process_primitive")
+], hole="core.partial_eval.JaxprTrace.process_primitive")
 def heart(process_primitive):
     programs = {
         "2 x": (lambda x: lax.mul(2.0, x), lambda x: 2 + 0 * x),

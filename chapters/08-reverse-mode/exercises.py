@@ -27,7 +27,7 @@ def my_jacobian(f, x):
     raise NotImplementedError
 
 
-def _unbroadcast(aval, ct):
+def unbroadcast(aval, ct):
     """8.4: sum `ct` over the dimensions in which an operand of type `aval` was repeated.
 
     The operand either had the shape of `ct`, or was a scalar, or had dimensions of size 1.

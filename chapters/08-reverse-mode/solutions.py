@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import minijax
-from minijax import lax
+from minijax.core import primitives as lax
 from minijax.core.core import typeof
 from minijax.core.forward import Zero, add_tangents
 from minijax.core.jaxpr import Literal
@@ -32,7 +32,7 @@ def my_jacobian(f, x):
     return rows
 
 
-def _unbroadcast(aval, ct):
+def unbroadcast(aval, ct):
     """The transpose of repeating is summing."""
     shape = typeof(ct).shape
     if aval.shape == shape:

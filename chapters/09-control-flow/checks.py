@@ -58,7 +58,7 @@ def root(newton):
     "Then choose, for each result, by select_rows(index, *the results of the branches).",
     "An infinite derivative of a branch that is not chosen must not reach the operands: give it "
     "stop_gradient(x) there.",
-], hole="control_flow.cond._batch_predicate")
+], hole="lax.control_flow.cond._batch_predicate")
 def choices(_batch_predicate):
     step = lambda i, x: lax.switch(i, [lax.sin, lax.neg, lambda x: lax.mul(x, 10.0)], x)
     want = lambda i, x: np.choose(i, [np.sin(x), -x, 10 * x])
@@ -82,7 +82,7 @@ def choices(_batch_predicate):
     "Its cts: those of the carry, then for each y its cotangent or Zero(aval).",
     "Its sums: for the linear consts what has been summed so far, None for the others.",
     "Return instantiate_zeros(ct) for the linear arguments only.",
-], hole="control_flow.scan._transposed_body")
+], hole="lax.control_flow.scan_reverse._transposed_body")
 def backwards(_transposed_body):
     total = lambda x: lax.reduce_sum(x, tuple(range(np.ndim(x))))
     programs = {

@@ -76,13 +76,13 @@ def _solve(a):
     return x
 
 
-@exercise("10.4", "What a policy saves", ["_choose"], hints=[
+@exercise("10.4", "What a policy saves", ["choose_saved"], hints=[
     "Begin with the set of variables that are wanted, and walk the equations backwards.",
     "If none of an equation's results is needed, it does not concern us.",
     "If the policy allows it, save those of its results that are needed; else do it again, and "
     "need its operands.",
-], hole="remat._choose")
-def policies(_choose):
+], hole="remat.choice.choose_saved")
+def policies(choose_saved):
     jaxpr = make_jaxpr(lambda x: lax.exp(lax.sin(lax.cos(x))))(1.0).jaxpr
     made = lambda variables: [str(_maker(jaxpr, v)) for v in variables]
     names = lambda out: (made(out[1]), [str(e.primitive) for e in out[2]])
@@ -92,7 +92,7 @@ def policies(_choose):
              ("cos", only("cos"), (["cos"], ["sin", "exp"])),
              ("sin", only("sin"), (["sin"], ["exp"]))]
     for name, policy, want in cases:
-        compare(lambda j, p=policy: names(_choose(j, j.outvars, p)),
+        compare(lambda j, p=policy: names(choose_saved(j, j.outvars, p)),
                 lambda j, w=want: w, [(jaxpr,)],
                 f"the policy that saves {name}, all results wanted, and the jaxpr")
     f = lambda w, x: lax.sin(lax.dot(w, lax.sin(lax.dot(w, x))))

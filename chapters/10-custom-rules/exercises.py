@@ -26,7 +26,7 @@ def fixed_point(f, a, x0):
     raise NotImplementedError
 
 
-def _choose(jaxpr, wanted, policy):
+def choose_saved(jaxpr, wanted, policy):
     """10.4: what a checkpoint saves, so that the variables `wanted` can be computed again.
 
     `policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)` says whether the results of

@@ -43,7 +43,7 @@ def fixed_point(f, a, x0):
     return lax.custom_root(residual, x0, iterate, lambda g, y: lax.div(y, g(1.0)))
 
 
-def _choose(jaxpr, wanted, policy):
+def choose_saved(jaxpr, wanted, policy):
     """From the last equation to the first."""
     needed = {v for v in wanted if not isinstance(v, Literal)}
     saved, again = [], []

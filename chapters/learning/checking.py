@@ -158,7 +158,8 @@ def expect(condition: Any, message: str) -> None:
 def in_place(target: str, answer: Any) -> Iterator[None]:
     """The reader's function in the place of the library's, wherever that has been imported to.
 
-    `target` is a name like `transposition.backward_pass` or `forward.JVPTrace.process_primitive`.
+    `target` is a name like `core.transposition.backward_pass` or
+    `core.forward.JVPTrace.process_primitive`.
     """
     owner, name, original = _locate(target)
     with contextlib.ExitStack() as stack:
