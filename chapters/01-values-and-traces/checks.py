@@ -8,7 +8,7 @@ import threading
 import numpy as np
 from learning.checking import Wrong, compare, exercise, expect
 
-from minijax import dtypes
+from minijax.core import dtypes
 from minijax.core import primitives as lax
 from minijax.core.array import def_numpy
 from minijax.core.core import (
@@ -19,6 +19,7 @@ from minijax.core.core import (
     eval_trace,
     set_current_trace,
 )
+from minijax.errors import TypePromotionError
 
 F = np.float32
 
@@ -215,8 +216,7 @@ MEETINGS = [
     ((int, "i8"), "i8"), ((int, float), float), ((float, "i32"), float), ((float, "bf16"), "bf16"),
     ((complex, "f64"), "c128"), ((complex, "f32"), "c64"), (("bool", int, float), float),
 ]
-_NAMES = {dtypes.short_name(t): t for t in (
-    *dtypes.dtype_kinds["numeric"], *dtypes.dtype_kinds["bool"])}
+_NAMES = {dtypes.short_name(t): t for t in dtypes.scalar_types}
 
 
 @exercise("1.6", "Where types meet", ["least_upper_bound"], hints=[
@@ -236,9 +236,10 @@ def bound(least_upper_bound):
         _NAMES[name] for name in names))), lambda *names: "i32", [("u32", "i32")],
         "64-bit types disabled, and the types")
     half, single = _NAMES["f16"], _NAMES["f32"]
-    refuses(dtypes.TypePromotionError, least_upper_bound, "strict", True, frozenset((half, single)))
-    refuses(dtypes.TypePromotionError, least_upper_bound, "standard", True,
-            frozenset((np.dtype(dtypes.float8_e5m2), single)))
+    refuses(TypePromotionError, least_upper_bound, "strict", True, frozenset((half, single)))
+    if "f8_e5m2" in _NAMES:  # the narrow types belong to a later room
+        narrow = frozenset((_NAMES["f8_e5m2"], single))
+        refuses(TypePromotionError, least_upper_bound, "standard", True, narrow)
     compare(lambda a, b: str(dtypes.promote_types(a, b)), lambda a, b: "int16", [("uint8", "int8")],
             "promote_types, with your function in place, of")
 

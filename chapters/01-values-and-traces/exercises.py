@@ -46,8 +46,9 @@ def expand_ellipsis(entries, ndim):
 def least_upper_bound(mode, x64, nodes):
     """1.6: the lowest type that all the types in the frozenset `nodes` can be promoted to.
 
-    Of `minijax.core.dtypes`, `_BOUNDS[x64]` says for each type which types are above it, itself
-    included. Whether the types may be promoted, `minijax.checks.dtypes` decides: call its
-    `promotion(bound, nodes, mode)`, where `bound` is the type found, or `None` if there is none.
+    The lattice is `minijax.core.dtypes.PROMOTIONS`, or `PROMOTIONS_32_BITS` if 64-bit types are
+    disabled. `_upper_bounds(lattice)`, of the same module, says for each type which types are above
+    it, itself included. Whether the types may be promoted, `minijax.checks.dtypes` decides: call
+    its `promotion(bound, nodes, mode)`, where `bound` is the type found, or `None`.
     """
     raise NotImplementedError

@@ -104,7 +104,7 @@ def expand_ellipsis(entries, ndim):
 
 def least_upper_bound(mode, x64, nodes):
     """Of the bounds that all have, the one below all the others."""
-    above = dtypes._BOUNDS[x64]
+    above = dtypes._upper_bounds(dtypes.PROMOTIONS if x64 else dtypes.PROMOTIONS_32_BITS)
     common = frozenset.intersection(*(above[node] for node in nodes))
     bound = next((candidate for candidate in common if common <= above[candidate]), None)
     checks.promotion(bound, nodes, mode)

@@ -46,7 +46,8 @@ def logaddexp(logaddexp_jvp):
     expect("div" not in applied, "with the result in hand there is nothing to divide by")
     second = lambda x: [logaddexp_jvp((x, 4.0), (1.0, 0.0))[1]]
     compare(lambda x: jvpfun(second, [x], [1.0])[1][0],
-            lambda x: lax.full_like(x, math.e / (1 + math.e) ** 2), [(F(3.0),)], "the second derivative at")
+            lambda x: lax.full_like(x, math.e / (1 + math.e) ** 2), [(F(3.0),)],
+            "the second derivative at")
 
 
 @exercise("2.3", "Derivatives of any order", ["derivative"], hints=[

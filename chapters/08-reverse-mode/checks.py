@@ -68,11 +68,11 @@ def jacobian(my_jacobian):
                 lambda x, f=f: np.asarray(jacrev(f)(x)), [(X,)], f"f = {name}, x =")
 
 
-@exercise("8.4", "Undoing a broadcast", ["unbroadcast"], hole="core.transposition.unbroadcast", hints=[
+@exercise("8.4", "Undoing a broadcast", ["unbroadcast"], hints=[
     "A scalar was repeated in all dimensions.",
     "A dimension of size 1 was repeated if it is larger in ct.",
     "lax.reduce_sum(ct, axes), and lax.reshape to bring back the dimensions of size 1.",
-])
+], hole="core.transposition.unbroadcast")
 def unbroadcasting(unbroadcast):
     ct = np.arange(6, dtype=F).reshape(2, 3)
     for shape in ((2, 3), (), (1, 3), (2, 1), (1, 1)):
