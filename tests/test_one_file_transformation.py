@@ -130,6 +130,12 @@ def test_products_have_their_extremes_at_corners():
     same([low, high], [np.min(grid, 0), np.max(grid, 0)])
 
 
+@pytest.mark.parametrize("f", [jnp.sin, lambda x: x**2, lambda x: lax.cond(x[0] < 0, rising, falling, x)])
+def test_a_range_that_is_not_at_the_corners_is_refused(f):
+    with pytest.raises(NotImplementedError, match="the range of"):
+        interval(jax.jit(f))((LOW, HIGH))
+
+
 def test_other_transformations_compose():
     f = interval(lambda x: lax.scan(lambda c, x: (c + rising(x), c), 0.0, x)[0])
     low, high = f((LOW, HIGH))

@@ -12,6 +12,12 @@ from minijax import lax, tree_util
 from minijax.core.core import current_trace, new_trace
 from minijax.lax.control_flow.parts import PartsTrace
 
+# Each of these rises or falls in each of its arguments, or moves elements: so its extremes are at
+# the corners. The range of others, `sin` or a comparison, takes more thought.
+MONOTONE = """add sub mul max min neg exp log tanh sqrt dot_general reduce_sum reduce_max cumsum
+    convert_element_type broadcast_in_dim reshape squeeze transpose concatenate split slice pad rev
+    gather dynamic_slice dynamic_update_slice add_any copy""".split()
+
 
 class IntervalTrace(PartsTrace):
     """A value is the list of its least and its greatest value, or of the one that is possible."""
@@ -20,8 +26,10 @@ class IntervalTrace(PartsTrace):
         return [parts[0]] * n if len(parts) == 1 else parts
 
     def apply(self, primitive, values, params):
-        """Exact for an elementwise function that rises or falls in each of its arguments: its
-        extremes are at the corners. So are those of sums, and of whatever moves elements."""
+        """The extremes of the results at the corners."""
+        is_odd_power = primitive.name == "integer_pow" and params["y"] > 0 and params["y"] % 2
+        if primitive.name not in MONOTONE and not is_odd_power:
+            raise NotImplementedError(f"the range of {primitive} over an interval")
         corners = [primitive.bind(*corner, **params) for corner in itertools.product(*values)]
         if primitive.multiple_results:
             return [_range(outs) for outs in zip(*corners)]
