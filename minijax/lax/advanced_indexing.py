@@ -435,8 +435,8 @@ def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False
 
 
 def set_at_hand(x, index, y):
-    """A short cut in evaluation of `x.at[index].set(y)`, or `None` where it is none: all is at
-    hand, `y` is of the type of `x` or a Python number like it, and no index is out of bounds."""
+    """The fast path of `x.at[index].set(y)`, or `None` where it does not apply. It applies if all
+    contents are known, `y` has the dtype of `x` or is a Python number, and indices are in bounds."""
     if not (state.trace is eval_trace and type(x) is Array and x._value is not None
             and isinstance(x.aval.dtype, np.dtype)) or hooks.evaluate:
         return None
@@ -466,7 +466,7 @@ def _entry_at_hand(entry):
 
 
 def _update_value(y, aval):
-    """What is written, as an array; a Python integer is of the array's type if that has it."""
+    """The values to write, as an array. A Python integer gets the array's dtype if it fits."""
     if isinstance(y, ArrayMethods):
         return y
     if isinstance(y, int) and dtypes.issubdtype(aval.dtype, np.integer):
@@ -495,7 +495,7 @@ class IndexUpdateHelper:
 
 
 class IndexUpdateRef:
-    """`x.at[index]`: its methods return a copy of `x`, changed there.
+    """`x.at[index]`. Its methods return a copy of `x` with other elements at the index.
 
     All of them take these keywords:
       indices_are_sorted, unique_indices: promises, which may make it faster.

@@ -270,7 +270,7 @@ def _total_order(name: str, compare: np.ufunc) -> Primitive:
 
 
 def _ranks(x):
-    """Integers in the order of all floats, NaNs too."""
+    """Integers that are ordered as the floats are, NaNs included."""
     if not dtypes.issubdtype(x.dtype, np.floating):
         return x
     bits = np.asarray(x).view(f"i{x.dtype.itemsize}")

@@ -186,11 +186,11 @@ register_lowering(dce_sink_p, _lower_sink)
 
 
 def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:
-    """Keep what computes `val`, though nobody uses it, in the jaxpr.
+    """Keep the equations that compute `val` in the jaxpr, although nothing uses it.
 
     Args:
       val: a tree of arrays.
-      prevent_mlir_dce: keep it in the compiled program, too.
+      prevent_mlir_dce: whether to keep them in the compiled program as well.
 
     >>> print(jax.make_jaxpr(lambda x: lax.dce_sink(2 * x))(1.0))
     { lambda ; a:f32[]. let

@@ -54,8 +54,8 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Algorithms by name: the types of the operands and of the sum; X3, X6, X9: by how many
-    products of parts. The CPU knows DEFAULT, those of one floating point type throughout, and
+    """Algorithms by name. The name gives the types of the operands and of the sum. X3, X6, X9
+    say how many products of parts are added. The CPU knows DEFAULT, those of one floating point type throughout, and
     BF16_BF16_F32 with X3 and X6."""
 
     DEFAULT = enum.auto()

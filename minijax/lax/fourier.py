@@ -45,8 +45,8 @@ class FftType(enum.IntEnum):
 
 
 def _fft_type(x, *, fft_type, fft_lengths):
-    """What goes in and out has the `fft_lengths`, but that the last is halved on the Hermitian
-    side."""
+    """Operand and result have the `fft_lengths`, except that the last one is halved on the
+    Hermitian side."""
     n, given = len(fft_lengths), x.shape[x.ndim - len(fft_lengths):]
     if n > x.ndim:
         raise ValueError(f"fft of {n} dimensions, fft_lengths={fft_lengths}, got an array of shape "

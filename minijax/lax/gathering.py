@@ -130,13 +130,13 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
 
 
 def take_at_hand(x, indices, axis: int | None, along: bool = False):
-    """A short cut in evaluation, for an array and indices whose values are at hand.
+    """The fast path for an array and indices whose values are known.
 
     Args:
       x: an array.
       indices: what to take along the axis; if `along`, for each line its own (see
         `jnp.take_along_axis`).
-      axis: an int; `None`: `x` is made flat first, and it is no `along`.
+      axis: an int. With `None`, `x` is flattened first, and `along` must be false.
 
     Returns:
       the array, or `None`, if this is no such case, or an index is out of bounds.
@@ -186,7 +186,7 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
 
 
 def default_fill_value(dtype):
-    """What is read outside of an array in mode "fill"."""
+    """The value that mode "fill" reads outside of an array."""
     if dtypes.issubdtype(dtype, np.inexact):
         return np.nan
     if dtypes.issubdtype(dtype, np.signedinteger):

@@ -111,7 +111,7 @@ def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
 
 
 # ----------------------------------------------------------------------------------------------
-# Uniform numbers, from a state that nobody sees
+# Uniform numbers, from a hidden state
 
 
 def _uniform_type(a, b, *, shape):

@@ -2,7 +2,7 @@
 
 `ragged_dot` multiplies the first `group_sizes[0]` rows of a matrix with the first of the stack, the
 next `group_sizes[1]` with the second, and so on. It is written with a mask for each group, which
-costs as many products as there are groups: what XLA does with it on the CPU, too.
+costs as many products as there are groups. XLA does the same on the CPU.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def polygamma(m, x):
     """Derivative number `m` of `digamma`, elementwise.
 
     Args:
-      m: a float array: which derivative; whole numbers only make sense.
+      m: a float array of whole numbers, which give the order of the derivative.
       x: a float array of the same dtype, and of the same shape or a scalar.
 
     Raises:
@@ -87,7 +87,7 @@ def zeta(x, q):
 
 
 def not_differentiable(name: str, argument: str) -> Callable:
-    """The JVP rule for an argument by which nobody knows the derivative."""
+    """The JVP rule for an argument whose derivative is not implemented."""
 
     def rule(t, *primals):
         raise ValueError(f"{name} cannot be differentiated by its argument {argument}; if that is "

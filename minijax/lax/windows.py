@@ -56,8 +56,8 @@ class GatherScatterMode(enum.Enum):
     """What happens to windows that are not wholly inside the operand.
 
     CLIP: they are moved inside. FILL_OR_DROP: gather returns a fill value in their place, scatter
-    leaves them out. PROMISE_IN_BOUNDS: there are none; if there are, gather moves them, and
-    scatter leaves them out.
+    leaves them out. PROMISE_IN_BOUNDS: the caller promises that all are inside. Otherwise
+    gather moves them, and scatter leaves them out.
     """
 
     CLIP = enum.auto()

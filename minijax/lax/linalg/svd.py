@@ -74,7 +74,7 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True,
 
     Raises:
       TypeError: another dtype.
-      NotImplementedError: what is for other devices; in the derivative: full matrices.
+      NotImplementedError: an algorithm for other devices, or the derivative of full matrices.
 
     >>> u, s, vh = lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, 4.0]]))
     >>> s

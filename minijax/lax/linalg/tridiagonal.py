@@ -1,4 +1,4 @@
-"""Chapter 11: tridiagonal matrices: equations with them, and how a Hermitian one is made so."""
+"""Chapter 11: equations with tridiagonal matrices, and the reduction of a Hermitian matrix to one."""
 
 from __future__ import annotations
 
