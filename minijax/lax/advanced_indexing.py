@@ -436,7 +436,7 @@ def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False
 
 def set_at_hand(x, index, y):
     """The fast path of `x.at[index].set(y)`, or `None` where it does not apply. It applies if all
-    contents are known, `y` has the dtype of `x` or is a Python number, and indices are in bounds."""
+    contents are known, `y` has the dtype of `x` or is a number, and indices are in bounds."""
     if not (state.trace is eval_trace and type(x) is Array and x._value is not None
             and isinstance(x.aval.dtype, np.dtype)) or hooks.evaluate:
         return None

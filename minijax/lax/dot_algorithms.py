@@ -55,8 +55,8 @@ class DotAlgorithm(NamedTuple):
 
 class DotAlgorithmPreset(enum.Enum):
     """Algorithms by name. The name gives the types of the operands and of the sum. X3, X6, X9
-    say how many products of parts are added. The CPU knows DEFAULT, those of one floating point type throughout, and
-    BF16_BF16_F32 with X3 and X6."""
+    say how many products of parts are added. The CPU has DEFAULT, those of one floating point
+    type throughout, and BF16_BF16_F32 with X3 and X6."""
 
     DEFAULT = enum.auto()
     ANY_F8_ANY_F8_F32 = enum.auto()

@@ -1,4 +1,4 @@
-"""Chapter 11: equations with tridiagonal matrices, and the reduction of a Hermitian matrix to one."""
+"""Chapter 11: equations with tridiagonal matrices, and reduction of Hermitian ones to them."""
 
 from __future__ import annotations
 
