@@ -285,16 +285,11 @@ def defbroadcasting(primitive: Primitive) -> None:
             return primitive.bind(*args, **params), batched.pop()[1]
         args = [bdim_at_front(x, d, 1) if _ndim(x) else x for x, d in zip(args, dims)]
         rank = max(map(_ndim, args))
-        args = [_with_trailing_ones(x, rank) if d is not None else x for x, d in zip(args, dims)]
+        args = [x if d is None or _ndim(x) == rank else expand_dims(x, range(_ndim(x), rank))
+                for x, d in zip(args, dims)]  # vectors of scalars, to meet arrays
         return primitive.bind(*args, **params), 0
 
     primitive_batchers[primitive] = rule
-
-
-def _with_trailing_ones(x, rank):
-    """Scalars of the examples, a vector of them, to be combined with arrays of the examples."""
-    ndim = _ndim(x)
-    return expand_dims(x, range(ndim, rank)) if ndim < rank else x
 
 
 for p in (lax.neg_p, lax.sin_p, lax.cos_p, lax.tanh_p, lax.exp_p, lax.log_p, lax.not_p,

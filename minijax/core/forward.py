@@ -184,22 +184,16 @@ def deflinear_jvp(primitive: Primitive) -> None:
 
 def linear_jvp(primitive, primals, tangents, **params):
     primals_out = primitive.bind(*primals, **params)
-    if all(type(t) is Zero for t in tangents):
-        return primals_out, _zero_tangents(primitive, primals_out)
     return primals_out, primitive.bind(*map(instantiate_zeros, tangents), **params)
-
-
-def _zero_tangents(primitive, primals_out):
-    if primitive.multiple_results:
-        return [*map(Zero.from_primal_value, primals_out)]
-    return Zero.from_primal_value(primals_out)
 
 
 def defjvp_zero(primitive: Primitive) -> None:
     """The derivative is zero wherever it exists (steps, comparisons, indices)."""
     def rule(primals, tangents, **params):
-        primals_out = primitive.bind(*primals, **params)
-        return primals_out, _zero_tangents(primitive, primals_out)
+        out = primitive.bind(*primals, **params)
+        if primitive.multiple_results:
+            return out, [*map(Zero.from_primal_value, out)]
+        return out, Zero.from_primal_value(out)
 
     primitive_jvps[primitive] = rule
 
@@ -297,8 +291,6 @@ defjvp2(lax.reduce_max_p, reduce_extreme_jvp)
 def _select_n_jvp(primals, tangents):
     which, *cases = primals
     out = lax.select_n_p.bind(which, *cases)
-    if all(type(t) is Zero for t in tangents[1:]):
-        return out, Zero.from_primal_value(out)
     zero = zeros(typeof(next(t for t in tangents[1:] if type(t) is not Zero)))
     return out, lax.select_n_p.bind(which, *(zero if type(t) is Zero else t for t in tangents[1:]))
 

@@ -133,11 +133,8 @@ def _integer_pow_type(x, *, y):
     return elementwise_type("integer_pow", [NUMBER])(x)
 
 
-def _integer_pow(x, *, y):
-    return np.power(x, x.dtype.type(y))
-
-
-integer_pow_p = make_primitive("integer_pow", _integer_pow_type, _integer_pow)
+integer_pow_p = make_primitive("integer_pow", _integer_pow_type,
+                               lambda x, *, y: np.power(x, x.dtype.type(y)))
 
 
 def integer_pow(x, y: int):
@@ -254,10 +251,8 @@ def expand_dims(x, dimensions: Sequence[int]):
     """`x` with new dimensions of size 1 at these positions of the result."""
     ndim_out = typeof(x).ndim + len(dimensions)
     kept = [d for d in range(ndim_out) if d not in dimensions]
-    shape = [1] * ndim_out
-    for d, n in zip(kept, typeof(x).shape):
-        shape[d] = n
-    return broadcast_in_dim(x, shape, kept)
+    sizes = dict(zip(kept, typeof(x).shape))
+    return broadcast_in_dim(x, [sizes.get(d, 1) for d in range(ndim_out)], kept)
 
 
 def full(shape: Sequence[int], value):
@@ -475,37 +470,24 @@ def _dot_general_type(x, y, *, dimension_numbers, precision, preferred_element_t
 
 
 def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
-    dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
-    return multiply_matrices(x.astype(dtype), y.astype(dtype), dimension_numbers)
-
-
-def multiply_matrices(x, y, dimension_numbers):
-    """Bring each operand into the shape (batch, rows, columns) and let `matmul` do it."""
+    """A sum over products of elements (`einsum`), in which paired dimensions share a label."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]
-    y_free = [d for d in range(y.ndim) if d not in (*y_contract, *y_batch)]
-    shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
-    left = _as_matrices(x, x_batch, x_free, x_contract)
-    right = _as_matrices(y, y_batch, y_contract, y_free)
-    return np.matmul(left, right).reshape(shape)
-
-
-def _as_matrices(x, batch, rows, columns):
-    sizes = [x.shape[d] for d in batch]
-    n, m = (math.prod(x.shape[d] for d in dims) for dims in (rows, columns))
-    return np.transpose(x, (*batch, *rows, *columns)).reshape(*sizes, n, m)
+    dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
+    x_labels, y_labels = [*range(x.ndim)], [*range(x.ndim, x.ndim + y.ndim)]
+    for i, j in zip((*x_contract, *x_batch), (*y_contract, *y_batch)):
+        y_labels[j] = i
+    free = sorted({*x_labels} ^ {*y_labels})
+    return np.einsum(x.astype(dtype), x_labels, y.astype(dtype), y_labels, [*x_batch, *free],
+                     optimize=True)
 
 
 dot_general_p = make_primitive("dot_general", _dot_general_type, _dot_general)
 
 
-def dot_general(x, y, dimension_numbers, precision=None,
+def dot_general(x, y, dimension_numbers: tuple, precision=None,
                 preferred_element_type: np.dtype | None = None):
     """The sum of products over pairs of dimensions, batched over others: the batch dimensions come
     first, then the others of `x`, then those of `y`.
     """
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    numbers = (tuple(x_contract), tuple(y_contract)), (tuple(x_batch), tuple(y_batch))
-    return dot_general_p.bind(x, y, dimension_numbers=numbers,
-                              precision=checks.canonical_precision(precision),
+    return dot_general_p.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
                               preferred_element_type=preferred_element_type)

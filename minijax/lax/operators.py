@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import settings
 from ..checks.operators import arraylike as check_arraylike
-from ..checks.primitives import known_sizes
+from ..checks.primitives import canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.core import Tracer, concrete_or_error, install_methods, is_concrete, typeof
@@ -31,7 +31,6 @@ from ..core.operators import (
 )
 from ..core.primitives import (
     canonical_axis,
-    dot_general,
     dot_general_p,
     expand_dims,
     full_like,
@@ -215,8 +214,9 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
     b_is_matrix = typeof(b).ndim - len(b_loops) == 2
     batch = [d for d in a_loops if d in b_loops]
     numbers = (((typeof(a).ndim - 1,), (typeof(b).ndim - 1 - b_is_matrix,)),
-               ([a_loops.index(d) for d in batch], [b_loops.index(d) for d in batch]))
-    out = dot_general(a, b, numbers, precision, dtype)
+               (tuple(map(a_loops.index, batch)), tuple(map(b_loops.index, batch))))
+    out = dot_general_p.bind(a, b, dimension_numbers=numbers,
+                             precision=canonical_precision(precision), preferred_element_type=dtype)
     # Its dimensions: the batch, then what is left of `a`, then of `b`. Rows and columns are last.
     row, column = max([*a_sizes, *b_sizes, -1]) + 1, max([*a_sizes, *b_sizes, -1]) + 2
     order = [*batch, *(d for d in a_loops if d not in batch), *[row] * a_is_matrix,

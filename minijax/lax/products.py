@@ -7,6 +7,7 @@ lowering rule here converts to these types before and after.
 
 from __future__ import annotations
 
+import math
 import operator
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
-from ..core.primitives import dot_general_p, multiply_matrices
+from ..core.primitives import dot_general_p
 from .precision import canonical_precision, is_algorithm
 
 
@@ -102,7 +103,7 @@ def _evaluate_product(x, y, *, dimension_numbers, precision, preferred_element_t
         return np.dot(x, y)
     compute = _compute_dtype(x.dtype, dtype)
     x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
-    out = multiply_matrices(x, y, dimension_numbers)
+    out = _multiply_matrices(x, y, dimension_numbers)
     out = out.real if out.dtype.kind == "c" != dtype.kind else out
     return out.astype(dtype, copy=False)
 
@@ -113,6 +114,23 @@ def _compute_dtype(operand, result):
     loses = operand.kind == "c" != result.kind or operand.kind not in "biu" and result.kind in "biu"
     dtype = operand if loses else result
     return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind not in "iu" else dtype
+
+
+def _multiply_matrices(x, y, dimension_numbers):
+    """Bring each operand into the shape (batch, rows, columns) and let `matmul` do it."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]
+    y_free = [d for d in range(y.ndim) if d not in (*y_contract, *y_batch)]
+    shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
+    left = _as_matrices(x, x_batch, x_free, x_contract)
+    right = _as_matrices(y, y_batch, y_contract, y_free)
+    return np.matmul(left, right).reshape(shape)
+
+
+def _as_matrices(x, batch, rows, columns):
+    sizes = [x.shape[d] for d in batch]
+    n, m = (math.prod(x.shape[d] for d in dims) for dims in (rows, columns))
+    return np.transpose(x, (*batch, *rows, *columns)).reshape(*sizes, n, m)
 
 
 def_numpy(dot_general_p, _evaluate_product)

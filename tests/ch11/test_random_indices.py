@@ -34,11 +34,25 @@ def _entry(n: int):
 @st.composite
 def shapes_and_indices(draw):
     shape = tuple(draw(st.lists(st.integers(0, 4), max_size=3)))
-    entries = [draw(_entry(n)) for n in shape[:draw(st.integers(0, len(shape)))]]
-    for extra in (None, Ellipsis):
-        if draw(st.booleans()):
-            entries.insert(draw(st.integers(0, len(entries))), extra)
+    count = draw(st.integers(0, len(shape)))
+    if draw(st.booleans()):  # entries after an ellipsis are for the last dimensions
+        before = draw(st.integers(0, count))
+        last = shape[len(shape) - (count - before):]
+        entries = [draw(_entry(n)) for n in shape[:before]]
+        entries += [Ellipsis, *(draw(_entry(n)) for n in last)]
+    else:
+        entries = [draw(_entry(n)) for n in shape[:count]]
+    if draw(st.booleans()):
+        entries.insert(draw(st.integers(0, len(entries))), None)
     return shape, tuple(entries)
+
+
+def _selected_shape(shape, index):
+    """The shape of what NumPy reads; `None` if the arrays in the index do not broadcast."""
+    try:
+        return np.zeros(shape)[index].shape
+    except IndexError:
+        return None
 
 
 def _on(m, index):
@@ -83,7 +97,8 @@ def test_traced_indices_have_jax_s_text(case):
     shape, index = case
     traced = [e for e in index if isinstance(e, np.ndarray) and e.dtype != bool]
     masks = any(isinstance(e, np.ndarray) and e.dtype == bool for e in index)
-    if masks or 0 in shape or 0 in np.zeros(shape)[index].shape:
+    selected = _selected_shape(shape, index)
+    if masks or 0 in shape or selected is None or 0 in selected:
         return
     x = np.zeros(shape, np.float32)
 
