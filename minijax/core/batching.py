@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import errors, settings
 from ..checks import core as checks
 from . import core
@@ -160,11 +162,15 @@ class BatchTrace(Trace):
         return x, None
 
     def process_primitive(self, primitive, args, params):
-        tag = self.tag  # `to_batch_info`, written out for speed
-        dims = [x.batch_dim if type(x) is BatchTracer and x._trace.tag is tag else None
-                for x in args]
-        values = [x if dim is None else x.val for x, dim in zip(args, dims)]
-        batched = dims.count(None) < len(dims)
+        tag, values, dims, batched = self.tag, [], [], False
+        for x in args:  # `to_batch_info`, written out for speed
+            if type(x) is BatchTracer and x._trace.tag is tag:
+                values.append(x.val)
+                dims.append(x.batch_dim)
+                batched = True
+            else:
+                values.append(x)
+                dims.append(None)
         rule = primitive_batchers.get(primitive)
         if type(rule) is WithTrace and (batched or rule.always or self.axis_data.name is not None):
             out, out_dim = self.in_parent(rule.rule, self, values, dims, **params)
@@ -280,9 +286,9 @@ def defbroadcasting(primitive: Primitive) -> None:
     """
 
     def rule(args, dims, **params):
-        batched = {(_shape(x), dim) for x, dim in zip(args, dims) if dim is not None}
-        if len(batched) == 1 and not any(_shape(x) for x, dim in zip(args, dims) if dim is None):
-            return primitive.bind(*args, **params), batched.pop()[1]
+        dim = _agreed_dim(args, dims)
+        if dim is not None:
+            return primitive.bind(*args, **params), dim
         args = [bdim_at_front(x, d, 1) if _ndim(x) else x for x, d in zip(args, dims)]
         rank = max(map(_ndim, args))
         args = [x if d is None or _ndim(x) == rank else expand_dims(x, range(_ndim(x), rank))
@@ -290,6 +296,20 @@ def defbroadcasting(primitive: Primitive) -> None:
         return primitive.bind(*args, **params), 0
 
     primitive_batchers[primitive] = rule
+
+
+def _agreed_dim(args, dims):
+    """The one batch dimension, if the batched are of one shape and the others scalars."""
+    agreed = None
+    for x, dim in zip(args, dims):
+        if dim is None:
+            if not isinstance(x, np.generic) and typeof(x).shape:
+                return None
+        elif agreed is None:
+            agreed = typeof(x).shape, dim
+        elif agreed != (typeof(x).shape, dim):
+            return None
+    return agreed[1]
 
 
 for p in (lax.neg_p, lax.sin_p, lax.cos_p, lax.tanh_p, lax.exp_p, lax.log_p, lax.not_p,
