@@ -27,7 +27,7 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list:
     return list(state.axis_sizes)
 
 
-def get_bind_params(primitive: Primitive, params: dict) -> dict:
+def get_bind_params(self: Primitive, params: dict) -> dict:
     """The parameters of an equation that `bind` takes: here, and mostly in JAX, all of them."""
     return params
 

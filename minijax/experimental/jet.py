@@ -85,7 +85,7 @@ from ..lax import (
 from ..lax import (
     windowed_reductions as reduce_window,
 )
-from ..lax.control_flow.parts import PartsTrace
+from ..lax.control_flow.parts import PartsTrace as _PartsTrace
 from ..numpy._arguments import ensure_array
 from ..pytree.functions import treedef_is_leaf
 
@@ -154,7 +154,7 @@ def _curve(scale, primal, terms) -> Polynomial:
 # The trace
 
 
-class JetTrace(PartsTrace):
+class JetTrace(_PartsTrace):
     """Computes with polynomials in ε. The setting is `order`, the highest degree."""
 
     __slots__ = ()
