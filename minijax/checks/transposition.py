@@ -19,6 +19,6 @@ def linear(primitive: Primitive, holds: bool, kind: type[Exception] = AssertionE
 def linear_operands(primitive: Primitive, rules: Sequence[Callable | None],
                     is_linear: Sequence[bool]) -> None:
     """Raise an error if an operand is linear that has no transpose rule."""
-    kind = RuntimeError if all(is_linear) else AssertionError  # as in JAX, for `x / x`
-    holds = all(rule is not None for rule, needed in zip(rules, is_linear) if needed)
-    linear(primitive, holds, kind)
+    for rule, needed in zip(rules, is_linear):
+        if needed and rule is None:  # JAX has two classes: the first is that of `x / x`
+            linear(primitive, False, RuntimeError if all(is_linear) else AssertionError)
