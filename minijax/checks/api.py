@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
-from ..core.tree import PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
+from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
 from .arguments import are_arrays, arg_names, leaf_names
 from .primitives import valid_jaxtype
 from .tree import equality_errors_pytreedef, keystr, leaves_with_path
@@ -273,7 +273,7 @@ def _check_complex(name, what, dtype):
 
 def scalar_output(out: Any, out_tree: PyTreeDef) -> None:
     """Raise TypeError unless the result of a function under `grad` is a scalar."""
-    if out_tree.num_leaves != 1 or out_tree.num_nodes != 1:
+    if out_tree is not LEAF:
         raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}.")
     if typeof(out).shape:
         raise TypeError("Gradient only defined for scalar-output functions. "

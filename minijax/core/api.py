@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any, NamedTuple
@@ -180,8 +179,8 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         result = out_tree()
         destinations = flatten_axes("vmap out_axes", result, out_axes)
         checks.vmap_results(outs, out_dims, destinations, result)
-        return result.unflatten(
-            [*map(matchaxis, itertools.repeat(axis_data), out_dims, destinations, outs)])
+        moved = map(functools.partial(matchaxis, axis_data), out_dims, destinations, outs)
+        return result.unflatten([*moved])
 
     return _vectorized(fun, vmap_f)
 
@@ -244,14 +243,12 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
     check_callable(fun)
-    static_argnums = ensure_index_tuple(static_argnums)
-    static_argnames = ensure_str_tuple(static_argnames)
+    argnums, argnames = ensure_index_tuple(static_argnums), ensure_str_tuple(static_argnames)
 
     @functools.wraps(fun)
     def make_jaxpr_f(*args, **kwargs):
         with extend_axis_env_nd(axis_env) if axis_env else contextlib.nullcontext():
-            closed, out_tree = _trace(
-                "make_jaxpr", fun, args, kwargs, static_argnums, static_argnames)
+            closed, out_tree = _trace("make_jaxpr", fun, args, kwargs, argnums, argnames)
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
 
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -424,9 +421,9 @@ def _pullback(derivative: Linearization) -> Callable:
         cts = [ct for ct, nonzero in zip(leaves, derivative.nonzeros) if nonzero]
         args = [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
         outs = iter(backward_pass(derivative.jaxpr, residuals, args, cts))
-        return derivative.in_tree.unflatten(
+        return derivative.in_tree.unflatten([
             instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
-            for aval in derivative.in_avals)
+            for aval in derivative.in_avals])
 
     return pull_back
 

@@ -114,11 +114,6 @@ class PyTreeDef:
         self.num_leaves = num_leaves
         self._hash: int | None = None
 
-    @property
-    def num_nodes(self) -> int:
-        """The number of nodes, leaves and Nones included."""
-        return 1 + sum(subtree.num_nodes for subtree in self.subtrees)
-
     def children(self) -> list[PyTreeDef]:
         """The structures one level down."""
         return list(self.subtrees)

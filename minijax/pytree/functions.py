@@ -225,9 +225,15 @@ def _walk(treedef, f_node, leaves):
     )
 
 
+def num_nodes(self: PyTreeDef) -> int:
+    """The number of nodes, leaves and Nones included."""
+    return 1 + sum(map(num_nodes, self.subtrees))
+
+
 copyreg.pickle(PyTreeDef, _reduce)
 install_methods({
     "walk": walk,
+    "num_nodes": property(num_nodes),
     "from_node_data_and_children": staticmethod(from_node_data_and_children),
 }, PyTreeDef)
 
