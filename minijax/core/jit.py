@@ -34,6 +34,7 @@ from ..checks import jit as checks
 from ..checks.arguments import weak_arg_names
 from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
 from ..runtime import timed, xla
+from . import lowering_rules as lowering_rules  # gives the starters their rules
 from .array import Array
 from .calls import call_rules
 from .core import Primitive, ShapedArray, Tracer, eval_trace, state
@@ -72,20 +73,10 @@ def _evaluate(*args, jaxpr, **params):
     return program_of(jaxpr, Spec(**params), args)(args)
 
 
-@jit_p.def_abstract_eval
-def _result_types(*avals, jaxpr, **params):
-    return jaxpr.out_avals
-
-
+jit_p.def_abstract_eval(lambda *avals, jaxpr, **params: jaxpr.out_avals)
 call_rules(jit_p, "jaxpr")
-
-
-def _lower(ctx, *operands, jaxpr, name, **params):
-    """The call of a function that holds the jaxpr, one for all calls of the same jaxpr."""
-    return ctx.call(jaxpr, operands, name)
-
-
-register_lowering(jit_p, _lower)
+# The call of a function that holds the jaxpr, one function for all calls of the same jaxpr.
+register_lowering(jit_p, lambda ctx, *xs, jaxpr, name, **params: ctx.call(jaxpr, xs, name))
 
 # ----------------------------------------------------------------------------------------------
 # Trace: from a signature to a jaxpr
@@ -329,11 +320,7 @@ class JitFunction:
         return self._program(call, tracing)(call.leaves)
 
     def _program(self, call: Call, tracing: Tracing) -> Program:
-        return program_of(tracing.jaxpr, self._spec(call, tracing), self._placed(call))
-
-    def _placed(self, call: Call) -> Sequence:
-        """The arguments as the program gets them."""
-        return call.leaves
+        return program_of(tracing.jaxpr, self._spec(call, tracing), call.leaves)
 
     def _bind(self, call: Call, tracing: Tracing) -> list:
         """Let the current trace interpret the call, as one primitive."""

@@ -19,7 +19,6 @@ from ..core.lowering import (
     lower_fun,
     lowering_rules,
     nary_rule,
-    reduce_rule,
     register_lowering,
     select,
     tensor_type,
@@ -27,6 +26,7 @@ from ..core.lowering import (
     with_dtype,
     with_shape,
 )
+from ..core.lowering_rules import reduce_rule
 from .complex_numbers import complex, imag, real
 from .elementwise import expm1, min_p
 from .families import emit_cast

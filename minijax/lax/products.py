@@ -140,7 +140,15 @@ def_numpy(dot_general_p, _evaluate_product)
 # Algorithms
 
 
-_lower_plain = lowering_rules[dot_general_p]
+_lower_like = lowering_rules[dot_general_p]
+
+
+def _lower_plain(ctx, x, y, **params):
+    """XLA's CPU backend multiplies like with like."""
+    (out,) = ctx.avals_out
+    if x.aval.dtype != y.aval.dtype:
+        x, y = convert(ctx, x, out.dtype), convert(ctx, y, out.dtype)
+    return _lower_like(ctx, x, y, **params)
 
 
 def _lower_dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):

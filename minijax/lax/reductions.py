@@ -17,12 +17,12 @@ from ..core.forward import defjvp2, defjvp_zero, jvpfun, primitive_jvps, reduce_
 from ..core.lowering import (
     comparison_kind,
     ints_text,
-    reduce_rule,
     register_lowering,
     tensor_type,
     with_dtype,
     with_shape,
 )
+from ..core.lowering_rules import reduce_rule
 from ..core.primitives import (
     ANY,
     BOOL_OR_INT,

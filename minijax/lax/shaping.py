@@ -19,15 +19,8 @@ from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers, shifted_dims
 from ..core.core import Primitive, ShapedArray, typeof, vary_like
 from ..core.forward import Zero, deflinear_jvp, instantiate_zeros
-from ..core.lowering import (
-    emit_pieces,
-    emit_transpose,
-    ints_text,
-    lowering_rules,
-    register_lowering,
-    typed_text,
-    with_shape,
-)
+from ..core.lowering import ints_text, lowering_rules, register_lowering, typed_text, with_shape
+from ..core.lowering_rules import emit_pieces, emit_transpose
 from ..core.primitives import (
     all_weak,
     broadcast_in_dim_p,

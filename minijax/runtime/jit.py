@@ -27,11 +27,13 @@ from ..core.jit import (
     Call,
     JitFunction,
     Options,
+    Program,
     Spec,
     Tracing,
     jit_function,
     jit_p,
     places_of,
+    program_of,
     static_positions,
 )
 from ..core.staging import staging_rules
@@ -197,6 +199,13 @@ class Wrapped(JitFunction):
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
         return self.trace(*args, **kwargs).out_info
+
+    def _program(self, call: Call, tracing: Tracing) -> Program:
+        return program_of(tracing.jaxpr, self._spec(call, tracing), self._placed(call))
+
+    def _placed(self, call: Call) -> Sequence:
+        """The arguments as the program gets them."""
+        return call.leaves
 
     def _cache_size(self) -> int:
         return len(self._traces)

@@ -8,16 +8,8 @@ import numpy as np
 
 from ...checks.jaxpr import is_ordered
 from ...core.core import ShapedArray
-from ...core.lowering import (
-    Body,
-    Value,
-    compare,
-    emit,
-    emit_slice,
-    register_lowering,
-    typed_text,
-    with_shape,
-)
+from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
+from ...core.lowering_rules import emit_slice
 from ...core.util import split_list
 from .common import (
     op_with_regions,

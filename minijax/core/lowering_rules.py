@@ -1,0 +1,175 @@
+"""Chapter 6: how are the starter primitives written in StableHLO?
+
+Most primitives are one operation of the same meaning. A rule has the signature
+
+    (ctx, *operands, **params)  →  a value, or several
+
+`ctx` is the function being written, to which the rule appends its lines. The counterpart in JAX is
+the lowering rules of `jax/_src/lax/lax.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from . import primitives as lax
+from .core import ShapedArray
+from .lowering import (
+    Body,
+    Value,
+    cast_rule,
+    compare,
+    convert,
+    emit,
+    ints_text,
+    lowering_rules,
+    nary_rule,
+    register_lowering,
+    select,
+    tensor_type,
+    typed_text,
+    with_shape,
+)
+
+
+def _comparison(direction):
+    def rule(ctx, x, y):
+        shape = ctx.avals_out[0].shape
+        return compare(ctx, direction, ctx.broadcast(x, shape), ctx.broadcast(y, shape))
+
+    return rule
+
+
+def _integer_pow(ctx, x, *, y):
+    """Repeated squaring: a product of the x^(2^k) whose bit k is set in the exponent."""
+    one, powers = ctx.constant(1, x.aval), [x]
+    while len(powers) < abs(y).bit_length():
+        powers.append(emit(ctx, "multiply", powers[-1], powers[-1]))
+    factors = [power for k, power in enumerate(powers) if abs(y) >> k & 1]
+    result = functools.reduce(functools.partial(emit, ctx, "multiply"), factors or [one])
+    return emit(ctx, "divide", one, result) if y < 0 else result
+
+
+def _convert_element_type(ctx, x, *, new_dtype, weak_type):
+    (out,) = ctx.avals_out
+    return Value(x.name, out) if x.aval.dtype == out.dtype else convert(ctx, x, out.dtype)
+
+
+def _select_n(ctx, which, *cases):
+    if which.aval.dtype == np.bool_ and len(cases) == 2:
+        return select(ctx, which, cases[1], cases[0])
+    *others, chosen = cases
+    for i in reversed(range(len(others))):
+        below = compare(ctx, "LT", which, ctx.constant(i + 1, which.aval))
+        chosen = select(ctx, below, others[i], chosen)
+    return chosen
+
+
+def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
+    """Append a transposition."""
+    out = with_shape(x.aval, tuple([x.aval.shape[d] for d in permutation]))
+    return ctx.op(typed_text("transpose", [x], out, f", dims = {ints_text(permutation)}"), out)
+
+
+def _concatenate(ctx, *operands, dimension):
+    (out,) = ctx.avals_out
+    return ctx.op(typed_text("concatenate", operands, out, f", dim = {dimension}"), out)
+
+
+def _pad(ctx, x, fill, *, padding_config):
+    (out,) = ctx.avals_out
+    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
+    ends = f", low = {ints_text(low)}, high = {ints_text(high)}"
+    options = f"{ends}, interior = {ints_text(interior)}"
+    return ctx.op(typed_text("pad", [x, fill], out, options), out)
+
+
+def _iota(ctx, *, dtype, shape, dimension):
+    (out,) = ctx.avals_out
+    return ctx.op(f"stablehlo.iota dim = {dimension} : {tensor_type(out)}", out)
+
+
+def emit_pieces(ctx: Body, x: Value, piece_avals: Sequence[ShapedArray], axis: int):
+    """Append slices of `x` of these types, one after the other along `axis`."""
+    pieces, start = [], 0
+    for out in piece_avals:
+        starts = [start if d == axis else 0 for d in range(out.ndim)]
+        start += out.shape[axis]
+        limits = [start if d == axis else n for d, n in enumerate(out.shape)]
+        pieces.append(emit_slice(ctx, x, starts, limits, None, out))
+    return pieces
+
+
+def emit_slice(ctx: Body, x: Value, starts, limits, strides, out: ShapedArray) -> Value:
+    """Append a slice with static bounds; no `strides` means steps of one."""
+    steps = strides or [1] * out.ndim
+    ranges = [f"{int(a)}:{int(b)}" + f":{int(step)}" * (step != 1)
+              for a, b, step in zip(starts, limits, steps)]
+    text = f"stablehlo.slice {x.name} [{', '.join(ranges)}]"
+    return ctx.op(f"{text} : ({x.type}) -> {tensor_type(out)}", out)
+
+
+def _slice(ctx, x, *, start_indices, limit_indices, strides):
+    return emit_slice(ctx, x, start_indices, limit_indices, strides, ctx.avals_out[0])
+
+
+def reduce_rule(op: str, identity: Callable) -> Callable:
+    """The rule of a reduction by an operation; `identity` gives the dtype's first value."""
+
+    def rule(ctx, x, *, axes):
+        (out,) = ctx.avals_out
+        if not axes:
+            return x
+        init = ctx.constant(identity(x.aval.dtype), with_shape(x.aval, ()))
+        head = f"stablehlo.reduce({x.name} init: {init.name}) applies stablehlo.{op}"
+        types = f"({x.type}, {init.type}) -> {tensor_type(out)}"
+        return ctx.op(f"{head} across dimensions = {ints_text(axes)} : {types}", out)
+
+    return rule
+
+
+def _dot_general(ctx, x, y, *, dimension_numbers, precision, preferred_element_type):
+    (out,) = ctx.avals_out
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    batching = f", batching_dims = {ints_text(x_batch)} x {ints_text(y_batch)}" if x_batch else ""
+    contracting = f", contracting_dims = {ints_text(x_contract)} x {ints_text(y_contract)}"
+    names = ", ".join("DEFAULT" if p is None else p.name for p in precision or (None, None))
+    options = f"{batching}{contracting}, precision = [{names}]"
+    return ctx.op(typed_text("dot_general", [x, y], out, options), out)
+
+
+for p, op in (
+    (lax.neg_p, "negate"), (lax.sin_p, "sine"), (lax.cos_p, "cosine"), (lax.tanh_p, "tanh"),
+    (lax.exp_p, "exponential"), (lax.log_p, "log"), (lax.not_p, "not"), (lax.add_p, "add"),
+    (lax.add_any_p, "add"), (lax.sub_p, "subtract"), (lax.mul_p, "multiply"),
+    (lax.div_p, "divide"), (lax.max_p, "maximum"), (lax.and_p, "and"), (lax.or_p, "or"),
+):  # fmt: skip
+    register_lowering(p, nary_rule(op))
+
+for p in (lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
+    register_lowering(p, _comparison(p.name.upper()))
+
+for p in (lax.stop_gradient_p, lax.copy_p):
+    register_lowering(p, lambda ctx, x: x)
+
+lowering_rules.update({
+    lax.integer_pow_p: _integer_pow,
+    lax.convert_element_type_p: _convert_element_type,
+    lax.select_n_p: _select_n,
+    lax.broadcast_in_dim_p: lambda ctx, x, *, shape, broadcast_dimensions: ctx.broadcast(
+        x, shape, broadcast_dimensions),
+    lax.reshape_p: cast_rule("reshape"),
+    lax.squeeze_p: cast_rule("reshape"),
+    lax.transpose_p: emit_transpose,
+    lax.concatenate_p: _concatenate,
+    lax.pad_p: _pad,
+    lax.iota_p: _iota,
+    lax.split_p: lambda ctx, x, *, sizes, axis: emit_pieces(ctx, x, ctx.avals_out, axis),
+    lax.slice_p: _slice,
+    lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
+    lax.reduce_max_p: reduce_rule("maximum", lax.lowest),
+    lax.dot_general_p: _dot_general,
+})
