@@ -17,8 +17,11 @@ def linear(primitive: Primitive, holds: bool, kind: type[Exception] = AssertionE
 
 
 def linear_operands(primitive: Primitive, rules: Sequence[Callable | None],
-                    is_linear: Sequence[bool]) -> None:
-    """Raise an error if an operand is linear that has no transpose rule."""
+                    is_linear: Sequence[bool], bilinear: bool) -> None:
+    """Raise an error if an operand is linear that has no transpose rule, or if both operands of a
+    bilinear primitive are linear."""
+    if bilinear and all(is_linear):
+        linear(primitive, False)
     for rule, needed in zip(rules, is_linear):
         if needed and rule is None:  # JAX has two classes: the first is that of `x / x`
             linear(primitive, False, RuntimeError if all(is_linear) else AssertionError)

@@ -15,8 +15,8 @@ JAX writes these rules once for each primitive: `jax/_src/pjit.py`, `jax/_src/ad
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -43,29 +43,22 @@ class Call(NamedTuple):
     primitive: Primitive
     jaxpr_param: str
     by_operand: Callable[..., dict]
-    inside: Callable[[dict], contextlib.AbstractContextManager]
+    inside: Callable[[dict], AbstractContextManager]
 
     def params(self, params: dict, jaxpr: ClosedJaxpr, in_sources: Sequence[int | None],
                out_sources: Sequence[int | None], shared: bool = False) -> dict:
         """The parameters for a call of the transformed `jaxpr`."""
-        changed = self.by_operand(params, in_sources, out_sources, shared)
-        return params | {self.jaxpr_param: jaxpr} | changed
+        params = params | self.by_operand(params, in_sources, out_sources, shared)
+        return params | {self.jaxpr_param: jaxpr}
 
 
 calls: dict[Primitive, Call] = {}
 _rules: list[tuple[dict, Callable]] = []  # tables, and from a call to its entry there
 
 
-def _no_change(params, in_sources, out_sources, shared) -> dict:
-    return {}
-
-
-def _no_context(params):
-    return contextlib.nullcontext()
-
-
-def call_rules(primitive: Primitive, jaxpr_param: str, by_operand: Callable[..., dict] = _no_change,
-               inside: Callable[[dict], Any] = _no_context) -> None:
+def call_rules(primitive: Primitive, jaxpr_param: str,
+               by_operand: Callable[..., dict] = lambda *sources: {},
+               inside: Callable[[dict], Any] = lambda params: nullcontext()) -> None:
     """Give a primitive that calls a jaxpr its rule for each transformation.
 
     A table can be given another rule for the primitive afterwards.

@@ -17,6 +17,7 @@ In JAX: `jax/_src/interpreters/partial_eval.py`, and `linearize_jaxpr` in `inter
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..checks import partial_eval as checks
@@ -24,15 +25,7 @@ from . import dtypes
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .forward import LinearizeTracer, Zero, jvpfun
-from .jaxpr import (
-    Atom,
-    ClosedJaxpr,
-    Jaxpr,
-    Literal,
-    Var,
-    convert_constvars_jaxpr,
-    eval_jaxpr,
-)
+from .jaxpr import Atom, ClosedJaxpr, Jaxpr, Var, convert_constvars_jaxpr, eval_jaxpr
 from .staging import JaxprBuilder, trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list
 
@@ -48,9 +41,7 @@ class JaxprTracer(Tracer):
     def __init__(self, trace: JaxprTrace, atom: Var):
         self._trace, self.atom = trace, atom
 
-    @property
-    def aval(self) -> ShapedArray:
-        return self.atom.aval
+    aval = property(attrgetter("atom.aval"))
 
 
 class JaxprTrace(Trace):
@@ -115,18 +106,17 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
     if isinstance(keep_inputs, bool):
         keep_inputs = [keep_inputs] * len(jaxpr.invars)
     outvars = partition_list(used_outputs, jaxpr.outvars)[1]
-    live = {v for v in outvars if type(v) is not Literal}
+    live: set = {*outvars}
     eqns = []
     for eqn in reversed(jaxpr.eqns):
         used = [v in live for v in eqn.outvars]
         if not any(used) and not eqn.effects:
             continue
-        rule = dce_rules.get(eqn.primitive)
-        if rule is not None:
-            _, eqn = rule(used, eqn)
+        if eqn.primitive in dce_rules:
+            _, eqn = dce_rules[eqn.primitive](used, eqn)
         if eqn is not None:
             eqns.append(eqn)
-            live.update(v for v in eqn.invars if type(v) is not Literal)
+            live.update(eqn.invars)
     used_inputs = [v in live or keep for v, keep in zip(jaxpr.invars, keep_inputs)]
     invars = partition_list(used_inputs, jaxpr.invars)[1]
     pruned = Jaxpr(jaxpr.constvars, invars, outvars, eqns[::-1], debug_info=jaxpr.debug_info)
@@ -231,14 +221,12 @@ def _partial_eval_of_call(call: Call, trace, primitive, args, params):
         results = primitive.bind(*known_args, **call.params(
             params, known_jaxpr, known_ins, [*known_outs, *[None] * n_residuals], shared=True))
     computed = iter(results[len(results) - n_residuals:])
-    sources = [*known_args, *jaxpr.consts]
-    residuals = [next(computed) if place is None else sources[place] for place in forwarded]
-    unknown_results = []
-    if unknown_outs or unknown_jaxpr.effects:
-        unknown_params = call.params(params, unknown_jaxpr,
-                                     [*[None] * len(residuals), *unknown_ins], unknown_outs, True)
-        operands = [*residuals, *(args[i] for i in unknown_ins)]
-        unknown_results = default_partial_eval(trace, primitive, operands, unknown_params)
+    inputs = [*known_args, *jaxpr.consts]
+    residuals = [next(computed) if place is None else inputs[place] for place in forwarded]
+    operands = [*residuals, *(args[i] for i in unknown_ins)]
+    sources = [*[None] * len(residuals), *unknown_ins]
+    unknown_params = call.params(params, unknown_jaxpr, sources, unknown_outs, shared=True)
+    unknown_results = default_partial_eval(trace, primitive, operands, unknown_params)
     return merge_lists(out_unknowns, results, unknown_results)
 
 
@@ -257,7 +245,9 @@ def linearize_flat(fun: Callable, primals: Sequence):
     """
     trace = JaxprTrace(state.trace)
     with new_trace(trace):
-        tangents = [_unknown_tangent(trace, typeof(x).to_tangent_aval()) for x in primals]
+        avals = [typeof(x).to_tangent_aval() for x in primals]
+        tangents = [Zero(aval) if aval.dtype == dtypes.float0 else trace.new_arg(aval)
+                    for aval in avals]
         outs, out_tangents = jvpfun(fun, primals, tangents, LinearizeTracer)
         checks.known_primals(map(trace.is_unknown, outs))
         out_nonzeros = [type(t) is not Zero for t in out_tangents]
@@ -265,7 +255,3 @@ def linearize_flat(fun: Callable, primals: Sequence):
         copy = not trace.staging
         jaxpr = _built(trace, partition_list(out_nonzeros, out_tangents)[1], copy=copy)
     return outs, jaxpr, out_nonzeros
-
-
-def _unknown_tangent(trace: JaxprTrace, aval: ShapedArray):
-    return Zero(aval) if aval.dtype == dtypes.float0 else trace.new_arg(aval)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -91,14 +92,11 @@ class DynamicJaxprTracer(Tracer):
     __slots__ = ("atom", "location")
 
     _trace: DynamicJaxprTrace
+    aval = property(attrgetter("atom.aval"))
     _origin_msg = checks.origin
 
     def __init__(self, trace: DynamicJaxprTrace, atom: Atom, location=None):
         self._trace, self.atom, self.location = trace, atom, location
-
-    @property
-    def aval(self) -> ShapedArray:
-        return self.atom.aval
 
     def __repr__(self):
         texts = [text for tracer_text in hooks.tracer_text if (text := tracer_text(self))]

@@ -20,17 +20,10 @@ from ..checks import transposition as checks
 from . import primitives as lax
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
-from .forward import (
-    Zero,
-    add_tangents,
-    defbilinear_jvp,
-    deflinear_jvp,
-    instantiate_zeros,
-    zeros,
-)
-from .jaxpr import ClosedJaxpr, Jaxpr, Literal
+from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, instantiate_zeros, zeros
+from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .staging import trace_to_jaxpr, weakref_cache
-from .util import merge_lists, partition_list
+from .util import merge_lists, partition_list, split_list
 
 # ----------------------------------------------------------------------------------------------
 # The backward pass
@@ -58,7 +51,8 @@ def is_undefined_primal(x) -> bool:
 
 
 # primitive -> (ct, *operands, **params) -> a cotangent (or Zero, or None) for each operand.
-# Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents.
+# Linear operands are `UndefinedPrimal`s. For several results, `ct` is a list of cotangents, and one
+# of them is not `Zero`. The cotangents of operands that are not linear are ignored.
 primitive_transposes: dict[Primitive, Callable] = {}
 
 
@@ -75,49 +69,47 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
     Returns:
       for each argument its cotangent, a `Zero`, or `None` if it is not linear.
     """
-    values = dict(zip(jaxpr.constvars, consts))
-    values.update((v, x) for v, x in zip(jaxpr.invars, args) if not is_undefined_primal(x))
-    linear = {v: x.aval for v, x in zip(jaxpr.invars, args) if is_undefined_primal(x)}
-    linear_eqns = _evaluate_nonlinear(jaxpr, values, linear)
+    env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
+    linear_eqns = _evaluate_nonlinear(jaxpr, env)
     ct_of = {v: x for v, x in zip(jaxpr.invars, sums) if x is not None}
 
     def accumulate(v, ct):
-        if ct is not None and type(ct) is not Zero and type(v) is not Literal and v in linear:
+        is_zero = ct is None or type(ct) is Zero
+        if not is_zero and type(v) is not Literal and type(env[v]) is UndefinedPrimal:
             ct_of[v] = add_tangents(ct_of[v], ct) if v in ct_of else ct
 
     for v, ct in zip(jaxpr.outvars, cts):
         accumulate(v, ct)
     while linear_eqns:
-        eqn = linear_eqns.pop()
+        eqn, operands = linear_eqns.pop()
         if any(v in ct_of for v in eqn.outvars):
-            for v, ct in zip(eqn.invars, _transpose_eqn(eqn, values, linear, ct_of)):
+            cts = [ct_of.pop(v) if v in ct_of else Zero(v.aval) for v in eqn.outvars]
+            for v, ct in zip(eqn.invars, _transpose_eqn(eqn, cts, operands)):
                 accumulate(v, ct)
-    return [ct_of.get(v, Zero(linear[v])) if v in linear else None for v in jaxpr.invars]
+    return [ct_of.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
+            for v, x in zip(jaxpr.invars, args)]
 
 
-def _evaluate_nonlinear(jaxpr, values, linear):
-    """Evaluate the equations that do not depend on linear arguments. Returns the other equations.
+def _evaluate_nonlinear(jaxpr: Jaxpr, env: dict) -> list[tuple[JaxprEqn, list]]:
+    """Add all variables to `env`: a value, or an `UndefinedPrimal` if it depends on one.
 
-    Adds the results to `values`, and the types of the other equations' results to `linear`.
+    Returns the equations that depend on an `UndefinedPrimal`, with their operands.
     """
     linear_eqns = []
     for eqn in jaxpr.eqns:
-        if any(type(v) is not Literal and v in linear for v in eqn.invars):
-            linear.update((v, v.aval) for v in eqn.outvars)
-            linear_eqns.append(eqn)
+        operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+        if any(type(x) is UndefinedPrimal for x in operands):
+            linear_eqns.append((eqn, operands))
+            outs = [UndefinedPrimal(v.aval) for v in eqn.outvars]
         else:
-            operands = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
             outs = eqn.primitive.bind(*operands, **eqn.params)
-            values.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+            outs = outs if eqn.primitive.multiple_results else [outs]
+        env.update(zip(eqn.outvars, outs))
     return linear_eqns
 
 
-def _transpose_eqn(eqn, values, linear, ct_of):
-    """Apply the transpose rule of one equation to the cotangents of its results."""
-    operands = [v.val if type(v) is Literal else
-                UndefinedPrimal(linear[v]) if v in linear else values[v] for v in eqn.invars]
-    cts = [ct_of.pop(v, None) for v in eqn.outvars]
-    cts = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, cts)]
+def _transpose_eqn(eqn: JaxprEqn, cts: Sequence, operands: Sequence) -> Sequence:
+    """Apply the transpose rule of an equation to the cotangents of its results."""
     rule = primitive_transposes.get(eqn.primitive)
     if rule is None:
         raise missing_rule(eqn.primitive, "Transpose (reverse-mode differentiation)", 8)
@@ -128,22 +120,17 @@ def _transpose_eqn(eqn, values, linear, ct_of):
 # Ways to fill the table
 
 
-def zero_cotangents(operands: Sequence) -> list:
-    """A `Zero` for each linear operand, and `None` for the others."""
-    return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
-
-
-def deftranspose(primitive: Primitive, *rules: Callable | None) -> None:
+def deftranspose(primitive: Primitive, *rules: Callable | None, bilinear: bool = False) -> None:
     """One rule for each operand, `(ct, *operands, **params) -> its cotangent`.
 
     A rule is used if its operand is linear. It is `None` if the primitive is not linear in that
-    operand.
+    operand. A `bilinear` primitive is linear in each operand, but not in all at once.
     """
     def transpose(ct, *operands, **params):
-        if type(ct) is Zero:
-            return zero_cotangents(operands)
         linear = [*map(is_undefined_primal, operands)]
-        checks.linear_operands(primitive, rules, linear)
+        checks.linear_operands(primitive, rules, linear, bilinear)
+        if type(ct) is Zero:
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         return [rule(ct, *operands, **params) if is_linear else None
                 for rule, is_linear in zip(rules, linear)]
 
@@ -156,13 +143,8 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable) -> None:
     Args:
       transpose_rule: `(ct, *operands, **params)` -> a cotangent for each operand.
     """
-    def transpose(ct, *operands, **params):
-        if type(ct) is Zero:
-            return zero_cotangents(operands)
-        return transpose_rule(ct, *operands, **params)
-
     deflinear_jvp(primitive)
-    primitive_transposes[primitive] = transpose
+    primitive_transposes[primitive] = transpose_rule
 
 
 def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) -> None:
@@ -170,15 +152,8 @@ def defbilinear(primitive: Primitive, lhs_rule: Callable, rhs_rule: Callable) ->
 
     It is not linear in both at once. The rules are those of `deftranspose`.
     """
-    deftranspose(primitive, lhs_rule, rhs_rule)
-    transpose_either = primitive_transposes[primitive]
-
-    def transpose(ct, x, y, **params):
-        checks.linear(primitive, not (is_undefined_primal(x) and is_undefined_primal(y)))
-        return transpose_either(ct, x, y, **params)
-
     defbilinear_jvp(primitive)
-    primitive_transposes[primitive] = transpose
+    deftranspose(primitive, lhs_rule, rhs_rule, bilinear=True)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -211,19 +186,16 @@ defbilinear(lax.mul_p, lambda ct, x, y: unbroadcast(x.aval, lax.mul(ct, y)),
 deftranspose(lax.div_p, lambda ct, x, y: unbroadcast(x.aval, lax.div(ct, y)), None)
 
 
+
 def _select_n_transpose(ct, which, *cases):
+    """The cotangent of a case is zero where another case was selected."""
     checks.linear(lax.select_n_p, not is_undefined_primal(which))
-    if type(ct) is Zero:
-        return [None, *zero_cotangents(cases)]
     zero = zeros(typeof(ct))
 
     def chosen(i):
         return lax.select_n_p.bind(which, *(ct if j == i else zero for j in range(len(cases))))
 
     return [None, *(chosen(i) if is_undefined_primal(x) else None for i, x in enumerate(cases))]
-
-
-primitive_transposes[lax.select_n_p] = _select_n_transpose
 
 
 def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
@@ -234,56 +206,24 @@ def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
     return lax.expand_dims(summed, ones)
 
 
-def _reshape_transpose(ct, x, *, new_sizes, dimensions):
-    if dimensions is None:
-        return lax.reshape(ct, x.aval.shape)
-    back = lax.reshape(ct, [x.aval.shape[d] for d in dimensions])
-    return lax.transpose(back, _inverse(dimensions))
-
-
-def _inverse(permutation):
-    return tuple(map(int, np.argsort(permutation)))
-
-
-deftranspose(lax.broadcast_in_dim_p, _broadcast_in_dim_transpose)
-deftranspose(lax.reshape_p, _reshape_transpose)
-deftranspose(lax.squeeze_p, lambda ct, x, *, dimensions: lax.expand_dims(ct, dimensions))
-deftranspose(lax.transpose_p, lambda ct, x, *, permutation:
-             lax.transpose(ct, _inverse(permutation)))
-
-
 def _concatenate_transpose(ct, *operands, dimension):
-    if type(ct) is Zero:
-        return zero_cotangents(operands)
-    sizes = [typeof(x).shape[dimension] for x in operands]
-    pieces = lax.split(ct, sizes, dimension)
-    return [piece if is_undefined_primal(x) else None for x, piece in zip(operands, pieces)]
+    return lax.split(ct, [typeof(x).shape[dimension] for x in operands], dimension)
 
 
-primitive_transposes[lax.concatenate_p] = _concatenate_transpose
-primitive_transposes[lax.split_p] = lambda cts, x, *, sizes, axis: [
-    lax.concatenate(list(map(instantiate_zeros, cts)), axis)]
+def _split_transpose(cts, x, *, sizes, axis):
+    return [lax.concatenate([*map(instantiate_zeros, cts)], axis)]
 
 
-def _pad_transpose(ct, x, value, *, padding_config):
-    if type(ct) is Zero:
-        return zero_cotangents((x, value))
-    # Cut what was added, then keep the places of the elements; the rest belongs to `value`.
+def pad_transpose(ct, x, value, *, padding_config):
+    """Remove the padding around the elements, then the padding between them."""
     cut = [(-low, -high, 0) for low, high, _ in padding_config]
-    inside = lax.pad(ct, lax.constant(0, typeof(ct).dtype), cut)
     strides = [interior + 1 for _, _, interior in padding_config]
-    x_ct = lax.slice(inside, (0,) * len(strides), typeof(inside).shape, strides)
-    if not is_undefined_primal(value):
-        return [x_ct, None]
-    everything = range(typeof(ct).ndim)
-    value_ct = lax.sub(lax.reduce_sum(ct, everything), lax.reduce_sum(x_ct, everything))
-    return [x_ct if is_undefined_primal(x) else None, value_ct]
-
-
-primitive_transposes[lax.pad_p] = _pad_transpose
+    inside = lax.pad(ct, lax.constant(0, typeof(ct).dtype), cut)
+    return lax.slice(inside, [0] * len(cut), typeof(inside).shape, strides)
 
 
 def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
+    """Put zeros around the elements, and between them."""
     strides = strides or (1,) * len(start_indices)
     sizes = zip(start_indices, strides, typeof(ct).shape, x.aval.shape)
     config = [(low, full - low - ((n - 1) * step + 1 if n else 0), step - 1)
@@ -291,33 +231,37 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
     return lax.pad(ct, lax.constant(0, typeof(ct).dtype), config)
 
 
-deftranspose(lax.slice_p, _slice_transpose)
-
-
 def _reduce_sum_transpose(ct, x, *, axes):
     kept = [d for d in range(x.aval.ndim) if d not in axes]
     return lax.broadcast_in_dim(ct, x.aval.shape, kept)
 
 
+deftranspose(lax.broadcast_in_dim_p, _broadcast_in_dim_transpose)
+deftranspose(lax.reshape_p, lambda ct, x, **params: lax.reshape(ct, x.aval.shape))
+deftranspose(lax.squeeze_p, lambda ct, x, *, dimensions: lax.expand_dims(ct, dimensions))
+deftranspose(lax.transpose_p, lambda ct, x, *, permutation:
+             lax.transpose(ct, np.argsort(permutation).tolist()))
+deftranspose(lax.pad_p, pad_transpose, None)
+deftranspose(lax.slice_p, _slice_transpose)
 deftranspose(lax.reduce_sum_p, _reduce_sum_transpose)
+primitive_transposes[lax.select_n_p] = _select_n_transpose
+primitive_transposes[lax.concatenate_p] = _concatenate_transpose
+primitive_transposes[lax.split_p] = _split_transpose
 
 
-def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, precision, preferred_element_type,
-                               swapped=False):
-    """The cotangent of `x`: contract `ct` with the free dimensions of `y`, and put the
-    dimensions of the result (batch, free of `x`, contracted) back to their places."""
+def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, swapped=False, **params):
+    """Contract `ct` with the free dimensions of `y`. The result has the batch dimensions, the free
+    dimensions of `x`, and the contracted dimensions in their order in `y`. Bring them to their
+    places in `x`."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    y_free = [d for d in range(typeof(y).ndim) if d not in (*y_contract, *y_batch)]
-    n_batch, n_x_free = len(x_batch), x.aval.ndim - len(x_contract) - len(x_batch)
     x_free = [d for d in range(x.aval.ndim) if d not in (*x_contract, *x_batch)]
-    after_batch = range(n_batch, n_batch + len(y_free)) if swapped else \
-        range(n_batch + n_x_free, n_batch + n_x_free + len(y_free))
-    numbers = ((tuple(after_batch), tuple(y_free)), (tuple(range(n_batch)), y_batch))
-    # The contracted dimensions come out in their order in `y`.
+    y_free = [d for d in range(typeof(y).ndim) if d not in (*y_contract, *y_batch)]
+    batch = tuple(range(len(x_batch)))
+    start = len(batch) if swapped else len(batch) + len(x_free)
+    numbers = (tuple(range(start, start + len(y_free))), tuple(y_free)), (batch, y_batch)
+    out = lax.dot_general_p.bind(ct, y, dimension_numbers=numbers, **params)
     contracted = [x_contract[y_contract.index(d)] for d in sorted(y_contract)]
-    out = lax.dot_general_p.bind(ct, y, dimension_numbers=numbers, precision=precision,
-                                 preferred_element_type=preferred_element_type)
-    out = lax.transpose(out, _inverse([*x_batch, *x_free, *contracted]))
+    out = lax.transpose(out, np.argsort([*x_batch, *x_free, *contracted]).tolist())
     return lax.convert(out, x.aval.dtype, typeof(out).weak_type)
 
 
@@ -345,21 +289,21 @@ def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
     Returns:
       the new `ClosedJaxpr`, and for each linear argument whether its cotangent is a result.
     """
+    is_zero = [aval is None for aval in ct_avals]
     nonzero_out: list[bool] = []
 
     def transposed(*args):
-        rest = iter(args)
-        operands = [UndefinedPrimal(aval) if is_linear else next(rest)
-                    for aval, is_linear in zip(jaxpr.in_avals, linear)]
-        cts = [Zero(aval) if ct_aval is None else next(rest)
-               for aval, ct_aval in zip(jaxpr.out_avals, ct_avals)]
+        values, nonzero_cts = split_list(args, [linear.count(False)])
+        unknown = map(UndefinedPrimal, partition_list(linear, jaxpr.in_avals)[1])
+        operands = merge_lists(linear, values, unknown)
+        zero = map(Zero, partition_list(is_zero, jaxpr.out_avals)[1])
+        cts = merge_lists(is_zero, nonzero_cts, zero)
         cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
         cts = partition_list(linear, cts)[1]
         nonzero_out[:] = [type(ct) is not Zero for ct in cts]
         return partition_list(nonzero_out, cts)[1]
 
-    in_avals = partition_list(linear, jaxpr.in_avals)[0]
-    in_avals += [ct_aval for ct_aval in ct_avals if ct_aval is not None]
+    in_avals = partition_list(linear, jaxpr.in_avals)[0] + partition_list(is_zero, ct_avals)[0]
     return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), tuple(nonzero_out)
 
 

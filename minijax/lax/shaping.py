@@ -18,7 +18,7 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers, shifted_dims
 from ..core.core import Primitive, ShapedArray, typeof, vary_like
-from ..core.forward import Zero, deflinear_jvp, instantiate_zeros
+from ..core.forward import deflinear_jvp, instantiate_zeros
 from ..core.lowering import ints_text, lowering_rules, register_lowering, typed_text, with_shape
 from ..core.lowering_rules import emit_pieces, emit_transpose
 from ..core.primitives import (
@@ -31,17 +31,19 @@ from ..core.primitives import (
     make_primitive,
     pad_p,
     padded_size,
+    reduce_sum,
     reshape_p,
     select,
     split_p,
     squeeze_p,
+    sub,
     transpose_p,
 )
 from ..core.transposition import (
     deftranspose,
     is_undefined_primal,
+    pad_transpose,
     primitive_transposes,
-    zero_cotangents,
 )
 
 # ----------------------------------------------------------------------------------------------
@@ -182,6 +184,16 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
 
 
+def _reshape_transpose(ct, x, *, new_sizes, dimensions):
+    if dimensions is None:
+        return reshape(ct, x.aval.shape)
+    in_order = reshape(ct, [x.aval.shape[d] for d in dimensions])
+    return transpose(in_order, np.argsort(dimensions).tolist())
+
+
+deftranspose(reshape_p, _reshape_transpose)
+
+
 def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     """`operand` with the dimensions from `start_dimension` up to `stop_dimension` made one."""
     shape = typeof(operand).shape
@@ -266,6 +278,15 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
+def _pad_transpose(ct, x, value, *, padding_config):
+    """The cotangents of the elements that were added belong to `value`."""
+    x_ct = pad_transpose(ct, x, value, padding_config=padding_config)
+    if not is_undefined_primal(value):
+        return [x_ct, None]
+    everything = range(typeof(ct).ndim)
+    return [x_ct, sub(reduce_sum(ct, everything), reduce_sum(x_ct, everything))]
+
+
 def _pad_by_slices(x, value, *, padding_config):
     """Spread the elements over an array with the gaps, then add to or cut from its ends.
 
@@ -299,6 +320,7 @@ def _pad_batching(args, dims, *, padding_config):
 
 def_numpy(pad_p, _pad_by_slices)
 primitive_batchers[pad_p] = _pad_batching
+primitive_transposes[pad_p] = _pad_transpose
 
 
 def _kind_fits(scalar, dtype):
@@ -421,10 +443,7 @@ def _stack_type(*avals, axis):
 
 
 def _stack_transpose(ct, *operands, axis):
-    if type(ct) is Zero:
-        return zero_cotangents(operands)
-    pieces = unstack_p.bind(ct, axis=axis)
-    return [piece if is_undefined_primal(x) else None for x, piece in zip(operands, pieces)]
+    return unstack_p.bind(ct, axis=axis)
 
 
 def _batch_stack(args, dims, *, axis):
