@@ -143,9 +143,9 @@ class _Recorder:
         return self.returning(frame, True, written)
 
     def transpose(self, frame):
-        eqn, ct_of = frame.f_locals["eqn"], frame.f_locals["ct_of"]
+        eqn, cts = frame.f_locals["eqn"], frame.f_locals["cts"]
         text = self.equation_text(eqn)
-        cts = [describe(ct_of[v], self.names) for v in eqn.outvars if v in ct_of]
+        cts = [describe(ct, self.names) for ct in cts if type(ct) is not forward.Zero]
         said = ", ".join(map(sentence, cts))
         kept = self.add(frame, "transpose", f"Backwards through {text}, with cotangent {said}.",
                         equation=text, args=cts)
