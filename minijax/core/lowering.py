@@ -122,7 +122,8 @@ def stored_contents(x: Any, aval: ShapedArray) -> np.ndarray:
     """The contents of a concrete value, as XLA stores a value of type `aval`."""
     if aval.dtype == float0:  # has no contents
         return np.zeros(aval.shape, np.bool_)
-    return np.asarray(contents(x)[1], stored(aval).dtype)
+    value = x if isinstance(x, np.generic) else contents(x)[1]
+    return np.asarray(value, stored(aval).dtype)
 
 
 def element_text(value: Any, dtype: np.dtype) -> str:
@@ -448,7 +449,11 @@ def nary_rule(op: str) -> Callable:
 
     def rule(ctx: Body, *operands: Value, **params) -> Value:
         (out,) = ctx.avals_out
-        return emit(ctx, op, *[ctx.broadcast(x, out.shape) for x in operands], out=out)
+        shape = out.shape
+        names = [
+            x.name if x.aval.shape == shape else ctx.broadcast(x, shape).name for x in operands
+        ]
+        return ctx.op(f"stablehlo.{op} {', '.join(names)} : {tensor_type(out)}", out)
 
     return rule
 

@@ -22,6 +22,7 @@ from ..core.lowering import (
     Module,
     Value,
     declare,
+    stored,
     stored_contents,
     used_variables,
 )
@@ -56,8 +57,8 @@ class ProgramBody(Body):
         return super().rule_of(eqn)
 
     def constant_name(self, value: Any, aval: ShapedArray) -> str:
-        array = stored_contents(value, aval)
-        if array.nbytes > HOIST_BYTES and array.shape == aval.shape:
+        large = aval.shape and aval.size * stored(aval).dtype.itemsize > HOIST_BYTES
+        if large and stored_contents(value, aval).shape == aval.shape:  # else a scalar stands for it
             return self._hoist(value, aval).name
         return super().constant_name(value, aval)
 
