@@ -58,7 +58,7 @@ class ProgramBody(Body):
 
     def constant_name(self, value: Any, aval: ShapedArray) -> str:
         large = aval.shape and aval.size * stored(aval).dtype.itemsize > HOIST_BYTES
-        if large and stored_contents(value, aval).shape == aval.shape:  # else a scalar stands for it
+        if large and stored_contents(value, aval).shape == aval.shape:
             return self._hoist(value, aval).name
         return super().constant_name(value, aval)
 
