@@ -33,16 +33,16 @@ def outputs(page: str) -> list[str]:
 @pytest.mark.parametrize(
     ("reference", "first", "last"),
     [
-        ("forward.py:JVPTrace", "class JVPTrace(Trace):", None),
-        ("forward.py:JVPTrace.process_primitive", "    def process_primitive", None),
-        ("forward.py:primitive_jvps", "primitive_jvps", None),
-        ("forward.py:defjvp .. defjvp2", "def defjvp(", None),
-        ('forward.py:"Tangents"', "# Tangents", None),
-        ("forward.py:head", '"""Chapter 2', "from .primitives import"),
-        ("forward.py:all", '"""Chapter 2', None),
-        ("primitives/elementwise.py:sin_p", "sin_p", None),
-        ("forward.py:'defjvp(lax.sin_p'", "defjvp(lax.sin_p", None),
-        ("forward.py:'defjvp(lax.sin_p' .. 'defjvp(lax.log_p'", "defjvp(lax.sin_p", "defjvp(lax.log"),
+        ("core/forward.py:JVPTrace", "class JVPTrace(Trace):", None),
+        ("core/forward.py:JVPTrace.process_primitive", "    def process_primitive", None),
+        ("core/forward.py:primitive_jvps", "primitive_jvps", None),
+        ("core/forward.py:defjvp .. defjvp2", "def defjvp(", None),
+        ('core/forward.py:"Tangents"', "# Tangents", None),
+        ("core/forward.py:head", '"""', "from ."),
+        ("core/forward.py:all", '"""', None),
+        ("core/primitives.py:sin_p", "sin_p", None),
+        ("core/forward.py:'defjvp(lax.sin_p'", "defjvp(lax.sin_p", None),
+        ("core/forward.py:'defjvp(lax.sin_p' .. 'defjvp(lax.log_p'", "defjvp(lax.sin_p", "defjvp(lax.log"),
     ],
 )
 def test_references_find_lines(reference, first, last):
@@ -55,8 +55,10 @@ def test_references_find_lines(reference, first, last):
 
 @pytest.mark.parametrize(
     "reference",
-    ["forward.py:NoSuchTrace", "forward.py:'defjvp(lax.no_such_p'", "forward.py:'defjvp'", "forward.py:JVPTrace.no_such_rule", 'forward.py:"No such section"',
-     "no_such_file.py:all", "forward.py", "forward.py:", "forward.py:defjvp2 .. defjvp"],
+    ["core/forward.py:NoSuchTrace", "core/forward.py:'defjvp(lax.no_such_p'",
+     "core/forward.py:'defjvp'", "core/forward.py:JVPTrace.no_such_rule",
+     'core/forward.py:"No such section"', "no_such_file.py:all", "core/forward.py",
+     "core/forward.py:", "core/forward.py:defjvp2 .. defjvp"],
 )
 def test_a_vanished_name_ends_the_build(reference):
     with pytest.raises(listings.NoSuchLines):
@@ -66,18 +68,18 @@ def test_a_vanished_name_ends_the_build(reference):
 
 
 def test_a_listing_has_its_true_line_numbers_and_a_link():
-    listing = listings.find("forward.py:JVPTrace.process_primitive")
-    html = woven("```listing\nforward.py:JVPTrace.process_primitive  "
+    listing = listings.find("core/forward.py:JVPTrace.process_primitive")
+    html = woven("```listing\ncore/forward.py:JVPTrace.process_primitive  "
                  "mark=JVPTrace.process_primitive\n```")
     assert f"--first: {listing.first - 1}" in html
     assert html.count("<i") == listing.last - listing.first + 1
     assert html.count("<i class=marked>") == listing.last - listing.first + 1
-    assert f"../source/forward.html#L{listing.first}" in html
+    assert f"../source/core/forward.html#L{listing.first}" in html
     assert listing.text.startswith("def process_primitive")  # moved to the margin
 
 
 def test_a_comment_above_belongs_to_a_definition_but_a_heading_does_not():
-    for path in ("core.py", "forward.py", "staging.py"):
+    for path in ("core/core.py", "core/forward.py", "core/staging.py"):
         for number, _ in listings.headings(path):
             assert all(not number <= listings.find(f"{path}:{name}").first <= number + 1
                        for name in _names(path))
@@ -91,10 +93,10 @@ def _names(path):
 
 
 def test_the_lines_that_no_listing_shows_are_told():
-    everything = listings.find("forward.py:all")
-    assert listings.not_shown("forward.py", [everything]) == []
-    one = listings.find("forward.py:JVPTrace")
-    missing = listings.not_shown("forward.py", [one])
+    everything = listings.find("core/forward.py:all")
+    assert listings.not_shown("core/forward.py", [everything]) == []
+    one = listings.find("core/forward.py:JVPTrace")
+    missing = listings.not_shown("core/forward.py", [one])
     assert missing[0] == 1
     assert one.first not in missing
 
