@@ -27,7 +27,8 @@ def generated() -> Iterator[tuple[str, str]]:
 
 def shown_files() -> list[str]:
     """The files that have a page: those of the rooms of chapters 1 to 10, and of the core."""
-    rooms = ["core", *(room for chapter in range(1, LAST_SHOWN + 1) for room in ROOMS[chapter])]
+    rooms = ["core", "runtime.__init__"]
+    rooms += [room for chapter in range(1, LAST_SHOWN + 1) for room in ROOMS[chapter]]
     return sorted({str(path) for room in rooms for path in sources(room)})
 
 
