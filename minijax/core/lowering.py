@@ -181,10 +181,9 @@ class Value:
 
 
 class Constant(Value):
-    """A value known at compile time.
+    """A value known at compile time. Its line is written when a rule first asks for its name.
 
-    Its line is written when a rule first asks for its name. Often no rule does, because it needs
-    the constant in another shape.
+    Often no rule does, because it needs the constant in another shape.
     """
 
     __slots__ = ("ctx", "value")
@@ -205,9 +204,8 @@ class Body:
     """A function while it is being written: rules append their lines to it.
 
     Its constants stand at the head, each once, where regions inside the function can see them.
-    `name` is the function's symbol and `fun_name` its name in Python. `context` says what surrounds
-    the function, `state` holds what lowering rules keep while they write it, and `location` ends
-    each line. These three belong to later chapters.
+    `name` is the function's symbol and `fun_name` its name in Python. Later chapters use `context`
+    (the surroundings), `state` (what lowering rules keep) and `location` (the end of each line).
     """
 
     location = ""
@@ -450,9 +448,8 @@ def nary_rule(op: str) -> Callable:
     def rule(ctx: Body, *operands: Value, **params) -> Value:
         (out,) = ctx.avals_out
         shape = out.shape
-        names = [
-            x.name if x.aval.shape == shape else ctx.broadcast(x, shape).name for x in operands
-        ]
+        names = [x.name if x.aval.shape == shape else ctx.broadcast(x, shape).name
+                 for x in operands]
         return ctx.op(f"stablehlo.{op} {', '.join(names)} : {tensor_type(out)}", out)
 
     return rule
