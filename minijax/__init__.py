@@ -56,17 +56,9 @@ from . import stages
 from .core.api import linearize
 
 # chapter 8
-from .core.api import (
-    fwd_and_bwd,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    linear_transpose,
-    value_and_grad,
-    vjp,
-)
+from .core.api import grad, hessian, jacfwd, jacrev, value_and_grad, vjp
 from .core.api import jacrev as jacobian
+from .reverse import fwd_and_bwd, linear_transpose
 
 # chapter 9
 from . import lax

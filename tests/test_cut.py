@@ -50,8 +50,7 @@ TRANSFORMATIONS = {  # what each section of core/api.py adds, and the core's mod
     4: ({"vmap"}, "batching"),
     5: ({"make_jaxpr", "eval_shape"}, "jaxpr staging"),
     7: ({"linearize"}, "lowering jit partial_eval"),
-    8: ({"vjp", "value_and_grad", "grad", "fwd_and_bwd", "jacfwd", "jacrev", "hessian",
-         "linear_transpose"}, "transposition"),
+    8: ({"vjp", "value_and_grad", "grad", "jacfwd", "jacrev", "hessian"}, "transposition"),
 }
 
 

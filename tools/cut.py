@@ -35,7 +35,7 @@ ROOMS = {
         "checks.jit", "runtime.platforms", "runtime.client", "runtime.devices", "runtime.dispatch",
         "runtime.effects", "runtime.modules", "runtime.stages", "runtime.jit", "fast"),
     7: ("core.partial_eval", "checks.partial_eval"),
-    8: ("core.transposition", "checks.transposition"),
+    8: ("core.transposition", "checks.transposition", "reverse"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",
         "lax.complex_numbers", "lax.complex_lowering", "lax.rounding", "lax.shaping", "lax.slicing",
         "lax.reductions", "lax.cumulative", "lax.products", "lax.operators", "lax.indexing",

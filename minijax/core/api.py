@@ -377,9 +377,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
 import numpy as np
 
 from ..checks.arguments import check_argnums_passed
-from .jit import jit
 from .primitives import add, broadcasted_iota, convert, convert_element_type_p, eq, reshape, split
-from .staging import shaped_abstractify
 from .transposition import UndefinedPrimal, backward_pass
 from .tree import argnums_partial, ensure_index, tree_structure, tree_transpose
 
@@ -493,38 +491,6 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     return api_boundary(grad_f)
 
 
-def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False,
-                jitted: bool = True) -> tuple[Callable, Callable]:
-    """The forward and the backward pass of `fun` as two functions, each of them compiled once.
-
-    Args:
-      fun: a function of pytrees of arrays that returns one; or a pair (result, aux) if `has_aux`.
-      argnums: the position of the argument to differentiate, or a sequence of positions.
-      has_aux: whether `fun` also returns auxiliary data, which is not differentiated.
-      jitted: whether the two are jitted.
-
-    Returns:
-      `fwd`, of the arguments of `fun`, which returns `(out, residuals)` or `(out, residuals, aux)`;
-      and `bwd`, of `(residuals, cotangent)`, which returns the cotangents of the arguments.
-
-    >>> fwd, bwd = fwd_and_bwd(lambda x, y: x * y, (0, 1))
-    >>> out, residuals = fwd(2.0, 3.0)
-    >>> bwd(residuals, 1.0)
-    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
-    """
-    check_callable(fun)
-    argnums = ensure_index(argnums)
-
-    def fwd(*args, **kwargs):
-        partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
-        return vjp(partial_fun, *dyn_args, has_aux=has_aux)
-
-    def bwd(residuals, cotangent):
-        return _as_chosen(argnums, residuals(cotangent))
-
-    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
-
-
 # ----------------------------------------------------------------------------------------------
 # Jacobians: a derivative applied to every vector of a basis, by vmap
 
@@ -636,44 +602,3 @@ def _split_axis(tree, axis, x):
     return treedef.unflatten(
         reshape(piece, (*shape[:axis], *aval.shape, *shape[axis + 1:]))
         for piece, aval in zip(pieces, avals))
-
-
-# ----------------------------------------------------------------------------------------------
-# linear_transpose
-
-
-@api_boundary
-def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
-    """The transpose of a linear function.
-
-    Args:
-      fun: a function of pytrees of arrays that returns one, linear in all of them together.
-      *primals: arrays, or `ShapeDtypeStruct`s, of the types of its arguments.
-
-    Returns:
-      a function from a pytree like the result of `fun` to a tuple of cotangents of its arguments.
-
-    Raises:
-      TypeError: neither all types are inexact, nor all are integer; or (when the function is
-        called) a cotangent has another type.
-      NotImplementedError or AssertionError (when it is called): `fun` is not linear.
-
-    >>> transposed = linear_transpose(lambda x: 3 * x, 1.0)
-    >>> transposed(2.0)
-    (Array(6., dtype=float32, weak_type=True),)
-    """
-    check_callable(fun)
-    leaves, in_tree = tree_flatten(primals)
-    in_avals = [*map(shaped_abstractify, leaves)]
-    flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
-    closed = trace_to_jaxpr(flat_fun, in_avals)
-    checks.linear_types(in_avals, closed.out_avals)
-
-    def transposed_fun(ct):
-        cts, tree = tree_flatten(ct)
-        checks.linear_cotangents(cts, tree, closed.out_avals, out_tree())
-        args = [UndefinedPrimal(aval) for aval in in_avals]
-        out = backward_pass(closed.jaxpr, closed.consts, args, cts)
-        return in_tree.unflatten(map(instantiate_zeros, out))
-
-    return api_boundary(transposed_fun)

@@ -23,7 +23,6 @@ from typing import Any
 
 from .. import printing
 from ..checks import tree as checks
-from .extension import hooks
 
 # ----------------------------------------------------------------------------------------------
 # Node types: how a container is split into its children, and how it is built from them
@@ -81,14 +80,6 @@ NAMEDTUPLE = NodeType(tuple, lambda xs: (xs, type(xs)), lambda cls, xs: cls(*xs)
 
 BUILTIN_NODE_TYPES = (TUPLE, LIST, DICT, NONE_TYPE)
 registry: dict[type, NodeType] = {node.python_type: node for node in BUILTIN_NODE_TYPES}
-
-
-def register_node_type(node_type: NodeType) -> None:
-    """Enter `node_type` in the registry. A type has at most one entry, which never changes."""
-    checks.registered_once(node_type, registry)
-    registry.setdefault(node_type.python_type, node_type)
-    for node_type_registered in hooks.node_type_registered:
-        node_type_registered(node_type)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -414,14 +405,7 @@ def flatten_fun(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], T
 
     `in_tree` is the structure of (args, kwargs).
     """
-    out_tree = TreeCell()
-
-    def flat_fun(*leaves):
-        args, kwargs = in_tree.unflatten(leaves)
-        out_leaves, out_tree.treedef = tree_flatten(f(*args, **kwargs))
-        return out_leaves
-
-    return flat_fun, out_tree
+    return flatten_fun_nokwargs(lambda args, kwargs: f(*args, **kwargs), in_tree)
 
 
 def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[..., list], TreeCell]:

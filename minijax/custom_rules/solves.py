@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.api import linear_transpose, linearize
+from ..core.api import linearize
 from ..core.batching import WithTrace, bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, jvpfun, primitive_jvps
@@ -19,6 +19,7 @@ from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leav
 from ..core.util import split_list
 from ..errors import DebugInfo, api_boundary, fun_sourceinfo
 from ..lax.elementwise import neg
+from ..reverse import linear_transpose
 from .jvp import custom_jvp
 
 # ----------------------------------------------------------------------------------------------

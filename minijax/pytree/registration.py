@@ -8,10 +8,20 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
 from typing import Any, TypeVar
 
+from ..checks import tree as checks
 from ..checks.tree import DictKey, GetAttrKey
-from ..core.tree import NodeType, register_node_type, sorted_keys
+from ..core.extension import hooks
+from ..core.tree import NodeType, registry, sorted_keys
 
 Class = TypeVar("Class", bound=type)
+
+
+def register_node_type(node_type: NodeType) -> None:
+    """Enter `node_type` in the registry. A type has at most one entry, which never changes."""
+    checks.registered_once(node_type, registry)
+    registry.setdefault(node_type.python_type, node_type)
+    for node_type_registered in hooks.node_type_registered:
+        node_type_registered(node_type)
 
 
 def register_pytree_node(
