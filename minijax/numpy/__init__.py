@@ -22,7 +22,6 @@ from ..lax.operators import (
     matmul,
     not_equal,
     positive,
-    true_divide,
 )
 from ._constructors import (
     arange,
@@ -381,6 +380,7 @@ from ._ufuncs import (
     tan,
     tanh,
     trunc,
+    true_divide,
 )
 from ._tapers import bartlett, blackman, hamming, hanning, i0, kaiser
 from ._ufunc_objects import (

@@ -11,12 +11,12 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import is_concrete, state, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
-from ..lax import bitwise, complex_numbers, rounding
+from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import result_type
-from ..lax.operators import absolute, bitwise_not, subtract, true_divide
+from ..lax.operators import absolute, bitwise_not, subtract
 from ..lax.shaping import full_like
 from ._arguments import (
     check_arraylike,
@@ -41,8 +41,25 @@ from ._select import _where
 from ._staged import staged
 
 abs = absolute
-divide = true_divide
 invert = bitwise_invert = bitwise_not
+
+
+def true_divide(x1, x2, /):
+    """Elementwise x1 / x2 in floating point (or complex) arithmetic.
+
+    Args:
+      x1, x2: arrays or scalars whose shapes broadcast; dtypes are promoted, integers to floats.
+
+    Raises:
+      TypeError: an argument that is neither an array nor a number, or shapes that do not broadcast.
+
+    >>> true_divide(jnp.arange(3), 2)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return operators.true_divide(x1, x2)
+
+
+divide = true_divide
 
 
 def _describe(function: Callable, name: str, doc: str, arguments: str, returns: str) -> None:
@@ -333,8 +350,8 @@ def round(a, decimals: int = 0, out=None):
     if decimals > np.log10(dtypes.finfo(a.dtype).max):
         return a
     if complex_input(a):
-        parts = complex_numbers.real(a), complex_numbers.imag(a)
-        return complex_numbers.complex(*(_round_real(part, decimals) for part in parts))
+        real = _round_real(complex_numbers.real(a), decimals)
+        return complex_numbers.complex(real, _round_real(complex_numbers.imag(a), decimals))
     return _round_real(a, decimals)
 
 
@@ -374,8 +391,8 @@ def isfinite(x, /):
     if is_integer(x):
         return full_like(x, True, dtype=bool)
     if complex_input(x):
-        real, imag = complex_numbers.real(x), complex_numbers.imag(x)
-        return bitwise.bitwise_and(rounding.is_finite(real), rounding.is_finite(imag))
+        real = rounding.is_finite(complex_numbers.real(x))
+        return bitwise.bitwise_and(real, rounding.is_finite(complex_numbers.imag(x)))
     return rounding.is_finite(x)
 
 
