@@ -2,8 +2,8 @@
 
 The rooms of chapters 1..N are copied to build/cut/chNN/minijax as they are. The facades, which only
 re-export, are shortened: a line `# chapter M` begins what chapter M adds, and it goes if M > N.
-With `--test`, the tests of chapters 1..N (with `--last`, of N only) run against the result; other
-options go to pytest (`--sample 20` takes every 20th case).
+With `--test`, the tests of the core run against the result, as far as they need chapters 1..N only.
+Other options go to pytest: `--sample 20` takes every 20th case. `--core` cuts out the engine alone.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("settings", "errors", "printing", "core.extension", "core.util", "core.dtypes",
-        "checks.dtypes", "core.core", "checks.core", "core.array", "checks.array",
+    1: ("settings", "errors", "util", "printing", "core.extension", "core.util",
+        "core.dtypes", "checks.dtypes", "core.core", "checks.core", "core.array", "checks.array",
         "core.primitives", "checks.primitives", "core.operators", "checks.operators"),
     2: ("core.forward",),
     3: ("core.tree", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging", "runtime.structs"),
     6: ("core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
-        "checks.jit", "runtime.platforms", "runtime.client", "runtime.devices", "runtime.dispatch",
-        "runtime.effects", "runtime.modules", "runtime.stages", "runtime.jit", "fast"),
+        "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules", "runtime.platforms",
+        "runtime.client", "runtime.devices", "runtime.effects",
+        "runtime.stages", "fast"),
     7: ("core.partial_eval", "checks.partial_eval"),
     8: ("core.transposition", "checks.transposition", "reverse"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",
@@ -57,7 +58,7 @@ FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "lax.__in
            "runtime.__init__", "debugging.__init__", "ad_checkpoint", "api_util",
            "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack", "dtypes",
            "extend", "flatten_util", "interpreters", "monitoring", "ops", "sharding", "stages",
-           "tree", "tree_util", "typing", "util", "version")
+           "tree", "tree_util", "typing", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 
@@ -109,7 +110,7 @@ def cut(chapter: int, folder: Path) -> Path:
             copy(path, package, (PACKAGE / path).read_text())
     for path in (path for facade in FACADES for path in sources(facade)):
         copy(path, package, cut_facade((PACKAGE / path).read_text(), chapter))
-    copy_tests(chapter, folder / "tests")
+    copy_tests(folder / "tests")
     return folder
 
 
@@ -127,8 +128,7 @@ def cut_core(folder: Path) -> Path:
         copy(path, package, never_asked((PACKAGE / path).read_text()))
     for facade in ("__init__.py", "core/__init__.py"):
         copy(Path(facade), package, '"""The engine of minijax, alone."""\n')
-    copy_tests(0, folder / "tests")
-    shutil.copytree(ROOT / "tests" / "core", folder / "tests" / "core", ignore=IGNORED)
+    copy_tests(folder / "tests")
     return folder
 
 
@@ -140,17 +140,15 @@ def never_asked(text: str) -> str:
     return "\n\n".join(['"""Questions that are never asked."""\n', *stubs])
 
 
-def copy_tests(chapter: int, target: Path) -> None:
-    """The tests of chapters 1..`chapter`, and what they share."""
+def copy_tests(target: Path) -> None:
+    """The tests of the core, and what they need."""
     target.mkdir(parents=True)
     shutil.copytree(ROOT / "tools", target.parent / "tools", ignore=IGNORED)
-    shared = [path for path in (ROOT / "tests").glob("*.py") if not path.name.startswith("test_")]
-    for path in shared:
-        shutil.copy(path, target)
-    folders = [f"ch{number:02}" for number in range(1, chapter + 1)]
-    for name in ("oracle", *folders):
-        if (ROOT / "tests" / name).is_dir():
-            shutil.copytree(ROOT / "tests" / name, target / name, ignore=IGNORED)
+    for path in (ROOT / "tests").glob("*.py"):
+        if not path.name.startswith("test_"):
+            shutil.copy(path, target)
+    for name in ("core", "oracle"):
+        shutil.copytree(ROOT / "tests" / name, target / name, ignore=IGNORED)
 
 
 def run(folder: Path, *arguments: str) -> int:
@@ -169,13 +167,9 @@ def import_all(folder: Path) -> int:
     return run(folder, "-c", "\n".join(lines))
 
 
-def test(folder: Path, chapters: range, *options: str) -> int:
-    """Run the tests of some chapters against a cut package."""
-    names = [f"tests/ch{number:02}" for number in chapters]
-    paths = [name for name in names if any((folder / name).glob("test_*.py"))]
-    if not paths:
-        sys.exit(f"no tests in {', '.join(names)}")
-    return test_paths(folder, *paths, "--chapter", str(chapters[-1]), *options)
+def test(folder: Path, chapter: int, *options: str) -> int:
+    """Run what the tests of the core test of chapters 1 to `chapter` against a cut package."""
+    return test_paths(folder, "tests/core", "--chapter", str(chapter), *options)
 
 
 def test_paths(folder: Path, *options: str) -> int:
@@ -193,7 +187,6 @@ def main() -> int:
                         metavar="CHAPTER")
     parser.add_argument("--core", action="store_true", help="cut out the engine alone")
     parser.add_argument("--test", action="store_true", help="run the tests of chapters 1..CHAPTER")
-    parser.add_argument("--last", action="store_true", help="with --test: of CHAPTER only")
     parser.add_argument("--folder", type=Path, help="default: build/cut/chNN")
     options, for_pytest = parser.parse_known_args()
     number = options.chapter
@@ -207,7 +200,7 @@ def main() -> int:
     print(f"minijax at the end of chapter {number} is in {os.path.relpath(folder)}", flush=True)
     if code or not options.test:
         return code
-    return test(folder, range(number if options.last else 1, number + 1), *for_pytest)
+    return test(folder, number, *for_pytest)
 
 
 if __name__ == "__main__":
