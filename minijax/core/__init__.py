@@ -3,8 +3,7 @@
 # chapter 1
 from .core import (
     ArrayMethods, EvalTrace, Primitive, ShapedArray, Trace, Tracer,
-    concrete_or_error, current_trace, eval_context, eval_trace, is_concrete, missing_rule,
-    new_trace, set_current_trace, state, typeof,
+    current_trace, eval_trace, missing_rule, new_trace, set_current_trace, state, typeof,
 )
 
 # chapter 5

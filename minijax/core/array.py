@@ -116,9 +116,6 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     def __setitem__(self, index, value):
         raise TypeError(checks.IMMUTABLE)
 
-    def __copy__(self):
-        return self
-
     __format__ = printing.format_array
     __str__ = printing.array_str
     __repr__ = printing.array_repr

@@ -16,7 +16,6 @@ Counterpart in JAX: `jax/_src/core.py`.
 from __future__ import annotations
 
 import contextlib
-import functools
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -244,11 +243,6 @@ def set_current_trace(trace: Trace) -> Iterator[Trace]:
         state.trace = previous
 
 
-def eval_context() -> contextlib.AbstractContextManager:
-    """A context in which everything is computed at once, and traced values are refused."""
-    return set_current_trace(eval_trace)
-
-
 @contextlib.contextmanager
 def new_trace(trace: Trace) -> Iterator[Trace]:
     """Make a fresh `trace` current within a `with` block, and invalidate it at the end."""
@@ -347,23 +341,6 @@ class Tracer(ArrayMethods):
 
     __format__ = printing.format_tracer
     __repr__ = printing.tracer_repr
-
-
-def concrete_or_error(force: Callable | None, value, context: str = ""):
-    """`value` made concrete by `force` (`int`, `operator.index`, … or `None`: as an array).
-
-    Raises:
-      ConcretizationTypeError: `value` is a tracer of unknown contents.
-    """
-    if isinstance(value, Tracer):
-        error = functools.partial(errors.ConcretizationTypeError, context=context)
-        value = value._concretize(error, lambda concrete: concrete)
-    return value if force is None else force(value)
-
-
-def is_concrete(x) -> bool:
-    """Whether the contents of `x` are known now."""
-    return not isinstance(x, Tracer) or x.concrete_value() is not None
 
 
 # ----------------------------------------------------------------------------------------------

@@ -115,20 +115,6 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return plain if enable_x64.value else short_of.get(plain, plain)
 
 
-def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
-    """Checks a ``dtype`` argument that a user gave to ``fun_name``; its canonical form.
-
-    Raises:
-      ValueError: it is None or an array.
-      TypeError: it is not a dtype that arrays can have.
-    """
-    checks.user_dtype(dtype, fun_name, _is_valid)
-    scalar_type = isinstance(dtype, type) and dtype in python_scalar_types
-    canonical = canonicalize_dtype(dtype, allow_extended_dtype=True)
-    checks.shortened_dtype(canonical if scalar_type else dtype, canonical, fun_name)
-    return canonical
-
-
 def _is_valid(dtype: Any) -> bool:
     """Whether arrays can have this dtype."""
     return isinstance(dtype, ExtendedDType) or dtype in scalar_types or dtype == float0
@@ -138,14 +124,6 @@ def python_scalar_dtype(scalar_type: type) -> np.dtype:
     """The dtype of the values of ``bool``, ``int``, ``float`` or ``complex``."""
     dtype = python_scalar_dtypes[scalar_type]
     return dtype if enable_x64.value else short_of.get(dtype, dtype)
-
-
-def default_int_dtype() -> np.dtype:
-    return python_scalar_dtype(int)
-
-
-def default_float_dtype() -> np.dtype:
-    return python_scalar_dtype(float)
 
 
 def storage_dtype(dtype: Any) -> np.dtype:
@@ -199,21 +177,6 @@ PROMOTIONS: dict[Node, tuple[Node, ...]] = {
 
 # With x64 off no promotion may make 64 bits out of 32. Without this entry, uint32 would.
 PROMOTIONS_32_BITS = ChainMap({_u32: (_i32, _u64)}, PROMOTIONS)
-
-
-def register_narrow_dtypes(scalar_type: type, family: type, *dtypes: np.dtype) -> None:
-    """Add dtypes that promote to no other: they hang below the weak type `scalar_type`.
-
-    Args:
-      scalar_type: `int` or `float`.
-      family: NumPy's abstract class of such numbers.
-      *dtypes: dtypes of `ml_dtypes`.
-    """
-    PROMOTIONS[scalar_type] += dtypes
-    for dtype in dtypes:
-        PROMOTIONS[dtype] = ()
-        scalar_types[dtype] = scalar_type
-        scalar_families[dtype.type] = family.__mro__
 
 
 def _upper_bounds(lattice: Mapping[Node, tuple[Node, ...]]) -> dict[Node, frozenset[Node]]:
@@ -280,7 +243,7 @@ def dtype_and_weak_type(x: Any) -> _Typed:
         return x.aval.dtype, x.aval.weak_type
     if hasattr(x, "weak_type"):
         return x.dtype, x.weak_type
-    return default_float_dtype() if x is None else dtype(x), False
+    return python_scalar_dtype(float) if x is None else dtype(x), False
 
 
 _result_memo: dict[Any, _Typed] = {}
@@ -322,13 +285,9 @@ def _promote(typed: frozenset[_Typed], mode: str, x64: bool) -> _Typed:
         # Weak dtypes of uncommon widths (a weak int8) keep their width among themselves.
         result = dtype(least_upper_bound(mode, x64, frozenset(dtypes)))
         return result, result != bool
-    bound = least_upper_bound(mode, x64, frozenset(_node(*pair) for pair in typed))
+    bound = least_upper_bound(mode, x64, frozenset(
+        scalar_types[dtype] if weak and dtype != bool else dtype for dtype, weak in typed))
     return dtype(bound), isinstance(bound, type)
-
-
-def _node(dtype: Any, weak_type: bool) -> Node:
-    """The place of a dtype in the lattice."""
-    return scalar_types[dtype] if weak_type and dtype != bool else dtype
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:

@@ -143,7 +143,7 @@ def positive(x, /):
 
 
 def _astype(x, dtype):
-    return prim.convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "astype"))
+    return prim.convert(x, dtypes.canonicalize_dtype(dtype))
 
 
 def _reshape(x, *shape):

@@ -33,7 +33,7 @@ from ..checks.jaxpr import (
 from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import moveaxis, primitive_batchers, unmapped_aval
-from ..core.core import Primitive, ShapedArray, eval_context, typeof
+from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering, tensor_type
 from ..core.transposition import primitive_transposes
@@ -41,6 +41,7 @@ from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, with_statics
 from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError, api_boundary
 from ..lax import shaping, slicing
+from ..lax.compile_time import eval_context
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
 from ..parallel.modules import add_host_callback, devices_of_module, manual_context

@@ -22,14 +22,15 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array, as_array
-from ..core.core import ArrayMethods, eval_trace, install_methods, is_concrete, state, typeof
+from ..core.core import ArrayMethods, eval_trace, install_methods, state, typeof
 from ..core.extension import Extension, hooks, register
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
 from . import elementwise as prim
 from . import indexing
-from .dtypes import coerce_to_array, safe_to_cast
+from .compile_time import is_concrete
+from .dtypes import coerce_to_array, default_int_dtype, safe_to_cast
 from .gathering import gather, take_at_hand
 from .indexing import slice_bounds
 from .scattering import (
@@ -329,7 +330,7 @@ def plan(index, shape: Sequence[int], wrap: bool = True) -> Plan:
 
 def _as_array(index):
     """An integer as what broadcasts with arrays."""
-    return constant(index, dtypes.default_int_dtype(), True) if type(index) is int else index
+    return constant(index, default_int_dtype(), True) if type(index) is int else index
 
 
 def _with_boolean_dims(entries, shape):

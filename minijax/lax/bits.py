@@ -10,13 +10,14 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
-from ..core.core import Primitive, ShapedArray, concrete_or_error
+from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import comparison_kind, register_lowering, tensor_type
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
-from .dtypes import itemsize_bits
+from .compile_time import concrete_or_error
+from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits
 from .families import FLOAT, INTEGER
 
 # ----------------------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ def bitcast_convert_type(operand, new_dtype):
     >>> lax.bitcast_convert_type(jnp.float32(1), "int32").item()
     1065353216
     """
-    new_dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype)
+    new_dtype = check_and_canonicalize_user_dtype(new_dtype)
     return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
 
 

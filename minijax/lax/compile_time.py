@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+from collections.abc import Callable
 
+from .. import errors
+from ..core import later
 from ..core.core import Trace, Tracer, eval_trace, set_current_trace, state
 
 
@@ -31,3 +35,29 @@ def ensure_compile_time_eval() -> contextlib.AbstractContextManager:
     ...     n = int(jnp.sum(jnp.arange(3)))
     """
     return set_current_trace(_FoldingTrace(state.trace))
+
+
+def eval_context() -> contextlib.AbstractContextManager:
+    """A context in which everything is computed at once, and traced values are refused."""
+    return set_current_trace(eval_trace)
+
+
+def concrete_or_error(force: Callable | None, value, context: str = ""):
+    """`value` made concrete by `force` (`int`, `operator.index`, … or `None`: as an array).
+
+    Raises:
+      ConcretizationTypeError: `value` is a tracer of unknown contents.
+    """
+    if isinstance(value, Tracer):
+        error = functools.partial(errors.ConcretizationTypeError, context=context)
+        value = value._concretize(error, lambda concrete: concrete)
+    return value if force is None else force(value)
+
+
+def is_concrete(x) -> bool:
+    """Whether the contents of `x` are known now."""
+    return not isinstance(x, Tracer) or x.concrete_value() is not None
+
+
+later.update(concrete_or_error=concrete_or_error, eval_context=eval_context,
+             is_concrete=is_concrete)

@@ -37,6 +37,7 @@ from ..core.transposition import defbilinear
 from ..remat import products
 from ..runtime.dispatch import apply_primitive
 from .complex_numbers import complex, imag, real
+from .dtypes import check_and_canonicalize_user_dtype
 from .elementwise import add, sub
 from .precision import canonical_precision, precision_names
 from .shaping import full, reshape, rev
@@ -293,7 +294,7 @@ def conv_general_dilated(
         padding = padtype_to_pads(taken(lhs_shape, numbers.lhs_spec)[2:], tuple(kernel),
                                   window_strides, padding)
     if preferred_element_type is not None:
-        preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type)
+        preferred_element_type = check_and_canonicalize_user_dtype(preferred_element_type)
     return conv_general_dilated_p.bind(
         lhs, rhs, window_strides=tuple(window_strides), padding=_pairs(padding),
         lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,

@@ -10,7 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ..checks import dtypes as checks
 from ..core.dtypes import (
+    PROMOTIONS,
     _is_valid,
     bfloat16,
     canonicalize_dtype,
@@ -22,7 +24,7 @@ from ..core.dtypes import (
     lattice_result_type,
     python_scalar_dtype,
     python_scalar_types,
-    register_narrow_dtypes,
+    scalar_families,
     scalar_types,
     to_inexact_dtype,
 )
@@ -50,9 +52,26 @@ _NARROW_INTS, _NARROW_UINTS = _dtypes(int2, int4), _dtypes(uint2, uint4)
 _NARROW_FLOATS = _dtypes(float4_e2m1fn, float8_e3m4, float8_e4m3, float8_e8m0fnu,
                          float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
                          float8_e5m2fnuz)
-register_narrow_dtypes(int, np.signedinteger, *_NARROW_INTS)
-register_narrow_dtypes(int, np.unsignedinteger, *_NARROW_UINTS)
-register_narrow_dtypes(float, np.floating, *_NARROW_FLOATS)
+
+
+def _register_narrow_dtypes(scalar_type: type, family: type, *dtypes: np.dtype) -> None:
+    """Add dtypes that promote to no other: they hang below the weak type `scalar_type`.
+
+    Args:
+      scalar_type: `int` or `float`.
+      family: NumPy's abstract class of such numbers.
+      *dtypes: dtypes of `ml_dtypes`.
+    """
+    PROMOTIONS[scalar_type] += dtypes
+    for narrow in dtypes:
+        PROMOTIONS[narrow] = ()
+        scalar_types[narrow] = scalar_type
+        scalar_families[narrow.type] = family.__mro__
+
+
+_register_narrow_dtypes(int, np.signedinteger, *_NARROW_INTS)
+_register_narrow_dtypes(int, np.unsignedinteger, *_NARROW_UINTS)
+_register_narrow_dtypes(float, np.floating, *_NARROW_FLOATS)
 
 _SIGNED = _NARROW_INTS + _dtypes("int8", "int16", "int32", "int64")
 _UNSIGNED = _NARROW_UINTS + _dtypes("uint8", "uint16", "uint32", "uint64")
@@ -83,6 +102,28 @@ class prng_key(extended):
 
 # ----------------------------------------------------------------------------------------------
 # Scalars
+
+
+def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
+    """Checks a ``dtype`` argument that a user gave to ``fun_name``; its canonical form.
+
+    Raises:
+      ValueError: it is None or an array.
+      TypeError: it is not a dtype that arrays can have.
+    """
+    checks.user_dtype(dtype, fun_name, _is_valid)
+    scalar_type = isinstance(dtype, type) and dtype in python_scalar_types
+    canonical = canonicalize_dtype(dtype, allow_extended_dtype=True)
+    checks.shortened_dtype(canonical if scalar_type else dtype, canonical, fun_name)
+    return canonical
+
+
+def default_int_dtype() -> np.dtype:
+    return python_scalar_dtype(int)
+
+
+def default_float_dtype() -> np.dtype:
+    return python_scalar_dtype(float)
 
 
 def default_uint_dtype() -> np.dtype:

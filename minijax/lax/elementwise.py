@@ -63,6 +63,7 @@ from ..core.primitives import (
     tanh_p,
 )
 from . import bitwise, complex_numbers, rounding
+from .dtypes import check_and_canonicalize_user_dtype
 from .families import (
     FLOAT,
     REAL,
@@ -170,7 +171,7 @@ def convert_element_type(operand, new_dtype):
     >>> lax.convert_element_type(jnp.array([1.7, -1.7]), "int32")
     Array([ 1, -1], dtype=int32)
     """
-    return convert(operand, dtypes.check_and_canonicalize_user_dtype(new_dtype))
+    return convert(operand, check_and_canonicalize_user_dtype(new_dtype))
 
 
 # ----------------------------------------------------------------------------------------------

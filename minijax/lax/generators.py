@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.primitives import canonical_shape
-from ..core import dtypes
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
 from ..runtime.dispatch import apply_primitive
+from .dtypes import check_and_canonicalize_user_dtype
 from .slicing import dynamic_update_index_in_dim, index_in_dim
 
 
@@ -103,7 +103,7 @@ def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
     >>> bits.shape
     (2, 3)
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype)
+    dtype = check_and_canonicalize_user_dtype(dtype)
     if dtype.name not in ("uint8", "uint16", "uint32", "uint64"):
         raise TypeError(f"rng_bit_generator: unsupported dtype {dtype.name}")
     return tuple(rng_bit_generator_p.bind(key, shape=canonical_shape(shape), dtype=dtype,

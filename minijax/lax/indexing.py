@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import Tracer, install_methods, is_concrete, state, typeof
+from ..core.core import Tracer, install_methods, state, typeof
 from ..core.extension import hooks
 from ..core.primitives import (
     add,
@@ -32,6 +32,7 @@ from ..core.primitives import (
     squeeze_p,
 )
 from ..errors import NonConcreteBooleanIndexError
+from .compile_time import is_concrete
 from .shaping import rev
 from .slicing import dynamic_slice_p
 

@@ -18,7 +18,7 @@ from ..checks.operators import arraylike as check_arraylike
 from ..checks.primitives import canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
-from ..core.core import Tracer, concrete_or_error, install_methods, is_concrete, typeof
+from ..core.core import Tracer, install_methods, typeof
 from ..core.operators import (
     BINARY,
     COMPARISONS,
@@ -40,7 +40,9 @@ from ..core.primitives import (
 )
 from ..errors import user_stacklevel
 from .bitwise import shift_right_logical, xor_p
+from .compile_time import concrete_or_error, is_concrete
 from .complex_numbers import imag, real
+from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
 from .elementwise import abs_, min_p, pow
 from .shaping import broadcast_shapes, broadcast_to
 from .slicing import index_in_dim
@@ -126,14 +128,14 @@ def power(x, y):
     exponent = _known_integer(y)
     if exponent is not None:
         if typeof(x).dtype == bool:
-            x = prim.convert(x, dtypes.default_int_dtype())
+            x = prim.convert(x, default_int_dtype())
         return prim.integer_pow(x, exponent)
     x_dtype, y_dtype = typeof(x).dtype, typeof(y).dtype
     if dtypes.issubdtype(y_dtype, np.integer) and dtypes.issubdtype(x_dtype, np.inexact):
         return pow(*promote_shapes("power", x, y))
     x, y = promote_args("power", x, y)
     if typeof(x).dtype == bool:
-        x, y = (prim.convert(z, dtypes.default_int_dtype()) for z in (x, y))
+        x, y = (prim.convert(z, default_int_dtype()) for z in (x, y))
     if dtypes.issubdtype(typeof(x).dtype, np.integer):
         return _integer_power(x, y)
     return pow(x, y)
@@ -204,7 +206,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
     if preferred_element_type is None:
         dtype, weak_type = dtypes.lattice_result_type(a, b)
     else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "matmul")
+        dtype = check_and_canonicalize_user_dtype(preferred_element_type, "matmul")
         weak_type = False
     a_sizes, b_sizes = _loop_sizes(a, b)
     ones = [d for d in a_sizes if a_sizes[d] == b_sizes.get(d) == 1]  # left out, and put back
@@ -256,7 +258,7 @@ def astype(x, dtype, copy: bool = False):
       dtype: an element type; `None` is the default floating point type.
       copy: whether the result must be another array.
     """
-    target = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
+    target = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
     if _is_complex(x) and target == bool:
         return not_equal(x, 0)
     if _is_complex(x) and not dtypes.issubdtype(target, np.complexfloating):

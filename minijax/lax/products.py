@@ -12,11 +12,11 @@ import operator
 
 import numpy as np
 
-from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
 from ..core.primitives import dot_general_p
+from .dtypes import check_and_canonicalize_user_dtype
 from .precision import canonical_precision, is_algorithm
 
 
@@ -44,7 +44,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     numbers = ((_ints(x_contract), _ints(y_contract)), (_ints(x_batch), _ints(y_batch)))
     if preferred_element_type is not None:
-        preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type)
+        preferred_element_type = check_and_canonicalize_user_dtype(preferred_element_type)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
                               precision=canonical_precision(precision),
                               preferred_element_type=preferred_element_type)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.primitives import canonical_shape
-from ..core import dtypes
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import constant
+from .dtypes import check_and_canonicalize_user_dtype
 from .shaping import broadcast_to, full
 from .windows import index_dtype
 
@@ -39,7 +39,7 @@ def empty(shape: int | Sequence[int], dtype, *, out_sharding=None):
     (3,)
     """
     shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
-    return full(canonical_shape(shape), 0, dtypes.check_and_canonicalize_user_dtype(dtype))
+    return full(canonical_shape(shape), 0, check_and_canonicalize_user_dtype(dtype))
 
 
 def shape_as_value(shape: Sequence[int]):

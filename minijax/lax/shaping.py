@@ -45,6 +45,7 @@ from ..core.transposition import (
     pad_transpose,
     primitive_transposes,
 )
+from .dtypes import check_and_canonicalize_user_dtype
 
 # ----------------------------------------------------------------------------------------------
 # Repeating elements
@@ -337,7 +338,7 @@ def broadcasted_iota(dtype, shape: Sequence[int], dimension: int, *, out_shardin
     Raises:
       TypeError: `dtype` is not numeric.
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype)
+    dtype = check_and_canonicalize_user_dtype(dtype)
     shape = canonical_shape(shape)
     return iota_p.bind(dtype=dtype, shape=shape, dimension=canonical_axis(dimension, len(shape)))
 
@@ -363,7 +364,7 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     if aval.ndim:
         raise TypeError(f"lax.full must be called with scalar fill_value; got shape {aval.shape}.")
     weak = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype)
+    dtype = aval.dtype if dtype is None else check_and_canonicalize_user_dtype(dtype)
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.full(tuple(shape), fill_value)
     return broadcast(convert(fill_value, dtype, weak), shape)
@@ -374,7 +375,7 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     aval = typeof(x) if hasattr(x, "aval") or not hasattr(x, "shape") \
         else ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype, True))
     weak = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype)
+    dtype = aval.dtype if dtype is None else check_and_canonicalize_user_dtype(dtype)
     shape = aval.shape if shape is None else shape
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.full(tuple(shape), fill_value)

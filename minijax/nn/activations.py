@@ -12,11 +12,12 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..core import dtypes
-from ..core.core import concrete_or_error, typeof
+from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
+from ..lax.compile_time import concrete_or_error
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.special import erfc
 from ..numpy._arguments import ensure_array, promote_args_inexact

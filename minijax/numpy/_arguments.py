@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks.primitives import canonical_shape, known_sizes
 from ..core import dtypes
-from ..core.core import concrete_or_error, typeof
+from ..core.core import typeof
 from ..core.operators import (
     promote_args,
     promote_args_inexact,
@@ -18,7 +18,8 @@ from ..core.operators import (
     promote_shapes,
 )
 from ..core.primitives import canonical_axis, constant, convert
-from ..lax.dtypes import scalar_type_of, to_numeric_dtype
+from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import check_and_canonicalize_user_dtype, scalar_type_of, to_numeric_dtype
 from ..lax.elementwise import convert_element_type, ne
 from ..lax.operators import check_arraylike
 from ..lax.shaping import full_like
@@ -124,7 +125,7 @@ def check_mask(name: str, where):
 
 def user_dtype(dtype, name: str) -> Any:
     """The `dtype` argument of the function `name`, or `None` if there is none."""
-    return None if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    return None if dtype is None else check_and_canonicalize_user_dtype(dtype, name)
 
 
 def static_index(value, what: str = "") -> int:

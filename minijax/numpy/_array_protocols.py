@@ -15,6 +15,10 @@ def _tobytes(self, order="C") -> bytes:
     return np.asarray(self._numpy()).tobytes(order)
 
 
+def _copy(self):
+    return self
+
+
 def _deepcopy(self, memo):
     return Array(np.array(self._numpy()), self.aval)
 
@@ -63,8 +67,8 @@ def _is_fully_replicated(self) -> bool:
 
 
 install_methods({
-    "tobytes": _tobytes, "__deepcopy__": _deepcopy, "__reduce__": _reduce, "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device, "is_ready": _is_ready,
+    "tobytes": _tobytes, "__copy__": _copy, "__deepcopy__": _deepcopy, "__reduce__": _reduce,
+    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "is_ready": _is_ready,
     "copy_to_host_async": _copy_to_host_async,
     "on_device_size_in_bytes": _on_device_size_in_bytes,
     "is_fully_addressable": property(_is_fully_addressable),

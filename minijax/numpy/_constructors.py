@@ -11,10 +11,16 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
-from ..core.core import ArrayMethods, ShapedArray, concrete_or_error, state, typeof
+from ..core.core import ArrayMethods, ShapedArray, state, typeof
 from ..core.extension import hooks
 from ..core.primitives import broadcast_in_dim_p, convert, copy_p
-from ..lax.dtypes import coerce_to_array, result_type
+from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import (
+    check_and_canonicalize_user_dtype,
+    coerce_to_array,
+    default_float_dtype,
+    result_type,
+)
 from ..lax.elementwise import add, eq, ge, mul
 from ..lax.operators import astype as astype_method
 from ..lax.shaping import (
@@ -162,7 +168,7 @@ def _common_dtype(leaves) -> np.dtype:
     kinds = {getattr(leaf, "aval", type(leaf)): leaf for leaf in leaves}
     samples = [leaf if isinstance(leaf, (ArrayMethods, *dtypes.python_scalar_types))
                else np.asarray(leaf) for leaf in kinds.values()]
-    return dtypes.lattice_result_type(*samples)[0] if samples else dtypes.default_float_dtype()
+    return dtypes.lattice_result_type(*samples)[0] if samples else default_float_dtype()
 
 
 # ----------------------------------------------------------------------------------------------
@@ -191,7 +197,7 @@ def _filled(name, value):
 
     def constructor(shape, dtype=None, *, device=None):
         _check_forgotten_parentheses(name, shape, dtype)
-        dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+        dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
         shape = _shape(shape)
         if not shape or dtype.kind == "V":
             out = lax_full(shape, value, dtype)
@@ -351,7 +357,7 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
     >>> eye(2, 3, 1).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
+    dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "eye")
     if type(k) is int:
         k = int(np.clip(k, -2**31, 2**31 - 1))
     offset = ensure_array("eye", k)
@@ -400,7 +406,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype=None):
     >>> tri(2, 3).tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype("float32" if dtype is None else dtype, "tri")
+    dtype = check_and_canonicalize_user_dtype("float32" if dtype is None else dtype, "tri")
     shape = (N, N if M is None else M)
     offset = ensure_array("tri", k)
     if not dtypes.issubdtype(offset.dtype, np.integer):
@@ -454,7 +460,7 @@ def indices(dimensions: Sequence[int], dtype=None, sparse: bool = False):
     >>> indices((2, 2)).tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
+    dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
     shape = tuple(static_index(d, "dimensions argument of jnp.indices") for d in dimensions)
     output = []
     for i, n in enumerate(shape):

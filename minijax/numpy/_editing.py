@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import concrete_or_error
+from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import result_type
 from ._arguments import (
     canonical_axis,

@@ -7,11 +7,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
-from ..lax.dtypes import result_type
+from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import eq
 from ..lax.products import dot_general
 from ..lax.reductions import reduce_or, reduce_sum
@@ -70,7 +69,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     if preferred_element_type is None:
         dtype, weak_type = result_type(*arrays, return_weak_type_flag=True)
     else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum")
+        dtype = check_and_canonicalize_user_dtype(preferred_element_type, "einsum")
         weak_type = False
     for positions, summed, expression, *_ in contractions:
         picked = [arrays.pop(i) for i in positions]

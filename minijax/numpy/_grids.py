@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..core.core import concrete_or_error
+from ..lax.compile_time import concrete_or_error
 from ._arguments import promote_dtypes
 from ._constructors import arange, array, meshgrid
 from ._joining import concatenate, stack

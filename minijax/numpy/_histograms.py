@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import concrete_or_error, typeof
+from ..core.core import typeof
 from ..core.primitives import convert
+from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import default_int_dtype
 from ._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
 from ._constructors import asarray, ix_, ones_like, zeros
 from ._editing import ravel_multi_index
@@ -55,7 +57,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, 
     else:
         length = concrete_or_error(operator.index, length, "Argument `length` of jnp.bincount.")
     if weights is None:
-        weights = dtypes.default_int_dtype().type(1)
+        weights = default_int_dtype().type(1)
     elif typeof(weights).shape != x.shape:
         raise ValueError(f"bincount needs a weight for each element: got shape {x.shape}, and "
                          f"weights of shape {typeof(weights).shape}.")

@@ -7,6 +7,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.primitives import convert, div_p
 from ..lax.advanced_indexing import from_front
+from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne, rem_p
 from ..lax.gathering import gather, take_at_hand
 from ..lax.operators import less
@@ -213,7 +214,7 @@ def nonzero_of_size(a, size: int, fills) -> tuple:
     """
     mask = ne(a, constant_like(a, 0)) if a.dtype != bool else a
     mask = ravel(mask)
-    dtype = dtypes.default_int_dtype()
+    dtype = default_int_dtype()
     if not a.size or not size:
         return tuple(full((size,), 0 if fill is None else fill, dtype) for fill in fills)
     seen = cumsum(mask)

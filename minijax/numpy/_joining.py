@@ -6,8 +6,8 @@ import numpy as np
 
 from ..core.api import vmap
 from ..core.array import Array
-from ..core.core import concrete_or_error
 from ..lax import shaping as lax
+from ..lax.compile_time import concrete_or_error
 from ..lax.slicing import slice_in_dim
 from ._arguments import (
     canonical_axis,

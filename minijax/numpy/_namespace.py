@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from ..core import dtypes
-from ..lax.dtypes import default_complex_dtype, dtype_kinds
+from ..lax.dtypes import default_complex_dtype, default_float_dtype, default_int_dtype, dtype_kinds
 from ..runtime.devices import devices
 from ..settings import enable_x64
 
@@ -41,9 +40,9 @@ class ArrayNamespaceInfo:
 
     def default_dtypes(self, *, device=None) -> dict:
         """The types that numbers get, by their kind."""
-        return {"real floating": dtypes.default_float_dtype(),
+        return {"real floating": default_float_dtype(),
                 "complex floating": default_complex_dtype(),
-                "integral": dtypes.default_int_dtype(), "indexing": dtypes.default_int_dtype()}
+                "integral": default_int_dtype(), "indexing": default_int_dtype()}
 
     def dtypes(self, *, device=None, kind: str | tuple[str, ...] | None = None) -> dict:
         """The types of a kind (or of several; by default all), by name.

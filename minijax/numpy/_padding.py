@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.core import concrete_or_error
 from ..core.primitives import convert
 from ..core.tree import tree_map
 from ..lax import shaping as lax
+from ..lax.compile_time import concrete_or_error
 from ..lax.elementwise import mul, sub
 from ..lax.slicing import slice_in_dim
 from ._arguments import ensure_array

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import concrete_or_error
+from ..lax.compile_time import concrete_or_error
 from ..lax.control_flow.scan import scan
 from ..lax.dtypes import to_complex_dtype
 from ..lax.operators import maximum, true_divide

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..core import dtypes
-from ..lax.dtypes import result_type
+from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import mul
 from ..lax.operators import is_plain_product, matmul, multiply, plain_product
 from ..lax.products import dot_general
@@ -31,7 +30,7 @@ def contract(a, b, numbers, precision, preferred_element_type, name="dot"):
     if preferred_element_type is None:
         dtype, weak_type = result_type(a, b, return_weak_type_flag=True)
     else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)
+        dtype = check_and_canonicalize_user_dtype(preferred_element_type, name)
         weak_type = False
     return convert(dot_general(a, b, numbers, precision, dtype), dtype, weak_type)
 

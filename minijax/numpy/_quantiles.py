@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core import dtypes
 from ..core.primitives import select
 from ..lax import elementwise as lax
 from ..lax import rounding
+from ..lax.dtypes import default_int_dtype
 from ..lax.gathering import gather
 from ..lax.shaping import broadcast_in_dim, expand_dims, full_like
 from ..lax.sorting import sort, sort_key_val
@@ -194,7 +194,7 @@ def _of_all_lines(a, axis, q, mix):
     share = lax.sub(place, low)
     rest = lax.sub(constant_like(share, 1), share)
     ends = [lax.clamp(constant_like(end, 0), end, n - 1) for end in (low, high)]
-    ends = [convert(end, dtypes.default_int_dtype()) for end in ends]
+    ends = [convert(end, default_int_dtype()) for end in ends]
     numbers = GatherDimensionNumbers(range(q.ndim, q.ndim + a.ndim - 1), (axis,), (axis,))
     sizes = [1 if d == axis else size for d, size in enumerate(a.shape)]
     values = [gather(a, expand_dims(end, (q.ndim,)), numbers, sizes) for end in ends]
@@ -212,7 +212,7 @@ def _of_each_line(lines, weights, q, method):
     count = convert(sum(logical_not(isnan(lines)), axis=-1, keepdims=True), q.dtype)
     place = q * (count - 1)
     low, high = rounding.floor(place), rounding.ceil(place)
-    share, index_dtype = place - low, dtypes.default_int_dtype()
+    share, index_dtype = place - low, default_int_dtype()
     values = [take_along_axis(lines, convert(clip(end, 0, clip(count - 1, 0)), index_dtype),
                               -1, mode="clip") for end in (low, high)]
     return _MIX[method](*values, constant_like(share, 1) - share, share)

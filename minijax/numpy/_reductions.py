@@ -15,7 +15,13 @@ from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax import reductions as red
-from ..lax.dtypes import default_uint_dtype, itemsize_bits, supports_inf, to_floating_dtype
+from ..lax.dtypes import (
+    default_int_dtype,
+    default_uint_dtype,
+    itemsize_bits,
+    supports_inf,
+    to_floating_dtype,
+)
 from ..lax.shaping import broadcast_to, expand_dims, full, reshape
 from ._arguments import (
     canonical_axis,
@@ -125,9 +131,9 @@ def all_sizes(shape, axes) -> bool:
 def wide_integer(dtype):
     """NumPy sums booleans and small integers in the default integer type."""
     if dtype == bool:
-        return dtypes.default_int_dtype()
+        return default_int_dtype()
     for family, wide in ((np.unsignedinteger, default_uint_dtype()),
-                         (np.integer, dtypes.default_int_dtype())):
+                         (np.integer, default_int_dtype())):
         if dtypes.issubdtype(dtype, family):
             return wide if itemsize_bits(dtype) < itemsize_bits(wide) else dtype
     return dtype
@@ -419,7 +425,7 @@ def count_nonzero(a, axis=None, keepdims: bool = False):
     """The number of elements other than zero; arguments as for `sum`."""
     a = ensure_array("count_nonzero", a)
     nonzero = lax.ne(a, constant_like(a, 0))
-    return sum(nonzero, axis, dtypes.default_int_dtype(), keepdims=keepdims)
+    return sum(nonzero, axis, default_int_dtype(), keepdims=keepdims)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -440,7 +446,7 @@ def _arg_extreme(name, primitive, doc):
         if a.shape[position] == 0:
             raise ValueError(f"attempt to get {name} of an empty sequence")
         axes = (canonical_axis(position, a.ndim),)
-        result = primitive.bind(a, axes=axes, index_dtype=dtypes.default_int_dtype())
+        result = primitive.bind(a, axes=axes, index_dtype=default_int_dtype())
         return expand_dims(result, dims) if keepdims else result
 
     function.__name__ = function.__qualname__ = name

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import numpy as jnp
-from ..core.core import concrete_or_error
 from ..core.dtypes import iinfo
 from ..lax.advanced_indexing import scatter_index
+from ..lax.compile_time import concrete_or_error
 from ..lax.operators import check_arraylike
 from ..lax.scattering import scatter_add, scatter_max, scatter_min, scatter_mul
 from ..lax.windows import FILL_OR_DROP, GatherScatterMode

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import concrete_or_error
+from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne
 from ..lax.shaping import concatenate, expand_dims, full_like, iota
 from ..lax.sorting import sort as lax_sort
@@ -381,7 +382,7 @@ def _starts_run(x):
 
 def _first_places(x):
     """The indices that sort `x`, equal elements in their order."""
-    return lax_sort((x, iota(dtypes.default_int_dtype(), x.size)))[1]
+    return lax_sort((x, iota(default_int_dtype(), x.size)))[1]
 
 
 def _selected(x, mask, size, fill_value):

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.core import concrete_or_error
 from ..core.primitives import convert, select
 from ..lax import shaping as lax
 from ..lax import tiling
+from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
 from ..lax.operators import matrix_transpose as _matrix_transpose
@@ -526,7 +526,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     if n < 0 or ndim < 0:
         raise ValueError(f"n and ndim arguments to diag_indices must be nonnegative, got {n}, "
                          f"{ndim}")
-    return (lax.iota(dtypes.default_int_dtype(), n),) * ndim
+    return (lax.iota(default_int_dtype(), n),) * ndim
 
 
 def diag_indices_from(arr) -> tuple:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import typeof
-from ..lax.dtypes import to_complex_dtype
+from ..lax.dtypes import default_int_dtype, to_complex_dtype
 from ..lax.shaping import broadcasted_iota, concatenate, full, rev
 from ..lax.sorting import sort as lax_sort
 from ..lax.sorting import top_k
@@ -75,7 +75,7 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
     _check_unsupported("argsort", kind, order)
     a, axis = _line_up(a, axis)
     shape = typeof(a).shape
-    dtype = user_dtype(dtype, "argsort") or dtypes.default_int_dtype()
+    dtype = user_dtype(dtype, "argsort") or default_int_dtype()
     places = broadcasted_iota(dtype, shape, axis)
     # In reverse, so that of equal elements the first is first again when the order is turned.
     turn = descending and stable

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import concrete_or_error, is_concrete, typeof
+from ..core.core import typeof
 from ..core.primitives import select as lax_select
 from ..core.primitives import stop_gradient_p
 from ..custom_rules import custom_jvp
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
-from ..lax.dtypes import to_floating_dtype
+from ..lax.compile_time import concrete_or_error, is_concrete
+from ..lax.dtypes import default_int_dtype, to_floating_dtype
 from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum, multiply
 from ..lax.reductions import argmax_p
 from ..lax.shaping import concatenate, full_like, stack_p
@@ -323,7 +324,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     value = concrete_or_error(np.asarray, a, "The size argument of jnp.nonzero must be statically "
                               "specified to use jnp.nonzero within JAX transformations.")
     found = np.nonzero(value)
-    index_dtype = dtypes.default_int_dtype()
+    index_dtype = default_int_dtype()
     return tuple(on_device(asarray(_resized(index, size, fill), index_dtype), None, like=a)
                  for index, fill in zip(found, fills))
 
@@ -368,7 +369,7 @@ def select(condlist: Sequence, choicelist: Sequence, default=0):
     check_arraylike("select", *condlist, *choicelist, default)
     choices = promote_dtypes(*ensure_arrays("select", default, *choicelist))
     conditions = stack_p.bind(*promote_dtypes(*broadcast_arrays(False, *condlist)), axis=0)
-    index_dtype = dtypes.default_int_dtype()
+    index_dtype = default_int_dtype()
     first = argmax_p.bind(convert(conditions, np.dtype(bool)), axes=(0,), index_dtype=index_dtype)
     return lax.select_n(*broadcast_together(first, *choices))
 
@@ -397,7 +398,7 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
                          f"{n_conditions + 1} functions are expected; got {n_pieces}")
     none = full_like(lax_expand_dims(conditions[0], (0,)), False)
     first = cumsum(concatenate([none, conditions], 0), axis=0)
-    which = argmax_p.bind(first, axes=(0,), index_dtype=dtypes.default_int_dtype())
+    which = argmax_p.bind(first, axes=(0,), index_dtype=default_int_dtype())
     values = [_piece(piece, x, lax.eq(which, constant_like(which, i)), args, kw)
               for i, piece in enumerate(funclist)]
     return lax.select_n(which, *values)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
 from ..core.api import jvp
-from ..core.core import concrete_or_error
 from ..core.primitives import exp_p
 from ..custom_rules import custom_jvp
 from ..lax.bessel import bessel_i0e
+from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import default_float_dtype
 from ..lax.elementwise import abs_, mul
 from ..lax.shaping import full, iota
 from ._arguments import promote_args_inexact
@@ -24,7 +24,7 @@ from ._ufuncs import abs, cos, sqrt
 def _places(name: str, M) -> tuple[int, Any]:
     """The length of a window, and the numbers 0, 1, … of its weights (`None` if it is trivial)."""
     M = concrete_or_error(int, M, f"M argument of jnp.{name}")
-    return M, iota(dtypes.default_float_dtype(), M) if M > 1 else None
+    return M, iota(default_float_dtype(), M) if M > 1 else None
 
 
 def _window(name: str, weights: Callable, doc: str) -> Callable:
@@ -32,7 +32,7 @@ def _window(name: str, weights: Callable, doc: str) -> Callable:
 
     def window(M: int) -> Any:
         M, n = _places(name, M)
-        return full((M,), 1, dtypes.default_float_dtype()) if n is None else weights(n, M)
+        return full((M,), 1, default_float_dtype()) if n is None else weights(n, M)
 
     window.__name__ = window.__qualname__ = name
     window.__doc__ = (f"{doc}\n\nArgs:\n  M: the number of weights, a known int.\n\n"
@@ -103,6 +103,6 @@ def kaiser(M: int, beta) -> Any:
     """
     M, n = _places("kaiser", M)
     if n is None:
-        return full((M,), 1, dtypes.default_float_dtype())
+        return full((M,), 1, default_float_dtype())
     half = 0.5 * (M - 1)
     return i0(beta * sqrt(1 - ((n - half) / half) ** 2)) / i0(beta)

@@ -9,13 +9,14 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import is_concrete, state, typeof
+from ..core.core import state, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
 from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
 from ..lax.bits import bitcast_convert_type
-from ..lax.dtypes import result_type
+from ..lax.compile_time import is_concrete
+from ..lax.dtypes import default_float_dtype, result_type
 from ..lax.operators import absolute, bitwise_not, subtract
 from ..lax.shaping import full_like
 from ._arguments import (
@@ -232,7 +233,7 @@ def angle(z, deg: bool = False):
     re, im = real(z), imag(z)
     is_real_scalar = not z.ndim and not complex_input(z)
     if is_integer(re) or is_real_scalar:
-        re, im = (convert(part, dtypes.default_float_dtype()) for part in (re, im))
+        re, im = (convert(part, default_float_dtype()) for part in (re, im))
     out = trig.atan2(im, re)
     return degrees(out) if deg else out
 
@@ -321,7 +322,7 @@ def rint(x, /):
     """Elementwise rounding to whole numbers, halves to even ones; the result is inexact."""
     x = ensure_array("rint", x)
     if is_integer(x):
-        return convert(x, dtypes.default_float_dtype())
+        return convert(x, default_float_dtype())
     if complex_input(x):
         return complex_numbers.complex(rint(complex_numbers.real(x)), rint(complex_numbers.imag(x)))
     return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)

@@ -7,7 +7,7 @@ import numpy as np
 from ..core import dtypes
 from ..lax import complex_numbers
 from ..lax.bits import bitcast_convert_type
-from ..lax.dtypes import itemsize_bits
+from ..lax.dtypes import check_and_canonicalize_user_dtype, itemsize_bits
 from ..lax.shaping import expand_dims, reshape, rev
 from ._joining import stack
 
@@ -29,7 +29,7 @@ def view(self, dtype=None, type: None = None):
         raise NotImplementedError("`type` argument of array.view() is not supported.")
     if dtype is None:
         return self
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "view")
+    dtype = check_and_canonicalize_user_dtype(dtype, "view")
     old, new = itemsize_bits(self.dtype), itemsize_bits(dtype)
     if not self.ndim:
         if old != new:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ..core import dtypes
 from ..lax import fourier as lax_fft
+from ..lax.dtypes import default_float_dtype
 from ..lax.fourier import FftType
 from ._arguments import ensure_array, promote_dtypes_inexact, user_dtype
 from ._constructors import arange, array, asarray
@@ -244,7 +245,7 @@ def _check_scalars(name, n, d):
 
 
 def _frequencies_dtype(dtype, name):
-    return user_dtype(dtype, name) or dtypes.default_float_dtype()
+    return user_dtype(dtype, name) or default_float_dtype()
 
 
 def fftshift(x, axes: int | Sequence[int] | None = None):

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.tree import tree_flatten
 from ..errors import UnexpectedTracerError, api_boundary
+from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..pytree.functions import broadcast_prefix
 from ..runtime.processes import process_count
 from .placed import PlacedArray, buffer_on, place_shards
@@ -101,7 +101,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
 def _assemble(caller, shape, sharding, parts, dtype) -> PlacedArray:
     """The array of its parts, in the order of the sharding's devices."""
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, caller)
+        dtype = check_and_canonicalize_user_dtype(dtype, caller)
     elif not parts:
         raise ValueError(f"{caller}: this process has no part of the array, so it has to be told "
                          "the dtype.")

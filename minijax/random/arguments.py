@@ -13,7 +13,7 @@ from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import eval_trace, state, typeof
 from ..errors import TypePromotionError
-from ..lax.dtypes import safe_to_cast
+from ..lax.dtypes import check_and_canonicalize_user_dtype, safe_to_cast
 from ..lax.shaping import broadcast_shapes
 from ..runtime.jit import jit
 from ..settings import enable_x64
@@ -26,7 +26,7 @@ def float_dtype(name: str, dtype, kind=np.floating) -> np.dtype:
     Raises:
       ValueError: it is not of this kind.
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype)
+    dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype)
     if not dtypes.issubdtype(dtype, kind):
         kinds = "a float" if kind is np.floating else "a float or complex"
         raise ValueError(f"dtype argument to `{name}` must be {kinds} dtype, got {dtype}")
@@ -39,7 +39,7 @@ def int_dtype(name: str, dtype, error: type[Exception] = ValueError) -> np.dtype
     Raises:
       error: it is not an integer dtype.
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype)
+    dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype)
     if not dtypes.issubdtype(dtype, np.integer):
         raise error(f"dtype argument to `{name}` must be an int dtype, got {dtype}")
     return dtype

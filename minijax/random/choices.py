@@ -11,12 +11,13 @@ import numpy as np
 from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
-from ..core.core import concrete_or_error, typeof
+from ..core.core import typeof
 from ..core.operators import promote_dtypes_inexact
 from ..core.primitives import canonical_axis, convert
 from ..lax import bitwise, rounding
 from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type, clz
+from ..lax.compile_time import concrete_or_error
 from ..lax.gathering import gather
 from ..lax.operators import check_arraylike
 from ..lax.shaping import expand_dims, reshape

@@ -18,6 +18,7 @@ from ..lax import rounding
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.cumulative import cumsum
+from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
 from ..lax.shaping import broadcast_shapes, full_like
 from ..lax.special import lgamma
@@ -40,7 +41,7 @@ def poisson(key, lam, shape: Sequence[int] | None = None, dtype=None):
       dtype: an integer dtype.
     """
     key = typed_key("poisson", key)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype)
+    dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype)
     shape = typeof(lam).shape if shape is None else canonical_shape(shape)
     return _poisson(key, convert(jnp.broadcast_to(lam, shape), np.dtype(np.float32)), shape, dtype)
 

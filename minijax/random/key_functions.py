@@ -16,7 +16,7 @@ from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
-from ..lax.dtypes import default_uint_dtype
+from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
 from .keys import (
     KeyTy,
     PRNGImpl,
@@ -252,7 +252,7 @@ def bits(key, shape: Sequence[int] = (), dtype=None):
     typed = typed_key("bits", key)
     if dtype is None:
         dtype = default_uint_dtype()
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype)
+    dtype = check_and_canonicalize_user_dtype(dtype)
     if not dtypes.issubdtype(dtype, np.unsignedinteger):
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")
     shape = canonical_shape(shape)

@@ -14,6 +14,7 @@ from ..core.primitives import convert, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type
+from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
 from ..lax.shaping import broadcast_to_rank, full_like, reshape
 from ..numpy._arguments import constant_like
@@ -197,7 +198,7 @@ def rademacher(key, shape: Sequence[int] = (), dtype=None):
     [-1, -1, 1]
     """
     key = typed_key("rademacher", key)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype)
+    dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype)
     return _rademacher(key, canonical_shape(shape), dtype)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
-from ..core import dtypes
-from ..core.core import concrete_or_error
 from ..core.operators import promote_dtypes_inexact
+from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.shaping import broadcast_shapes
 from ..numpy import linalg
 from ..runtime.jit import jit
@@ -101,7 +101,7 @@ def orthogonal(key, n: int, shape: Sequence[int] = (), dtype=None, m: int | None
     True
     """
     key = typed_key("orthogonal", key)
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype)
+    dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype)
     where = "The error occurred in jax.random.orthogonal()"
     n = concrete_or_error(operator.index, n, where)
     m = n if m is None else concrete_or_error(operator.index, m, where)

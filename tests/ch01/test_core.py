@@ -16,6 +16,7 @@ from minijax.core import core
 from minijax.core.array import Array, as_array
 from minijax.core.core import Primitive, ShapedArray, Trace, Tracer, typeof
 from minijax.lax import elementwise as lax
+from minijax.lax.compile_time import concrete_or_error, eval_context, is_concrete
 from tests.ch01.same import BFLOAT16, pair
 from tests.oracle import jax
 
@@ -290,11 +291,11 @@ def test_each_thread_has_its_own_current_trace(recording):
 def test_compile_time_evaluation(recording):
     with minijax.ensure_compile_time_eval():
         assert int(lax.add(1, 2)) == 3
-    with core.eval_context():
+    with eval_context():
         assert int(lax.add(1, 2)) == 3
     assert type(lax.add(1, 2)) is NegatingTracer and recording.names == ["add"]
     tracer = recording.box(as_array(1.0))
-    with core.eval_context(), pytest.raises(errors.UnexpectedTracerError):
+    with eval_context(), pytest.raises(errors.UnexpectedTracerError):
         lax.sin(tracer)
     with minijax.ensure_compile_time_eval():  # what is traced is traced on
         assert type(lax.sin(tracer)) is NegatingTracer
@@ -361,11 +362,11 @@ def test_a_tracer_refuses_assignment(recording):
 
 def test_is_concrete_and_concrete_or_error(recording):
     known, unknown = as_array(np.int32(3)), recording.box(as_array(np.int32(3)))
-    assert core.is_concrete(known) and core.is_concrete(3) and not core.is_concrete(unknown)
-    assert core.concrete_or_error(None, known) is known
-    assert core.concrete_or_error(int, known) == core.concrete_or_error(int, 3) == 3
+    assert is_concrete(known) and is_concrete(3) and not is_concrete(unknown)
+    assert concrete_or_error(None, known) is known
+    assert concrete_or_error(int, known) == concrete_or_error(int, 3) == 3
     with pytest.raises(errors.ConcretizationTypeError, match="It is the axis"):
-        core.concrete_or_error(int, unknown, "It is the axis.")
+        concrete_or_error(int, unknown, "It is the axis.")
 
 
 # -- Escape -------------------------------------------------------------------------------------
@@ -379,7 +380,7 @@ def escaped():
 
 ESCAPES = [lax.sin, lambda x: lax.add(1.0, x), bool, int, float, complex, range,
            lambda x: x.item(), lambda x: x + 1, lambda x: 1 + x, as_array,
-           lambda x: core.concrete_or_error(None, x)]
+           lambda x: concrete_or_error(None, x)]
 
 
 @pytest.mark.parametrize("number", range(len(ESCAPES)))

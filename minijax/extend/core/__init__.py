@@ -1,12 +1,8 @@
 """The public names of `jax.extend.core`."""
 
 # chapter 1
-from ...core.core import (
-    Primitive,
-    concrete_or_error,
-    set_current_trace,
-    typeof,
-)
+from ...lax.compile_time import concrete_or_error
+from ...core.core import Primitive, set_current_trace, typeof
 from ...checks.primitives import valid_jaxtype
 from ...errors import JaxprTypeError
 from ...core.core import Trace as _Trace, eval_trace as _eval_trace, state as _state

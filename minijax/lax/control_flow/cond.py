@@ -25,7 +25,7 @@ from ...checks.tree import equality_errors_pytreedef
 from ...core.api import stop_gradient
 from ...core.array import ensure_array
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
-from ...core.core import Primitive, ShapedArray, is_concrete, typeof
+from ...core.core import Primitive, ShapedArray, typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.jaxpr import eval_jaxpr
 from ...core.lowering import register_lowering
@@ -51,6 +51,7 @@ from ...pytree.arguments import argument_avals
 from ...pytree.paths import keystr
 from .. import elementwise as lax
 from .. import shaping
+from ..compile_time import is_concrete
 from .common import (
     Staged,
     either,

@@ -10,10 +10,11 @@ import numpy as np
 
 from ... import settings
 from ...core import dtypes
-from ...core.core import is_concrete, typeof
+from ...core.core import typeof
 from ...core.primitives import constant
 from ...errors import api_boundary
 from .. import elementwise as lax
+from ..compile_time import is_concrete
 from .scan import scan
 from .while_loop import while_loop
 

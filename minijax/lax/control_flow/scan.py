@@ -25,7 +25,7 @@ from ...checks.arguments import leaf_names
 from ...checks.staging import custom_typechecks
 from ...core.array import owned
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
-from ...core.core import Primitive, ShapedArray, concrete_or_error, state, typeof
+from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import JaxprEqn
 from ...core.partial_eval import (
@@ -43,6 +43,7 @@ from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import keystr
 from .. import shaping, slicing
+from ..compile_time import concrete_or_error
 from .common import (
     check_carry,
     evaluate_compiled,

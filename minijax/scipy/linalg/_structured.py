@@ -12,7 +12,11 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.operators import promote_args_inexact, promote_dtypes
 from ...lax import elementwise as lax
-from ...lax.dtypes import default_complex_dtype
+from ...lax.dtypes import (
+    check_and_canonicalize_user_dtype,
+    default_complex_dtype,
+    default_float_dtype,
+)
 from ...lax.operators import check_arraylike
 from ...lax.shaping import broadcasted_iota, expand_dims, pad
 from ...lax.slicing import slice_in_dim
@@ -288,7 +292,7 @@ def invhilbert(n: int):
     Args:
       n: how many rows and columns.
     """
-    i, j = _rows_and_columns(n, dtypes.default_float_dtype())
+    i, j = _rows_and_columns(n, default_float_dtype())
     s = i + j
     return ((-1.0) ** s * (s + 1.0) * comb(n + i, n - j - 1) * comb(n + j, n - i - 1)
             * comb(s, i) ** 2)
@@ -330,7 +334,7 @@ def invpascal(n: int, kind: str | None = None):
       ValueError: another kind.
     """
     _check_kind(kind)
-    i, j = _rows_and_columns(n, dtypes.default_float_dtype())
+    i, j = _rows_and_columns(n, default_float_dtype())
     lower = (-1.0) ** (i - j) * _binom(i, j)
     return lower if kind == "lower" else lower.T if kind == "upper" else jnp.dot(lower.T, lower)
 
@@ -362,7 +366,7 @@ def helmert(n: int, full: bool = False):
     if n < 1:
         raise ValueError(f"n must be a positive integer; got {n}.")
     i, j = jnp.arange(n - 1)[:, None], jnp.arange(n)[None, :]
-    k = (i + 1).astype(dtypes.default_float_dtype())
+    k = (i + 1).astype(default_float_dtype())
     length = jnp.sqrt(k * (k + 1))
     rows = jnp.where(j <= i, 1.0 / length, jnp.where(j == i + 1, -k / length, 0))
     if not full:
@@ -409,7 +413,7 @@ def dft(n: int, scale: str | None = None, *, dtype=None):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     if dtype is None:
         dtype = default_complex_dtype()
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "dft")
+    dtype = check_and_canonicalize_user_dtype(dtype, "dft")
     if not dtypes.issubdtype(dtype, np.complexfloating):
         raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
     i, j = _rows_and_columns(n, dtype)

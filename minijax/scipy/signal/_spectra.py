@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.api import vmap
-from ...core.core import concrete_or_error
+from ...lax.compile_time import concrete_or_error
 from ...lax.dtypes import to_complex_dtype, to_floating_dtype
 from ...lax.precision import Precision
 from ...lax.slicing import dynamic_slice_in_dim, slice_in_dim

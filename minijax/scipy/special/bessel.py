@@ -6,9 +6,10 @@ import operator
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.core import concrete_or_error, typeof
+from ...core.core import typeof
 from ...lax import bessel as families
 from ...lax import elementwise as lax
+from ...lax.compile_time import concrete_or_error
 from ...lax.control_flow.scan import scan
 from ...lax.shaping import full_like, iota
 from ...numpy._arguments import promote_args_inexact, promote_dtypes_inexact

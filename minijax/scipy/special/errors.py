@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import dtypes
 from ...core.core import typeof
 from ...core.primitives import convert, select
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
 from ...lax import rounding
 from ...lax import special as families
+from ...lax.dtypes import default_float_dtype
 from ...numpy._arguments import constant_like, promote_args_inexact
 from ...runtime.jit import jit
 
@@ -203,7 +203,7 @@ def _mills_series(x, order):
 def _owens_t(h, a):
     """Gauss' quadrature of 1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt. If `a` is above 1, one of
     the relations between T(h, a) and T(a h, 1/a) helps, https://doi.org/10.18637/jss.v005.i05."""
-    wide = np.promote_types(h.dtype, dtypes.default_float_dtype())  # as JAX's points have it
+    wide = np.promote_types(h.dtype, default_float_dtype())  # as JAX's points have it
     h, a = abs(convert(h, wide)), convert(a, wide)
     size = abs(a)
     large = size > 1

@@ -12,11 +12,13 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.api import jvp
-from ...core.core import concrete_or_error, typeof
+from ...core.core import typeof
 from ...custom_rules import custom_jvp
 from ...lax import elementwise as lax
 from ...lax import incomplete_beta, incomplete_gamma, rounding
 from ...lax import special as families
+from ...lax.compile_time import concrete_or_error
+from ...lax.dtypes import default_float_dtype
 from ...lax.shaping import expand_dims
 from ...numpy._arguments import constant_like, promote_args_inexact
 from ...runtime.jit import jit
@@ -400,5 +402,5 @@ def bernoulli(n: int):
     if n < 0:
         raise ValueError(f"n must be a non-negative integer; got {n}.")
     exact = [x * math.factorial(k) for k, x in enumerate(bernoulli_over_factorial(n))]
-    largest = float(dtypes.finfo(dtypes.default_float_dtype()).max)
+    largest = float(dtypes.finfo(default_float_dtype()).max)
     return jnp.array([float(x) if abs(x) < largest else math.copysign(math.inf, x) for x in exact])

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.core import concrete_or_error, typeof
+from ...core.core import typeof
 from ...lax import complex_numbers
+from ...lax.compile_time import concrete_or_error
 from ...runtime.jit import jit
 
 

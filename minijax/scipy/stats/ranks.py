@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
-from ...core import dtypes
 from ...core.api import vmap
 from ...lax.control_flow.cond import cond
+from ...lax.dtypes import default_float_dtype
 from ...lax.sorting import sort_key_val
 from ...numpy._arguments import canonical_axis, check_arraylike, promote_args_inexact
 from ...runtime.jit import jit
@@ -69,7 +69,7 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
 
 def _mode_of_vector(x):
     if x.size == 0:
-        dtype = dtypes.default_float_dtype()
+        dtype = default_float_dtype()
         return jnp.array(np.nan, dtype), jnp.array(0, dtype)
     values, counts = jnp.unique(x, return_counts=True, size=x.size)
     return values[jnp.argmax(counts)], counts.max()
@@ -102,7 +102,7 @@ def rankdata(a, method: str = "average", *, axis: int | None = None,
     if axis is not None:
         return jnp.apply_along_axis(rankdata, axis, a, method)
     a = jnp.ravel(a)
-    dtype = dtypes.default_float_dtype()
+    dtype = default_float_dtype()
     return cond(jnp.any(jnp.isnan(a)), lambda a: jnp.full_like(a, np.nan, dtype),
                 lambda a: _ranks(a, method).astype(dtype), a)
 
