@@ -271,13 +271,15 @@ def _check_complex(name, what, dtype):
                         f"but got {dtype.name}.")
 
 
-def scalar_output(out: Any, out_tree: PyTreeDef) -> None:
-    """Raise TypeError unless the result of a function under `grad` is a scalar."""
+def grad_output(out: Any, out_tree: PyTreeDef, holomorphic: bool) -> None:
+    """Raise TypeError unless the result of a function under `grad` is a real scalar, or a complex
+    one if `holomorphic`."""
     if out_tree is not LEAF:
         raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}.")
     if typeof(out).shape:
         raise TypeError("Gradient only defined for scalar-output functions. "
                         f"Output had shape: {typeof(out).shape}.")
+    real_outputs("grad", [out], holomorphic)
 
 
 def real_outputs(name: str, leaves: Iterable, holomorphic: bool) -> None:

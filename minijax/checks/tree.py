@@ -77,13 +77,14 @@ def function_was_called(cell: trees.TreeCell) -> None:
         )
 
 
-def aux_pair(result: Any) -> None:
-    """Raise TypeError unless a function under `has_aux=True` returned a pair (out, aux)."""
+def aux_pair(result: Any) -> Any:
+    """The result of a function under `has_aux=True`. TypeError unless it is a pair (out, aux)."""
     if not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise TypeError(
             "With has_aux=True the function must return a pair (output, auxiliary data), "
             f"but it returned {result!r} of type {type(result).__name__}."
         )
+    return result
 
 
 # ----------------------------------------------------------------------------------------------

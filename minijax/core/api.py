@@ -94,9 +94,7 @@ def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
     received: list = []
 
     def fun_without_aux(*args):
-        result = fun(*args)
-        aux_pair(result)
-        out, aux = result
+        out, aux = aux_pair(fun(*args))
         received[:] = [tree_map(functools.partial(_primal_in, state.trace), aux)]
         return out
 
@@ -343,7 +341,7 @@ def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     fun_of_primals, aux = _without_aux(fun, has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
-    in_avals, out_avals = (tuple(map(typeof, values)) for values in (leaves, outs))
+    in_avals, out_avals = tuple(map(typeof, leaves)), tuple(map(typeof, outs))
     derivative = Linearization(closed.jaxpr, tuple(nonzeros), in_avals, out_avals, in_tree,
                                out_tree(), fun_sourceinfo(fun))
     return out_tree().unflatten(outs), derivative, closed.consts, aux
@@ -458,8 +456,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.grad_arguments(fun, args, argnums, dyn_args, holomorphic, allow_int)
         out, derivative, residuals, aux = _linearize("grad", partial_fun, dyn_args, has_aux)
-        checks.scalar_output(out, derivative.out_tree)
-        checks.real_outputs("grad", [out], holomorphic)
+        checks.grad_output(out, derivative.out_tree, holomorphic)
         aval = typeof(out)
         gradient = _pullback(derivative)(residuals, constant(1, aval.dtype, aval.weak_type))
         return ((out, *aux) if has_aux else out), _as_chosen(argnums, gradient)

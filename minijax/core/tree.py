@@ -98,9 +98,8 @@ class PyTreeDef:
 
     __slots__ = ("node_type", "aux", "subtrees", "num_leaves", "_hash", "__weakref__")
 
-    def __init__(
-        self, node_type: NodeType | None, aux: Any, subtrees: tuple[PyTreeDef, ...], num_leaves: int
-    ):
+    def __init__(self, node_type: NodeType | None, aux: Any, subtrees: tuple[PyTreeDef, ...],
+                 num_leaves: int):
         self.node_type, self.aux, self.subtrees = node_type, aux, subtrees
         self.num_leaves = num_leaves
         self._hash: int | None = None
@@ -145,12 +144,9 @@ class PyTreeDef:
             return True
         if not isinstance(other, PyTreeDef):
             return NotImplemented
-        return (
-            self.node_type is other.node_type
-            and self.num_leaves == other.num_leaves
-            and self.subtrees == other.subtrees
-            and (self.aux is other.aux or self.aux == other.aux)
-        )
+        return (self.node_type is other.node_type and self.num_leaves == other.num_leaves
+                and self.subtrees == other.subtrees
+                and (self.aux is other.aux or self.aux == other.aux))
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -294,9 +290,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     return treedef.unflatten(list(map(f, leaves, *others)))
 
 
-def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
+                   pytree_to_transpose: Any) -> Any:
     """Turn an outer structure of inner ones into an inner structure of outer ones.
 
     Args:
@@ -362,9 +357,8 @@ def _one_level(tree):
 _ONE_LEVEL_OF_TREEDEF = attrgetter("node_type", "subtrees", "aux")
 
 
-def flatten_axes(
-    name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
-) -> list[Any]:
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False,
+                 tupled_args: bool = False) -> list[Any]:
     """One axis for each leaf of `treedef`, from a tree prefix of ints and Nones (leaves here).
 
     Args:
@@ -444,9 +438,8 @@ def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def positive_argnums(
-    argnums: Iterable[int], num_args: int, drop_too_large: bool = False
-) -> tuple[int, ...]:
+def positive_argnums(argnums: Iterable[int], num_args: int,
+                     drop_too_large: bool = False) -> tuple[int, ...]:
     """`argnums` counted from the front. ValueError for one that is out of bounds.
 
     With `drop_too_large`, numbers past the end are left out: they name defaults not passed.
@@ -485,9 +478,8 @@ def with_statics(f: Callable, statics: Mapping[Any, Any]) -> Callable:
     return dynamic_fun
 
 
-def argnums_partial(
-    f: Callable, dynamic_argnums: int | Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
-) -> tuple[Callable, tuple[Any, ...]]:
+def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Sequence[Any],
+                    kwargs: dict[str, Any]) -> tuple[Callable, tuple[Any, ...]]:
     """`f` as a function of the chosen positional arguments only; and their values.
 
     Negative numbers count from the end; ValueError if one is out of bounds.
