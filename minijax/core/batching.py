@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -75,9 +74,14 @@ def broadcast(x, size: int, axis: int):
     return broadcast_in_dim(x, shape, [d for d in range(len(shape)) if d != axis])
 
 
+def bdim_at(x, bdim: int | None, size: int, axis: int):
+    """`x` with the batch dimension at `axis`: moved there, or made by repeating `size` times."""
+    return broadcast(x, size, axis) if bdim is None else moveaxis(x, bdim, axis)
+
+
 def bdim_at_front(x, bdim: int | None, size: int):
-    """`x` with the batch dimension first: moved there, or made by repeating `size` times."""
-    return broadcast(x, size, 0) if bdim is None else moveaxis(x, bdim, 0)
+    """`x` with the batch dimension first."""
+    return bdim_at(x, bdim, size, 0)
 
 
 def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, x):
@@ -90,9 +94,8 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
         return x
     if destination is None:
         raise ValueError(checks.unmapped_output(axis_data.name))
-    if source is None:
-        return broadcast(x, axis_data.size, canonical_axis(destination, typeof(x).ndim + 1))
-    return moveaxis(x, source, canonical_axis(destination, typeof(x).ndim))
+    axis = canonical_axis(destination, typeof(x).ndim + (source is None))
+    return bdim_at(x, source, axis_data.size, axis)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -202,9 +205,8 @@ def batch_subtrace(
     """
     trace = BatchTrace(core.current_trace(), axis_data, tag)
     tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]
-    axis_env: contextlib.AbstractContextManager = contextlib.nullcontext()
-    if axis_data.name is not None:
-        axis_env = extend_axis_env_nd([(axis_data.name, axis_data.size)])
+    axis_env = (contextlib.nullcontext() if axis_data.name is None
+                else extend_axis_env_nd([(axis_data.name, axis_data.size)]))
     with axis_env, core.new_trace(trace):
         outs = fun(*tracers)
     infos = [trace.to_batch_info(x) for x in outs]
@@ -225,27 +227,6 @@ def extend_axis_env_nd(name_size_pairs: Iterable[tuple[Hashable, int]]) -> Itera
         core.state.axis_sizes = outside
 
 
-def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
-    """The size of the named axis that is being mapped over; of several, the product.
-
-    Args:
-      axis_name: the `axis_name` of a `vmap` around, or a tuple of them.
-
-    Raises:
-      NameError: no axis of this name is in scope.
-
-    >>> import minijax as jax
-    >>> jax.vmap(lambda x: x * jax.lax.axis_size("i"), axis_name="i")(jax.numpy.ones(2)).tolist()
-    [2.0, 2.0]
-    """
-    if isinstance(axis_name, (tuple, list)):
-        return math.prod(map(axis_size, axis_name))
-    try:
-        return core.state.axis_sizes[axis_name]
-    except KeyError:
-        raise NameError(checks.unbound_axis(axis_name, core.state.axis_sizes)) from None
-
-
 # ----------------------------------------------------------------------------------------------
 # The starters' rules. Most keep the batch dimension where it is, or bring it to the front, and
 # renumber the parameters that name dimensions.
@@ -264,9 +245,9 @@ def batch_size(args, dims):
     return next(_shape(x)[d] for x, d in zip(args, dims) if d is not None)
 
 
-def shifted_dims(dims: Sequence[int], bdim: int) -> tuple[int, ...]:
+def shifted_dims(dims: Sequence[int], bdim: int | None) -> tuple[int, ...]:
     """Dimensions of an example, as they are numbered in the array with a dimension `bdim` more."""
-    return tuple([d + (d >= bdim) for d in dims])
+    return tuple(dims if bdim is None else [d + (d >= bdim) for d in dims])
 
 
 def defvectorized(primitive: Primitive) -> None:
@@ -323,12 +304,9 @@ for p in (lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.max_p, lax.and_p, lax.
 
 def _add_any(args, dims):
     """Unlike `add`, this one broadcasts nothing: the arguments must become alike."""
-    (x, y), (x_dim, y_dim) = args, dims
-    if x_dim is None:
-        return lax.add_any_p.bind(broadcast(x, _shape(y)[y_dim], y_dim), y), y_dim
-    if y_dim is None:
-        return lax.add_any_p.bind(x, broadcast(y, _shape(x)[x_dim], x_dim)), x_dim
-    return lax.add_any_p.bind(moveaxis(x, x_dim, y_dim), y), y_dim
+    size, out_dim = batch_size(args, dims), dims[0] if dims[1] is None else dims[1]
+    args = [bdim_at(x, d, size, out_dim) for x, d in zip(args, dims)]
+    return lax.add_any_p.bind(*args), out_dim
 
 
 def _select_n(args, dims):
@@ -336,14 +314,10 @@ def _select_n(args, dims):
     if len(set(zip(map(_shape, args), dims))) > 1:
         size = batch_size(args, dims)
         which, *cases = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
-        args = fill_trailing(which, _shape(cases[0]), _ndim(cases[0])), *cases
-        dims = [0]
+        if _shape(which) != _shape(cases[0]):  # one choice for each example
+            which = broadcast_in_dim(which, _shape(cases[0]), [0])
+        args, dims = [which, *cases], [0]
     return lax.select_n_p.bind(*args), dims[0]
-
-
-def fill_trailing(x, shape: tuple[int, ...], rank: int):
-    """`x`, repeated along trailing dimensions to `shape` if it has less than `rank`."""
-    return x if _ndim(x) == rank else broadcast_in_dim(x, shape, range(_ndim(x)))
 
 
 def _broadcast_in_dim(args, dims, *, shape, broadcast_dimensions):
@@ -373,8 +347,8 @@ def _concatenate(args, dims, *, dimension):
 
 
 def _split(args, dims, *, sizes, axis):
-    (bdim,) = dims
-    return lax.split(args[0], sizes, axis + (axis >= bdim)), [bdim] * len(sizes)
+    (axis,) = shifted_dims([axis], dims[0])
+    return lax.split(args[0], sizes, axis), [dims[0]] * len(sizes)
 
 
 def _pad(args, dims, *, padding_config):
@@ -408,23 +382,15 @@ def defreducer(primitive: Primitive) -> None:
 
 def _dot_general(args, dims, *, dimension_numbers, **params):
     """If both are batched, one more batch dimension; if one is, one more of its free dimensions."""
-    (x, y), (x_dim, y_dim) = args, dims
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    x_free = _ndim(x) - len(x_contract) - len(x_batch)
-    if x_dim is not None:
-        before_x = sum(d not in x_contract + x_batch for d in range(x_dim))
-        x_contract, x_batch = shifted_dims(x_contract, x_dim), shifted_dims(x_batch, x_dim)
-    if y_dim is not None:
-        before_y = sum(d not in y_contract + y_batch for d in range(y_dim))
-        y_contract, y_batch = shifted_dims(y_contract, y_dim), shifted_dims(y_batch, y_dim)
-    if y_dim is None:
-        out_dim = len(x_batch) + before_x
-    elif x_dim is None:
-        out_dim = len(x_batch) + x_free + before_y
+    contract, batch = (tuple(map(shifted_dims, pair, dims)) for pair in dimension_numbers)
+    if None not in dims:
+        batch, out_dim = tuple((d, *others) for d, others in zip(dims, batch)), 0
     else:
-        x_batch, y_batch, out_dim = (x_dim, *x_batch), (y_dim, *y_batch), 0
-    numbers = ((x_contract, y_contract), (x_batch, y_batch))
-    return lax.dot_general_p.bind(x, y, dimension_numbers=numbers, **params), out_dim
+        free = [(i, d) for i, x in enumerate(args) for d in range(_ndim(x))
+                if d not in contract[i] + batch[i]]
+        batched = 0 if dims[1] is None else 1
+        out_dim = len(batch[0]) + free.index((batched, dims[batched]))
+    return lax.dot_general_p.bind(*args, dimension_numbers=(contract, batch), **params), out_dim
 
 
 primitive_batchers.update({

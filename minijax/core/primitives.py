@@ -142,14 +142,10 @@ def integer_pow(x, y: int):
     return integer_pow_p.bind(x, y=operator.index(y))
 
 
-def _identity(name):
-    primitive = make_primitive(name, lambda x: x)
-    primitive.def_impl(as_array)
-    return primitive
-
-
-stop_gradient_p = _identity("stop_gradient")
-copy_p = _identity("copy")
+stop_gradient_p = make_primitive("stop_gradient", lambda x: x)
+stop_gradient_p.def_impl(as_array)
+copy_p = make_primitive("copy", lambda x: x)
+copy_p.def_impl(as_array)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -213,7 +209,8 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
 # Shapes
 
 
-def shape_primitive(name: str, check: Callable, shape: Callable, numpy_rule: Callable) -> Primitive:
+def shape_primitive(name: str, check: Callable, shape: Callable,
+                    numpy_rule: Callable | None) -> Primitive:
     """A primitive that moves the elements of its operand: `shape(x, **params)` is the result's."""
 
     def type_rule(x, **params):
@@ -420,14 +417,10 @@ def broadcasted_iota(dtype, shape: Sequence[int], dimension: int):
 # Sums, maxima and products of matrices
 
 
-def reduction_type(name: str, accepted: tuple) -> Callable:
-    """The type rule of a primitive that reduces the dimensions `axes`."""
-
-    def rule(x, *, axes):
-        checks.reduction(name, x, axes, accepted)
-        return ShapedArray(_kept_sizes(x, axes), x.dtype, x.weak_type)
-
-    return rule
+def reduction(name: str, accepted: tuple, numpy_rule: Callable | None) -> Primitive:
+    """A primitive that reduces the dimensions `axes`."""
+    return shape_primitive(name, lambda x, *, axes: checks.reduction(name, x, axes, accepted),
+                           lambda x, *, axes: _kept_sizes(x, axes), numpy_rule)
 
 
 def lowest(dtype: np.dtype):
@@ -443,9 +436,9 @@ def _reduce_max(x, *, axes):
     return np.maximum.reduce(x, axis=axes, initial=lowest(x.dtype)) if axes else x
 
 
-reduce_sum_p = make_primitive("reduce_sum", reduction_type("reduce_sum", NUMBER),
-                              lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype))
-reduce_max_p = make_primitive("reduce_max", reduction_type("reduce_max", ANY), _reduce_max)
+reduce_sum_p = reduction("reduce_sum", NUMBER,
+                         lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype))
+reduce_max_p = reduction("reduce_max", ANY, _reduce_max)
 
 
 def reduce_sum(x, axes: Sequence[int]):

@@ -50,7 +50,7 @@ from .shaping import broadcast_shapes
 from ..core.dtypes import dtype
 
 from ..core.api import stop_gradient
-from ..core.batching import axis_size
+from .control_flow.axes import axis_size
 from .control_flow.cond import cond, cond_p, switch
 from .control_flow.while_loop import while_loop, while_p
 from .control_flow.fori_loop import fori_loop

@@ -18,7 +18,6 @@ from ..core.array import def_numpy
 from ..core.batching import (
     batch_size,
     bdim_at_front,
-    fill_trailing,
     primitive_batchers,
 )
 from ..core.core import ShapedArray, typeof
@@ -38,6 +37,7 @@ from ..core.primitives import (
     NUMBER,
     add_p,
     all_weak,
+    broadcast_in_dim,
     convert,
     convert_element_type_p,
     cos_p,
@@ -253,6 +253,11 @@ def _select_n_batching(args, dims):
     which = which if not _ndim(which) else fill_trailing(which, _shape(cases[0]), rank)
     cases = [fill_trailing(case, _shape(which), rank) for case in cases]
     return select_n_p.bind(which, *cases), 0
+
+
+def fill_trailing(x, shape: tuple[int, ...], rank: int):
+    """`x`, repeated along trailing dimensions to `shape` if it has less than `rank`."""
+    return x if _ndim(x) == rank else broadcast_in_dim(x, shape, range(_ndim(x)))
 
 
 primitive_batchers[select_n_p] = _select_n_batching

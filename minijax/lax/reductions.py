@@ -36,7 +36,7 @@ from ..core.primitives import (
     pad,
     reduce_max_p,
     reduce_sum_p,
-    reduction_type,
+    reduction,
     squeeze,
 )
 from .complex_lowering import reduce_extremum_rule
@@ -51,7 +51,7 @@ from .slicing import slice_in_dim
 def reduction_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: Callable,
                   doc: str) -> tuple[Primitive, Callable]:
     """A reduction with all its rules but the derivative, and its `lax` function."""
-    primitive = make_primitive(name, reduction_type(name, accepted), numpy_rule)
+    primitive = reduction(name, accepted, numpy_rule)
     defreducer(primitive)
     register_lowering(primitive, lowering)
     return primitive, reduction_function(primitive, doc)

@@ -16,7 +16,6 @@ import numpy as np
 
 from ..core.batching import (
     WithTrace,
-    axis_size,
     batch_subtrace,
     broadcast,
     moveaxis,
@@ -26,6 +25,7 @@ from ..core.core import Primitive, typeof
 from ..core.forward import defjvp_zero
 from ..core.transposition import deflinear2
 from ..lax import elementwise as prim
+from ..lax.control_flow.axes import axis_size
 from ..lax.reductions import reduce_sum
 from ..lax.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
 from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim, index_in_dim

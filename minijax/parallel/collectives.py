@@ -24,11 +24,11 @@ import numpy as np
 
 from .. import settings
 from ..core import dtypes
-from ..core.batching import axis_size
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.primitives import add_p, canonical_axis, constant, reduce_max_p, reduce_sum_p
 from ..core.tree import tree_map
 from ..lax import elementwise as prim
+from ..lax.control_flow.axes import axis_size
 from ..lax.reductions import reduce_min_p, reduce_sum
 from ..lax.shaping import expand_dims, squeeze
 from .vma import Collective, axis_tuple, check_names, of_mesh, varies, varying

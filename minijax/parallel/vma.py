@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from .. import settings
-from ..core.batching import WithTrace, axis_size, primitive_batchers
+from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.extension import Extension, register, remove
 from ..core.forward import defjvp
@@ -30,6 +30,7 @@ from ..core.lowering import register_lowering
 from ..core.tree import tree_map
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.vjp import custom_lin_p
+from ..lax.control_flow.axes import axis_size
 from ..remat import optimization_barrier_p
 from .mesh import abstract_mesh
 
