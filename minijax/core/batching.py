@@ -37,6 +37,11 @@ class AxisData(NamedTuple):
 # Types with and without the batch dimension
 
 
+def inserted(items: Sequence, place: int, item: Any) -> tuple:
+    """`items` with one more at `place`."""
+    return (*items[:place], item, *items[place:])
+
+
 @functools.lru_cache(4096)
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """The type of one example, of an array with `size` examples along `axis`."""
@@ -51,7 +56,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
     """The type of `size` examples of this type along a new dimension `axis`."""
     if axis is None:
         return aval
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval.update(shape=inserted(aval.shape, axis, size))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -62,15 +67,13 @@ def moveaxis(x, source: int, destination: int):
     """`x` with one dimension moved; both counted from the front."""
     if source == destination:
         return x
-    permutation = [d for d in range(typeof(x).ndim) if d != source]
-    permutation.insert(destination, source)
-    return transpose(x, permutation)
+    others = [d for d in range(typeof(x).ndim) if d != source]
+    return transpose(x, inserted(others, destination, source))
 
 
 def broadcast(x, size: int, axis: int):
     """`x` repeated `size` times along a new dimension `axis`."""
-    shape = list(typeof(x).shape)
-    shape.insert(axis, size)
+    shape = inserted(typeof(x).shape, axis, size)
     return broadcast_in_dim(x, shape, [d for d in range(len(shape)) if d != axis])
 
 
@@ -355,16 +358,14 @@ def _pad(args, dims, *, padding_config):
     (x, value), (bdim, value_dim) = args, dims
     if value_dim is not None:
         raise core.missing_rule(lax.pad_p, "Batching of the value", 11)
-    config = [*padding_config[:bdim], (0, 0, 0), *padding_config[bdim:]]
-    return lax.pad(x, value, config), bdim
+    return lax.pad(x, value, inserted(padding_config, bdim, (0, 0, 0))), bdim
 
 
 def _slice(args, dims, *, start_indices, limit_indices, strides):
     (x,), (bdim,) = args, dims
-    starts, limits = list(start_indices), list(limit_indices)
-    starts.insert(bdim, 0)
-    limits.insert(bdim, _shape(x)[bdim])
-    steps = None if strides is None else [*strides[:bdim], 1, *strides[bdim:]]
+    starts = inserted(start_indices, bdim, 0)
+    limits = inserted(limit_indices, bdim, _shape(x)[bdim])
+    steps = None if strides is None else inserted(strides, bdim, 1)
     return lax.slice(x, starts, limits, steps), bdim
 
 

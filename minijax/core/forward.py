@@ -54,8 +54,7 @@ def zeros(aval: ShapedArray):
     """An array of zeros of this type; of dtype `float0` it is NumPy's, as JAX's are."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    x = lax.full(aval.shape, lax.constant(0, aval.dtype, aval.weak_type))
-    return vary_like(x, aval) if aval.vma else x
+    return lax.filled(aval, 0)
 
 
 def add_tangents(x, y):
@@ -190,10 +189,8 @@ def linear_jvp(primitive, primals, tangents, **params):
 def defjvp_zero(primitive: Primitive) -> None:
     """The derivative is zero wherever it exists (steps, comparisons, indices)."""
     def rule(primals, tangents, **params):
-        out = primitive.bind(*primals, **params)
-        if primitive.multiple_results:
-            return out, [*map(Zero.from_primal_value, out)]
-        return out, Zero.from_primal_value(out)
+        out, zero = primitive.bind(*primals, **params), Zero.from_primal_value
+        return out, [*map(zero, out)] if primitive.multiple_results else zero(out)
 
     primitive_jvps[primitive] = rule
 

@@ -258,12 +258,15 @@ def full(shape: Sequence[int], value):
     return broadcast_in_dim(convert(value, aval.dtype, aval.weak_type), shape, ())
 
 
-def full_like(x, value, dtype: np.dtype | None = None):
+def filled(aval: ShapedArray, value):
+    """An array of this type with the scalar `value` everywhere."""
+    x = full(aval.shape, convert(value, aval.dtype, aval.weak_type))
+    return vary_like(x, aval) if aval.vma else x
+
+
+def full_like(x, value):
     """An array like `x` with the scalar `value` everywhere."""
-    aval = typeof(x)
-    weak_type = dtype is None and aval.weak_type
-    filled = full(aval.shape, convert(value, aval.dtype if dtype is None else dtype, weak_type))
-    return vary_like(filled, aval) if aval.vma else filled
+    return filled(typeof(x), value)
 
 
 def _reshape(x, *, new_sizes, dimensions):
