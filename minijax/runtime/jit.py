@@ -269,6 +269,7 @@ def _donation(params, in_sources, out_sources, shared) -> dict:
 call_rules(jit_p, "jaxpr", _donation)
 
 # ----------------------------------------------------------------------------------------------
+# The extension
 
 
 class JitOptions(Extension):
