@@ -58,12 +58,12 @@ from .core.api import linearize
 # chapter 8
 from .core.api import grad, hessian, jacfwd, jacrev, value_and_grad, vjp
 from .core.api import jacrev as jacobian
-from .reverse import fwd_and_bwd, linear_transpose
 
 # chapter 9
 from . import lax
 
 # chapter 10
+from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose
 from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .remat import checkpoint, checkpoint_policies, remat
 from .debugging.scopes import named_call, named_scope

@@ -36,7 +36,7 @@ ROOMS = {
         "runtime.client", "runtime.devices", "runtime.effects",
         "runtime.stages", "fast"),
     7: ("core.partial_eval", "checks.partial_eval"),
-    8: ("core.transposition", "checks.transposition", "reverse"),
+    8: ("core.transposition", "checks.transposition"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",
         "lax.complex_numbers", "lax.complex_lowering", "lax.rounding", "lax.shaping", "lax.slicing",
         "lax.reductions", "lax.cumulative", "lax.products", "lax.operators", "lax.indexing",

@@ -19,8 +19,8 @@ from ..core.tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leav
 from ..core.util import split_list
 from ..errors import DebugInfo, api_boundary, fun_sourceinfo
 from ..lax.elementwise import neg
-from ..reverse import linear_transpose
 from .jvp import custom_jvp
+from .linear_functions import linear_transpose
 
 # ----------------------------------------------------------------------------------------------
 # Functions as jaxprs

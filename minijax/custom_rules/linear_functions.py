@@ -1,4 +1,4 @@
-"""Chapter 8: reverse mode in other forms than `vjp` and `grad`.
+"""Chapter 10: reverse mode in other forms than `vjp` and `grad`.
 
     fwd_and_bwd      : (a → b) → (a → (b, residuals)), ((residuals, T* b) → T* a)
     linear_transpose : (a ⊸ b) → a → (T* b ⊸ T* a)
@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .checks import api as checks
-from .checks.arguments import check_callable
-from .core.api import vjp
-from .core.forward import instantiate_zeros
-from .core.jit import jit
-from .core.staging import shaped_abstractify, trace_to_jaxpr
-from .core.transposition import UndefinedPrimal, backward_pass
-from .core.tree import argnums_partial, ensure_index, flatten_fun_nokwargs, tree_flatten
-from .errors import api_boundary
+from ..checks import api as checks
+from ..checks.arguments import check_callable
+from ..core.api import vjp
+from ..core.forward import instantiate_zeros
+from ..core.jit import jit
+from ..core.staging import shaped_abstractify, trace_to_jaxpr
+from ..core.transposition import UndefinedPrimal, backward_pass
+from ..core.tree import argnums_partial, ensure_index, flatten_fun_nokwargs, tree_flatten
+from ..errors import api_boundary
 
 # ----------------------------------------------------------------------------------------------
 # fwd_and_bwd
