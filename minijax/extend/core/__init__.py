@@ -1,7 +1,6 @@
 """The public names of `jax.extend.core`."""
 
 # chapter 1
-from ...lax.compile_time import concrete_or_error
 from ...core.core import Primitive, set_current_trace, typeof
 from ...checks.primitives import valid_jaxtype
 from ...errors import JaxprTypeError
