@@ -28,7 +28,7 @@ function pages(folder) {
 // Pages of code differ in nothing but the code: two of them stand for all in the wide views.
 function isWanted(path, view) {
   const place = relative(site, path);
-  return view.name === "narrow" || !place.startsWith("source/") || /source\/(index|forward)\.html/.test(place);
+  return view.name === "narrow" || !place.startsWith("source/") || /source\/(index|core\/forward)\.html/.test(place);
 }
 
 async function visit(page, path, view) {
