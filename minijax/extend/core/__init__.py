@@ -75,6 +75,7 @@ from . import primitives
 from ...custom_rules import CallPrimitive
 
 # chapter 9
+from ...lax.compile_time import concrete_or_error
 from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
 from ...compat.core import (
     find_top_trace, get_opaque_trace_state, unsafe_get_axis_names_DO_NOT_USE,
