@@ -125,7 +125,7 @@ def power(x, y):
       TypeError: integers to a known negative power, or operands that do not fit.
     """
     check_arraylike("power", x, y)
-    exponent = _known_integer(y)
+    exponent = known_integer(y)
     if exponent is not None:
         if typeof(x).dtype == bool:
             x = prim.convert(x, default_int_dtype())
@@ -141,7 +141,7 @@ def power(x, y):
     return pow(x, y)
 
 
-def _known_integer(x) -> int | None:
+def known_integer(x) -> int | None:
     """`x` as a Python int, if it is a known integer scalar."""
     if is_concrete(x):
         with contextlib.suppress(TypeError):

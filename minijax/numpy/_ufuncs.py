@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 from collections.abc import Callable
 
@@ -15,9 +14,8 @@ from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
 from ..lax.bits import bitcast_convert_type
-from ..lax.compile_time import is_concrete
 from ..lax.dtypes import default_float_dtype, result_type
-from ..lax.operators import absolute, bitwise_not, subtract
+from ..lax.operators import absolute, bitwise_not, known_integer, subtract
 from ..lax.shaping import full_like
 from ._arguments import (
     check_arraylike,
@@ -518,18 +516,10 @@ def power(x1, x2, /):
     if type(x2) is int and hasattr(x1, "aval") and x1.aval.dtype.kind != "b":
         return integer_pow_p.bind(x1, y=x2)
     check_arraylike("power", x1, x2)
-    exponent = _known_integer(x2)
+    exponent = known_integer(x2)
     if exponent is not None:
         return lax.integer_pow(*promote_dtypes_numeric(x1), exponent)
     return _power(x1, x2)
-
-
-def _known_integer(x) -> int | None:
-    """`x` as a Python int, if it is a known integer scalar."""
-    if is_concrete(x):
-        with contextlib.suppress(TypeError):
-            return operator.index(x)
-    return None
 
 
 def pow(x1, x2, /):
