@@ -56,11 +56,12 @@ from . import stages
 from .core.api import linearize
 
 # chapter 8
-from .core.api import grad, hessian, jacfwd, jacrev, value_and_grad, vjp
-from .core.api import jacrev as jacobian
+from .core.api import grad, value_and_grad, vjp
 
 # chapter 9
 from . import lax
+from .jacobians import hessian, jacfwd, jacrev
+from .jacobians import jacrev as jacobian
 
 # chapter 10
 from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose

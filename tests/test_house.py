@@ -20,13 +20,13 @@ NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 
 # The core in reading order, and how many lines of code each of its files may have. The goal is
 # 3,000 in all: a file that shrinks takes its budget along.
-MOST_IN_CORE = 3_260
+MOST_IN_CORE = 3_060
 MOST_IN_A_FILE = 500
 BUDGETS = {
-    "extension": 80, "util": 15, "dtypes": 170, "core": 240, "array": 130, "primitives": 275,
-    "operators": 135, "forward": 170, "tree": 250, "batching": 235, "jaxpr": 130,
-    "staging": 170, "lowering": 275, "lowering_rules": 125, "calls": 55, "jit": 215,
-    "partial_eval": 140, "transposition": 180, "api": 270,
+    "extension": 80, "util": 15, "dtypes": 170, "core": 240, "array": 130, "primitives": 225,
+    "operators": 120, "forward": 170, "tree": 250, "batching": 215, "jaxpr": 130,
+    "staging": 170, "lowering": 275, "lowering_rules": 95, "calls": 55, "jit": 215,
+    "partial_eval": 140, "transposition": 160, "api": 210,
 }  # fmt: skip
 READING_ORDER = [*BUDGETS]
 BESIDE_THE_CORE = ("settings", "errors", "printing")

@@ -20,6 +20,7 @@ from minijax.core.core import (
     set_current_trace,
 )
 from minijax.errors import TypePromotionError
+from minijax.lax import cutting
 
 F = np.float32
 
@@ -44,7 +45,8 @@ PROGRAMS = {
     "lambda x: lax.broadcasted_iota('float32', (3,), 0)": (
         lambda x: lax.broadcasted_iota("float32", (3,), 0), {"iota": 1}),
     "lambda x: lax.split(lax.full((2,), x), (1, 1), 0)[0]": (
-        lambda x: lax.split(lax.full((2,), x), (1, 1), 0)[0], {"broadcast_in_dim": 1, "split": 1}),
+        lambda x: cutting.split(lax.full((2,), x), (1, 1), 0)[0],
+        {"broadcast_in_dim": 1, "split": 1}),
 }
 
 
@@ -150,7 +152,7 @@ DEEP = {
     "lambda x, y: lax.add(x, lax.sin(lax.sin(2.0)))": (
         lambda x, y: lax.add(x, lax.sin(lax.sin(2.0))), 1),
     "lambda x, y: lax.split(lax.full((2,), x), (1, 1), 0)[0]": (
-        lambda x, y: lax.split(lax.full((2,), x), (1, 1), 0)[0], 2),
+        lambda x, y: cutting.split(lax.full((2,), x), (1, 1), 0)[0], 2),
 }
 
 

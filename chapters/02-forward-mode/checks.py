@@ -12,6 +12,7 @@ from minijax.core import primitives as lax
 from minijax.core.array import def_numpy
 from minijax.core.core import Primitive, Trace, current_trace, new_trace, set_current_trace, typeof
 from minijax.core.forward import JVPTrace, Zero, jvpfun, primitive_jvps
+from minijax.lax import cutting
 
 F = np.float32
 
@@ -95,7 +96,7 @@ def heart(process_primitive):
             lambda x: 2 * math.cos(x) - x * math.sin(x), [(3.0,)], "the second derivative at")
     compare(lambda x: _slope(lambda x: lax.mul(x, _tangent(lambda y: lax.add(x, y), 1.0)), x),
             lambda x: 1.0, [(1.0,)], "perturbation confusion: d/dx (x · d/dy (x + y)) at")
-    pieces = lambda x: lax.split(lax.mul(lax.full((2,), 0.5), x), (1, 1), 0)
+    pieces = lambda x: cutting.split(lax.mul(lax.full((2,), 0.5), x), (1, 1), 0)
     halves = lambda x: lax.reduce_sum(lax.add(*pieces(x)), (0,))
     compare(lambda x: _slope(halves, x), lambda x: 1.0, [(3.0,)], "split, which gives a list, at")
     _while_a_rule_runs()

@@ -12,6 +12,7 @@ from minijax.checks.staging import check_jaxpr
 from minijax.core import primitives as lax
 from minijax.core.forward import jvpfun
 from minijax.core.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
+from minijax.lax import cutting
 
 F = np.float32
 
@@ -54,7 +55,8 @@ def interpreter(evaluate):
     table = np.arange(3, dtype=F)
     programs = {"the argument": lambda x: [x], "a literal": lambda x: [2.0],
                 "sin": lambda x: [lax.sin(x)],
-                "x sin(x) + 1": lambda x: [g(x)], "two results": lambda x: lax.split(x, (1, 2), 0),
+                "x sin(x) + 1": lambda x: [g(x)],
+                "two results": lambda x: cutting.split(x, (1, 2), 0),
                 "a constant": lambda x: [lax.mul(x, table)]}
     for name, f in programs.items():
         closed = make_jaxpr(f)(table)
@@ -109,7 +111,7 @@ def inverses(inverse_of_two):
 ], hole="core.staging.JaxprBuilder.add_eqn")
 def writing(add_eqn):
     programs = {"sin": lambda x: lax.sin(x), "x sin(x) + 1": g,
-                "two results": lambda x: lax.split(x, (1, 2), 0)}
+                "two results": lambda x: cutting.split(x, (1, 2), 0)}
     for name, f in programs.items():
         closed = make_jaxpr(f)(np.ones(3, F))
         check_jaxpr(closed)

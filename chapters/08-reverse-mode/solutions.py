@@ -10,6 +10,7 @@ from minijax.core.core import typeof
 from minijax.core.forward import Zero, add_tangents
 from minijax.core.jaxpr import Literal
 from minijax.core.transposition import UndefinedPrimal, is_undefined_primal, primitive_transposes
+from minijax.lax import concatenate, slice
 
 
 def law_holds(f, f_transposed, v, w):
@@ -22,7 +23,7 @@ def roll_transpose(ct, x, *, shift):
     """Roll back."""
     n = typeof(ct).shape[0]
     cut = shift % n if n else 0
-    return [lax.concatenate([lax.slice(ct, (cut,), (n,)), lax.slice(ct, (0,), (cut,))], 0)]
+    return [concatenate([slice(ct, (cut,), (n,)), slice(ct, (0,), (cut,))], 0)]
 
 
 def my_jacobian(f, x):

@@ -343,32 +343,6 @@ def _transpose(args, dims, *, permutation):
     return lax.transpose(args[0], (dims[0], *shifted_dims(permutation, dims[0]))), 0
 
 
-def _concatenate(args, dims, *, dimension):
-    size = batch_size(args, dims)
-    args = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
-    return lax.concatenate(args, dimension + 1), 0
-
-
-def _split(args, dims, *, sizes, axis):
-    (axis,) = shifted_dims([axis], dims[0])
-    return lax.split(args[0], sizes, axis), [dims[0]] * len(sizes)
-
-
-def _pad(args, dims, *, padding_config):
-    (x, value), (bdim, value_dim) = args, dims
-    if value_dim is not None:
-        raise core.missing_rule(lax.pad_p, "Batching of the value", 11)
-    return lax.pad(x, value, inserted(padding_config, bdim, (0, 0, 0))), bdim
-
-
-def _slice(args, dims, *, start_indices, limit_indices, strides):
-    (x,), (bdim,) = args, dims
-    starts = inserted(start_indices, bdim, 0)
-    limits = inserted(limit_indices, bdim, _shape(x)[bdim])
-    steps = None if strides is None else inserted(strides, bdim, 1)
-    return lax.slice(x, starts, limits, steps), bdim
-
-
 def defreducer(primitive: Primitive) -> None:
     """The rule of a primitive that removes the dimensions `axes` of its one argument."""
 
@@ -401,10 +375,6 @@ primitive_batchers.update({
     lax.reshape_p: _reshape,
     lax.squeeze_p: _squeeze,
     lax.transpose_p: _transpose,
-    lax.concatenate_p: _concatenate,
-    lax.split_p: _split,
-    lax.pad_p: _pad,
-    lax.slice_p: _slice,
     lax.dot_general_p: _dot_general,
 })
 defreducer(lax.reduce_sum_p)

@@ -11,12 +11,11 @@ the lowering rules of `jax/_src/lax/lax.py`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from . import primitives as lax
-from .core import ShapedArray
 from .lowering import (
     Body,
     Value,
@@ -74,46 +73,9 @@ def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
     return ctx.op(typed_text("transpose", [x], out, f", dims = {ints_text(permutation)}"), out)
 
 
-def _concatenate(ctx, *operands, dimension):
-    (out,) = ctx.avals_out
-    return ctx.op(typed_text("concatenate", operands, out, f", dim = {dimension}"), out)
-
-
-def _pad(ctx, x, fill, *, padding_config):
-    (out,) = ctx.avals_out
-    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
-    ends = f", low = {ints_text(low)}, high = {ints_text(high)}"
-    options = f"{ends}, interior = {ints_text(interior)}"
-    return ctx.op(typed_text("pad", [x, fill], out, options), out)
-
-
 def _iota(ctx, *, dtype, shape, dimension):
     (out,) = ctx.avals_out
     return ctx.op(f"stablehlo.iota dim = {dimension} : {tensor_type(out)}", out)
-
-
-def emit_pieces(ctx: Body, x: Value, piece_avals: Sequence[ShapedArray], axis: int):
-    """Append slices of `x` of these types, one after the other along `axis`."""
-    pieces, start = [], 0
-    for out in piece_avals:
-        starts = [start if d == axis else 0 for d in range(out.ndim)]
-        start += out.shape[axis]
-        limits = [start if d == axis else n for d, n in enumerate(out.shape)]
-        pieces.append(emit_slice(ctx, x, starts, limits, None, out))
-    return pieces
-
-
-def emit_slice(ctx: Body, x: Value, starts, limits, strides, out: ShapedArray) -> Value:
-    """Append a slice with static bounds; no `strides` means steps of one."""
-    steps = strides or [1] * out.ndim
-    ranges = [f"{int(a)}:{int(b)}" + f":{int(step)}" * (step != 1)
-              for a, b, step in zip(starts, limits, steps)]
-    text = f"stablehlo.slice {x.name} [{', '.join(ranges)}]"
-    return ctx.op(f"{text} : ({x.type}) -> {tensor_type(out)}", out)
-
-
-def _slice(ctx, x, *, start_indices, limit_indices, strides):
-    return emit_slice(ctx, x, start_indices, limit_indices, strides, ctx.avals_out[0])
 
 
 def reduce_rule(op: str, identity: Callable) -> Callable:
@@ -164,11 +126,7 @@ lowering_rules.update({
     lax.reshape_p: cast_rule("reshape"),
     lax.squeeze_p: cast_rule("reshape"),
     lax.transpose_p: emit_transpose,
-    lax.concatenate_p: _concatenate,
-    lax.pad_p: _pad,
     lax.iota_p: _iota,
-    lax.split_p: lambda ctx, x, *, sizes, axis: emit_pieces(ctx, x, ctx.avals_out, axis),
-    lax.slice_p: _slice,
     lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
     lax.reduce_max_p: reduce_rule("maximum", lax.lowest),
     lax.dot_general_p: _dot_general,

@@ -13,7 +13,6 @@ Later rooms install the complete versions, with more operands and keywords, by `
 
 from __future__ import annotations
 
-import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -157,19 +156,6 @@ def _transpose(x):
     return prim.transpose(x, range(typeof(x).ndim)[::-1])
 
 
-def _getitem(x, index):
-    """`x[index]` for an index of integers and slices whose bounds are known."""
-    entries = index if isinstance(index, tuple) else (index,)
-    shape = typeof(x).shape
-    entries += (builtins.slice(None),) * (len(shape) - len(entries))
-    drops = [d for d, entry in enumerate(entries) if not isinstance(entry, builtins.slice)]
-    ranges = [range(n)[i:][:1] if d in drops else range(n)[i]
-              for d, (n, i) in enumerate(zip(shape, entries))]
-    limits = [max(r.start, r.stop) for r in ranges]
-    out = prim.slice(x, [r.start for r in ranges], limits, [r.step for r in ranges])
-    return prim.squeeze(out, drops)
-
-
 # ----------------------------------------------------------------------------------------------
 # The methods of arrays and tracers
 
@@ -223,6 +209,6 @@ install_comparisons({op: binary_function(*row) for op, row in COMPARISONS.items(
 install_methods({
     "__neg__": lambda x: prim.neg(x), "__pos__": positive,
     "__invert__": lambda x: prim.bitwise_not(x),
-    "__getitem__": _getitem, "astype": _astype, "reshape": _reshape, "transpose": _transpose,
+    "astype": _astype, "reshape": _reshape, "transpose": _transpose,
     "T": property(_transpose),
 })

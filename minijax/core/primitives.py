@@ -7,12 +7,11 @@ abstract values of the results from those of the operands. Later chapters add a 
 JVP, batching, lowering and transpose rules. Names and parameters are JAX's, without those about
 sharding. The functions here bind; `minijax.lax` has the public ones, which check their arguments.
 
-The counterparts in JAX are `jax/_src/lax/lax.py` and `jax/_src/lax/slicing.py`.
+The counterpart in JAX is `jax/_src/lax/lax.py`.
 """
 
 from __future__ import annotations
 
-import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -311,91 +310,6 @@ def transpose(x, permutation: Sequence[int]):
     if hasattr(x, "aval") and permutation == tuple(range(x.aval.ndim)):
         return x
     return transpose_p.bind(x, permutation=permutation)
-
-
-def _concatenate_type(*avals, dimension):
-    checks.concatenate(avals, dimension)
-    shape = list(avals[0].shape)
-    shape[dimension] = sum(aval.shape[dimension] for aval in avals)
-    return ShapedArray(shape, avals[0].dtype, all_weak(avals))
-
-
-concatenate_p = make_primitive("concatenate", _concatenate_type,
-                               lambda *xs, dimension: np.concatenate(xs, dimension))
-
-
-def concatenate(operands: Sequence, dimension: int):
-    """The arrays one after another along `dimension`."""
-    if len(operands) == 1 and hasattr(operands[0], "aval"):
-        return operands[0]
-    return concatenate_p.bind(*operands, dimension=dimension)
-
-
-def _split_type(x, *, sizes, axis):
-    checks.split(x, sizes, axis)
-    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1:]) for size in sizes]
-    return [ShapedArray(shape, x.dtype, x.weak_type) for shape in shapes]
-
-
-split_p = Primitive("split", multiple_results=True)
-split_p.def_abstract_eval(_split_type)
-def_numpy(split_p, lambda x, *, sizes, axis: np.split(x, np.cumsum(sizes[:-1], dtype=int), axis))
-
-
-def split(x, sizes: Sequence[int], axis: int) -> list:
-    """`x` cut along `axis` into pieces of these sizes."""
-    return split_p.bind(x, sizes=tuple(sizes), axis=axis)
-
-
-def _slice_shape(x, *, start_indices, limit_indices, strides):
-    bounds = zip(start_indices, limit_indices, strides or (1,) * x.ndim)
-    return [len(range(*bound)) for bound in bounds]
-
-
-def _slice(x, *, start_indices, limit_indices, strides):
-    bounds = zip(start_indices, limit_indices, strides or (1,) * x.ndim)
-    return x[tuple(builtins.slice(*bound) for bound in bounds)]
-
-
-slice_p = shape_primitive("slice", checks.slice, _slice_shape, _slice)
-
-
-def slice(x, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None):
-    """`x[start:limit:stride]` in each dimension."""
-    strides = None if strides is None else tuple(strides)
-    return slice_p.bind(x, start_indices=tuple(start_indices), limit_indices=tuple(limit_indices),
-                        strides=strides)
-
-
-def _pad_type(x, value, *, padding_config):
-    checks.pad(x, value, padding_config)
-    shape = [padded_size(n, *config) for n, config in zip(x.shape, padding_config)]
-    return ShapedArray(shape, x.dtype, all_weak((x, value)))
-
-
-def padded_size(n: int, low: int, high: int, interior: int) -> int:
-    """The size of a padded dimension."""
-    return low + high + n + builtins.max(n - 1, 0) * interior
-
-
-def _pad(x, value, *, padding_config):
-    """Put each element in its place, unless it is cut off."""
-    sizes = [padded_size(n, *config) for n, config in zip(x.shape, padding_config)]
-    out = np.full(sizes, value, x.dtype)
-    places = [low + np.arange(n) * (interior + 1)
-              for n, (low, _, interior) in zip(x.shape, padding_config)]
-    kept = [(place >= 0) & (place < size) for place, size in zip(places, sizes)]
-    out[np.ix_(*map(operator.getitem, places, kept))] = x[np.ix_(*kept)]
-    return out
-
-
-pad_p = make_primitive("pad", _pad_type, _pad)
-
-
-def pad(x, value, padding_config: Sequence[tuple[int, int, int]]):
-    """`x` with `value` before, after and between its elements: `(low, high, interior)`."""
-    return pad_p.bind(x, value, padding_config=tuple(map(tuple, padding_config)))
 
 
 def _iota_type(*, dtype, shape, dimension):

@@ -20,7 +20,7 @@ from ..checks import transposition as checks
 from . import primitives as lax
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof
-from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, instantiate_zeros, zeros
+from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .staging import trace_to_jaxpr, weakref_cache
 from .util import merge_lists, partition_list, split_list
@@ -206,31 +206,6 @@ def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
     return lax.expand_dims(summed, ones)
 
 
-def _concatenate_transpose(ct, *operands, dimension):
-    return lax.split(ct, [typeof(x).shape[dimension] for x in operands], dimension)
-
-
-def _split_transpose(cts, x, *, sizes, axis):
-    return [lax.concatenate([*map(instantiate_zeros, cts)], axis)]
-
-
-def pad_transpose(ct, x, value, *, padding_config):
-    """Remove the padding around the elements, then the padding between them."""
-    cut = [(-low, -high, 0) for low, high, _ in padding_config]
-    strides = [interior + 1 for _, _, interior in padding_config]
-    inside = lax.pad(ct, lax.constant(0, typeof(ct).dtype), cut)
-    return lax.slice(inside, [0] * len(cut), typeof(inside).shape, strides)
-
-
-def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
-    """Put zeros around the elements, and between them."""
-    strides = strides or (1,) * len(start_indices)
-    sizes = zip(start_indices, strides, typeof(ct).shape, x.aval.shape)
-    config = [(low, full - low - ((n - 1) * step + 1 if n else 0), step - 1)
-              for low, step, n, full in sizes]
-    return lax.pad(ct, lax.constant(0, typeof(ct).dtype), config)
-
-
 def _reduce_sum_transpose(ct, x, *, axes):
     kept = [d for d in range(x.aval.ndim) if d not in axes]
     return lax.broadcast_in_dim(ct, x.aval.shape, kept)
@@ -241,12 +216,8 @@ deftranspose(lax.reshape_p, lambda ct, x, **params: lax.reshape(ct, x.aval.shape
 deftranspose(lax.squeeze_p, lambda ct, x, *, dimensions: lax.expand_dims(ct, dimensions))
 deftranspose(lax.transpose_p, lambda ct, x, *, permutation:
              lax.transpose(ct, np.argsort(permutation).tolist()))
-deftranspose(lax.pad_p, pad_transpose, None)
-deftranspose(lax.slice_p, _slice_transpose)
 deftranspose(lax.reduce_sum_p, _reduce_sum_transpose)
 primitive_transposes[lax.select_n_p] = _select_n_transpose
-primitive_transposes[lax.concatenate_p] = _concatenate_transpose
-primitive_transposes[lax.split_p] = _split_transpose
 
 
 def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, swapped=False, **params):

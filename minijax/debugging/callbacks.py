@@ -40,7 +40,7 @@ from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, with_statics
 from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError, api_boundary
-from ..lax import shaping, slicing
+from ..lax import cutting, shaping
 from ..lax.compile_time import eval_context
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
@@ -387,7 +387,7 @@ def unrolled_batching(primitive: Primitive) -> Callable:
     def rule(args, dims, **params):
         (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
         for i in range(size):
-            primitive.bind(*[x if d is None else slicing.index_in_dim(x, i, d, keepdims=False)
+            primitive.bind(*[x if d is None else cutting.index_in_dim(x, i, d, keepdims=False)
                              for x, d in zip(args, dims)], **params)
         return [], []
 

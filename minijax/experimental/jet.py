@@ -38,7 +38,6 @@ from ..core.primitives import (
     add_any_p,
     add_p,
     broadcast_in_dim_p,
-    concatenate_p,
     convert,
     convert_element_type_p,
     copy_p,
@@ -49,13 +48,10 @@ from ..core.primitives import (
     integer_pow_p,
     mul_p,
     neg_p,
-    pad_p,
     reduce_sum_p,
     reshape_p,
     select_n_p,
     sin_p,
-    slice_p,
-    split_p,
     squeeze_p,
     sub_p,
     tanh_p,
@@ -68,6 +64,7 @@ from ..lax import (
     complex_numbers,
     convolution,
     cumulative,
+    cutting,
     shaping,
     slicing,
     trigonometric,
@@ -86,6 +83,7 @@ from ..lax import (
     windowed_reductions as reduce_window,
 )
 from ..lax.control_flow.parts import PartsTrace as _PartsTrace
+from ..lax.cutting import concatenate_p, pad_p, slice_p, split_p
 from ..numpy._arguments import ensure_array
 from ..pytree.functions import treedef_is_leaf
 
@@ -280,8 +278,8 @@ for _p in (
     neg_p, complex_numbers.real_p, complex_numbers.imag_p, complex_numbers.complex_p,
     complex_numbers.conj_p, copy_p,
     broadcast_in_dim_p, concatenate_p, pad_p, reshape_p,
-    shaping.rev_p, split_p, squeeze_p, shaping.stack_p, transpose_p,
-    shaping.unstack_p, slice_p, cumulative.cumsum_p, reduce_sum_p,
+    shaping.rev_p, split_p, squeeze_p, cutting.stack_p, transpose_p,
+    cutting.unstack_p, slice_p, cumulative.cumsum_p, reduce_sum_p,
     reduce_window.reduce_window_sum_p, fft.fft_p,
 ):
     _linear(_p)

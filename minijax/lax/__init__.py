@@ -13,10 +13,10 @@ from .elementwise import (
     tanh,
 )
 from ..core.primitives import (
-    add_p, and_p, broadcast_in_dim_p, concatenate_p, convert_element_type_p, copy_p, cos_p,
+    add_p, and_p, broadcast_in_dim_p, convert_element_type_p, copy_p, cos_p,
     div_p, dot_general_p, eq_p, exp_p, ge_p, gt_p, integer_pow_p, iota_p, le_p, log_p, lt_p,
-    max_p, mul_p, ne_p, neg_p, not_p, or_p, pad_p, reduce_max_p, reduce_sum_p, reshape_p,
-    select, select_n_p, sin_p, slice_p, split_p, squeeze_p, stop_gradient_p, sub_p, tanh_p,
+    max_p, mul_p, ne_p, neg_p, not_p, or_p, reduce_max_p, reduce_sum_p, reshape_p,
+    select, select_n_p, sin_p, squeeze_p, stop_gradient_p, sub_p, tanh_p,
     transpose_p,
 )
 from .bitwise import (
@@ -26,14 +26,17 @@ from .bitwise import (
 )
 from .complex_numbers import complex, complex_p, conj, conj_p, imag, imag_p, real, real_p
 from .shaping import (
-    broadcast, broadcast_in_dim, broadcast_to_rank, broadcasted_iota, collapse, concatenate,
-    expand_dims, full, full_like, iota, pad, reshape, rev, rev_p, split, squeeze, stack,
-    stack_p, transpose, unstack, unstack_p,
+    broadcast, broadcast_in_dim, broadcast_to_rank, broadcasted_iota, collapse, expand_dims, full,
+    full_like, iota, reshape, rev, rev_p, squeeze, transpose,
+)
+from .cutting import (
+    concatenate, concatenate_p, index_in_dim, pad, pad_p, slice, slice_in_dim, slice_p, split,
+    split_p, stack, stack_p, unstack, unstack_p,
 )
 from .slicing import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
     dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
-    dynamic_update_slice_p, index_in_dim, slice, slice_in_dim,
+    dynamic_update_slice_p,
 )
 from .reductions import (
     argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_min,

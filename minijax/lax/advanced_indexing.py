@@ -30,6 +30,7 @@ from ..errors import NonConcreteBooleanIndexError, user_stacklevel
 from . import elementwise as prim
 from . import indexing
 from .compile_time import is_concrete
+from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, safe_to_cast
 from .gathering import gather, take_at_hand
 from .indexing import slice_bounds
@@ -46,7 +47,6 @@ from .shaping import (
     broadcast_in_dim,
     broadcast_shapes,
     broadcast_to,
-    concatenate,
     expand_dims,
     full_like,
     iota,

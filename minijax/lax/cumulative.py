@@ -30,7 +30,6 @@ from ..core.primitives import (
     INEXACT,
     NUMBER,
     add,
-    concatenate,
     exp,
     full_like,
     log,
@@ -38,19 +37,18 @@ from ..core.primitives import (
     make_primitive,
     max,
     mul,
-    pad,
     select,
     sub,
 )
 from ..core.transposition import deftranspose
 from .complex_lowering import PARTS, emit_region, extremum_rule
 from .complex_numbers import complex, real
+from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import min
 from .families import const_like, emit_cast
 from .reductions import highest, jvp_through
 from .rounding import is_finite
 from .shaping import rev
-from .slicing import slice_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # Rows of the table

@@ -17,8 +17,9 @@ from ..core.lowering import lower_fun, register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive, select
 from . import bitwise, slicing
 from . import elementwise as prim
+from .cutting import concatenate
 from .reductions import reduce_and
-from .shaping import broadcast_in_dim, concatenate, expand_dims, full_like
+from .shaping import broadcast_in_dim, expand_dims, full_like
 from .windows import (
     CLIP,
     FILL_OR_DROP,

@@ -15,8 +15,9 @@ from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
 from ..runtime.dispatch import apply_primitive
+from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype
-from .slicing import dynamic_update_index_in_dim, index_in_dim
+from .slicing import dynamic_update_index_in_dim
 
 
 class RandomAlgorithm(enum.IntEnum):

@@ -19,20 +19,10 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, state, typeof
 from ..core.extension import hooks
-from ..core.primitives import (
-    add,
-    constant,
-    convert,
-    expand_dims,
-    lt,
-    select,
-    slice,
-    slice_p,
-    squeeze,
-    squeeze_p,
-)
+from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
 from ..errors import NonConcreteBooleanIndexError
 from .compile_time import is_concrete
+from .cutting import slice, slice_p
 from .shaping import rev
 from .slicing import dynamic_slice_p
 

@@ -42,10 +42,10 @@ from ..errors import user_stacklevel
 from .bitwise import shift_right_logical, xor_p
 from .compile_time import concrete_or_error, is_concrete
 from .complex_numbers import imag, real
+from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
 from .elementwise import abs_, min_p, pow
 from .shaping import broadcast_shapes, broadcast_to
-from .slicing import index_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # Promoting functions

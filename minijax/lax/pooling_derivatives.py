@@ -24,10 +24,10 @@ from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import jit
 from .control_flow.common import op_with_regions
+from .cutting import pad
+from .cutting import slice as static_slice
 from .reducing import combining_region, int_array
 from .reductions import highest
-from .shaping import pad
-from .slicing import slice as static_slice
 from .windowed_reductions import (
     Windows,
     check_sizes,

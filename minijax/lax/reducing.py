@@ -36,8 +36,8 @@ from .control_flow.common import (
     op_with_regions,
     region_arguments,
 )
-from .shaping import full, pad, reshape, squeeze
-from .slicing import slice_in_dim
+from .cutting import pad, slice_in_dim
+from .shaping import full, reshape, squeeze
 
 # ----------------------------------------------------------------------------------------------
 # The function, as a jaxpr

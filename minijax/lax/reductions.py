@@ -33,16 +33,15 @@ from ..core.primitives import (
     lowest,
     make_primitive,
     mul,
-    pad,
     reduce_max_p,
     reduce_sum_p,
     reduction,
     squeeze,
 )
 from .complex_lowering import reduce_extremum_rule
+from .cutting import pad, slice_in_dim
 from .families import const_like
 from .shaping import reshape
-from .slicing import slice_in_dim
 
 # ----------------------------------------------------------------------------------------------
 # Reductions: one row each

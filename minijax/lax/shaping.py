@@ -1,7 +1,7 @@
 """Chapter 9: functions that rearrange elements without computing with them, and new arrays.
 
-Most bind a starter, after they have checked and completed their arguments. `rev`, `stack` and
-`unstack` are primitives of this file.
+Most bind a starter, after they have checked and completed their arguments. `rev` is a primitive of
+this file.
 """
 
 from __future__ import annotations
@@ -12,38 +12,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks import primitives as checks
 from ..checks.primitives import canonical_shape, known_sizes
 from ..core import dtypes
-from ..core.array import def_numpy
-from ..core.batching import batch_size, bdim_at_front, primitive_batchers, shifted_dims
-from ..core.core import Primitive, ShapedArray, typeof, vary_like
-from ..core.forward import deflinear_jvp, instantiate_zeros
-from ..core.lowering import ints_text, lowering_rules, register_lowering, typed_text, with_shape
-from ..core.lowering_rules import emit_pieces, emit_transpose
+from ..core.batching import primitive_batchers, shifted_dims
+from ..core.core import ShapedArray, typeof, vary_like
+from ..core.forward import deflinear_jvp
+from ..core.lowering import ints_text, lowering_rules, register_lowering
+from ..core.lowering_rules import emit_transpose
 from ..core.primitives import (
-    all_weak,
     broadcast_in_dim_p,
     canonical_axis,
-    concatenate_p,
     convert,
     iota_p,
     make_primitive,
-    pad_p,
-    padded_size,
-    reduce_sum,
     reshape_p,
-    select,
-    split_p,
     squeeze_p,
-    sub,
     transpose_p,
 )
 from ..core.transposition import (
     deftranspose,
-    is_undefined_primal,
-    pad_transpose,
-    primitive_transposes,
 )
 from .dtypes import check_and_canonicalize_user_dtype
 
@@ -228,107 +215,6 @@ def transpose(operand, permutation: Sequence[int]):
 
 
 # ----------------------------------------------------------------------------------------------
-# Joining, cutting, padding
-
-
-def concatenate(operands: Sequence, dimension: int):
-    """The arrays one after another along `dimension`.
-
-    Args:
-      operands: a non-empty sequence of arrays of one dtype, alike but for `dimension`.
-
-    Raises:
-      ValueError: no operands.
-      TypeError: shapes or dtypes that do not fit.
-    """
-    if len(operands) == 0:
-        raise ValueError("concatenate requires a non-empty sequences of arrays")
-    if len(operands) == 1 and hasattr(operands[0], "aval"):
-        return operands[0]
-    return concatenate_p.bind(*operands, dimension=operator.index(dimension))
-
-
-def split(operand, sizes: Sequence[int], axis: int = 0) -> list:
-    """`operand` cut along `axis` into pieces of these sizes.
-
-    Raises:
-      ValueError: the sizes do not add up to the dimension's.
-    """
-    sizes = tuple(map(operator.index, sizes))
-    return split_p.bind(operand, sizes=sizes, axis=canonical_axis(axis, typeof(operand).ndim))
-
-
-def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
-    """`operand` with `padding_value` before, after and between its elements.
-
-    Args:
-      operand: an array.
-      padding_value: a scalar of its dtype.
-      padding_config: for each dimension `(low, high, interior)`; negative `low` and `high` cut.
-
-    Raises:
-      TypeError, ValueError: a configuration or dtypes that do not fit.
-
-    >>> lax.pad(jnp.array([1, 2]), 0, [(1, 0, 2)]).tolist()
-    [0, 1, 0, 0, 2]
-    """
-    config = tuple(tuple(map(operator.index, triple)) for triple in padding_config)
-    aval = typeof(operand)
-    if type(padding_value) in (bool, int, float) and _kind_fits(padding_value, aval.dtype):
-        padding_value = aval.dtype.type(padding_value)
-    return pad_p.bind(operand, padding_value, padding_config=config)
-
-
-def _pad_transpose(ct, x, value, *, padding_config):
-    """The cotangents of the elements that were added belong to `value`."""
-    x_ct = pad_transpose(ct, x, value, padding_config=padding_config)
-    if not is_undefined_primal(value):
-        return [x_ct, None]
-    everything = range(typeof(ct).ndim)
-    return [x_ct, sub(reduce_sum(ct, everything), reduce_sum(x_ct, everything))]
-
-
-def _pad_by_slices(x, value, *, padding_config):
-    """Spread the elements over an array with the gaps, then add to or cut from its ends.
-
-    On large arrays this is faster than the core's way.
-    """
-    spread = np.full([padded_size(n, 0, 0, i) for n, (_, _, i) in zip(x.shape, padding_config)],
-                     value, x.dtype)
-    spread[tuple(slice(None, None, i + 1) for _, _, i in padding_config)] = x
-    ends = [(max(low, 0), max(high, 0)) for low, high, _ in padding_config]
-    padded = np.pad(spread, ends, constant_values=value) if ends else spread
-    return padded[tuple(slice(max(-low, 0), n - max(-high, 0))
-                        for n, (low, high, _) in zip(padded.shape, padding_config))]
-
-
-_pad_examples = primitive_batchers[pad_p]
-
-
-def _pad_batching(args, dims, *, padding_config):
-    """`pad` takes one value only. If the examples have values of their own, pad with zeros, and
-    put each example's value where they are."""
-    (x, value), (bdim, value_dim) = args, dims
-    if value_dim is None:
-        return _pad_examples(args, dims, padding_config=padding_config)
-    if bdim is None:
-        x, bdim = bdim_at_front(x, None, typeof(value).shape[value_dim]), 0
-    config = (*padding_config[:bdim], (0, 0, 0), *padding_config[bdim:])
-    padded = pad_p.bind(x, typeof(x).dtype.type(0), padding_config=config)
-    inside = pad_p.bind(full_like(x, True, np.dtype(bool)), np.False_, padding_config=config)
-    return select(inside, padded, broadcast_in_dim(value, typeof(padded).shape, (bdim,))), bdim
-
-
-def_numpy(pad_p, _pad_by_slices)
-primitive_batchers[pad_p] = _pad_batching
-primitive_transposes[pad_p] = _pad_transpose
-
-
-def _kind_fits(scalar, dtype):
-    return dtypes.python_scalar_dtype(type(scalar)) == dtype
-
-
-# ----------------------------------------------------------------------------------------------
 # iota, and arrays of one value
 
 
@@ -427,97 +313,3 @@ def rev(operand, dimensions: Sequence[int]):
       TypeError: a repeated dimension, or one out of bounds.
     """
     return rev_p.bind(operand, dimensions=tuple(map(operator.index, dimensions)))
-
-
-# ----------------------------------------------------------------------------------------------
-# stack and unstack: arrays side by side along a new dimension
-
-
-def _stack_type(*avals, axis):
-    if any(aval.shape != avals[0].shape for aval in avals):
-        raise ValueError(f"All input arrays must have the same shape: "
-                         f"{', '.join(str(aval.shape) for aval in avals)}")
-    checks.same_dtypes("stack", avals)
-    shape = list(avals[0].shape)
-    shape.insert(axis, len(avals))
-    return ShapedArray(shape, avals[0].dtype, all_weak(avals))
-
-
-def _stack_transpose(ct, *operands, axis):
-    return unstack_p.bind(ct, axis=axis)
-
-
-def _batch_stack(args, dims, *, axis):
-    bdim = dims[0]
-    if bdim is not None and all(d == bdim for d in dims):
-        new_axis, bdim = (axis, bdim + 1) if axis <= bdim else (axis + 1, bdim)
-        return stack_p.bind(*args, axis=new_axis), bdim
-    size = batch_size(args, dims)
-    args = [bdim_at_front(x, d, size) for x, d in zip(args, dims)]
-    return stack_p.bind(*args, axis=axis + 1), 0
-
-
-def _lower_stack(ctx, *operands, axis):
-    (out,) = ctx.avals_out
-    slab = with_shape(out, (*out.shape[:axis], 1, *out.shape[axis + 1 :]))
-    slabs = [ctx.op(typed_text("reshape", [x], slab), slab) for x in operands]
-    return ctx.op(typed_text("concatenate", slabs, out, f", dim = {axis}"), out)
-
-
-stack_p = make_primitive("stack", _stack_type,
-                         lambda *xs, axis: np.stack(xs, axis) if axis else np.array(xs))
-deflinear_jvp(stack_p)
-primitive_transposes[stack_p] = _stack_transpose
-primitive_batchers[stack_p] = _batch_stack
-register_lowering(stack_p, _lower_stack)
-
-
-def stack(operands: Sequence, axis: int = 0):
-    """Arrays of one shape and dtype, side by side along a new dimension.
-
-    Raises:
-      ValueError: different shapes, or an axis out of bounds.
-      TypeError: different dtypes.
-    """
-    return stack_p.bind(*operands, axis=canonical_axis(axis, typeof(operands[0]).ndim + 1))
-
-
-def _unstack_type(x, *, axis):
-    if not 0 <= axis < x.ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
-    piece = ShapedArray(x.shape[:axis] + x.shape[axis + 1:], x.dtype, x.weak_type)
-    return [piece] * x.shape[axis]
-
-
-def _batch_unstack(args, dims, *, axis):
-    (bdim,) = dims
-    outs = unstack_p.bind(args[0], axis=axis + (axis >= bdim))
-    return outs, [bdim - (axis < bdim)] * len(outs)
-
-
-def _lower_unstack(ctx, x, *, axis):
-    shape = x.aval.shape
-    slab = with_shape(x.aval, (*shape[:axis], 1, *shape[axis + 1 :]))
-    slabs = emit_pieces(ctx, x, [slab] * shape[axis], axis)
-    return [ctx.op(typed_text("reshape", [s], out), out) for s, out in zip(slabs, ctx.avals_out)]
-
-
-unstack_p = Primitive("unstack", multiple_results=True)
-unstack_p.def_abstract_eval(_unstack_type)
-def_numpy(unstack_p, lambda x, *, axis: list(np.moveaxis(x, axis, 0)))
-deflinear_jvp(unstack_p)
-primitive_transposes[unstack_p] = lambda cts, x, *, axis: [
-    stack_p.bind(*map(instantiate_zeros, cts), axis=axis)]
-primitive_batchers[unstack_p] = _batch_unstack
-register_lowering(unstack_p, _lower_unstack)
-
-
-def unstack(x, axis: int = 0) -> tuple:
-    """The slices of `x` along `axis`, without that dimension.
-
-    Raises:
-      ValueError: an axis out of bounds.
-    """
-    return tuple(unstack_p.bind(x, axis=canonical_axis(axis, typeof(x).ndim)))
-
-

@@ -1,10 +1,9 @@
-"""Chapter 9: slices whose bounds are known, and boxes at a place that may be traced."""
+"""Chapter 9: boxes of an array, of known size, at a place that may be traced."""
 
 from __future__ import annotations
 
 import builtins
 import functools
-import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,65 +25,14 @@ from ..core.primitives import (
     ge,
     lt,
     make_primitive,
-    pad,
     reshape,
     select,
-    slice_p,
     sub,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
+from .cutting import pad, slice_in_dim
 from .elementwise import clamp
 from .shaping import squeeze
-
-# ----------------------------------------------------------------------------------------------
-# slice: bounds known when the program is built
-
-
-def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None):
-    """A box of `operand`: `operand[start:limit:stride]` in each dimension.
-
-    Args:
-      operand: an array.
-      start_indices, limit_indices: for each dimension, ints within its bounds.
-      strides: positive ints; by default ones.
-
-    Raises:
-      TypeError, ValueError: bounds outside of the operand, or a wrong number of them.
-
-    >>> lax.slice(jnp.arange(6), (1,), (6,), (2,)).tolist()
-    [1, 3, 5]
-    """
-    starts, limits = (tuple(map(operator.index, t)) for t in (start_indices, limit_indices))
-    steps = None if strides is None else tuple(map(operator.index, strides))
-    return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
-
-
-def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1,
-                 axis: int = 0):
-    """`slice` in one dimension, with NumPy's treatment of `None` and negative bounds."""
-    shape = typeof(operand).shape
-    axis = canonical_axis(axis, len(shape))
-    start, limit, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
-    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], limits[axis], strides[axis] = start, limit, operator.index(stride)
-    return slice(operand, starts, limits, strides)
-
-
-def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
-    """The slice of width one at `index` along `axis`; without that dimension unless `keepdims`.
-
-    Raises:
-      IndexError: `index` is out of bounds.
-    """
-    size = typeof(operand).shape[axis]
-    index = operator.index(index)
-    if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
-    index %= size
-    piece = slice_in_dim(operand, index, index + 1, 1, axis)
-    return piece if keepdims else squeeze(piece, (axis,))
-
 
 # ----------------------------------------------------------------------------------------------
 # dynamic_slice and dynamic_update_slice: the start is a value

@@ -30,8 +30,8 @@ from ..runtime.jit import jit
 from . import elementwise as prim
 from . import reductions
 from .control_flow.common import op_with_regions
+from .cutting import pad
 from .reducing import check_trees, combining_region, int_array, known_scalar, reducer_jaxpr
-from .shaping import pad
 from .sliding import dilated_shape, pads_of_transpose, padtype_to_pads, places
 
 # ----------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from ..custom_rules import custom_jvp
 from ..lax import bits
 from ..lax import elementwise as lax
 from ..lax.control_flow.while_loop import while_loop
-from ..lax.shaping import expand_dims, full_like, pad
+from ..lax.cutting import pad
+from ..lax.shaping import expand_dims, full_like
 from ..runtime.jit import jit
 from ._arguments import (
     complex_input,

@@ -15,6 +15,7 @@ from ..core.core import ArrayMethods, ShapedArray, state, typeof
 from ..core.extension import hooks
 from ..core.primitives import broadcast_in_dim_p, convert, copy_p
 from ..lax.compile_time import concrete_or_error
+from ..lax.cutting import concatenate, stack_p
 from ..lax.dtypes import (
     check_and_canonicalize_user_dtype,
     coerce_to_array,
@@ -23,15 +24,7 @@ from ..lax.dtypes import (
 )
 from ..lax.elementwise import add, eq, ge, mul
 from ..lax.operators import astype as astype_method
-from ..lax.shaping import (
-    broadcast_in_dim,
-    broadcast_to,
-    broadcasted_iota,
-    concatenate,
-    expand_dims,
-    iota,
-    stack_p,
-)
+from ..lax.shaping import broadcast_in_dim, broadcast_to, broadcasted_iota, expand_dims, iota
 from ..lax.shaping import full as lax_full
 from ..lax.shaping import full_like as lax_full_like
 from ._arguments import (

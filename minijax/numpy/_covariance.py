@@ -8,7 +8,8 @@ import numpy as np
 
 from ..core import dtypes
 from ..lax import complex_numbers
-from ..lax.shaping import concatenate, full
+from ..lax.cutting import concatenate
+from ..lax.shaping import full
 from ..runtime.jit import jit
 from ._arguments import complex_input, ensure_array, promote_args_inexact
 from ._constructors import array

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..core.api import vmap
 from ..core.array import Array
+from ..lax import cutting
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
-from ..lax.slicing import slice_in_dim
+from ..lax.cutting import slice_in_dim
 from ._arguments import (
     canonical_axis,
     check_arraylike,
@@ -65,7 +66,7 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
         raise ValueError("Zero-dimensional arrays cannot be concatenated.")
     axis = canonical_axis(axis, arrays[0].ndim)
     arrays = promote_dtypes(*arrays) if dtype is None else [asarray(a, dtype) for a in arrays]
-    return lax.concatenate(arrays, axis)
+    return cutting.concatenate(arrays, axis)
 
 
 def _concatenate_rows(x, axis):
@@ -113,13 +114,13 @@ def stack(arrays, axis: int = 0, out=None, dtype=None):
         return concatenate(expand_dims(arrays, axis + 1), axis, dtype)
     arrays = ensure_arrays("stack", *arrays)
     arrays = promote_dtypes(*arrays) if dtype is None else [asarray(a, dtype) for a in arrays]
-    return lax.stack_p.bind(*arrays, axis=canonical_axis(axis, arrays[0].ndim + 1))
+    return cutting.stack_p.bind(*arrays, axis=canonical_axis(axis, arrays[0].ndim + 1))
 
 
 def unstack(x, /, *, axis: int = 0) -> tuple:
     """The slices of `x` along `axis`, without that dimension."""
     x = ensure_array("unstack", x)
-    return tuple(lax.unstack_p.bind(x, axis=canonical_axis(axis, x.ndim)))
+    return tuple(cutting.unstack_p.bind(x, axis=canonical_axis(axis, x.ndim)))
 
 
 def _stack_along(name, at_least, axis_of, doc):
@@ -202,7 +203,7 @@ def _split(name, ary, indices_or_sections, axis) -> list:
         if rest and name != "array_split":
             raise ValueError(f"array split does not result in an equal division: rest is {rest}")
         sizes = [part + 1] * rest + [part] * (sections - rest)
-    return list(lax.split(ary, sizes, axis))
+    return list(cutting.split(ary, sizes, axis))
 
 
 def split(ary, indices_or_sections, axis: int = 0) -> list:
@@ -273,7 +274,7 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     before = (slice(None),) * axis
     runs = [a[(*before, slice(int(start), int(stop)))]
             for start, stop in zip(edges[::2], edges[1::2])]
-    return lax.concatenate(runs, axis) if runs else slice_in_dim(a, 0, 0, axis=axis)
+    return cutting.concatenate(runs, axis) if runs else slice_in_dim(a, 0, 0, axis=axis)
 
 
 def _places_without(gone, size):

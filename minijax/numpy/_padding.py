@@ -8,10 +8,11 @@ import numpy as np
 
 from ..core.primitives import convert
 from ..core.tree import tree_map
+from ..lax import cutting
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
+from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import mul, sub
-from ..lax.slicing import slice_in_dim
 from ._arguments import ensure_array
 from ._constructors import asarray, empty_like
 from ._ranges import linspace
@@ -118,7 +119,7 @@ def _pad_axis(array, axis, before, after, mode, reflect_type, end_values, stat_l
         ends = (_edge(array, axis, last) for last in (False, True)) if mode == "edge" else \
             _end_statistics(array, axis, mode, stat_length and stat_length[axis])
         pads = [repeat_all(end, n, axis) for end, n in zip(ends, (before, after))]
-    return lax.concatenate([pads[0], array, pads[1]], axis)
+    return cutting.concatenate([pads[0], array, pads[1]], axis)
 
 
 def _pad_constant(array, pad_width, values):
@@ -126,13 +127,13 @@ def _pad_constant(array, pad_width, values):
     if values.ndim == 1 and values.shape[0] == 1:
         values = squeeze(values)
     if values.ndim == 0:
-        return lax.pad(array, values, [(low, high, 0) for low, high in pad_width])
+        return cutting.pad(array, values, [(low, high, 0) for low, high in pad_width])
     values = lax.broadcast_to(values, (array.ndim, 2))
     for axis, (low, high) in enumerate(pad_width):
         for side, config in ((0, (low, 0, 0)), (1, (0, high, 0))):
             if any(config):
                 widths = [config if d == axis else (0, 0, 0) for d in range(array.ndim)]
-                array = lax.pad(array, values[axis, side], widths)
+                array = cutting.pad(array, values[axis, side], widths)
     return array
 
 
@@ -145,7 +146,7 @@ def _pad_wrap(array, axis, before, after):
         parts.insert(0, slice_in_dim(array, size - left, size, axis=axis))
     if right:
         parts.append(slice_in_dim(array, 0, right, axis=axis))
-    return lax.concatenate(parts, axis)
+    return cutting.concatenate(parts, axis)
 
 
 def _edge(array, axis, last):
@@ -173,7 +174,7 @@ def _pad_mirrored(array, axis, before, after, mode, reflect_type):
                 mirrored = sub(mul(edge.dtype.type(2), edge), mirrored)
                 edge = _edge(mirrored, axis, not at_start) if size > 1 else edge
             pair = [mirrored, array] if at_start else [array, mirrored]
-            array = lax.concatenate(pair, axis)
+            array = cutting.concatenate(pair, axis)
     return array
 
 

@@ -6,19 +6,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.primitives import canonical_axis, convert
+from ..lax.cutting import concatenate
 from ..lax.dtypes import result_type
 from ..lax.elementwise import add, div, mul, sub
 from ..lax.operators import multiply, subtract, true_divide
 from ..lax.rounding import floor
-from ..lax.shaping import (
-    broadcast_shapes,
-    broadcast_to,
-    concatenate,
-    expand_dims,
-    iota,
-    reshape,
-    transpose,
-)
+from ..lax.shaping import broadcast_shapes, broadcast_to, expand_dims, iota, reshape, transpose
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
 from ._constructors import empty, on_device
 from ._staged import staged

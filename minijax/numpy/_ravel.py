@@ -11,8 +11,8 @@ from .. import numpy as jnp
 from ..core.core import typeof
 from ..core.primitives import convert
 from ..core.tree import Partial, PyTreeDef, tree_flatten
+from ..lax.cutting import split
 from ..lax.dtypes import result_type
-from ..lax.shaping import split
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..lax import cumulative
 from ..lax import elementwise as lax
-from ..lax.shaping import concatenate, full, reshape
+from ..lax.cutting import concatenate
+from ..lax.shaping import full, reshape
 from ._arguments import canonical_axis, constant_like, convert, ensure_array, user_dtype
 from ._reductions import wide_integer
 from ._select import _where

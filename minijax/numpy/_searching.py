@@ -18,7 +18,8 @@ from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax.bits import eq_to_p, le_to_p, lt_to_p
 from ..lax.control_flow.scan import scan
-from ..lax.shaping import concatenate, full_like, iota, reshape
+from ..lax.cutting import concatenate
+from ..lax.shaping import full_like, iota, reshape
 from ..lax.sorting import sort_key_val
 from ..lax.windows import index_dtype
 from ..runtime.jit import jit

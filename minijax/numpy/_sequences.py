@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes
+from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub
 from ..lax.operators import less, not_equal, subtract
 from ..lax.shaping import expand_dims, iota
-from ..lax.slicing import slice_in_dim
 from ._arguments import (
     canonical_axis,
     constant_like,

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..core import dtypes
 from ..lax.compile_time import concrete_or_error
+from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne
-from ..lax.shaping import concatenate, expand_dims, full_like, iota
+from ..lax.shaping import expand_dims, full_like, iota
 from ..lax.sorting import sort as lax_sort
 from ._arguments import (
     canonical_axis,

@@ -10,16 +10,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.primitives import convert, select
+from ..lax import cutting, tiling
 from ..lax import shaping as lax
-from ..lax import tiling
 from ..lax.compile_time import concrete_or_error
+from ..lax.cutting import slice_in_dim
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
 from ..lax.operators import matrix_transpose as _matrix_transpose
 from ..lax.operators import reshape_method
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
-from ..lax.slicing import dynamic_slice_in_dim, slice_in_dim
+from ..lax.slicing import dynamic_slice_in_dim
 from ._arguments import (
     canonical_axis,
     canonical_shape,
@@ -302,7 +303,7 @@ def _roll_static(a, shift, axis):
         if a.shape[d]:
             cut = int(-s % a.shape[d])
             pieces = [slice_in_dim(a, cut, a.shape[d], axis=d), slice_in_dim(a, 0, cut, axis=d)]
-            a = lax.concatenate(pieces, int(d))
+            a = cutting.concatenate(pieces, int(d))
     return a
 
 
@@ -315,7 +316,7 @@ def _roll_dynamic(a, shift, axis):
     for s, d in zip(broadcast_to(shift, shape), np.broadcast_to(axis, shape)):
         d, n = int(d), np.int32(a.shape[d])
         s = remainder(convert(s, np.dtype("int32")), lax_max(n, np.int32(1)))
-        a = dynamic_slice_in_dim(lax.concatenate((a, a), d), sub(n, s), a.shape[d], axis=d)
+        a = dynamic_slice_in_dim(cutting.concatenate((a, a), d), sub(n, s), a.shape[d], axis=d)
     return a
 
 
@@ -370,7 +371,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
            for i, count in enumerate(counts) if count]
     if total_repeat_length is not None:
         out = _fit_length(out, a, axis, total_repeat_length)
-    return lax.concatenate(out, axis) if out else slice_in_dim(a, 0, 0, axis=axis)
+    return cutting.concatenate(out, axis) if out else slice_in_dim(a, 0, 0, axis=axis)
 
 
 def repeat_all(a, count, axis):
@@ -386,7 +387,7 @@ def _fit_length(pieces, a, axis, length):
     if total < length and a.shape[axis]:
         last = slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
         pieces = [*pieces, repeat_all(last, length - total, axis)]
-    joined = lax.concatenate(pieces, axis)
+    joined = cutting.concatenate(pieces, axis)
     return [slice_in_dim(joined, 0, length, axis=axis)]
 
 
@@ -506,7 +507,7 @@ def _diag(v, k):
     if v.ndim != 1:
         raise ValueError("diag input must be 1d or 2d")
     zero = lax.full_like(v, 0, shape=())
-    padded = lax.pad(v, zero, [(max(0, -k), max(0, k), 0)])
+    padded = cutting.pad(v, zero, [(max(0, -k), max(0, k), 0)])
     mask = eye(v.shape[0] + abs(k), k=k, dtype=bool)
     return _where(mask, lax.expand_dims(padded, (1,)), zero)
 

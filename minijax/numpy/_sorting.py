@@ -6,8 +6,9 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import typeof
+from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype, to_complex_dtype
-from ..lax.shaping import broadcasted_iota, concatenate, full, rev
+from ..lax.shaping import broadcasted_iota, full, rev
 from ..lax.sorting import sort as lax_sort
 from ..lax.sorting import top_k
 from ._arguments import canonical_axis, complex_input, convert, ensure_array, user_dtype

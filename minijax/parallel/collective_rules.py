@@ -26,9 +26,10 @@ from ..core.forward import defjvp_zero
 from ..core.transposition import deflinear2
 from ..lax import elementwise as prim
 from ..lax.control_flow.axes import axis_size
+from ..lax.cutting import index_in_dim
 from ..lax.reductions import reduce_sum
 from ..lax.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
-from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim, index_in_dim
+from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from ..numpy import take
 from .collectives import (
     all_gather,

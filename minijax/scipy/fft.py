@@ -15,8 +15,8 @@ import numpy as np
 
 from ..lax import complex_numbers
 from ..lax import elementwise as lax
-from ..lax.shaping import concatenate, expand_dims, full, pad, rev
-from ..lax.slicing import slice_in_dim
+from ..lax.cutting import concatenate, pad, slice_in_dim
+from ..lax.shaping import expand_dims, full, rev
 from ..numpy import fft
 from ..numpy._arguments import canonical_axis, complex_input, ensure_array, promote_dtypes_inexact
 from ..numpy._constructors import arange, zeros_like

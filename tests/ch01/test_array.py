@@ -14,7 +14,7 @@ import pytest
 from minijax.core.array import Array, as_array, def_numpy, owned
 from minijax.core.core import Primitive, Tracer, typeof
 from minijax.core.primitives import copy_p, stop_gradient_p
-from minijax.lax import complex_numbers, reductions, shaping, slicing
+from minijax.lax import complex_numbers, cutting, reductions, shaping
 from minijax.lax import elementwise as lax
 from tests.ch01.same import BFLOAT16, outcome, pair, same
 from tests.oracle import jax, jnp
@@ -162,9 +162,9 @@ def test_changing_the_source_changes_nothing():
     "transpose": lambda x: shaping.transpose(x[None], (1, 0)).reshape(2),
     "rev": lambda x: shaping.rev(x[::-1], (0,)), "squeeze": lambda x: shaping.squeeze(x[None], (0,)),
     "broadcast": lambda x: shaping.broadcast_in_dim(x, (1, 2), (1,)).reshape(2),
-    "slice": lambda x: slicing.slice(x, (0,), (2,)),
-    "split": lambda x: shaping.split(x, (2, 0))[0],
-    "unstack": lambda x: shaping.unstack(x[None])[0],
+    "slice": lambda x: cutting.slice(x, (0,), (2,)),
+    "split": lambda x: cutting.split(x, (2, 0))[0],
+    "unstack": lambda x: cutting.unstack(x[None])[0],
     "select_n": lambda x: lax.select_n(np.zeros(2, np.int32), x),
     "sum over nothing": lambda x: reductions.reduce_max(x, ()),
 }.items())

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.core.primitives import add_any_p, copy_p, stop_gradient_p
-from minijax.lax import shaping
+from minijax.lax import cutting
 from tests.families import functions
 from tests.oracle import jax
 
@@ -22,8 +22,8 @@ SIZE = 4  # of the batch; unlike every other size in the table
 
 def _ours():
     return SimpleNamespace(**functions() | {
-        "stack": lambda xs, axis: shaping.stack_p.bind(*xs, axis=axis),
-        "unstack": lambda x, axis: shaping.unstack_p.bind(x, axis=axis),
+        "stack": lambda xs, axis: cutting.stack_p.bind(*xs, axis=axis),
+        "unstack": lambda x, axis: cutting.unstack_p.bind(x, axis=axis),
         "add_any": add_any_p.bind,
         "copy": copy_p.bind,
         "stop_gradient": stop_gradient_p.bind,

@@ -20,6 +20,7 @@ assert operators  # which gives arrays their operators
 
 X = np.array([0.3, -1.2, 2.0], np.float32)
 W = np.array([[0.5, -0.2, 0.1], [1.0, 0.3, -0.7], [-0.4, 0.8, 0.6]], np.float32)
+EYE = np.eye(3, dtype=np.float32)
 
 
 def x_sin_x(lax, x):
@@ -50,15 +51,16 @@ def loss(lax, x):
 
 
 def reshaped(lax, x):
+    rows = lax.broadcast_in_dim(lax.reshape(x, (1, 3)), (2, 3), (0, 1)) * W[:2]
+    return lax.reduce_sum(lax.transpose(rows, (1, 0)), (1,))
+
+
+def squeezed(lax, x):
     row = lax.reshape(x, (1, 3))
-    return lax.reduce_sum(lax.transpose(lax.concatenate([row, 2 * row], 0), (1, 0)), (1,))
+    return lax.squeeze(lax.dot_general(row, W, (((1,), (1,)), ((), ()))), (0,)) * x
 
 
-def sliced(lax, x):
-    return lax.slice(x, (1,), (3,)) * lax.slice(x, (0,), (2,))
-
-
-PROGRAMS = [x_sin_x, polynomial, compared, softmax, layer, loss, reshaped, sliced]
+PROGRAMS = [x_sin_x, polynomial, compared, softmax, layer, loss, reshaped, squeezed]
 
 
 class Stop:
@@ -108,10 +110,16 @@ TRANSFORMATIONS = {
     "jvp of grad": lambda jx, f: lambda x: jx.jvp(jx.grad(total(jx, f)), (x,), (x,)),
     "linearize": lambda jx, f: lambda x: jx.linearize(f, x)[1](x),
     "vjp": lambda jx, f: lambda x: jx.vjp(f, x)[1](f(x)),
-    "jacfwd": lambda jx, f: jx.jacfwd(f),
-    "jacrev": lambda jx, f: jx.jacrev(f),
-    "hessian": lambda jx, f: jx.hessian(total(jx, f)),
+    "vmap of pushforward": lambda jx, f: lambda x: jx.vmap(jx.linearize(f, x)[1])(EYE),
+    "vmap of pullback": lambda jx, f: lambda x: jx.vmap(jx.vjp(f, x)[1])(basis(f(x))),
+    "vmap of jvp of grad": lambda jx, f: lambda x: jx.vmap(
+        lambda t: jx.jvp(jx.grad(total(jx, f)), (x,), (t,))[1])(EYE),
 }
+
+
+def basis(y):
+    """The unit vectors of a space, or the number 1."""
+    return EYE if y.ndim else np.ones(1, np.float32)
 
 
 def stack(jx, x):
@@ -122,7 +130,7 @@ def stack(jx, x):
 
 
 # The chapter at whose end the core has what a transformation needs.
-CHAPTERS = {"itself": 1, "jvp": 3, "vmap": 4, "jit": 6, "linearize": 7, "jacfwd": 8}
+CHAPTERS = {"itself": 1, "jvp": 3, "vmap": 4, "jit": 6, "linearize": 7, "pushforward": 7}
 
 
 def chapter_of(name: str) -> int:

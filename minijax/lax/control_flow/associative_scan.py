@@ -16,7 +16,7 @@ from ...core.primitives import canonical_axis, constant
 from ...core.tree import tree_flatten
 from ...errors import api_boundary
 from ...pytree.paths import keystr
-from .. import bitwise, shaping, slicing
+from .. import bitwise, cutting, shaping
 from .. import elementwise as lax
 from .common import leaf_paths
 
@@ -78,12 +78,12 @@ def _prefixes(combine: Callable, xs: Sequence, axis: int) -> list:
     odd = _prefixes(combine, combine(take(xs, 0, -1, 2), take(xs, 1, None, 2)), axis)
     before = take(odd, 0, -1) if n % 2 == 0 else odd
     even = combine(before, take(xs, 2, None, 2))
-    even = [shaping.concatenate(pair, axis) for pair in zip(take(xs, 0, 1), even)]
+    even = [cutting.concatenate(pair, axis) for pair in zip(take(xs, 0, 1), even)]
     return [_interleave(*pair, axis) for pair in zip(even, odd)]
 
 
 def _take(xs, start, stop, stride=1, *, axis):
-    return [slicing.slice_in_dim(x, start, stop, stride, axis) for x in xs]
+    return [cutting.slice_in_dim(x, start, stop, stride, axis) for x in xs]
 
 
 def _interleave(x, y, axis):
@@ -97,4 +97,4 @@ def _spread(x, axis, before, after):
     """`x` with a zero between any two elements, and so many at its ends."""
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (before, after, 1)
-    return shaping.pad(x, constant(0, x.dtype), config)
+    return cutting.pad(x, constant(0, x.dtype), config)

@@ -9,7 +9,7 @@ from ...core.api import vmap
 from ...core.core import typeof
 from ...core.tree import tree_flatten, tree_map
 from ...errors import api_boundary
-from .. import shaping, slicing
+from .. import cutting, shaping
 from .scan import scan, scan_length
 
 
@@ -45,12 +45,12 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     ys = scan(lambda _, x: ((), vmap(f)(x)), (), batches)[1]
     more = vmap(f)(rest) if n_rest else None
     ys = tree_map(lambda y: _reshape_leading(y, 2, (size - n_rest,)), ys)
-    return tree_map(lambda *parts: shaping.concatenate(parts, 0), ys, more) if n_rest else ys
+    return tree_map(lambda *parts: cutting.concatenate(parts, 0), ys, more) if n_rest else ys
 
 
 def _rows(x, start, stop):
     shape = typeof(x).shape
-    return slicing.slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
+    return cutting.slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 
 
 def _reshape_leading(x, n, sizes):

@@ -42,7 +42,7 @@ from ...errors import JaxprTypeError, api_boundary
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_tuple
 from ...pytree.paths import keystr
-from .. import shaping, slicing
+from .. import cutting
 from ..compile_time import concrete_or_error
 from .common import (
     check_carry,
@@ -167,10 +167,10 @@ def _python_loop(f, init, xs, length, reverse):
                          "output type is unknown.")
     carry, ys = init, []
     for i in reversed(range(length)) if reverse else range(length):
-        x = tree_map(lambda leaf: slicing.index_in_dim(leaf, i, keepdims=False), xs)
+        x = tree_map(lambda leaf: cutting.index_in_dim(leaf, i, keepdims=False), xs)
         carry, y = f(carry, x)
         ys.append(y)
-    return carry, tree_map(lambda *leaves: shaping.stack(leaves), *(ys[::-1] if reverse else ys))
+    return carry, tree_map(lambda *leaves: cutting.stack(leaves), *(ys[::-1] if reverse else ys))
 
 
 def scan_length(xs_tree, leaves, length) -> int:

@@ -9,8 +9,8 @@ import numpy as np
 from ...checks.jaxpr import is_ordered
 from ...core.core import ShapedArray
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
-from ...core.lowering_rules import emit_slice
 from ...core.util import split_list
+from ..cutting import emit_slice
 from .common import (
     op_with_regions,
     region_arguments,

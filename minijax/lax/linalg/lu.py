@@ -13,8 +13,9 @@ from ...core.lowering import emit, lower_fun, register_lowering
 from ...core.primitives import convert, select
 from .. import elementwise as prim
 from ..control_flow.fori_loop import fori_loop
+from ..cutting import pad
 from ..reductions import reduce_sum
-from ..shaping import broadcasted_iota, expand_dims, full_like, pad
+from ..shaping import broadcasted_iota, expand_dims, full_like
 from ..slicing import dynamic_index_in_dim
 from .common import eye, linear_algebra_primitive, tril, triu
 from .lapack import info_type, lapack_call, nan_unless, routine, succeeded

@@ -14,8 +14,9 @@ from ...core.core import typeof
 from ...core.forward import Zero, primitive_jvps
 from ...core.lowering import lower_fun, register_lowering
 from ...core.primitives import convert
+from ..cutting import concatenate, pad
 from ..families import INTEGER
-from ..shaping import broadcast_in_dim, concatenate, expand_dims, full, pad
+from ..shaping import broadcast_in_dim, expand_dims, full
 from .common import (
     FLOAT_OR_COMPLEX,
     adjoint,

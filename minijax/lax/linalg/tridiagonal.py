@@ -8,8 +8,9 @@ from ...core.core import typeof
 from ...core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import is_undefined_primal, primitive_transposes
+from ..cutting import concatenate
 from ..elementwise import neg
-from ..shaping import concatenate, full_like, reshape
+from ..shaping import full_like, reshape
 from .common import check_square, linear_algebra_primitive, real_dtype
 from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
 

@@ -12,14 +12,14 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.operators import promote_args_inexact, promote_dtypes
 from ...lax import elementwise as lax
+from ...lax.cutting import pad, slice_in_dim
 from ...lax.dtypes import (
     check_and_canonicalize_user_dtype,
     default_complex_dtype,
     default_float_dtype,
 )
 from ...lax.operators import check_arraylike
-from ...lax.shaping import broadcasted_iota, expand_dims, pad
-from ...lax.slicing import slice_in_dim
+from ...lax.shaping import broadcasted_iota, expand_dims
 from ...lax.special import lgamma
 from ...lax.staged import staged
 from ..special import comb
