@@ -77,7 +77,8 @@ def primitives() -> list[Primitive]:
 
 def _library_modules() -> Iterator:
     for info in pkgutil.walk_packages(minijax.__path__, "minijax."):
-        if not info.name.startswith(("minijax.cli", "minijax.__main__")):
+        # The primitive of `fast` needs no rules: to bind it is to bind others.
+        if not info.name.startswith(("minijax.cli", "minijax.__main__", "minijax.fast")):
             yield importlib.import_module(info.name)
 
 

@@ -34,9 +34,10 @@ ROOMS = {
     6: ("core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules", "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",
-        "runtime.stages", "fast"),
+        "runtime.stages", "fast.batching", "fast.evaluation", "fast.jit", "fast.operators",
+        "fast.rules"),
     7: ("core.partial_eval", "checks.partial_eval"),
-    8: ("core.transposition", "checks.transposition"),
+    8: ("core.transposition", "checks.transposition", "fast.derivatives"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",
         "lax.complex_numbers", "lax.complex_lowering", "lax.rounding", "lax.shaping", "lax.cutting",
         "lax.slicing", "lax.reductions", "lax.cumulative", "lax.products", "lax.operators",
@@ -54,8 +55,8 @@ CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.p
         "runtime.client")
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.
-FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "lax.__init__",
-           "runtime.__init__", "debugging.__init__", "ad_checkpoint", "api_util",
+FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
+           "lax.__init__", "runtime.__init__", "debugging.__init__", "ad_checkpoint", "api_util",
            "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack", "dtypes",
            "extend", "flatten_util", "interpreters", "monitoring", "ops", "sharding", "stages",
            "tree", "tree_util", "typing", "version")

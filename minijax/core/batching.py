@@ -168,15 +168,8 @@ class BatchTrace(Trace):
         return x, None
 
     def process_primitive(self, primitive, args, params):
-        tag, values, dims, batched = self.tag, [], [], False
-        for x in args:  # `to_batch_info`, written out for speed
-            if type(x) is BatchTracer and x._trace.tag is tag:
-                values.append(x.val)
-                dims.append(x.batch_dim)
-                batched = True
-            else:
-                values.append(x)
-                dims.append(None)
+        values, dims = zip(*map(self.to_batch_info, args)) if args else ((), ())
+        batched = any(d is not None for d in dims)
         rule = primitive_batchers.get(primitive)
         if type(rule) is WithTrace and (batched or rule.always or self.axis_data.name is not None):
             out, out_dim = self.in_parent(rule.rule, self, values, dims, **params)

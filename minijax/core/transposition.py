@@ -12,7 +12,7 @@ In JAX: `backward_pass` and the rules' makers in `jax/_src/interpreters/ad.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -70,42 +70,41 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
       for each argument its cotangent, a `Zero`, or `None` if it is not linear.
     """
     env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
-    linear_eqns = _evaluate_nonlinear(jaxpr, env)
+    linear = {v for v, x in env.items() if is_undefined_primal(x)}
+    linear_eqns = [*_linear_eqns(jaxpr, env, linear)]
     ct_of = {v: x for v, x in zip(jaxpr.invars, sums) if x is not None}
 
     def accumulate(v, ct):
-        is_zero = ct is None or type(ct) is Zero
-        if not is_zero and type(v) is not Literal and type(env[v]) is UndefinedPrimal:
+        if v in linear and ct is not None and type(ct) is not Zero:
             ct_of[v] = add_tangents(ct_of[v], ct) if v in ct_of else ct
 
     for v, ct in zip(jaxpr.outvars, cts):
         accumulate(v, ct)
     while linear_eqns:
-        eqn, operands = linear_eqns.pop()
-        if any(v in ct_of for v in eqn.outvars):
+        eqn = linear_eqns.pop()
+        if not ct_of.keys().isdisjoint(eqn.outvars):
             cts = [ct_of.pop(v) if v in ct_of else Zero(v.aval) for v in eqn.outvars]
+            operands = [UndefinedPrimal(v.aval) if v in linear else
+                        v.val if type(v) is Literal else env[v] for v in eqn.invars]
             for v, ct in zip(eqn.invars, _transpose_eqn(eqn, cts, operands)):
                 accumulate(v, ct)
     return [ct_of.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
             for v, x in zip(jaxpr.invars, args)]
 
 
-def _evaluate_nonlinear(jaxpr: Jaxpr, env: dict) -> list[tuple[JaxprEqn, list]]:
-    """Add all variables to `env`: a value, or an `UndefinedPrimal` if it depends on one.
+def _linear_eqns(jaxpr: Jaxpr, env: dict, linear: set) -> Iterator[JaxprEqn]:
+    """The equations that read a `linear` variable; their results are added to that set.
 
-    Returns the equations that depend on an `UndefinedPrimal`, with their operands.
+    The other equations are evaluated, and their results are added to `env`.
     """
-    linear_eqns = []
     for eqn in jaxpr.eqns:
-        operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-        if any(type(x) is UndefinedPrimal for x in operands):
-            linear_eqns.append((eqn, operands))
-            outs = [UndefinedPrimal(v.aval) for v in eqn.outvars]
-        else:
+        if linear.isdisjoint(eqn.invars):
+            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
             outs = eqn.primitive.bind(*operands, **eqn.params)
-            outs = outs if eqn.primitive.multiple_results else [outs]
-        env.update(zip(eqn.outvars, outs))
-    return linear_eqns
+            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+        else:
+            linear.update(eqn.outvars)
+            yield eqn
 
 
 def _transpose_eqn(eqn: JaxprEqn, cts: Sequence, operands: Sequence) -> Sequence:

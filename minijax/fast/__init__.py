@@ -4,7 +4,10 @@ Importing this package puts them in force. The environment variable MINIJAX_FAST
 off.
 """
 
+# chapter 6
 import os
 
 if os.environ.get("MINIJAX_FAST", "1") != "0":
-    from . import evaluation, jit, operators
+    from . import batching, evaluation, jit, operators
+    # chapter 8
+    from . import derivatives

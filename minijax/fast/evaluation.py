@@ -19,9 +19,12 @@ from ..core.core import Primitive, ShapedArray
 from ..core.extension import Extension, register
 
 # NumPy scalars that mean the same whether 64-bit types are enabled or not.
-_SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
+SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
     "bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32",
     "complex64"))}
+
+# primitive -> the evaluation rule made here, which does nothing else than call its NumPy rule
+evaluations: dict[Primitive, Callable] = {}
 
 
 def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
@@ -35,7 +38,7 @@ def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
                 avals.append(x.aval)
                 values.append(x._numpy() if value is None else value)
             else:
-                aval, value = _SCALAR_AVALS.get(type(x)), x
+                aval, value = SCALAR_AVALS.get(type(x)), x
                 if aval is None:
                     aval, value = contents(x)
                 avals.append(aval)
@@ -75,7 +78,7 @@ def two_arrays(primitive: Primitive, rule: Callable, evaluate: Callable) -> Call
             if type(y) is Array:
                 y_value, y_aval = y._value, y.aval
             else:
-                y_value, y_aval = y, _SCALAR_AVALS.get(type(y))
+                y_value, y_aval = y, SCALAR_AVALS.get(type(y))
             out_aval = out_avals.get((x.aval, y_aval))
             x_value = x._value
             if out_aval is not None and x_value is not None and y_value is not None:
@@ -101,11 +104,11 @@ class FastEvaluation(Extension):
 
     def evaluation_rule(self, primitive, rule, evaluate):
         evaluate = any_arguments(primitive, rule)
-        paths = {1: one_array, 2: two_arrays}
-        path = paths.get(_number_of_arguments(rule))
-        if path is None or primitive.multiple_results:
-            return evaluate
-        return path(primitive, rule, evaluate)
+        path = {1: one_array, 2: two_arrays}.get(_number_of_arguments(rule))
+        if path is not None and not primitive.multiple_results:
+            evaluate = path(primitive, rule, evaluate)
+        evaluations[primitive] = evaluate
+        return evaluate
 
 
 fast_evaluation = FastEvaluation()

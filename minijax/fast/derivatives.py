@@ -1,0 +1,202 @@
+"""Fast paths for derivatives, by JVP rules that were traced.
+
+Forward mode runs the traced rule on primals and tangents. Linearization splits it. The part that
+depends on primals alone runs at once. The rest is linear in the tangents, and becomes one equation,
+whose transpose is also traced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.core import Primitive, ShapedArray, install_methods, state, typeof
+from ..core.dtypes import float0
+from ..core.extension import hooks
+from ..core.forward import JVPTrace, JVPTracer, Zero, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_closed, partial_eval_jaxpr
+from ..core.staging import trace_to_jaxpr
+from ..core.transposition import primitive_transposes, transpose_jaxpr
+from ..core.util import merge_lists, partition_list
+from ..errors import SourceInfo, source
+from .rules import Program, TracedRules, aval_of
+
+# ----------------------------------------------------------------------------------------------
+# Forward mode
+
+
+def jvp_of(primitive, params, avals, tangent_avals) -> ClosedJaxpr:
+    """The JVP rule as a jaxpr, from primals and nonzero tangents to the result and its tangent.
+
+    If the tangent is zero, there is only one result.
+    """
+    rule = primitive_jvps[primitive]
+    is_zero = [aval is None for aval in tangent_avals]
+
+    def jvp(*args):
+        primals, nonzeros = args[:len(avals)], args[len(avals):]
+        zeros = map(Zero.from_primal_value, partition_list(is_zero, primals)[1])
+        out, tangent = rule(primals, merge_lists(is_zero, nonzeros, zeros), **params)
+        return [out] if type(tangent) is Zero or tangent.aval.dtype == float0 else [out, tangent]
+
+    closed = trace_to_jaxpr(jvp, [*avals, *partition_list(is_zero, tangent_avals)[0]])
+    return dce_closed(closed, (True,) * len(closed.outvars), True)[0]
+
+
+def trace_jvp(primitive, params, avals, tangent_avals):
+    return Program(jvp_of(primitive, params, avals, tangent_avals))
+
+
+# ----------------------------------------------------------------------------------------------
+# Linearization
+
+
+class Linearized:
+    """A JVP rule in two parts.
+
+    The known part maps the primals to the result, and to values that the linear part needs. These
+    are the `residuals`: places in the list of primals and of the known part's results. The linear
+    part maps residuals and tangents to the tangent of the result. It has an operand for each
+    use of a tangent, and `uses` lists the tangents' numbers, in the order in which the core's
+    backward pass would add up what the uses contribute. So both get the same sums. If the result's
+    tangent is that of an operand, `passed_on` is the number of that one.
+    """
+
+    __slots__ = ("known", "residuals", "uses", "linear", "passed_on", "aval", "params",
+                 "_push_forward", "_transposes")
+
+    def __init__(self, closed: ClosedJaxpr, n_primals: int):
+        unknowns = tuple(i >= n_primals for i in range(len(closed.invars)))
+        known, linear, _, n_residuals, forwarded = partial_eval_jaxpr(
+            closed, unknowns, (False, True))
+        distinct = [*dict.fromkeys(known.outvars)]  # the result may also be a residual
+        computed = [n_primals + distinct.index(v) for v in known.outvars]
+        new = iter(computed[len(computed) - n_residuals:])
+        self.residuals = [next(new) if place is None else place for place in forwarded]
+        self.known = Program(ClosedJaxpr(known.jaxpr.replace(outvars=distinct), known.consts))
+        self.uses, self.linear = one_use_each(linear.jaxpr, len(self.residuals))
+        self.passed_on = {v: i for i, v in enumerate(closed.invars[n_primals:])}.get(
+            closed.outvars[1])
+        (self.aval,) = linear.out_avals
+        self.params = {"rule": self}
+        self._push_forward: Program | None = None
+        self._transposes: dict[ShapedArray, Program] = {}
+
+    def apply(self, trace: JaxprTrace, primals: list, tangents: list):
+        """The result, and its tangent, which is unknown to `trace`."""
+        values = [*primals, *self.known.run(trace.parent, primals)]
+        if self.passed_on is not None:
+            return values[len(primals)], tangents[self.passed_on]
+        builder, outvar = trace.builder, Var(self.aval)
+        invars = [builder.constant(values[i]) for i in self.residuals]
+        invars += [tangents[i].atom for i in self.uses]
+        info = SourceInfo(None, source.name_stack)
+        builder.eqns.append(JaxprEqn(linear_part_p, invars, [outvar], self.params, info))
+        return values[len(primals)], JaxprTracer(trace, outvar)
+
+    def push_forward(self, operands):
+        """The tangent of the result."""
+        if self._push_forward is None:
+            self._push_forward = Program(self.linear)
+        return self._push_forward.by_binding(*operands)[0]
+
+    def transpose(self, ct_aval: ShapedArray) -> Program:
+        """From residuals and a cotangent of this type to a cotangent for each use."""
+        found = self._transposes.get(ct_aval)
+        if found is None:
+            linear = (False,) * len(self.residuals) + (True,) * len(self.uses)
+            jaxpr, nonzeros = transpose_jaxpr(self.linear, linear, (ct_aval,))
+            assert all(nonzeros), self.linear
+            found = self._transposes[ct_aval] = Program(jaxpr)
+        return found
+
+
+def one_use_each(jaxpr: Jaxpr, n_residuals: int) -> tuple[list[int], ClosedJaxpr]:
+    """For each use of a tangent, from the last to the first, the tangent's number; and the jaxpr
+    with an argument for each use."""
+    residuals, tangents = jaxpr.invars[:n_residuals], jaxpr.invars[n_residuals:]
+    uses: list[int] = []
+    arguments: list[Var] = []
+
+    def of_its_own(v: Any) -> Any:
+        if v not in tangents:
+            return v
+        uses.append(tangents.index(v))
+        arguments.append(Var(v.aval))
+        return arguments[-1]
+
+    eqns = [eqn.replace(invars=[*map(of_its_own, eqn.invars)]) for eqn in reversed(jaxpr.eqns)]
+    return uses, ClosedJaxpr(jaxpr.replace(invars=residuals + arguments, eqns=eqns[::-1]))
+
+
+def trace_linearized(primitive, params, avals, tangent_avals):
+    closed = jvp_of(primitive, params, avals, tangent_avals)
+    return Linearized(closed, len(avals)) if len(closed.outvars) == 2 else None
+
+
+class LinearPart(Primitive):
+    """The linear part of a rule, as one equation. To bind it is to bind its equations."""
+
+    def bind(self, *args, rule):
+        return rule.push_forward(args)
+
+
+linear_part_p = LinearPart("linear_part", memoize_avals=False)
+
+
+def _transpose(ct, *operands, rule):
+    residuals = operands[:len(rule.residuals)]
+    cts = rule.transpose(typeof(ct)).run(state.trace, (*residuals, ct))
+    return [*[None] * len(residuals), *cts]
+
+
+primitive_transposes[linear_part_p] = _transpose
+
+
+# ----------------------------------------------------------------------------------------------
+# The trace
+
+jvp_rules, linearized_rules = TracedRules(trace_jvp), TracedRules(trace_linearized)
+in_the_core = JVPTrace.process_primitive
+
+
+def is_unknown(x, trace) -> bool:
+    """Whether `x` is a tracer of this partial evaluation."""
+    return type(x) is JaxprTracer and x._trace is trace
+
+
+def process_primitive(self, primitive, args, params):
+    """`JVPTrace.process_primitive`, by a traced rule if there is one.
+
+    When the parent is a partial evaluation, this is linearization: all primals are known to it, and
+    all tangents are unknown.
+    """
+    parent = self.parent
+    if parent.staging or hooks.vary_like:
+        return in_the_core(self, primitive, args, params)
+    linearizing = type(parent) is JaxprTrace
+    primals, tangents, operands = [], [], []
+    for x in args:
+        tangent_aval = None
+        if isinstance(x, JVPTracer) and x._trace is self:
+            tangent, x = x.tangent, x.primal
+            if linearizing and not is_unknown(tangent, parent):
+                return in_the_core(self, primitive, args, params)
+            tangent_aval = aval_of(tangent)
+            tangents.append(tangent)
+        if linearizing and is_unknown(x, parent):
+            return in_the_core(self, primitive, args, params)
+        primals.append(x)
+        operands += aval_of(x), tangent_aval
+    rules = linearized_rules if linearizing else jvp_rules
+    rule = rules.find(primitive, params, operands)
+    if rule is None:
+        return in_the_core(self, primitive, args, params)
+    if linearizing:
+        outs = rule.apply(parent, primals, tangents)
+    else:
+        outs = rule.run(parent, primals + tangents)
+    return self.tracer_type(self, *outs) if len(outs) == 2 else outs[0]
+
+
+install_methods({"process_primitive": process_primitive}, JVPTrace)

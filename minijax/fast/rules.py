@@ -1,0 +1,164 @@
+"""A rule that was applied often to operands of the same types becomes one Python function.
+
+The rules of differentiation and batching are Python functions that bind primitives. What they bind
+follows from the types of the operands. So after a few applications the rule is traced, and its
+jaxpr is written down as a Python function without branches. For concrete arrays, this function
+calls the primitives' NumPy rules. Under other transformations, it binds the primitives.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core.array import Array, contents, numpy_rules, quiet
+from ..core.core import Primitive, ShapedArray, Trace, eval_trace, state
+from ..core.extension import hooks
+from ..core.jaxpr import Atom, ClosedJaxpr, Literal
+from ..settings import trace_context
+from .evaluation import SCALAR_AVALS, evaluations
+
+# ----------------------------------------------------------------------------------------------
+# A jaxpr as a Python function
+
+
+def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable) -> Callable:
+    """The jaxpr as a Python function of its arguments that returns a tuple.
+
+    Args:
+      operation: `operation(primitive)` computes the primitive from operands and parameters.
+      constant: `constant(x)` is what the operations take for a constant of the jaxpr.
+    """
+    names: dict[Any, str] = {}
+    scope: dict[str, Any] = {}
+
+    def name(atom: Atom) -> str:
+        if type(atom) is Literal:
+            literal = f"c{len(scope)}"
+            scope[literal] = constant(atom.val)
+            return literal
+        return names.setdefault(atom, f"x{len(names)}")
+
+    def listed(atoms: Sequence[Atom]) -> str:
+        return "".join(name(atom) + ", " for atom in atoms)
+
+    scope |= {name(v): constant(x) for v, x in zip(closed.constvars, closed.consts)}
+    lines = [f"def run({listed(closed.invars)}):"]
+    for i, eqn in enumerate(closed.eqns):
+        compute = operation(eqn.primitive)
+        scope[f"f{i}"] = partial(compute, **eqn.params) if eqn.params else compute
+        outvars = eqn.outvars
+        results = listed(outvars) if eqn.primitive.multiple_results else name(outvars[0])
+        lines.append(f"{results} = f{i}({listed(eqn.invars)})")
+    lines.append(f"return ({listed(closed.outvars)})")
+    exec("\n    ".join(lines), scope)
+    return scope["run"]
+
+
+def on_numpy(closed: ClosedJaxpr) -> Callable | None:
+    """The jaxpr as a function of NumPy values; `None` if a primitive is evaluated otherwise."""
+    if any(eqn.primitive.impl is not evaluations.get(eqn.primitive) for eqn in closed.eqns):
+        return None
+    return python_function(closed, numpy_rules.__getitem__, lambda x: contents(x)[1])
+
+
+class Program:
+    """A jaxpr as a function of concrete arrays, and as one that binds the primitives."""
+
+    __slots__ = ("out_avals", "on_numpy", "by_binding")
+
+    def __init__(self, closed: ClosedJaxpr):
+        self.out_avals, self.on_numpy = closed.out_avals, on_numpy(closed)
+        self.by_binding = python_function(closed, lambda primitive: primitive.bind, lambda x: x)
+
+    def run(self, trace: Trace | None, args: Sequence) -> Sequence:
+        """The results, as `trace` computes them."""
+        if (trace is eval_trace and self.on_numpy is not None
+                and not (hooks.evaluate or hooks.after_evaluation)):
+            values = []
+            for x in args:
+                if type(x) is Array:
+                    value = x._value
+                    values.append(x._numpy() if value is None else value)
+                elif type(x) in SCALAR_AVALS:
+                    values.append(x)
+                else:
+                    break
+            else:
+                outs = quiet.run(self.on_numpy, *values)
+                return [Array(out, aval) for out, aval in zip(outs, self.out_avals)]
+        outside, state.trace = state.trace, trace  # type: ignore[assignment]
+        try:
+            return self.by_binding(*args)
+        finally:
+            state.trace = outside
+
+
+# ----------------------------------------------------------------------------------------------
+# Rules that were traced
+
+USES = 4  # so many applications take the core's way before the rule is traced
+_LIMIT = 4096
+
+
+def aval_of(x: Any) -> ShapedArray | None:
+    """The type of an operand; `None` for Python numbers, NumPy arrays and other foreign values."""
+    aval = getattr(x, "aval", None)
+    return SCALAR_AVALS.get(type(x)) if aval is None else aval
+
+
+class TracedRules(dict):
+    """The traced rule for each kind of application.
+
+    Args:
+      trace_rule: `trace_rule(primitive, params, avals, notes)` traces the rule of a primitive for
+        operands of these types, or returns `None`. `notes` says of each operand how the
+        transformation sees it, in a hashable form: its batch dimension, or the type of its tangent.
+        They are `None` for operands that the transformation does not concern.
+    """
+
+    def __init__(self, trace_rule: Callable):
+        self._trace_rule = trace_rule
+
+    def find(self, primitive: Primitive, params: dict, operands: list) -> Any:
+        """The traced rule, or `None` as long as there is none.
+
+        Args:
+          operands: the type of the first operand, the note on it, the type of the second, ...
+        """
+        if not primitive.memoize_avals:  # the key would keep functions and jaxprs alive
+            return None
+        if sys.gettrace() is not None:  # a debugger, or the theatre, shows the rules at work
+            return None
+        key = (primitive, trace_context(), *operands, *params.items())
+        try:
+            found = self.get(key, 0)
+        except TypeError:  # a parameter that cannot be hashed
+            return None
+        if type(found) is not int:
+            return found
+        if len(self) >= _LIMIT:
+            self.clear()
+        self[key] = found + 1 if found < USES else self._traced(primitive, params, operands)
+        return None
+
+    def _traced(self, primitive, params, operands):
+        """What is traced must follow from the types, and its result must be one array."""
+        avals, notes = operands[::2], operands[1::2]
+        if primitive.multiple_results or primitive.effects:
+            return None
+        if not all(map(_is_plain, avals)) or all(note is None for note in notes):
+            return None
+        try:
+            return self._trace_rule(primitive, params, avals, notes)
+        except Exception:  # the core's way raises what there is to raise
+            return None
+
+
+def _is_plain(aval: ShapedArray | None) -> bool:
+    """Whether an operand is an array of one of NumPy's element types, on one device."""
+    return aval is not None and isinstance(aval.dtype, np.dtype) and not aval.vma

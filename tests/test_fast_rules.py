@@ -1,0 +1,201 @@
+"""The fast paths of derivatives and `vmap` give what the core gives, to the last bit.
+
+The first applications of a rule take the core's way, and the later ones that of the traced rule.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from tests.counting import calls_in
+from tests.oracle.primitives_table import ROWS, Row, operands
+
+pytestmark = pytest.mark.skipif(os.environ.get("MINIJAX_FAST") == "0", reason="no fast paths")
+
+CASES = [pytest.param(row, line, id=f"{row.label}-{i}")
+         for row in ROWS if row.takes("float32") for i, line in enumerate(row.operands)]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Rules that earlier tests made known are forgotten."""
+    from minijax.fast import batching, derivatives
+    tables = batching.batching_rules, derivatives.jvp_rules, derivatives.linearized_rules
+    for table in tables:
+        table.clear()
+    return tables
+
+
+def traced(tables) -> set[str]:
+    """The primitives with traced rules."""
+    return {key[0].name for table in tables for key, rule in table.items()
+            if rule is not None and type(rule) is not int}
+
+
+def outcome(program):
+    """The results with their types and bits, or the error."""
+    try:
+        leaves = minijax.tree.leaves(program())
+    except (TypeError, ValueError, NotImplementedError) as error:
+        return type(error), str(error)
+    return [(str(getattr(x, "aval", type(x))), np.asarray(x).tobytes()) for x in leaves]
+
+
+def same_when_repeated(program):
+    from minijax.fast.rules import USES
+    first = outcome(program)
+    for _ in range(USES + 3):
+        assert outcome(program) == first
+    return first
+
+
+def as_function(row: Row, line: str):
+    """The row as a function of its inexact operands, and these."""
+    arrays = [jnp.asarray(x) for x in operands(line, "float32")]
+    inexact = [i for i, x in enumerate(arrays) if jnp.issubdtype(x.dtype, jnp.inexact)]
+    call = row.call(minijax)
+
+    def f(*xs):
+        args = list(arrays)
+        for i, x in zip(inexact, xs):
+            args[i] = x
+        return call(*args)
+
+    return f, [arrays[i] for i in inexact]
+
+
+def total(f):
+    """The sum of all elements of all inexact results, each with another weight."""
+    def scalar(*xs):
+        outs = [y for y in minijax.tree.leaves(f(*xs)) if jnp.issubdtype(y.dtype, jnp.inexact)]
+        weighted = [jnp.sum(y * jnp.cos(jnp.arange(y.size).reshape(y.shape))) for y in outs]
+        return sum(weighted, jnp.float32(0)).real
+    return scalar
+
+
+@pytest.mark.parametrize(("row", "line"), CASES)
+def test_derivatives(row, line):
+    f, xs = as_function(row, line)
+    if not xs:
+        pytest.skip("no operand with a derivative")
+    every = tuple(range(len(xs)))
+    same_when_repeated(lambda: minijax.jvp(f, tuple(xs), tuple(x + 0.5 for x in xs)))
+    same_when_repeated(lambda: minijax.value_and_grad(total(f), every)(*xs))
+    same_when_repeated(lambda: minijax.linearize(f, *xs)[1](*xs))
+
+
+@pytest.mark.parametrize(("row", "line"), CASES)
+def test_vmap_and_nested_transformations(row, line):
+    f, xs = as_function(row, line)
+    if not xs:
+        pytest.skip("no operand to map over")
+    stacks = [jnp.stack([x, 2 * x, -x], axis=x.ndim) for x in xs]
+    last = tuple(-1 for _ in xs)
+    first = minijax.vmap(f, in_axes=(-1, *[None] * (len(xs) - 1)))
+    same_when_repeated(lambda: minijax.vmap(f, in_axes=last)(*stacks))
+    same_when_repeated(lambda: first(stacks[0], *xs[1:]))
+    gradient = minijax.grad(total(f))
+    same_when_repeated(lambda: minijax.vmap(gradient, in_axes=last)(*stacks))
+    same_when_repeated(lambda: minijax.jvp(gradient, tuple(xs), tuple(xs)))
+    same_when_repeated(lambda: minijax.grad(total(gradient))(*xs))
+
+
+def shared_values(x):
+    """Values that are used several times, whose cotangents are summed in some order."""
+    y = jnp.sin(x) * x
+    z = jnp.tanh(y) * y + y / (x * x + 2.0)
+    return jnp.sum(jnp.exp(-z) * y + z * z * x, axis=0)
+
+
+@pytest.mark.parametrize("transformed", [
+    lambda x: minijax.grad(lambda x: shared_values(x).sum())(x),
+    lambda x: minijax.vmap(minijax.grad(shared_values))(jnp.stack([x, x + 1])),
+    lambda x: minijax.hessian(shared_values)(x),
+    lambda x: minijax.grad(minijax.grad(minijax.grad(lambda x: shared_values(x[None]))))(x[0]),
+    lambda x: minijax.jacrev(minijax.jit(shared_values))(x),
+    lambda x: minijax.grad(minijax.checkpoint(shared_values))(x),
+    lambda x: minijax.vjp(shared_values, x)[1](jnp.float32(2.0)),
+    lambda x: minijax.jit(lambda f: f(jnp.float32(2.0)))(minijax.vjp(shared_values, x)[1]),
+    lambda x: minijax.vmap(minijax.linearize(shared_values, x)[1])(jnp.stack([x, -x])),
+    lambda x: minijax.linear_transpose(minijax.linearize(shared_values, x)[1], x)(jnp.float32(1.5)),
+])
+def test_sums_of_cotangents_are_the_same(transformed):
+    x = jnp.linspace(0.1, 1.3, 7)
+    assert isinstance(same_when_repeated(lambda: transformed(x)), list)
+
+
+def test_traced_rules_are_used(fresh):
+    """A gradient needs fewer calls when its rules are traced."""
+    x = jnp.linspace(0.1, 1.3, 7)
+    gradient = minijax.grad(shared_values)
+    gradient(x)
+    core = calls_in(lambda: gradient(x))
+    same_when_repeated(lambda: gradient(x))
+    assert calls_in(lambda: gradient(x)) < 0.8 * core
+    assert {"sin", "mul", "tanh", "div", "exp", "neg", "reduce_sum"} <= traced(fresh)
+
+
+def test_functions_and_jaxprs_are_not_kept(fresh):
+    """A call of a jaxpr has no key, which would keep the jaxpr alive."""
+    x = jnp.ones(3)
+    same_when_repeated(lambda: minijax.jacrev(minijax.jit(shared_values))(x))
+    same_when_repeated(lambda: minijax.grad(minijax.checkpoint(shared_values))(x))
+    assert not {"jit", "pjit", "checkpoint", "remat2"} & {key[0].name for t in fresh for key in t}
+
+
+def test_rules_run_as_they_are_written_under_a_debugger(fresh):
+    x, previous = jnp.linspace(0.1, 1.3, 7), sys.gettrace()
+    sys.settrace(lambda *args: None)
+    try:
+        same_when_repeated(lambda: minijax.grad(shared_values)(x))
+    finally:
+        sys.settrace(previous)
+    assert not any(fresh)
+
+
+def test_settings_and_extensions_are_respected(fresh):
+    x = jnp.linspace(0.1, 1.3, 7)
+    gradient = minijax.grad(shared_values)
+    same_when_repeated(lambda: gradient(x))
+    with minijax.enable_x64(True):
+        y = jnp.asarray(np.linspace(0.1, 1.3, 7))
+        assert gradient(y).dtype == np.float64
+    with minijax.debug_nans(True), pytest.raises(FloatingPointError):
+        gradient(x * jnp.float32(np.inf))
+
+
+def test_results_of_compiled_programs_are_operands():
+    """Their contents are in XLA's buffers, until NumPy needs them."""
+    double = minijax.jit(lambda x: 2 * x)
+    gradient, mapped = minijax.grad(shared_values), minijax.vmap(shared_values)
+    same_when_repeated(lambda: gradient(double(jnp.linspace(0.1, 1.3, 7))))
+    same_when_repeated(lambda: mapped(double(jnp.ones((2, 3)))))
+
+
+def test_escaped_tracers_are_refused():
+    leaked = []
+
+    def f(x, y):
+        leaked.append(x)
+        return jnp.sum(x * y)
+
+    gradient = minijax.grad(f)
+    x = jnp.ones(3)
+    same_when_repeated(lambda: gradient(x, x))
+    with pytest.raises(minijax.errors.UnexpectedTracerError):
+        gradient(x, leaked[0])
+    with pytest.raises(minijax.errors.UnexpectedTracerError):
+        minijax.vmap(f, (0, None))(jnp.ones((2, 3)), leaked[0])
+
+
+def test_number_of_residuals():
+    """A value that several rules need is one residual."""
+    x = jnp.ones(3)
+    counts = {len(minijax.tree.leaves(minijax.vjp(shared_values, x)[1])) for _ in range(8)}
+    assert len(counts) == 1
