@@ -23,16 +23,15 @@ CASES = [pytest.param(row, line, id=f"{row.label}-{i}")
 
 
 @pytest.fixture(autouse=True)
-def fresh():
-    """Rules that earlier tests made known are forgotten."""
+def found() -> list[dict]:
+    """The tables of traced rules, which are empty when a test begins."""
     from minijax.fast import batching, derivatives
-    tables = batching.batching_rules, derivatives.jvp_rules, derivatives.linearized_rules
-    for table in tables:
-        table.clear()
-    return tables
+    minijax.clear_caches()
+    rules = batching.batching_rules, derivatives.jvp_rules, derivatives.linearized_rules
+    return [table.found for table in rules]
 
 
-def traced(tables) -> set[str]:
+def traced(tables: list[dict]) -> set[str]:
     """The primitives with traced rules."""
     return {key[0].name for table in tables for key, rule in table.items()
             if rule is not None and type(rule) is not int}
@@ -130,7 +129,7 @@ def test_sums_of_cotangents_are_the_same(transformed):
     assert isinstance(same_when_repeated(lambda: transformed(x)), list)
 
 
-def test_traced_rules_are_used(fresh):
+def test_traced_rules_are_used(found):
     """A gradient needs fewer calls when its rules are traced."""
     x = jnp.linspace(0.1, 1.3, 7)
     gradient = minijax.grad(shared_values)
@@ -138,28 +137,28 @@ def test_traced_rules_are_used(fresh):
     core = calls_in(lambda: gradient(x))
     same_when_repeated(lambda: gradient(x))
     assert calls_in(lambda: gradient(x)) < 0.8 * core
-    assert {"sin", "mul", "tanh", "div", "exp", "neg", "reduce_sum"} <= traced(fresh)
+    assert {"sin", "mul", "tanh", "div", "exp", "neg", "reduce_sum"} <= traced(found)
 
 
-def test_functions_and_jaxprs_are_not_kept(fresh):
+def test_functions_and_jaxprs_are_not_kept(found):
     """A call of a jaxpr has no key, which would keep the jaxpr alive."""
     x = jnp.ones(3)
     same_when_repeated(lambda: minijax.jacrev(minijax.jit(shared_values))(x))
     same_when_repeated(lambda: minijax.grad(minijax.checkpoint(shared_values))(x))
-    assert not {"jit", "pjit", "checkpoint", "remat2"} & {key[0].name for t in fresh for key in t}
+    assert not {"jit", "pjit", "checkpoint", "remat2"} & {key[0].name for t in found for key in t}
 
 
-def test_rules_run_as_they_are_written_under_a_debugger(fresh):
+def test_rules_run_as_they_are_written_under_a_debugger(found):
     x, previous = jnp.linspace(0.1, 1.3, 7), sys.gettrace()
     sys.settrace(lambda *args: None)
     try:
         same_when_repeated(lambda: minijax.grad(shared_values)(x))
     finally:
         sys.settrace(previous)
-    assert not any(fresh)
+    assert not any(found)
 
 
-def test_settings_and_extensions_are_respected(fresh):
+def test_settings_and_extensions_are_respected(found):
     x = jnp.linspace(0.1, 1.3, 7)
     gradient = minijax.grad(shared_values)
     same_when_repeated(lambda: gradient(x))

@@ -19,6 +19,7 @@ from ..core.array import Array, contents, numpy_rules, quiet
 from ..core.core import Primitive, ShapedArray, Trace, eval_trace, state
 from ..core.extension import hooks
 from ..core.jaxpr import Atom, ClosedJaxpr, Literal
+from ..core.jit import cache_of, traces
 from ..settings import trace_context
 from .evaluation import SCALAR_AVALS, evaluations
 
@@ -111,8 +112,8 @@ def aval_of(x: Any) -> ShapedArray | None:
     return SCALAR_AVALS.get(type(x)) if aval is None else aval
 
 
-class TracedRules(dict):
-    """The traced rule for each kind of application.
+class TracedRules:
+    """The traced rule for each kind of application. `clear_caches` forgets them.
 
     Args:
       trace_rule: `trace_rule(primitive, params, avals, notes)` traces the rule of a primitive for
@@ -123,6 +124,7 @@ class TracedRules(dict):
 
     def __init__(self, trace_rule: Callable):
         self._trace_rule = trace_rule
+        self.found = cache_of(traces, trace_rule, "traced rules")
 
     def find(self, primitive: Primitive, params: dict, operands: list) -> Any:
         """The traced rule, or `None` as long as there is none.
@@ -136,14 +138,15 @@ class TracedRules(dict):
             return None
         key = (primitive, trace_context(), *operands, *params.items())
         try:
-            found = self.get(key, 0)
+            found = self.found.get(key, 0)
         except TypeError:  # a parameter that cannot be hashed
             return None
         if type(found) is not int:
             return found
-        if len(self) >= _LIMIT:
-            self.clear()
-        self[key] = found + 1 if found < USES else self._traced(primitive, params, operands)
+        if len(self.found) >= _LIMIT:
+            self.found.clear()
+        self.found[key] = (found + 1 if found < USES else
+                           self._traced(primitive, params, operands))
         return None
 
     def _traced(self, primitive, params, operands):

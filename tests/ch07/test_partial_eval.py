@@ -483,6 +483,7 @@ def test_the_known_half_of_jit_is_compiled_and_the_other_written_down():
 
 
 def test_jit_whose_results_are_all_known():
+    minijax.clear_caches()  # else `mul` may be part of a fast path
     f = lambda x: lax.mul(x, minijax.jit(lambda y: lax.sin(y))(Y))
     assert names(linearize_flat(lambda x: [f(x)], [as_array(Y)])[1].jaxpr) == Counter({"mul": 1})
 
