@@ -17,10 +17,14 @@ TESTS_OF_16 = tests/experimental tests/example_libraries tests/test_cli.py
 TESTS_OF_CHAPTER = $(or $(TESTS_OF_$(CH)),tests/ch$(shell printf %02d $(CH)))
 TESTS_OF_THE_CORE = $(foreach n,01 02 03 04 05 06 07 08 09 10,tests/ch$n) tests/test_products.py \
   tests/test_primitives.py tests/test_jaxpr_text.py tests/test_laws.py
+# make fuzz MINUTES=5 SEED=1: random programs; PROCESSES at once
+MINUTES ?= 5
+SEED ?= $(shell date +%s)
+PROCESSES ?= 2
 # make oracle TESTS=tests/ch04 refreshes the answers to some tests
 TESTS ?= tests
 
-.PHONY: help tour check quick test test-plain oracle lint bench book read browse update test-all-pythons clean
+.PHONY: help tour check quick test test-plain fuzz oracle lint bench book read browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
@@ -29,6 +33,7 @@ help:
 	@echo "make quick             a sample of all tests: under three minutes"
 	@echo "make test              lint, then compare everything with real JAX"
 	@echo "make test-plain        the tests of chapters 1-10 without the fast paths (MINIJAX_FAST=0)"
+	@echo "make fuzz MINUTES=5    random programs against JAX, then laws without it; findings: build/fuzz"
 	@echo "make oracle            store JAX's answers anew, which the tests compare with"
 	@echo "make bench             measure our speed against real JAX's"
 	@echo "make book              build the book's site; all that it shows is run and checked"
@@ -73,6 +78,11 @@ test: lint
 # Every fast path is a second way to the same result: without them all, the results are the same.
 test-plain: $(VENV)/installed-test
 	MINIJAX_FAST=0 $(BIN)/python -m pytest -q -n $(WORKERS) -p tools.sampling --sample 10 $(TESTS_OF_THE_CORE)
+
+# Random programs, from a seed: first against JAX, then minijax's own laws. What they find is shrunk.
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --processes $(PROCESSES)
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --processes $(PROCESSES) --laws
 
 oracle: $(VENV)/installed-test
 	MINIJAX_ORACLE=refresh $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS)

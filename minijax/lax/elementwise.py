@@ -367,7 +367,11 @@ def _rem(x, y):
 
 
 def _pow(x, y):
-    return np.power(x, y.astype(x.dtype))
+    power = np.power(x, y.astype(x.dtype))
+    if x.dtype.kind != "c":
+        return power
+    undefined = (x == 0) & (y.imag != 0)  # NumPy takes the limit from the real exponent's side
+    return np.where(undefined, x.dtype.type(complex("nan+nanj")), power)
 
 
 _power = nary_rule("power")

@@ -17,7 +17,7 @@ def _accumulate(name, lax_function, a, axis, dtype, out=None, nan_as=None, promo
     a = ensure_array(name, a)
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
-    if axis is None or a.ndim == 0:
+    if axis is None or (a.ndim == 0 and a.aval.weak_type):  # as in JAX, a number is a vector of one
         a = reshape(a, (a.size,))
     axis = canonical_axis(0 if axis is None else axis, a.ndim)
     if nan_as is not None:

@@ -12,7 +12,8 @@ import numpy as np
 from ..core.primitives import convert, select
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import concrete_or_error, is_concrete
+from ..lax.cumulative import cumsum
 from ..lax.cutting import slice_in_dim
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
@@ -347,20 +348,23 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
 
     Args:
       a: an array.
-      repeats: how often: an int, or known ints, one for each element along `axis`.
+      repeats: how often: an int, or ints, one for each element along `axis`.
       axis: an int; by default the elements in row-major order.
-      total_repeat_length: the size of the result along `axis`, where `repeats` are many.
+      total_repeat_length: the size of the result along `axis`, where `repeats` are many or traced.
 
     Raises:
-      ConcretizationTypeError: traced `repeats`: the shape would depend on them.
+      ConcretizationTypeError: traced `repeats` without `total_repeat_length`: the shape would
+        depend on them.
       ValueError: `repeats` that do not fit.
 
     >>> repeat(jnp.arange(3), 2).tolist()
     [0, 0, 1, 1, 2, 2]
     """
     a, _ = ensure_arrays("repeat", a, repeats)
-    if axis is None:
+    if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0
+    if total_repeat_length is not None and not is_concrete(repeats):
+        return _repeat_traced(a, repeats, canonical_axis(axis, a.ndim), total_repeat_length)
     repeats = concrete_or_error(np.asarray, repeats, "When jit-compiling jnp.repeat, the total "
                                 "number of repeats must be static: make `repeats` static.")
     axis = canonical_axis(axis, a.ndim)
@@ -379,6 +383,16 @@ def repeat_all(a, count, axis):
     dims = [d for d in range(len(doubled)) if d != axis + 1]
     out_shape = [n * count if d == axis else n for d, n in enumerate(a.shape)]
     return lax.reshape(lax.broadcast_in_dim(a, doubled, dims), out_shape)
+
+
+def _repeat_traced(a, repeats, axis, length):
+    """`a` repeated as often as traced numbers say, in a result of known length."""
+    counts = broadcast_to(ravel(repeats), (a.shape[axis],))
+    if a.shape[axis] == 0:
+        return slice_in_dim(a, 0, 0, axis=axis)
+    starts = cumsum(counts, 0) - counts
+    changes = zeros_like(counts, shape=(length,)).at[starts].add(1, mode="drop")
+    return a[(slice(None),) * axis + (cumsum(changes, 0) - 1,)]
 
 
 def _fit_length(pieces, a, axis, length):

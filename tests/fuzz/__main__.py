@@ -1,0 +1,97 @@
+"""`python -m tests.fuzz --minutes 5 --seed 1 --processes 2`: random programs against JAX."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+MEMORY = 3000  # megabytes, after which a new process goes on
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--laws", action="store_true", help="check laws, without JAX")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--start", type=int, default=0, help="the number of the first program")
+    parser.add_argument("--counts", default="{}", help="what a process before this one counted")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run for some minutes. The exit status is 1 if there were findings."""
+    given = options()
+    if given.processes > 1:
+        command = [sys.executable, "-m", "tests.fuzz", "--minutes", str(given.minutes),
+                   "--out", str(given.out), *(["--laws"] if given.laws else [])]
+        children = [subprocess.Popen([*command, "--seed", f"{given.seed}.{i}"])
+                    for i in range(given.processes)]
+        return max(child.wait() for child in children)
+    prepare()
+    from tests.fuzz.session import Session
+
+    session = Session(given.out, given.laws)
+    session.counts.update(json.loads(given.counts))
+    begun = told = time.monotonic()
+    end = begun + 60 * given.minutes
+    number = given.start
+    while time.monotonic() < end:
+        session.programs(f"{given.seed}:{number}")
+        number += 1
+        if time.monotonic() - told > 30:
+            told = time.monotonic()
+            print(f"[{told - begun:.0f} s, {memory()} MB] {dict(session.counts)}", flush=True)
+        if memory() > MEMORY:
+            left = (end - time.monotonic()) / 60
+            start_again(given, number, left, dict(session.counts))
+    print(f"{dict(session.counts)}", flush=True)
+    return int(session.counts["distinct"] > 0)
+
+
+def memory() -> int:
+    """The megabytes that this process occupies."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() >> 20
+
+
+def start_again(given: argparse.Namespace, number: int, minutes: float, counts: dict) -> None:
+    """Go on in a new process: JAX keeps every program that it has compiled."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [
+        sys.executable, "-m", "tests.fuzz", "--minutes", str(minutes), "--seed", given.seed,
+        "--out", str(given.out), "--start", str(number), "--counts", json.dumps(counts),
+        *(["--laws"] if given.laws else []),
+    ])  # fmt: skip
+
+
+def prepare() -> None:
+    """JAX first, and XLA quick to compile."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 "
+                          "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false "
+                          "--xla_cpu_use_fusion_emitters=false")
+    os.environ.setdefault("MINIJAX_ORACLE", "live")
+    import jax
+
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    jax.config.update("jax_traceback_filtering", "off")
+    jax.config.update("jax_compilation_cache_dir", str(ROOT / "build" / "fuzz-xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    from tests.fuzz import quick
+
+    quick.install()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Statements that call functions: control flow, custom rules, nested transformations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tests.fuzz.generate import Unusable, kind_of
+
+if TYPE_CHECKING:
+    from tests.fuzz.generate import Writer
+
+Block = Callable[["Writer", list[str]], str]
+
+
+def chosen(writer: Writer, kinds: str, condition: Callable[[Any], bool] = lambda x: True) -> str:
+    """A name in reach of such a value."""
+    names = writer.matching(kinds, condition)
+    if not names:
+        raise Unusable
+    return writer.random.choice(names)
+
+
+def leading(x: Any) -> bool:
+    """Whether there is a first element."""
+    return x.ndim >= 1 and x.shape[0] > 0
+
+
+def inexact(x: Any) -> bool:
+    """Whether the value has float or complex elements."""
+    return kind_of(x) in "fc"
+
+
+def same_type(param: str) -> Callable[[str], str]:
+    """Make a value of the parameter's type of any value."""
+    return lambda last: f"like({last}, {param})"
+
+
+def a_cond(w: Writer, into: list[str]) -> str:
+    """`lax.cond`, with the predicate computed from a value or given."""
+    x = chosen(w, "fc")
+    value = w.values[x]
+    branches = [w.function({"a": value}, into, same_type("a"), 2) for _ in range(2)]
+    predicate = w.random.choice([f"jnp.sum(jnp.real({x})) > 0", "True", f"{chosen(w, 'fiu')}.sum() > 1"])
+    return f"lax.cond({predicate}, {branches[0]}, {branches[1]}, {x})"
+
+
+def a_switch(w: Writer, into: list[str]) -> str:
+    """`lax.switch` over two or three branches."""
+    x = chosen(w, "fc")
+    branches = [w.function({"a": w.values[x]}, into, same_type("a"), 2)
+                for _ in range(w.random.randint(1, 3))]
+    index = w.random.choice(["1", "jnp.int32(0)", f"jnp.sum(jnp.abs({x})).astype(int)"])
+    return f"lax.switch({index}, [{', '.join(branches)}], {x})"
+
+
+def a_scan(w: Writer, into: list[str]) -> str:
+    """`lax.scan` with a carry of a stable type."""
+    x, xs = chosen(w, "fc"), chosen(w, "fciub", leading)
+    params = {"c": w.values[x], "a": w.values[xs][0]}
+    step = w.function(params, into, lambda last: f"({same_type('c')(last)}, {w.random.choice([last, 'a', 'c'])})")
+    options = w.random.choice(["", ", reverse=True", ", unroll=2"])
+    return f"lax.scan({step}, {x}, {xs}{options})[{w.random.randint(0, 1)}]"
+
+
+def a_scan_without_xs(w: Writer, into: list[str]) -> str:
+    """`lax.scan` over a length."""
+    x = chosen(w, "f")
+    step = w.function({"c": w.values[x], "a": w.values[x]}, into,
+                      lambda last: f"({same_type('c')(last)}, None)", 2)
+    return f"lax.scan(lambda c, _: {step}(c, c), {x}, None, length={w.random.randint(0, 3)})[0]"
+
+
+def a_fori(w: Writer, into: list[str]) -> str:
+    """`lax.fori_loop` with a constant number of steps."""
+    x = chosen(w, "fciu")
+    body = w.function({"c": w.values[x]}, into, same_type("c"), 2)
+    return f"lax.fori_loop(0, {w.random.randint(0, 3)}, lambda i, c: {body}(c), {x})"
+
+
+def a_while(w: Writer, into: list[str]) -> str:
+    """`lax.while_loop` that counts."""
+    x = chosen(w, "fc")
+    body = w.function({"c": w.values[x]}, into, same_type("c"), 2)
+    return (f"lax.while_loop(lambda s: s[0] < {w.random.randint(0, 3)}, "
+            f"lambda s: (s[0] + 1, {body}(s[1])), (0, {x}))[1]")
+
+
+def a_map(w: Writer, into: list[str]) -> str:
+    """`lax.map` over the first axis."""
+    x = chosen(w, "fciub", leading)
+    body = w.function({"a": w.values[x][0]}, into, None, 2)
+    return f"lax.map({body}, {x}{w.random.choice(['', '', ', batch_size=2'])})"
+
+
+def an_associative_scan(w: Writer, into: list[str]) -> str:
+    """`lax.associative_scan` of an associative operation."""
+    x = chosen(w, "fciu", leading)
+    operation = w.random.choice(["jnp.add", "jnp.multiply"] + ["jnp.maximum"] * (kind_of(w.values[x]) != "c"))
+    return f"lax.associative_scan({operation}, {x}, reverse={w.random.random() < 0.3})"
+
+
+def a_custom_jvp(w: Writer, into: list[str]) -> str:
+    """`jax.custom_jvp`, whose rule may close over values in reach."""
+    x = chosen(w, "fc")
+    body = w.function({"a": w.values[x]}, into, None, 2, closed=0.05)
+    closed = chosen(w, "f", lambda v: v.ndim == 0) if w.random.random() < 0.2 and w.matching(
+        "f", lambda v: v.ndim == 0) else "2.0"
+    name = w.fresh("h")
+    rule = w.random.choice([
+        f"{name}.defjvps(lambda t, out, a: jax.jvp({body}, (a,), (t,))[1] * 3)",
+        f"{name}.defjvp(lambda p, t: tuple(jax.jvp({body}, p, (t[0] * 0.5,))))",
+        f"{name}.defjvp(lambda p, t: ({body}(*p), jax.jvp({body}, p, (({closed} * t[0]).astype(t[0].dtype),))[1]))",
+    ])  # fmt: skip
+    into += [f"{name} = jax.custom_jvp({body})", rule]
+    for line in into[-2:]:
+        if not w.execute(name, line, w.depth == 0):
+            raise Unusable
+    return f"{name}({x})"
+
+
+def a_custom_vjp(w: Writer, into: list[str]) -> str:
+    """`jax.custom_vjp`, whose rules may close over values in reach."""
+    x = chosen(w, "fc")
+    body = w.function({"a": w.values[x]}, into, None, 2, closed=0.05)
+    closed = chosen(w, "f", lambda v: v.ndim == 0) if w.random.random() < 0.2 and w.matching(
+        "f", lambda v: v.ndim == 0) else "2.0"
+    name = w.fresh("h")
+    rule = w.random.choice([
+        f"{name}.defvjp(lambda a: jax.vjp({body}, a), lambda back, ct: back(ct))",
+        f"{name}.defvjp(lambda a: ({body}(a), a), lambda a, ct: (({closed} * a).astype(a.dtype),))",
+        f"{name}.defvjp(lambda a: ({body}(a), (a, jnp.sin(a))), lambda res, ct: (res[1] * 0.5,))",
+        f"{name}.defvjp(lambda a: ({body}(a), a), lambda a, ct: (None,))",
+    ])  # fmt: skip
+    into += [f"{name} = jax.custom_vjp({body})", rule]
+    for line in into[-2:]:
+        if not w.execute(name, line, w.depth == 0):
+            raise Unusable
+    return f"{name}({x})"
+
+
+def a_call(w: Writer, into: list[str]) -> str:
+    """A function under `jit`, `checkpoint` and the like, which change nothing."""
+    x, y = chosen(w, "fciub"), chosen(w, "fciub")
+    body = w.function({"a": w.values[x], "b": w.values[y]}, into, None)
+    wrapper = w.random.choice([
+        "jax.jit({})", "jax.checkpoint({})", "jax.checkpoint({}, policy=jax.checkpoint_policies.dots_saveable)",
+        "jax.checkpoint({}, policy=jax.checkpoint_policies.everything_saveable)", "jax.named_call({})",
+        "jax.checkpoint({}, prevent_cse=False)",
+    ])  # fmt: skip
+    return f"{wrapper.format(body)}({x}, {y})"
+
+
+def a_vmap(w: Writer, into: list[str]) -> str:
+    """A function mapped over an axis, which may have a name."""
+    x, y = chosen(w, "fciub", leading), chosen(w, "fciub")
+    size = w.values[x].shape[0]
+    axis = ("i", size) if w.random.random() < 0.5 else None
+    body = w.function({"a": w.values[x][0], "b": w.values[y]}, into, None, axis=axis)
+    named = ", axis_name='i'" if axis else ""
+    out = w.random.choice(["", "", ", out_axes=-1"])
+    return f"jax.vmap({body}, in_axes=(0, None){out}{named})({x}, {y})"
+
+
+def a_derivative(w: Writer, into: list[str]) -> str:
+    """A derivative taken within the program."""
+    x, y = chosen(w, "f"), chosen(w, "fciub")
+    body = w.function({"a": w.values[x], "b": w.values[y]}, into, None)
+    f = f"lambda a: {body}(a, {y})"
+    return w.random.choice([
+        f"jax.grad(lambda a: total({body}(a, {y})))({x})",
+        f"jax.jvp({f}, ({x},), ({x},))[1]",
+        f"pullback({f}, {x})[1][0]",
+        f"linearized({f}, {x})[1]",
+        f"jax.jacrev({f})({x})", f"jax.jacfwd({f})({x})",
+    ])  # fmt: skip
+
+
+BLOCKS: dict[Block, int] = {
+    a_cond: 4, a_switch: 2, a_scan: 4, a_scan_without_xs: 1, a_fori: 2, a_while: 2, a_map: 2,
+    an_associative_scan: 1, a_custom_jvp: 3, a_custom_vjp: 3, a_call: 4, a_vmap: 4, a_derivative: 5,
+}  # fmt: skip

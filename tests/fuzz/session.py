@@ -1,0 +1,211 @@
+"""A session: programs one after the other, findings written down once each."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.compare import (
+    Doubled,
+    Mismatch,
+    Timeout,
+    attempt,
+    compare,
+    is_rounding,
+    limited,
+    namespace,
+    rewritten,
+    run,
+)
+from tests.fuzz.generate import Program, Unusable, Writer
+from tests.fuzz.laws import check_law, law_of
+from tests.fuzz.shrink import shrink
+
+AS_IT_IS = 0.02  # the share of programs that JAX compiles from the start
+
+
+class Session:
+    """Runs programs and keeps count."""
+
+    def __init__(self, folder: Path, laws: bool = False) -> None:
+        self.folder = folder
+        self.laws = laws
+        self.counts: Counter[str] = Counter()
+        self.seen: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.glob("*.json"):
+            self.seen.update(json.loads(path.read_text())["keys"])
+
+    def programs(self, seed: str) -> None:
+        """Write and run the programs of a seed."""
+        x64 = random.Random(f"x64 {seed}").random() < 0.1
+        writing = Writing(self, seed, x64)
+        programs: list[Program] = []
+        with self.limited():
+            programs = writing.writer.programs()
+        for text, kind in writing.candidates:
+            self.found(text, kind, seed, x64)
+        for program in programs:
+            self.counts["programs"] += 1
+            self.counts["statements"] += len(program.body)
+            with self.limited():
+                if self.laws:
+                    self.check_law(program)
+                else:
+                    self.check(program)
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Give up after some time, or where a program cannot be written; count that."""
+        try:
+            with limited():
+                yield
+        except Unusable:
+            self.counts["empty"] += 1
+        except Timeout:
+            self.counts["timeouts"] += 1
+
+    def check(self, program: Program) -> None:
+        """Run a whole program in both libraries."""
+        text = program.text
+        quick = random.Random(f"quick {program.seed}").random() > AS_IT_IS
+        theirs = run("jax", text, program.x64, quick)
+        self.counts["refused" if isinstance(theirs, Exception) else "ran"] += 1
+        ours = run("minijax", text, program.x64)
+        if compare(ours, theirs) is None:
+            return
+        self.counts["asked again"] += quick
+        mismatch = judge(text, ours, run("jax", text, program.x64), program.x64)
+        if mismatch is not None:
+            self.found(text, mismatch, program.seed, program.x64)
+
+    def check_law(self, program: Program) -> None:
+        """Run a law on a program, in double precision."""
+        chosen = law_of(program)
+        if chosen is None:
+            self.counts["no law"] += 1
+            return
+        name, text = chosen
+        text = rewritten(text, Doubled())
+        mismatch = check_law(name, text)
+        self.counts["laws"] += 1
+        if mismatch is not None:
+            self.found(text, mismatch, program.seed, True, partial(check_law, name))
+
+    def found(self, text: str, mismatch: Mismatch, seed: str, x64: bool,
+              ask: Callable[[str], Mismatch | None] | None = None) -> None:
+        """Shrink a failing program and write it down, unless its like is known."""
+        self.counts["mismatches"] += 1
+        ask = ask or partial(difference, x64=x64)
+        rough = key_of(text, mismatch) if "def f(" not in text else ""
+        if rough in self.seen:
+            return
+
+        def fails(candidate: str) -> bool:
+            try:
+                with limited(10):
+                    again = ask(candidate)
+            except Timeout:
+                return False
+            return again is not None and again.signature == mismatch.signature
+
+        if not fails(text):
+            self.counts["not repeated"] += 1
+            self.write(text, text, mismatch, seed, x64, [f"unrepeated {mismatch.signature}"])
+            return
+        head, mark, tail = text.partition("args = ")  # of a law, only the program may shrink
+        small = shrink(head, lambda candidate: fails(f"{candidate}\n{mark}{tail}")) + f"\n{mark}{tail}"
+        final = ask(small) or mismatch
+        key = key_of(small, final)
+        known = key in self.seen
+        self.seen |= {rough, key}
+        if not known:
+            self.counts["distinct"] += 1
+            self.write(text, small, final, seed, x64, [rough, key])
+
+    def write(self, text: str, small: str, mismatch: Mismatch, seed: str, x64: bool,
+              keys: list[str]) -> None:
+        """One file for each finding."""
+        name = hashlib.sha1(keys[-1].encode()).hexdigest()[:10]
+        record = {"keys": keys, "seed": seed, "x64": x64, "mismatch": str(mismatch), "program": small,
+                  "original": text, "time": time.time()}
+        self.seen.update(keys)
+        (self.folder / f"{name}.json").write_text(json.dumps(record, indent=1))
+        print(f"--- {name}  seed {seed}  x64={x64}\n{small}\n{mismatch}\n", flush=True)
+
+
+def key_of(text: str, mismatch: Mismatch) -> str:
+    """What makes a fault the same as another: what differs, and the functions involved."""
+    if "\n" in text and "def f(" not in text:
+        text = text.strip().splitlines()[-2] if "result = " in text.splitlines()[-1] else text
+    names = sorted({n for n in re.findall(r"[a-z_A-Z][\w.]*(?=\()", text)
+                    if not re.match(r"(jnp\.(array|asarray|zeros|float32)|f\d?|g\d+|h\d+|total)$", n)})
+    return f"{mismatch.signature} {' '.join(names)}"
+
+
+def judge(text: str, ours: Any, theirs: Any, x64: bool) -> Mismatch | None:
+    """The difference between two results, unless it is rounding."""
+    mismatch = compare(ours, theirs)
+    if mismatch is not None and mismatch.kind == "value" and is_rounding(text, ours, theirs, x64):
+        return None
+    return mismatch
+
+
+def difference(text: str, x64: bool) -> Mismatch | None:
+    """Run a program in both libraries."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return None
+    theirs = run("jax", text, x64)
+    if isinstance(theirs, (NameError, SyntaxError, UnboundLocalError)):
+        return None
+    return judge(text, run("minijax", text, x64), theirs, x64)
+
+
+class Writing:
+    """Runs a writer's statements in both libraries."""
+
+    def __init__(self, session: Session, seed: str, x64: bool) -> None:
+        self.session, self.x64 = session, x64
+        self.ours = namespace("minijax")
+        self.theirs = self.ours if session.laws else namespace("jax")
+        self.lines: list[str] = []
+        self.candidates: list[tuple[str, Mismatch]] = []
+        self.writer = Writer(seed, self.theirs, self.execute, x64)
+
+    def execute(self, name: str, line: str, both: bool) -> bool:
+        """Run a statement; whether JAX ran it and both agree."""
+        if self.session.laws:
+            value = attempt("minijax", line, self.ours, name, self.x64)
+            return not isinstance(value, Exception)
+        value = attempt("jax", line, self.theirs, name, self.x64, quick=True)
+        if isinstance(value, Timeout):
+            raise value
+        failed = isinstance(value, Exception)
+        if both:
+            mine = attempt("minijax", line, self.ours, name, self.x64)
+            mismatch = None if line.startswith("def ") else compare(mine, value)
+            if mismatch is not None:
+                text = "\n".join([*self.lines, line, f"result = {name}"]) + "\n"
+                self.session.counts["asked again"] += 1
+                mismatch = judge(text, mine, run("jax", text, self.x64), self.x64)
+                if mismatch is not None:
+                    self.candidates.append((text, mismatch))
+                    return False
+                failed = True
+            if not failed:
+                self.lines.append(line)
+        if failed:
+            self.session.counts["refused statements"] += 1
+        return not failed

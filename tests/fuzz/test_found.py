@@ -1,0 +1,41 @@
+"""What random programs have found, smaller and by hand. A row `program -> Error` is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.oracle import both
+
+FOUND = """
+jax.jit(lambda x, r: jnp.repeat(x, r, total_repeat_length=4))(jnp.arange(3.0), jnp.array([2, 0, 1]))
+jax.jit(lambda x, r: jnp.repeat(x, r, axis=1, total_repeat_length=2))(jnp.ones((2, 3)), jnp.array([2, 0, 1]))
+jax.jit(lambda x, r: jnp.repeat(x, r, total_repeat_length=7))(jnp.arange(3.0), jnp.array(2, 'uint8'))
+jax.jit(lambda x, r: jnp.repeat(x, r, total_repeat_length=2))(jnp.zeros(0), jnp.zeros(0, int))
+jax.grad(lambda x, r: jax.jit(lambda x, r: jnp.repeat(x, r, total_repeat_length=4))(x, r).sum())(jnp.arange(3.0), jnp.array([2, 0, 1]))
+jax.vmap(lambda x, r: jnp.repeat(x, r, total_repeat_length=4))(jnp.arange(6.0).reshape(2, 3), jnp.array([[2, 0, 1], [1, 1, 1]]))
+jax.jit(lambda x, r: jnp.repeat(x, r))(jnp.arange(3.0), jnp.array([2, 0, 1])) -> ConcretizationTypeError
+jax.jit(lambda x, r: jnp.repeat(x, r, total_repeat_length=2))(jnp.arange(3.0), jnp.array([1, 2])) -> ValueError
+jnp.repeat(jnp.float32(1.0), 2, axis=0)
+jnp.repeat(1.0, 2, axis=-1)
+jnp.repeat(1.0, 2, axis=1)
+jnp.cumsum(1.0, axis=0)
+jnp.cumsum(jnp.float32(1.0), axis=0) -> ValueError
+jnp.cumprod(jnp.float32(1.0), axis=-1) -> ValueError
+jnp.nancumsum(True, axis=0) -> ValueError
+jnp.float32(1.0).cumsum(axis=0) -> ValueError
+jnp.cumsum(jnp.float32(1.0))
+jnp.power(0.0, 1 + 2j)
+jnp.power(jnp.complex64(0), np.array([1e-3 + 1j, 3 + 1e-20j, 2.5, 0j, 1j], 'complex64'))
+"""
+
+
+@pytest.mark.parametrize("row", FOUND.strip().splitlines())
+def test_found(row):
+    text, _, error = row.partition(" -> ")
+
+    def program(jx):
+        space = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np}
+        return lambda: eval(text, space)
+
+    both(program, raises=error or None)

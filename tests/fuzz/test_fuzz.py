@@ -1,0 +1,136 @@
+"""The machine that looks for faults: it repeats itself, sees each kind of fault, and shrinks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.oracle import MODE, jax
+
+if MODE == "stored":
+    pytest.skip("random programs are compared with JAX itself", allow_module_level=True)
+
+import minijax
+from tests.fuzz.compare import Doubled, compare, rewritten, run
+from tests.fuzz.laws import LAWS, check_law
+from tests.fuzz.session import Session, difference
+from tests.fuzz.shrink import shrink
+
+jnp, mnp = jax.numpy, minijax.numpy
+
+
+def test_programs_follow_from_their_seed(tmp_path):
+    def texts():
+        session = Session(tmp_path)
+        written = []
+        session.check = lambda program: written.append(program.text)
+        for number in range(4):
+            session.programs(f"same:{number}")
+        return written
+
+    first = texts()
+    assert first == texts()
+    assert len(set(first)) > 4
+
+
+@pytest.mark.parametrize(("ours", "theirs", "kind"), [
+    (mnp.float32(1), jnp.float32(2), "value"),
+    (mnp.float32(1), jnp.float16(1), "dtype"),
+    (mnp.asarray(1.0), jnp.float32(1), "weak type"),
+    (mnp.ones(2), jnp.ones((1, 2)), "shape"),
+    ((mnp.ones(2),), [jnp.ones(2)], "structure"),
+    (1.0, jnp.asarray(1.0), "class"),
+    (ValueError("no"), jnp.ones(2), "error"),
+    (mnp.ones(2), TypeError("no"), "error"),
+    (ValueError("no"), TypeError("no"), "error"),
+])  # fmt: skip
+def test_each_kind_of_fault_is_seen(ours, theirs, kind):
+    assert compare(ours, theirs).kind == kind
+
+
+def test_what_agrees_is_no_fault():
+    assert compare((mnp.ones(2), {"a": mnp.int8(3)}), (jnp.ones(2), {"a": jnp.int8(3)})) is None
+    assert compare(ValueError("a"), ValueError("b")) is None
+
+
+def test_a_fault_is_found_and_shrunk():
+    """`minijax.__name__` stands for a fault: it differs from JAX's."""
+    text = (
+        "x0 = jnp.array([1.0, 2.0], 'float32')\n"
+        "def f(x0):\n"
+        "    y1 = jnp.sin(x0)\n"
+        "    y2 = y1 * len(jax.__name__)\n"
+        "    y3 = jnp.cos(y1)\n"
+        "    return (y2, y3)\n"
+        "f1 = jax.checkpoint(f)\n"
+        "result = f1(x0)\n"
+    )
+    wanted = difference(text, False)
+    assert wanted is not None
+    assert wanted.kind == "value"
+    small = shrink(text, lambda t: (d := difference(t, False)) is not None and d.kind == "value")
+    assert "len(jax.__name__)" in small
+    assert "cos" not in small
+    assert "checkpoint" not in small
+
+
+def test_rounding_is_no_fault():
+    """Near a pole, a change in the last place of the input changes the result by more."""
+    text = (
+        "x0 = jnp.array(1.0, 'float32')\n"
+        "last_place = jnp.finfo(x0.dtype).eps / 100\n"
+        "result = 1 / (x0 - 0.9999 + len(jax.__name__) * last_place)\n"
+    )
+    assert compare(run("minijax", text), run("jax", text)).kind == "value"
+    assert difference(text, False) is None
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_laws_hold_for_a_smooth_function(law):
+    text = (
+        "x0 = jnp.array([0.3, -0.7], 'float32')\n"
+        "def f(x0):\n"
+        "    return jnp.sin(x0) * x0[0]\n"
+        f"args = (x0,)\n{LAWS[law]}\n"
+    )
+    assert check_law(law, rewritten(text, Doubled())) is None
+
+
+@pytest.mark.parametrize(("law", "wrong"), [
+    ("checkpoint = identity", "jnp.sin(x0) * (calls.append(1) or len(calls))"),
+    ("jvp = differences", "wrong(x0)"),
+])  # fmt: skip
+def test_laws_see_what_is_wrong(law, wrong):
+    """`f` differs from call to call, or declares a wrong derivative."""
+    text = (
+        "x0 = jnp.array([0.3, -0.7], 'float32')\n"
+        "calls = []\n"
+        "wrong = jax.custom_jvp(jnp.sin)\n"
+        "wrong.defjvps(lambda t, out, x: t)\n"
+        "def f(x0):\n"
+        f"    return {wrong}\n"
+        f"args = (x0,)\n{LAWS[law]}\n"
+    )
+    assert check_law(law, rewritten(text, Doubled())) is not None
+
+
+def test_quick_rules_answer_as_jax():
+    """A session's first answers, made by NumPy, are JAX's."""
+    code = (
+        "from tests.fuzz.__main__ import prepare; prepare()\n"
+        "import jax, jax.numpy as jnp\n"
+        "from tests.fuzz.compare import compare\n"
+        "def f(x):\n"
+        "    return (x[jnp.array([0, 5, 1])], x.at[jnp.array([0, 0])].add(2.0), jnp.sort(0.5 - x),\n"
+        "            jnp.stack([x, x], 1), lax.scan(lambda c, a: (c + a, a * 2), x[0], x),\n"
+        "            lax.cond(x[0, 0] > 1, jnp.sin, jnp.cos, x), jnp.cumsum(x), x @ x.T, x ** 2.5,\n"
+        "            lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, x)))\n"
+        "lax, x = jax.lax, jnp.arange(6.0).reshape(2, 3) + 1\n"
+        "for g in (f, lambda x: jax.jvp(f, (x,), (x,)), lambda x: jax.vmap(f)(x[None])):\n"
+        "    with jax.disable_jit():\n"
+        "        first = g(x)\n"
+        "    assert compare(first, g(x)) is None\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
