@@ -24,15 +24,7 @@ from .core import dtypes
 from .core.api import jvp, vjp, vmap
 from .core.core import ShapedArray, typeof
 from .core.forward import zeros
-from .core.primitives import (
-    add,
-    broadcasted_iota,
-    constant,
-    convert,
-    convert_element_type_p,
-    eq,
-    reshape,
-)
+from .core.primitives import add, constant, convert, convert_element_type_p, eq, reshape
 from .core.tree import (
     argnums_partial,
     ensure_index,
@@ -40,10 +32,11 @@ from .core.tree import (
     tree_leaves,
     tree_map,
     tree_structure,
-    tree_transpose,
 )
 from .errors import api_boundary
 from .lax.cutting import split
+from .lax.shaping import broadcasted_iota
+from .pytree.functions import tree_transpose
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,

@@ -634,6 +634,33 @@ def tracer_repr(tracer: Any) -> str:
     return f"{type(tracer).__name__}({aval_str(tracer.aval)})"
 
 
+def trace_repr(trace: Any) -> str:
+    """`JVPTrace(EvalTrace)`: a trace, with its parents in parentheses."""
+    parent = "" if trace.parent is None else f"({trace.parent!r})"
+    return type(trace).__name__ + parent
+
+
+def zero_repr(zero: Any) -> str:
+    """`Zero(f32[3])`"""
+    return f"Zero({zero.aval.str_short()})"
+
+
+def jvp_tracer_repr(tracer: Any) -> str:
+    """`JVPTracer(primal=2.0, tangent=1.0)`"""
+    return f"JVPTracer(primal={tracer.primal}, tangent={tracer.tangent})"
+
+
+def linearize_tracer_repr(tracer: Any) -> str:
+    """`GradTracer(primal=2.0, typeof(tangent)=f32[])`"""
+    return f"GradTracer(primal={tracer.primal}, typeof(tangent)={tracer.aval.str_short()})"
+
+
+def batch_tracer_repr(tracer: Any) -> str:
+    """`VmapTracer(aval=float32[3], batched=float32[8,3])`"""
+    whole = tracer.aval.update(shape=np.shape(tracer.val))
+    return f"VmapTracer(aval={aval_str(tracer.aval)}, batched={aval_str(whole)})"
+
+
 def format_tracer(tracer: Any, spec: str) -> str:
     """A tracer in an f-string: as its contents if they are known, or else its `repr`."""
     value = tracer.concrete_value()
@@ -666,4 +693,4 @@ def format_array(x: Any, spec: str) -> str:
     """An array in an f-string: a scalar as its number, others as NumPy does."""
     if not isinstance(x.aval.dtype, np.dtype):
         return format(str(x), spec)
-    return format(np.asarray(x) if x.aval.ndim else x.item(), spec)
+    return format(np.asarray(x) if x.aval.ndim else np.asarray(x).item(), spec)

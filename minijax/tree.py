@@ -13,7 +13,7 @@ from .pytree.paths import tree_map_with_path as map_with_path
 from .pytree.functions import tree_reduce as reduce
 from .pytree.functions import tree_reduce_associative as reduce_associative
 from .core.tree import tree_structure as structure
-from .core.tree import tree_transpose as transpose
+from .pytree.functions import tree_transpose as transpose
 from .core.tree import tree_unflatten as unflatten
 
 __all__ = [

@@ -16,7 +16,6 @@ from .core.tree import (
     tree_leaves,
     tree_map,
     tree_structure,
-    tree_transpose,
     tree_unflatten,
 )
 from .pytree.registration import (
@@ -36,6 +35,7 @@ from .pytree.functions import (
     tree_broadcast,
     tree_reduce,
     tree_reduce_associative,
+    tree_transpose,
     treedef_children,
     treedef_is_leaf,
     treedef_tuple,

@@ -18,14 +18,14 @@ from tools.cut import FACADES, PACKAGE, sources
 FILES = sorted(PACKAGE.rglob("*.py"))
 NAMES = {path.relative_to(PACKAGE).as_posix(): path for path in FILES}
 
-# The core in reading order, and how many lines of code each of its files may have. The goal is
-# 3,000 in all: a file that shrinks takes its budget along.
-MOST_IN_CORE = 3_060
+# The core in reading order, and how many lines of code each of its files may have. A file that
+# shrinks takes its budget along.
+MOST_IN_CORE = 3_000
 MOST_IN_A_FILE = 500
 BUDGETS = {
-    "extension": 80, "util": 15, "dtypes": 170, "core": 240, "array": 130, "primitives": 225,
-    "operators": 120, "forward": 170, "tree": 250, "batching": 215, "jaxpr": 130,
-    "staging": 170, "lowering": 275, "lowering_rules": 95, "calls": 55, "jit": 215,
+    "extension": 70, "util": 15, "dtypes": 170, "core": 240, "array": 120, "primitives": 215,
+    "operators": 105, "forward": 170, "tree": 230, "batching": 215, "jaxpr": 130,
+    "staging": 170, "lowering": 265, "lowering_rules": 90, "calls": 55, "jit": 215,
     "partial_eval": 140, "transposition": 160, "api": 210,
 }  # fmt: skip
 READING_ORDER = [*BUDGETS]

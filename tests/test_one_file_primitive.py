@@ -15,9 +15,8 @@ SOURCE = '''
 
 import numpy as np
 
-from ..core.lowering import lower_fun
 from .elementwise import abs_, add, div, square
-from .families import FLOAT, const_like, unary_row
+from .families import FLOAT, const_like, lower_fun, unary_row
 
 
 def _denominator(x):

@@ -20,7 +20,7 @@ from minijax.core.core import (
     set_current_trace,
 )
 from minijax.errors import TypePromotionError
-from minijax.lax import cutting
+from minijax.lax import cutting, shaping
 
 F = np.float32
 
@@ -43,7 +43,7 @@ PROGRAMS = {
     "lax.sin": (lax.sin, {"sin": 1}),
     "lambda x: x * lax.sin(x) * x": (lambda x: x * lax.sin(x) * x, {"mul": 2, "sin": 1}),
     "lambda x: lax.broadcasted_iota('float32', (3,), 0)": (
-        lambda x: lax.broadcasted_iota("float32", (3,), 0), {"iota": 1}),
+        lambda x: shaping.broadcasted_iota("float32", (3,), 0), {"iota": 1}),
     "lambda x: lax.split(lax.full((2,), x), (1, 1), 0)[0]": (
         lambda x: cutting.split(lax.full((2,), x), (1, 1), 0)[0],
         {"broadcast_in_dim": 1, "split": 1}),
@@ -148,7 +148,7 @@ DEEP = {
     "lambda x, y: lax.mul(y, lax.sin(lax.neg(x)))": (
         lambda x, y: lax.mul(y, lax.sin(lax.neg(x))), 3),
     "lambda x, y: lax.sin(lax.sin(lax.broadcasted_iota('float32', (1,), 0)))": (
-        lambda x, y: lax.sin(lax.sin(lax.broadcasted_iota("float32", (1,), 0))), 0),
+        lambda x, y: lax.sin(lax.sin(shaping.broadcasted_iota("float32", (1,), 0))), 0),
     "lambda x, y: lax.add(x, lax.sin(lax.sin(2.0)))": (
         lambda x, y: lax.add(x, lax.sin(lax.sin(2.0))), 1),
     "lambda x, y: lax.split(lax.full((2,), x), (1, 1), 0)[0]": (

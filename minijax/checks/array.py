@@ -32,10 +32,11 @@ def numeric(x: Any, purpose: str) -> None:
 
 
 def scalar(x: Any) -> None:
-    """An array that becomes a Python number has no dimensions."""
+    """An array that becomes a Python number has no dimensions, and is a number."""
     if x.aval.ndim:
         raise TypeError(
             f"Only scalar arrays can be converted to Python scalars; got arr.ndim={x.aval.ndim}")
+    numeric(x, "converted to a number")
 
 
 def truth_value(x: Any) -> None:

@@ -50,6 +50,11 @@ def escaped(x: Any) -> None:
             f"transformation that made it.\n{x._origin_msg()}")
 
 
+def birthplace(tracer: Any) -> str:
+    """Where a tracer of `vmap` was made."""
+    return f"This tracer was made at {errors.format_location(tracer._birthplace)}."
+
+
 def leaks(trace: Any) -> None:
     """When a trace has ended, none of its tracers is still alive (`check_tracer_leaks`).
 

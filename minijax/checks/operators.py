@@ -53,3 +53,12 @@ def rank_promotion(shapes: Sequence[tuple], name: str) -> None:
             "with the config option jax_numpy_rank_promotion='raise'.")
     warnings.warn(f"Following NumPy automatic rank promotion for {name} on shapes {list(shapes)}.",
                   stacklevel=user_stacklevel())
+
+
+def documentation(doc: str) -> str:
+    """The docstring of a promoting binary function, which says what these checks refuse."""
+    return (
+        f"{doc}\n\nArgs:\n  x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.\n"
+        "\nReturns:\n  an array of the broadcast shape.\n\nRaises:\n  TypeError: an argument that "
+        "is neither an array nor a number, or shapes that do not broadcast.\n"
+    )

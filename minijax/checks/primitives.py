@@ -213,14 +213,6 @@ def transpose(x: ShapedArray, *, permutation) -> None:
                         f"permutation {permutation} for operand shape {x.shape}.")
 
 
-def iota(dtype, shape, dimension: int) -> None:
-    """Raise unless `dtype` has numbers and `dimension` is one of the shape's."""
-    dtype_kind("iota", ShapedArray((), dtype), (np.integer, np.floating, np.complexfloating))
-    if not 0 <= dimension < len(shape):
-        raise ValueError("iota dimension must be between 0 and len(shape), got "
-                         f"dimension={dimension} for shape {shape}")
-
-
 # ----------------------------------------------------------------------------------------------
 # Reductions and products
 

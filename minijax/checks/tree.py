@@ -56,19 +56,6 @@ def number_of_leaves(treedef: trees.PyTreeDef, leaves: list | tuple, what: str) 
         raise ValueError(f"Cannot {what}: {treedef} has {n} leaves, but {got} were given.")
 
 
-def can_be_transposed(
-    outer: trees.PyTreeDef, inner: trees.PyTreeDef, treedef: trees.PyTreeDef
-) -> None:
-    """Raise TypeError for a tree that is not an `outer` of `inner`s. JAX compares numbers only."""
-    if treedef.num_leaves != outer.num_leaves * inner.num_leaves:
-        raise TypeError(
-            f"tree_transpose: expected {outer.num_leaves} x {inner.num_leaves} leaves, "
-            f"got {treedef.num_leaves}.\n"
-            f"  expected structure: {outer.compose(inner)}\n"
-            f"  structure of pytree_to_transpose: {treedef}"
-        )
-
-
 def function_was_called(cell: trees.TreeCell) -> None:
     """Raise RuntimeError if the flattened function has not filled its cell yet."""
     if not hasattr(cell, "treedef"):

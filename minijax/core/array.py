@@ -82,31 +82,23 @@ class Array(ArrayMethods, metaclass=_ArrayType):
         checks.truth_value(self)
         return bool(self._numpy())
 
-    def __int__(self):
+    def _number(self):
+        """The element of a scalar. Unlike NumPy's, it refuses to lose an imaginary part."""
         checks.scalar(self)
-        return int(self.item())
+        return np.asarray(self._numpy()).item()
+
+    def __int__(self):
+        return int(self._number())
 
     def __float__(self):
-        checks.scalar(self)
-        return float(self.item())  # `float` of Python's number refuses to lose an imaginary part
+        return float(self._number())
 
     def __complex__(self):
-        checks.scalar(self)
-        return complex(self.item())
+        return complex(self._number())
 
     def __index__(self):
         checks.index(self)
         return int(self._numpy())
-
-    def item(self, *args):
-        """The element (at `args`, if there are more than one) as a Python number."""
-        checks.numeric(self, "converted to a number")
-        return np.asarray(self._numpy()).item(*args)
-
-    def tolist(self):
-        """The elements as nested lists of Python numbers."""
-        checks.numeric(self, "converted to numbers")
-        return self._numpy().tolist()
 
     def __iter__(self):
         checks.iterable(self)
@@ -164,11 +156,6 @@ def contents(x) -> tuple[ShapedArray, Any]:
     if hasattr(type(x), "__jax_array__"):
         return contents(x.__jax_array__())
     return aval, aval.dtype.type(x)
-
-
-# What a compiled program for an array depends on: its aval. Subclasses may say more.
-Array.placed_type = Array.aval  # type: ignore[attr-defined, misc]
-array_classes: set[type] = {Array}  # the classes of concrete arrays
 
 
 def as_array(x) -> Array:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import errors, settings
+from .. import errors, printing, settings
 from ..checks import core as checks
 from . import core
 from . import primitives as lax
@@ -121,12 +121,8 @@ class BatchTracer(Tracer):
         self.aval = mapped_aval(aval.shape[batch_dim], batch_dim, aval)
         self._birthplace = errors.user_location()
 
-    def _origin_msg(self):
-        return f"This tracer was made at {errors.format_location(self._birthplace)}."
-
-    def __repr__(self):
-        example, batch = (x.str_short(short_dtypes=False) for x in (self.aval, typeof(self.val)))
-        return f"VmapTracer(aval={example}, batched={batch})"
+    _origin_msg = checks.birthplace
+    __repr__ = printing.batch_tracer_repr
 
 
 # A rule gets the whole arguments, and the batch dimension of each (at least one is not `None`):
@@ -290,7 +286,7 @@ def _agreed_dim(args, dims):
 
 
 for p in (lax.neg_p, lax.sin_p, lax.cos_p, lax.tanh_p, lax.exp_p, lax.log_p, lax.not_p,
-          lax.integer_pow_p, lax.convert_element_type_p, lax.stop_gradient_p, lax.copy_p):
+          lax.integer_pow_p, lax.convert_element_type_p, lax.stop_gradient_p):
     defvectorized(p)
 
 for p in (lax.add_p, lax.sub_p, lax.mul_p, lax.div_p, lax.max_p, lax.and_p, lax.or_p, lax.eq_p,
@@ -372,4 +368,3 @@ primitive_batchers.update({
 })
 defreducer(lax.reduce_sum_p)
 defreducer(lax.reduce_max_p)
-# `iota` has no operands, so it needs no rule.

@@ -183,9 +183,7 @@ class Trace:
         """Declare the trace over: a tracer of it that turns up later has leaked."""
         self.valid = False
 
-    def __repr__(self):
-        parent = "" if self.parent is None else f"({self.parent!r})"
-        return type(self).__name__ + parent
+    __repr__ = printing.trace_repr
 
 
 class EvalTrace(Trace):

@@ -7,6 +7,7 @@ The tuple is empty while there are none, so a point costs the engine one truth t
 
     out = primitive.impl(*args, **params) if not hooks.evaluate else …
 
+A later room that asks adds its own points to the class, with `point`.
 The other ways to extend the engine are its rule tables and type registries. (JAX has no counterpart
 of this file: there, the engine imports what it needs.)
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
@@ -37,7 +38,7 @@ class Extension:
 
     def __init_subclass__(cls):
         cls._overridden = tuple(
-            name for name in _points if getattr(cls, name) is not getattr(Extension, name))
+            name for name in _methods if getattr(cls, name) is not getattr(Extension, name))
 
     def evaluate(self, primitive: Any, args: Sequence, params: dict) -> Any:
         """The result of a primitive, or `NotImplemented` to leave it to its evaluation rule."""
@@ -68,11 +69,6 @@ class Extension:
         """The empty module that the program of a jaxpr is written to: `module`, or another one."""
         return module
 
-    def lower_call(self, ctx: Any, jaxpr: Any, operands: Sequence, name: str) -> Any:
-        """The results of a call of `jaxpr`, a jaxpr with effects, as values of the function `ctx`
-        that is being lowered; `NotImplemented` for an ordinary call."""
-        return NotImplemented
-
     def join_placements(self, primitive: Any, avals: Sequence, out: Any) -> Any:
         """The result type(s) `out` of a primitive, with the placements that follow from those of
         the operands. Asked only if an operand has a placement."""
@@ -91,10 +87,6 @@ class Extension:
         """`x`, which was made to meet a value of type `aval`, with that type's placement."""
         return x
 
-    def index_by_arrays(self, x: Any, index: Any) -> Any:
-        """`x[index]`, where an entry of `index` is an array, or a traced start has a stride."""
-        return NotImplemented
-
     def tracer_text(self, tracer: Any) -> str | None:
         """What `print` shows for a tracer of a jaxpr; `None` to leave it to the tracer."""
         return None
@@ -103,48 +95,28 @@ class Extension:
         """What `eval_shape` returns for a result of this type."""
         return aval
 
-    def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
-        """The sharding of a `ShapeDtypeStruct` of this shape, checked."""
-        return sharding
-
-    def place_new(self, x: Any, device: Any, like: Any) -> Any:
-        """`x`, a new array, on the `device` that the user named; if that is `None`, placed like
-        the array `like`, or on the default device."""
-        return x
-
     def jit_class(self, cls: type, options: Any) -> type:
         """The class of what `jit` returns: `cls`, or a subclass of it."""
         return cls
-
-    def node_type_registered(self, node_type: Any) -> None:
-        """Called when a type has become a node of pytrees."""
 
     def run_with_effects(self, executable: Any, effects: frozenset, buffers: list) -> list:
         """Start a compiled program that has effects; returns the buffers of its results."""
         return executable(buffers)
 
-    def record_event(self, event: str) -> None:
-        """Called when something has happened that can be counted."""
 
-    def record_duration(self, event: str, seconds: float, what: str = "") -> None:
-        """Called after a step of a compilation. `what` describes it for a log."""
-
-    def load_or_compile(self, compile: Any, text: str, options: Any, devices: Sequence) -> Any:
-        """XLA's program for the module `text`, as `compile()` returns it."""
-        return compile()
-
-    def program_shardings(self, program: Any) -> tuple[Sequence, Sequence]:
-        """How a compiled program's arguments and results are sharded."""
-        raise NotImplementedError
-
-    def check_places(self, program: Any, args: Sequence) -> None:
-        """Raise ValueError if an argument is not where a `Compiled` program needs it."""
-
-
-_points = [name for name in vars(Extension) if not name.startswith("_")]
-_methods: dict[str, list] = {name: [] for name in _points}  # one entry for each registration
+_methods: dict[str, list] = {}  # for each point, one entry for each registration
 _lock = threading.RLock()  # a garbage collection can call `remove` within `register`
-hooks: Any = type("Hooks", (), {"__slots__": _points})()  # slots are read fastest
+hooks: Any = type("Hooks", (), {})()
+
+
+def point(default: Callable) -> Callable:
+    """Decorator: add a method to `Extension`, a point at which a later room asks. That room calls
+    the methods in `hooks`; its `default` says what happens without extensions."""
+    name = default.__name__
+    setattr(Extension, name, default)
+    _methods[name] = []
+    _update(name)
+    return default
 
 
 def register(extension: Extension) -> None:
@@ -180,5 +152,6 @@ def _update(point: str) -> None:
             setattr(hooks, point, tuple(dict.fromkeys(methods)))
 
 
-for _point in _points:
-    _update(_point)
+for _name, _method in [*vars(Extension).items()]:
+    if not _name.startswith("_"):
+        point(_method)

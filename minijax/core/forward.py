@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .. import printing
 from . import core, dtypes
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof, vary_like
@@ -41,8 +42,7 @@ class Zero:
         """The zero tangent of the value `x`."""
         return Zero(typeof(x).to_tangent_aval())
 
-    def __repr__(self):
-        return f"Zero({self.aval.str_short()})"
+    __repr__ = printing.zero_repr
 
 
 def instantiate_zeros(tangent):
@@ -84,18 +84,14 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.concrete_value() if isinstance(primal, Tracer) else primal
 
-    def __repr__(self):
-        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+    __repr__ = printing.jvp_tracer_repr
 
 
 class LinearizeTracer(JVPTracer):
     """A primal value with a tangent that is still unknown: what `grad` passes to a function."""
 
     __slots__ = ()
-
-    def __repr__(self):
-        kind = typeof(self.tangent).str_short()
-        return f"GradTracer(primal={self.primal}, typeof(tangent)={kind})"
+    __repr__ = printing.linearize_tracer_repr
 
 
 class JVPTrace(Trace):
@@ -219,12 +215,12 @@ def broadcast_tangent(t, out):
     return lax.broadcast_in_dim(t, out_shape, range(len(out_shape)) if shape else ())
 
 
-for p in (lax.neg_p, lax.copy_p, lax.add_any_p, lax.broadcast_in_dim_p, lax.reshape_p,
-          lax.squeeze_p, lax.transpose_p, lax.reduce_sum_p):
+for p in (lax.neg_p, lax.add_any_p, lax.broadcast_in_dim_p, lax.reshape_p, lax.squeeze_p,
+          lax.transpose_p, lax.reduce_sum_p):
     deflinear_jvp(p)
 
 for p in (lax.not_p, lax.and_p, lax.or_p, lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p,
-          lax.ge_p, lax.stop_gradient_p, lax.iota_p):
+          lax.ge_p, lax.stop_gradient_p):
     defjvp_zero(p)
 
 defjvp(lax.sin_p, lambda t, x: lax.mul(t, lax.cos(x)))

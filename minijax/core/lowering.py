@@ -33,7 +33,6 @@ from .array import contents
 from .core import Primitive, ShapedArray, missing_rule
 from .dtypes import float0, storage_dtype
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from .staging import trace_to_jaxpr
 
 # ----------------------------------------------------------------------------------------------
 # The table of rules
@@ -48,23 +47,6 @@ def register_lowering(primitive: Primitive, rule: Callable) -> None:
     holds the avals of the results. With several results, the rule returns a sequence of values.
     """
     lowering_rules[primitive] = rule
-
-
-def lower_fun(fun: Callable, multiple_results: bool = False) -> Callable:
-    """A rule from a function on arrays: the function's jaxpr is lowered in place of the primitive.
-    """
-
-    def rule(ctx, *operands, **params):
-        in_avals = tuple(x.aval.update(vma=()) for x in operands)
-        jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs, **params), multiple_results), in_avals)
-        outs = ctx.inline(jaxpr, operands)
-        return outs if multiple_results else outs[0]
-
-    return rule
-
-
-def _as_list(out, multiple_results):
-    return list(out) if multiple_results else [out]
 
 
 # ----------------------------------------------------------------------------------------------

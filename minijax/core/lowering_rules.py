@@ -73,11 +73,6 @@ def emit_transpose(ctx: Body, x: Value, permutation) -> Value:
     return ctx.op(typed_text("transpose", [x], out, f", dims = {ints_text(permutation)}"), out)
 
 
-def _iota(ctx, *, dtype, shape, dimension):
-    (out,) = ctx.avals_out
-    return ctx.op(f"stablehlo.iota dim = {dimension} : {tensor_type(out)}", out)
-
-
 def reduce_rule(op: str, identity: Callable) -> Callable:
     """The rule of a reduction by an operation; `identity` gives the dtype's first value."""
 
@@ -114,10 +109,8 @@ for p, op in (
 for p in (lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p):
     register_lowering(p, _comparison(p.name.upper()))
 
-for p in (lax.stop_gradient_p, lax.copy_p):
-    register_lowering(p, lambda ctx, x: x)
-
 lowering_rules.update({
+    lax.stop_gradient_p: lambda ctx, x: x,
     lax.integer_pow_p: _integer_pow,
     lax.convert_element_type_p: _convert_element_type,
     lax.select_n_p: _select_n,
@@ -126,7 +119,6 @@ lowering_rules.update({
     lax.reshape_p: cast_rule("reshape"),
     lax.squeeze_p: cast_rule("reshape"),
     lax.transpose_p: emit_transpose,
-    lax.iota_p: _iota,
     lax.reduce_sum_p: reduce_rule("add", lambda dtype: dtype.type(0)),
     lax.reduce_max_p: reduce_rule("maximum", lax.lowest),
     lax.dot_general_p: _dot_general,

@@ -6,14 +6,13 @@ size 1. The operators of arrays and tracers are functions that do so and bind a 
 
     add : (x: t[m…], y: u[n…]) → (t ⊔ u)[broadcast(m…, n…)]
 
-Later rooms install the complete versions, with more operands and keywords, by `install_methods`:
-`lax/operators.py`, `lax/indexing.py`, `numpy/_methods.py`. Counterpart in JAX:
+Later rooms install complete versions, with more operands and keywords, and all other methods, by
+`install_methods`: `lax/operators.py`, `lax/indexing.py`, `numpy/_methods.py`. Counterpart in JAX:
 `jax/_src/numpy/util.py` and `jax/_src/numpy/array_methods.py`.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -94,11 +93,7 @@ def binary_function(name: str, primitive, doc: str, kinds: str = NUMBERS, on_boo
     for wrap in hooks.operator_function:
         function = wrap(primitive, kinds, function)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n  x, y: arrays or scalars whose shapes broadcast; dtypes are promoted.\n"
-        "\nReturns:\n  an array of the broadcast shape.\n\nRaises:\n  TypeError: an argument that "
-        "is neither an array nor a number, or shapes that do not broadcast.\n"
-    )
+    function.__doc__ = checks.documentation(doc)
     return function
 
 
@@ -139,21 +134,6 @@ def positive(x, /):
     """Elementwise +x: `x` as an array."""
     checks.arraylike("positive", x)
     return ensure_array(x)
-
-
-def _astype(x, dtype):
-    return prim.convert(x, dtypes.canonicalize_dtype(dtype))
-
-
-def _reshape(x, *shape):
-    sizes = list(shape[0] if isinstance(shape[0], (tuple, list)) else shape)
-    if -1 in sizes:
-        sizes[sizes.index(-1)] = typeof(x).size // -math.prod(sizes)
-    return prim.reshape(x, sizes)
-
-
-def _transpose(x):
-    return prim.transpose(x, range(typeof(x).ndim)[::-1])
 
 
 # ----------------------------------------------------------------------------------------------
@@ -209,6 +189,4 @@ install_comparisons({op: binary_function(*row) for op, row in COMPARISONS.items(
 install_methods({
     "__neg__": lambda x: prim.neg(x), "__pos__": positive,
     "__invert__": lambda x: prim.bitwise_not(x),
-    "astype": _astype, "reshape": _reshape, "transpose": _transpose,
-    "T": property(_transpose),
 })

@@ -143,8 +143,6 @@ def integer_pow(x, y: int):
 
 stop_gradient_p = make_primitive("stop_gradient", lambda x: x)
 stop_gradient_p.def_impl(as_array)
-copy_p = make_primitive("copy", lambda x: x)
-copy_p.def_impl(as_array)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -310,24 +308,6 @@ def transpose(x, permutation: Sequence[int]):
     if hasattr(x, "aval") and permutation == tuple(range(x.aval.ndim)):
         return x
     return transpose_p.bind(x, permutation=permutation)
-
-
-def _iota_type(*, dtype, shape, dimension):
-    checks.iota(dtype, shape, dimension)
-    return ShapedArray(shape, dtype)
-
-
-def _iota(*, dtype, shape, dimension):
-    line = np.arange(shape[dimension]).astype(dtype)
-    return _broadcast_in_dim(line, shape=shape, broadcast_dimensions=(dimension,))
-
-
-iota_p = make_primitive("iota", _iota_type, _iota)
-
-
-def broadcasted_iota(dtype, shape: Sequence[int], dimension: int):
-    """An array of `shape` whose elements are their own index along `dimension`."""
-    return iota_p.bind(dtype=np.dtype(dtype), shape=tuple(shape), dimension=dimension)
 
 
 # ----------------------------------------------------------------------------------------------

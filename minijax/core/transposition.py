@@ -171,7 +171,6 @@ def unbroadcast(aval: ShapedArray, ct):
 
 
 deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
-deftranspose(lax.copy_p, lambda ct, x: lax.copy_p.bind(ct))
 deftranspose(lax.convert_element_type_p, lambda ct, x, *, new_dtype, weak_type:
              lax.convert_element_type_p.bind(
                  ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))

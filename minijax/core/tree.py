@@ -131,14 +131,6 @@ class PyTreeDef:
         """
         return flatten_up_to(self, tree, "tree")
 
-    def compose(self, inner: PyTreeDef) -> PyTreeDef:
-        """The structure in which every leaf of this one is replaced by `inner`."""
-        checks.is_treedef("PyTreeDef.compose", inner)
-        if self.node_type is None:
-            return inner
-        subtrees = tuple(subtree.compose(inner) for subtree in self.subtrees)
-        return make_treedef(self.node_type, self.aux, subtrees)
-
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -159,13 +151,6 @@ class PyTreeDef:
 
 LEAF = PyTreeDef(None, None, (), 1)
 NONE = PyTreeDef(NONE_TYPE, None, (), 0)
-
-
-def make_treedef(node_type: NodeType, aux: Any, subtrees: tuple[PyTreeDef, ...]) -> PyTreeDef:
-    """A node over `subtrees`; keeps `NONE` the only structure of None."""
-    if node_type is NONE_TYPE:
-        return NONE
-    return PyTreeDef(node_type, aux, subtrees, sum(sub.num_leaves for sub in subtrees))
 
 
 def _hash_if_possible(aux):
@@ -266,7 +251,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 # ----------------------------------------------------------------------------------------------
-# Map and transpose
+# Map
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
@@ -288,32 +273,6 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     leaves, treedef = tree_flatten(tree, is_leaf)
     others = [flatten_up_to(treedef, r, f"tree_map rest[{i}]") for i, r in enumerate(rest)]
     return treedef.unflatten(list(map(f, leaves, *others)))
-
-
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
-                   pytree_to_transpose: Any) -> Any:
-    """Turn an outer structure of inner ones into an inner structure of outer ones.
-
-    Args:
-        outer_treedef: the structure on the outside.
-        inner_treedef: the structure on the inside; None means that of the first subtree.
-        pytree_to_transpose: a tree with the structure `outer_treedef.compose(inner_treedef)`.
-
-    Raises:
-        TypeError: if the tree does not have as many leaves as that structure.
-
-    >>> import minijax as jax
-    >>> outer, inner = jax.tree.structure([0, 0]), jax.tree.structure((0, 0))
-    >>> jax.tree.transpose(outer, inner, [(1, 2), (3, 4)])
-    ([1, 3], [2, 4])
-    """
-    leaves, treedef = tree_flatten(pytree_to_transpose)
-    if inner_treedef is None:
-        inner_treedef = tree_structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
-    checks.can_be_transposed(outer_treedef, inner_treedef, treedef)
-    size = inner_treedef.num_leaves
-    columns = [leaves[i::size] for i in range(size)]
-    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
 # ----------------------------------------------------------------------------------------------

@@ -40,7 +40,6 @@ from ..core.primitives import (
     broadcast_in_dim_p,
     convert,
     convert_element_type_p,
-    copy_p,
     cos_p,
     div_p,
     dot_general_p,
@@ -84,6 +83,7 @@ from ..lax import (
 )
 from ..lax.control_flow.parts import PartsTrace as _PartsTrace
 from ..lax.cutting import concatenate_p, pad_p, slice_p, split_p
+from ..lax.shaping import copy_p
 from ..numpy._arguments import ensure_array
 from ..pytree.functions import treedef_is_leaf
 

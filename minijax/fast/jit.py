@@ -14,13 +14,14 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from ..core.array import Array, array_classes
+from ..core.array import Array
 from ..core.core import eval_trace, state, typeof
 from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
 from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember, traces
 from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..runtime import xla
+from ..runtime.jit import array_classes
 from ..settings import trace_context
 
 

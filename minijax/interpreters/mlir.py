@@ -31,15 +31,6 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
         _lowering.register_lowering(primitive, lower)
 
 
-def lower_fun(fun, multiple_results=True):
-    """A lowering rule made of `fun`, which computes on arrays what the primitive means.
-
-    Args:
-      fun: `(*arrays, **params)` -> an array, or a sequence of arrays if `multiple_results`.
-    """
-    return _lowering.lower_fun(fun, multiple_results)
-
-
 def aval_to_ir_type(ctx, aval=None) -> str:
     """The type of an array in StableHLO, as text. `ctx` may be left out.
 
@@ -47,6 +38,19 @@ def aval_to_ir_type(ctx, aval=None) -> str:
     'tensor<2x3xf32>'
     """
     return _tensor_type(ctx if aval is None else aval)
+
+
+# chapter 9
+from ..lax.families import lower_fun as _lower_fun
+
+
+def lower_fun(fun, multiple_results=True):
+    """A lowering rule made of `fun`, which computes on arrays what the primitive means.
+
+    Args:
+      fun: `(*arrays, **params)` -> an array, or a sequence of arrays if `multiple_results`.
+    """
+    return _lower_fun(fun, multiple_results)
 
 
 # chapter 15

@@ -13,8 +13,8 @@ from .elementwise import (
     tanh,
 )
 from ..core.primitives import (
-    add_p, and_p, broadcast_in_dim_p, convert_element_type_p, copy_p, cos_p,
-    div_p, dot_general_p, eq_p, exp_p, ge_p, gt_p, integer_pow_p, iota_p, le_p, log_p, lt_p,
+    add_p, and_p, broadcast_in_dim_p, convert_element_type_p, cos_p,
+    div_p, dot_general_p, eq_p, exp_p, ge_p, gt_p, integer_pow_p, le_p, log_p, lt_p,
     max_p, mul_p, ne_p, neg_p, not_p, or_p, reduce_max_p, reduce_sum_p, reshape_p,
     select, select_n_p, sin_p, squeeze_p, stop_gradient_p, sub_p, tanh_p,
     transpose_p,
@@ -26,8 +26,8 @@ from .bitwise import (
 )
 from .complex_numbers import complex, complex_p, conj, conj_p, imag, imag_p, real, real_p
 from .shaping import (
-    broadcast, broadcast_in_dim, broadcast_to_rank, broadcasted_iota, collapse, expand_dims, full,
-    full_like, iota, reshape, rev, rev_p, squeeze, transpose,
+    broadcast, broadcast_in_dim, broadcast_to_rank, broadcasted_iota, collapse, copy_p,
+    expand_dims, full, full_like, iota, iota_p, reshape, rev, rev_p, squeeze, transpose,
 )
 from .cutting import (
     concatenate, concatenate_p, index_in_dim, pad, pad_p, slice, slice_in_dim, slice_p, split,

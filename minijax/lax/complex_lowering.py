@@ -16,7 +16,6 @@ from ..core.lowering import (
     Value,
     compare,
     ints_text,
-    lower_fun,
     lowering_rules,
     nary_rule,
     register_lowering,
@@ -29,7 +28,7 @@ from ..core.lowering import (
 from ..core.lowering_rules import reduce_rule
 from .complex_numbers import complex, imag, real
 from .elementwise import expm1, min_p
-from .families import emit_cast
+from .families import emit_cast, lower_fun
 
 # ----------------------------------------------------------------------------------------------
 # Complex sine and cosine

@@ -31,7 +31,7 @@ from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import Zero
-from ..core.lowering import lower_fun, register_lowering, tensor_type
+from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
 from ..core.transposition import defbilinear
 from ..remat import products
@@ -39,6 +39,7 @@ from ..runtime.dispatch import apply_primitive
 from .complex_numbers import complex, imag, real
 from .dtypes import check_and_canonicalize_user_dtype
 from .elementwise import add, sub
+from .families import lower_fun
 from .precision import canonical_precision, precision_names
 from .shaping import full, reshape, rev
 from .sliding import dilated, dilated_shape, pads_of_transpose, padtype_to_pads, places

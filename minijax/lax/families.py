@@ -19,7 +19,6 @@ from ..core.forward import defjvp, defjvp2
 from ..core.lowering import (
     Body,
     Value,
-    lower_fun,
     nary_rule,
     register_lowering,
     typed_text,
@@ -32,6 +31,7 @@ from ..core.primitives import (
     elementwise_type,
     make_primitive,
 )
+from ..core.staging import trace_to_jaxpr
 from ..runtime.dispatch import apply_primitive
 from .precision import AccuracyMode, Tolerance, check_accuracy
 
@@ -170,6 +170,23 @@ def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
     """Append a unary operation with a result of element type `dtype`."""
     out = with_dtype(x.aval, dtype)
     return ctx.op(typed_text(op, [x], out), out)
+
+
+def lower_fun(fun: Callable, multiple_results: bool = False) -> Callable:
+    """A rule from a function on arrays: the function's jaxpr is lowered in place of the primitive.
+    """
+
+    def rule(ctx, *operands, **params):
+        in_avals = tuple(x.aval.update(vma=()) for x in operands)
+        jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs, **params), multiple_results), in_avals)
+        outs = ctx.inline(jaxpr, operands)
+        return outs if multiple_results else outs[0]
+
+    return rule
+
+
+def _as_list(out, multiple_results):
+    return list(out) if multiple_results else [out]
 
 
 def lower_program(program: Callable) -> Callable:

@@ -13,11 +13,12 @@ from ..core.array import Array, def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import ShapedArray, eval_trace, state, typeof
 from ..core.forward import defjvp
-from ..core.lowering import lower_fun, register_lowering, tensor_type
+from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive, select
 from . import bitwise, slicing
 from . import elementwise as prim
 from .cutting import concatenate
+from .families import lower_fun
 from .reductions import reduce_and
 from .shaping import broadcast_in_dim, expand_dims, full_like
 from .windows import (

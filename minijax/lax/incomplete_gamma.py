@@ -18,11 +18,10 @@ from .. import settings
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.forward import defjvp, jvpfun
-from ..core.lowering import lower_fun
 from ..core.primitives import convert, select
 from . import elementwise as lax
 from .control_flow.while_loop import while_loop
-from .families import lower_program
+from .families import lower_fun, lower_program
 from .reductions import reduce_or
 from .shaping import broadcast_shapes, broadcast_to, full_like
 from .special import digamma, lgamma, special_primitive

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, state, typeof
-from ..core.extension import hooks
+from ..core.extension import hooks, point
 from ..core.primitives import add, constant, convert, expand_dims, lt, select, squeeze, squeeze_p
 from ..errors import NonConcreteBooleanIndexError
 from .compile_time import is_concrete
@@ -38,6 +38,12 @@ class Cut(NamedTuple):
     stop: int | None
     step: int
     drop: bool
+
+
+@point
+def index_by_arrays(self, x: Any, index: Any) -> Any:
+    """`x[index]`, where an entry of `index` is an array, or a traced start has a stride."""
+    return NotImplemented
 
 
 def getitem(x, index):

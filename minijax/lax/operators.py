@@ -14,10 +14,12 @@ import warnings
 import numpy as np
 
 from .. import settings
+from ..checks.array import numeric
 from ..checks.operators import arraylike as check_arraylike
 from ..checks.primitives import canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
+from ..core.array import Array
 from ..core.core import Tracer, install_methods, typeof
 from ..core.operators import (
     BINARY,
@@ -45,7 +47,7 @@ from .complex_numbers import imag, real
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
 from .elementwise import abs_, min_p, pow
-from .shaping import broadcast_shapes, broadcast_to
+from .shaping import broadcast_shapes, broadcast_to, copy_p
 
 # ----------------------------------------------------------------------------------------------
 # Promoting functions
@@ -266,7 +268,7 @@ def astype(x, dtype, copy: bool = False):
                       "x.real or x.imag.", DeprecationWarning, stacklevel=user_stacklevel())
         return prim.convert_element_type_p.bind(x, new_dtype=target, weak_type=False)
     result = prim.convert(x, target)
-    return prim.copy_p.bind(result) if copy and result is x else result
+    return copy_p.bind(result) if copy and result is x else result
 
 
 def reshape_method(x, *shape, order: str = "C"):
@@ -330,13 +332,25 @@ def nbytes(x) -> int:
     return x.aval.size * x.aval.dtype.itemsize
 
 
+def array_item(x, *args):
+    """The element (at `args`, if there are more than one) as a Python number."""
+    numeric(x, "converted to a number")
+    return np.asarray(x).item(*args)
+
+
+def array_tolist(x):
+    """The elements as nested lists of Python numbers."""
+    numeric(x, "converted to numbers")
+    return np.asarray(x).tolist()
+
+
 def tracer_item(tracer, *args):
-    """The one element as a Python number, if it is known (see `Array.item`)."""
+    """The one element as a Python number, if it is known (see `array_item`)."""
     return concrete_or_error(None, tracer).item(*args)
 
 
 def tracer_tolist(tracer):
-    """The elements as nested lists, if they are known (see `Array.tolist`)."""
+    """The elements as nested lists, if they are known (see `array_tolist`)."""
     return concrete_or_error(None, tracer).tolist()
 
 
@@ -349,6 +363,7 @@ install_methods({
     "T": property(transpose_method), "mT": property(matrix_transpose),
     "itemsize": property(lambda x: x.aval.dtype.itemsize), "nbytes": property(nbytes),
 })
+install_methods({"item": array_item, "tolist": array_tolist}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({
     "item": tracer_item, "tolist": tracer_tolist, "block_until_ready": lambda tracer: tracer,

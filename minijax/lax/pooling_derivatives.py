@@ -17,7 +17,7 @@ from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, defjvp, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
-from ..core.lowering import lower_fun, register_lowering
+from ..core.lowering import register_lowering
 from ..core.primitives import add_p, ge_p, le_p, lowest, make_primitive, or_p, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose
@@ -26,6 +26,7 @@ from ..runtime.jit import jit
 from .control_flow.common import op_with_regions
 from .cutting import pad
 from .cutting import slice as static_slice
+from .families import lower_fun
 from .reducing import combining_region, int_array
 from .reductions import highest
 from .windowed_reductions import (

@@ -15,13 +15,14 @@ from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.forward import Zero, defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
-from ..core.lowering import Value, lower_fun, register_lowering, tensor_type, with_shape
+from ..core.lowering import Value, register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose, is_undefined_primal
 from ..runtime.jit import jit
 from . import elementwise as prim
 from . import slicing
+from .families import lower_fun
 from .gathering import batched_starts, gather, gather_p
 from .shaping import broadcast_in_dim, full, iota, reshape
 from .windows import (

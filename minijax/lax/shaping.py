@@ -1,7 +1,7 @@
 """Chapter 9: functions that rearrange elements without computing with them, and new arrays.
 
-Most bind a starter, after they have checked and completed their arguments. `rev` is a primitive of
-this file.
+Most bind a starter, after they have checked and completed their arguments. `iota`, `copy` and
+`rev` are primitives of this file.
 """
 
 from __future__ import annotations
@@ -12,26 +12,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape, known_sizes
+from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
 from ..core import dtypes
-from ..core.batching import primitive_batchers, shifted_dims
+from ..core.array import as_array
+from ..core.batching import defvectorized, primitive_batchers, shifted_dims
 from ..core.core import ShapedArray, typeof, vary_like
-from ..core.forward import deflinear_jvp
-from ..core.lowering import ints_text, lowering_rules, register_lowering
+from ..core.forward import defjvp_zero, deflinear_jvp
+from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor_type
 from ..core.lowering_rules import emit_transpose
 from ..core.primitives import (
+    NUMBER,
     broadcast_in_dim_p,
     canonical_axis,
     convert,
-    iota_p,
     make_primitive,
     reshape_p,
     squeeze_p,
     transpose_p,
 )
-from ..core.transposition import (
-    deftranspose,
-)
+from ..core.transposition import deftranspose
 from .dtypes import check_and_canonicalize_user_dtype
 
 # ----------------------------------------------------------------------------------------------
@@ -218,6 +217,32 @@ def transpose(operand, permutation: Sequence[int]):
 # iota, and arrays of one value
 
 
+def _iota_type(*, dtype, shape, dimension):
+    dtype_kind("iota", ShapedArray((), dtype), NUMBER)
+    if not 0 <= dimension < len(shape):
+        raise ValueError("iota dimension must be between 0 and len(shape), got "
+                         f"dimension={dimension} for shape {shape}")
+    return ShapedArray(shape, dtype)
+
+
+def _iota(*, dtype, shape, dimension):
+    sizes = [n if d == dimension else 1 for d, n in enumerate(shape)]
+    out = np.empty(shape, dtype)  # faster than `np.broadcast_to`
+    out[...] = np.arange(shape[dimension]).astype(dtype).reshape(sizes)
+    return out
+
+
+def _lower_iota(ctx, *, dtype, shape, dimension):
+    (out,) = ctx.avals_out
+    return ctx.op(f"stablehlo.iota dim = {dimension} : {tensor_type(out)}", out)
+
+
+# It has no operands, so it needs neither a batching nor a transpose rule.
+iota_p = make_primitive("iota", _iota_type, _iota)
+defjvp_zero(iota_p)
+register_lowering(iota_p, _lower_iota)
+
+
 def broadcasted_iota(dtype, shape: Sequence[int], dimension: int, *, out_sharding=None):
     """An array of `shape` whose elements are their own index along `dimension`.
 
@@ -267,6 +292,17 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
         return dtype.full(tuple(shape), fill_value)
     filled = broadcast(convert(fill_value, dtype, weak), shape)
     return vary_like(filled, aval) if aval.vma else filled
+
+
+# ----------------------------------------------------------------------------------------------
+# copy: the same elements in an array of its own
+
+copy_p = make_primitive("copy", lambda x: x)
+copy_p.def_impl(as_array)
+deflinear_jvp(copy_p)
+deftranspose(copy_p, lambda ct, x: copy_p.bind(ct))
+defvectorized(copy_p)
+register_lowering(copy_p, lambda ctx, x: x)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from ..core.primitives import (
     all_weak,
     bitwise_and,
     broadcast_in_dim,
-    broadcasted_iota,
     canonical_axis,
     convert,
     ge,
@@ -32,7 +31,7 @@ from ..core.primitives import (
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from .cutting import pad, slice_in_dim
 from .elementwise import clamp
-from .shaping import squeeze
+from .shaping import broadcasted_iota, squeeze
 
 # ----------------------------------------------------------------------------------------------
 # dynamic_slice and dynamic_update_slice: the start is a value

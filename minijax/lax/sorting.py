@@ -17,10 +17,11 @@ from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
-from ..core.lowering import Value, lower_fun, register_lowering, tensor_type, with_shape
+from ..core.lowering import Value, register_lowering, tensor_type, with_shape
 from ..core.primitives import canonical_axis
 from . import bitwise, complex_numbers
 from . import elementwise as prim
+from .families import lower_fun
 from .gathering import gather
 from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims
 from .windows import GatherDimensionNumbers

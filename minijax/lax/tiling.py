@@ -11,9 +11,10 @@ from ..core.array import def_numpy
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.forward import deflinear_jvp
-from ..core.lowering import lower_fun, register_lowering
+from ..core.lowering import register_lowering
 from ..core.primitives import make_primitive
 from ..core.transposition import deftranspose
+from .families import lower_fun
 from .reductions import reduce_sum
 from .shaping import broadcast_in_dim, reshape
 

@@ -12,8 +12,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, state, typeof
-from ..core.extension import hooks
-from ..core.primitives import broadcast_in_dim_p, convert, copy_p
+from ..core.extension import hooks, point
+from ..core.primitives import broadcast_in_dim_p, convert
 from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import concatenate, stack_p
 from ..lax.dtypes import (
@@ -24,7 +24,14 @@ from ..lax.dtypes import (
 )
 from ..lax.elementwise import add, eq, ge, mul
 from ..lax.operators import astype as astype_method
-from ..lax.shaping import broadcast_in_dim, broadcast_to, broadcasted_iota, expand_dims, iota
+from ..lax.shaping import (
+    broadcast_in_dim,
+    broadcast_to,
+    broadcasted_iota,
+    copy_p,
+    expand_dims,
+    iota,
+)
 from ..lax.shaping import full as lax_full
 from ..lax.shaping import full_like as lax_full_like
 from ._arguments import (
@@ -37,6 +44,13 @@ from ._arguments import (
     static_index,
     user_dtype,
 )
+
+
+@point
+def place_new(self, x: Any, device: Any, like: Any) -> Any:
+    """`x`, a new array, on the `device` that the user named; if that is `None`, placed like
+    the array `like`, or on the default device."""
+    return x
 
 
 def on_device(x: Array, device: Any, like: Any = None) -> Array:

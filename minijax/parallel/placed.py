@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..core.array import Array, array_classes
+from ..core.array import Array
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.extension import Extension, register, remove
 from ..core.jit import buffer_of, jit_p
@@ -33,6 +33,7 @@ from ..lax.windowed_reductions import reduce_window_p
 from ..remat import remat_p
 from ..runtime import cuda, xla, xla_on_devices
 from ..runtime.dispatch import apply_primitive
+from ..runtime.jit import array_classes
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 

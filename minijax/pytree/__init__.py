@@ -31,7 +31,6 @@ from ..core.tree import (
     tree_leaves,
     tree_map,
     tree_structure,
-    tree_transpose,
     tree_unflatten,
 )
 from .functions import (
@@ -44,6 +43,7 @@ from .functions import (
     tree_broadcast,
     tree_reduce,
     tree_reduce_associative,
+    tree_transpose,
     treedef_children,
     treedef_is_leaf,
     treedef_is_strict_leaf,

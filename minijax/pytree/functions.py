@@ -1,4 +1,4 @@
-"""What else is done with whole trees: reduce, broadcast, and ask structures and types."""
+"""What else is done with whole trees: reduce, transpose, broadcast; ask structures."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from ..core.tree import (
     DICT,
     LEAF,
     NAMEDTUPLE,
+    NONE,
+    NONE_TYPE,
     TUPLE,
     IsLeaf,
+    NodeType,
     PyTreeDef,
     flatten_up_to,
-    make_treedef,
     node_type_of,
     registry,
     tree_flatten,
@@ -175,6 +177,13 @@ def _node_type_or_error(tree):
     return node_type
 
 
+def make_treedef(node_type: NodeType, aux: Any, subtrees: tuple[PyTreeDef, ...]) -> PyTreeDef:
+    """A node over `subtrees`; keeps `NONE` the only structure of None."""
+    if node_type is NONE_TYPE:
+        return NONE
+    return PyTreeDef(node_type, aux, subtrees, sum(sub.num_leaves for sub in subtrees))
+
+
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose elements have the given structures.
 
@@ -225,6 +234,15 @@ def _walk(treedef, f_node, leaves):
     )
 
 
+def compose(self: PyTreeDef, inner: PyTreeDef) -> PyTreeDef:
+    """The structure in which every leaf of this one is replaced by `inner`."""
+    checks.is_treedef("PyTreeDef.compose", inner)
+    if self.node_type is None:
+        return inner
+    subtrees = tuple(compose(subtree, inner) for subtree in self.subtrees)
+    return make_treedef(self.node_type, self.aux, subtrees)
+
+
 def num_nodes(self: PyTreeDef) -> int:
     """The number of nodes, leaves and Nones included."""
     return 1 + sum(map(num_nodes, self.subtrees))
@@ -232,10 +250,52 @@ def num_nodes(self: PyTreeDef) -> int:
 
 copyreg.pickle(PyTreeDef, _reduce)
 install_methods({
+    "compose": compose,
     "walk": walk,
     "num_nodes": property(num_nodes),
     "from_node_data_and_children": staticmethod(from_node_data_and_children),
 }, PyTreeDef)
+
+# ----------------------------------------------------------------------------------------------
+# Transpose
+
+
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
+                   pytree_to_transpose: Any) -> Any:
+    """Turn an outer structure of inner ones into an inner structure of outer ones.
+
+    Args:
+        outer_treedef: the structure on the outside.
+        inner_treedef: the structure on the inside; None means that of the first subtree.
+        pytree_to_transpose: a tree with the structure `outer_treedef.compose(inner_treedef)`.
+
+    Raises:
+        TypeError: if the tree does not have as many leaves as that structure.
+
+    >>> import minijax as jax
+    >>> outer, inner = jax.tree.structure([0, 0]), jax.tree.structure((0, 0))
+    >>> jax.tree.transpose(outer, inner, [(1, 2), (3, 4)])
+    ([1, 3], [2, 4])
+    """
+    leaves, treedef = tree_flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = tree_structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
+    _check_transposed(outer_treedef, inner_treedef, treedef)
+    size = inner_treedef.num_leaves
+    columns = [leaves[i::size] for i in range(size)]
+    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
+
+
+def _check_transposed(outer: PyTreeDef, inner: PyTreeDef, treedef: PyTreeDef) -> None:
+    """Raise TypeError for a tree that is not an `outer` of `inner`s. JAX compares numbers only."""
+    if treedef.num_leaves != outer.num_leaves * inner.num_leaves:
+        raise TypeError(
+            f"tree_transpose: expected {outer.num_leaves} x {inner.num_leaves} leaves, "
+            f"got {treedef.num_leaves}.\n"
+            f"  expected structure: {compose(outer, inner)}\n"
+            f"  structure of pytree_to_transpose: {treedef}"
+        )
+
 
 # ----------------------------------------------------------------------------------------------
 # Prefixes: one value for a whole subtree

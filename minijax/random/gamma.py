@@ -15,11 +15,12 @@ from ..core.api import vmap
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp2
-from ..core.lowering import lower_fun, register_lowering
+from ..core.lowering import register_lowering
 from ..core.primitives import convert, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.control_flow.while_loop import while_loop
+from ..lax.families import lower_fun
 from ..lax.incomplete_gamma import random_gamma_grad
 from ..lax.shaping import full_like, reshape
 from ..numpy._softmax import softmax

@@ -20,9 +20,10 @@ from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primi
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.dtypes import ExtendedDType, issubdtype
 from ..core.forward import defjvp_zero
-from ..core.lowering import lower_fun, register_lowering, tensor_type
+from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import elementwise_shape
 from ..lax.dtypes import prng_key
+from ..lax.families import lower_fun
 from ..lax.shaping import broadcast, full
 
 # ----------------------------------------------------------------------------------------------

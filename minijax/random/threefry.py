@@ -14,9 +14,10 @@ from ..core.array import def_numpy
 from ..core.batching import defbroadcasting, primitive_batchers
 from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero
-from ..core.lowering import lower_fun, register_lowering
+from ..core.lowering import register_lowering
 from ..core.primitives import elementwise_shape
 from ..lax import bitwise
+from ..lax.families import lower_fun
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # for groups of four rounds, in turn
 PARITY = 0x1BD11BDA  # so that the third word of the key schedule is not zero when the key is

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.core import ShapedArray, typeof
-from ..core.primitives import convert, iota_p, select
+from ..core.primitives import convert, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
 from ..lax.cutting import concatenate, index_in_dim, slice_in_dim, stack
-from ..lax.shaping import full_like, reshape
+from ..lax.shaping import full_like, iota_p, reshape
 from ..runtime.dispatch import apply_primitive
 from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
 from .settings import threefry_partitionable

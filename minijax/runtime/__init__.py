@@ -3,10 +3,10 @@
 import contextlib
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..core.extension import hooks
+from ..core.extension import hooks, point
 
 
 @functools.cache
@@ -27,6 +27,22 @@ def xla_on_devices() -> Any:
     from . import several_devices
 
     return several_devices
+
+
+@point
+def record_event(self, event: str) -> None:
+    """Called when something has happened that can be counted."""
+
+
+@point
+def record_duration(self, event: str, seconds: float, what: str = "") -> None:
+    """Called after a step of a compilation. `what` describes it for a log."""
+
+
+@point
+def load_or_compile(self, compile: Any, text: str, options: Any, devices: Sequence) -> Any:
+    """XLA's program for the module `text`, as `compile()` returns it."""
+    return compile()
 
 
 @contextlib.contextmanager

@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 from .. import settings
 from ..checks import jit as checks
 from ..checks.arguments import check_callable, fun_signature, resolve_argnums
+from ..core.array import Array
 from ..core.calls import call_rules
+from ..core.core import install_methods
 from ..core.extension import Extension, register
 from ..core.jaxpr import eval_jaxpr
 from ..core.jit import (
@@ -62,6 +64,11 @@ class Placement(NamedTuple):
     out_shardings: Any = UNSPECIFIED
     device: Any = None
     backend: str | None = None
+
+
+# What a program for an array depends on: its aval. Subclasses of `Array` may say more.
+install_methods({"placed_type": Array.aval}, Array)  # type: ignore[misc]
+array_classes: set[type] = {Array}  # the classes of concrete arrays
 
 
 class MoreOptions(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.core import ShapedArray
-from ..core.extension import hooks
+from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 from ..core.jit import Spec
 from ..core.lowering import (
@@ -28,6 +28,13 @@ from ..core.lowering import (
 )
 
 HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
+
+
+@point
+def lower_call(self, ctx: Any, jaxpr: Any, operands: Sequence, name: str) -> Any:
+    """The results of a call of `jaxpr`, a jaxpr with effects, as values of the function `ctx`
+    that is being lowered; `NotImplemented` for an ordinary call."""
+    return NotImplemented
 
 
 class ProgramBody(Body):

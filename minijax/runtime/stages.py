@@ -8,6 +8,7 @@ Each stage shows what it holds: the jaxpr, the StableHLO text, the optimised pro
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from ..checks.arguments import arg_names
 from ..checks.tree import structure_errors
 from ..core.core import ShapedArray, Tracer
-from ..core.extension import hooks
+from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Program, Spec, compile_module, lower
 from ..core.lowering import LoweredModule
@@ -25,6 +26,17 @@ from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from . import xla
 from .structs import ShapeDtypeStruct
+
+
+@point
+def program_shardings(self, program: Any) -> tuple[Sequence, Sequence]:
+    """How a compiled program's arguments and results are sharded."""
+    raise NotImplementedError
+
+
+@point
+def check_places(self, program: Any, args: Sequence) -> None:
+    """Raise ValueError if an argument is not where a `Compiled` program needs it."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,13 @@ from ..checks import staging as checks
 from ..checks.core import sized
 from ..core import dtypes
 from ..core.core import ShapedArray
-from ..core.extension import Extension, hooks, register
+from ..core.extension import Extension, hooks, point, register
+
+
+@point
+def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
+    """The sharding of a `ShapeDtypeStruct` of this shape, checked."""
+    return sharding
 
 
 @dataclass(init=False, repr=False, unsafe_hash=True, slots=True, weakref_slot=True)

@@ -13,9 +13,10 @@ import pytest
 
 from minijax.core.array import Array, as_array, def_numpy, owned
 from minijax.core.core import Primitive, Tracer, typeof
-from minijax.core.primitives import copy_p, stop_gradient_p
+from minijax.core.primitives import stop_gradient_p
 from minijax.lax import complex_numbers, cutting, reductions, shaping
 from minijax.lax import elementwise as lax
+from minijax.lax.shaping import copy_p
 from tests.ch01.same import BFLOAT16, outcome, pair, same
 from tests.oracle import jax, jnp
 

@@ -63,6 +63,33 @@ def test_points_are_documented():
         assert getattr(Extension, point).__doc__
 
 
+def subclasses(cls):
+    return [sub for direct in cls.__subclasses__() for sub in (direct, *subclasses(direct))]
+
+
+def test_a_point_is_declared_before_it_is_overridden():
+    """Else the method would never be called."""
+    for cls in subclasses(Extension):
+        assert {*POINTS} & vars(cls).keys() <= {*cls._overridden}, cls
+
+
+def test_a_later_room_adds_a_point():
+    """It asks through `hooks`, as the engine does, and gets nothing without extensions."""
+    def colour(self, x):
+        """The colour of a value."""
+        return None
+
+    extension.point(colour)
+    try:
+        blue = type("Blue", (Extension,), {"colour": lambda self, x: "blue"})()
+        assert hooks.colour == ()
+        with registered(blue):
+            assert [colour(1.0) for colour in hooks.colour] == ["blue"]
+        assert hooks.colour == () and Extension().colour(1.0) is None
+    finally:
+        del Extension.colour, hooks.colour, extension._methods["colour"]
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_nothing_is_left_of_an_extension(point):
     before = getattr(hooks, point)

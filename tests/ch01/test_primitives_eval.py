@@ -11,7 +11,8 @@ import pytest
 from minijax import lax as ours_lax
 from minijax.core.array import Array, as_array
 from minijax.core.core import Primitive
-from minijax.core.primitives import add_any_p, constant, convert, copy_p, stop_gradient_p
+from minijax.core.primitives import add_any_p, constant, convert, stop_gradient_p
+from minijax.lax.shaping import copy_p
 from tests.ch01.same import BFLOAT16, close, outcome
 from tests.families import families
 from tests.oracle import ask, jax

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from minijax import lax as minijax_lax
-from minijax.core.primitives import add_any_p, copy_p, stop_gradient_p
+from minijax.core.primitives import add_any_p, stop_gradient_p
+from minijax.lax.shaping import copy_p
 from tests.oracle import jax
 
 ad_util = jax._src.ad_util

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from minijax.core.primitives import add_any_p, copy_p, stop_gradient_p
+from minijax.core.primitives import add_any_p, stop_gradient_p
 from minijax.lax import cutting
+from minijax.lax.shaping import copy_p
 from tests.families import functions
 from tests.oracle import jax
 

@@ -11,8 +11,8 @@ from minijax import core
 from minijax.core.api import vmap
 from minijax.core.array import Array, as_array
 from minijax.core.batching import primitive_batchers
-from minijax.core.primitives import iota_p
 from minijax.lax import slicing
+from minijax.lax.shaping import iota_p
 from tests.ch04.programs import PROGRAMS, SIZE, STARTS, Program, argument, jaxs, ours
 from tests.families import primitives_of_families
 from tests.oracle import ask, jax

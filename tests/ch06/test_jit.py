@@ -18,8 +18,9 @@ import pytest
 import minijax
 from minijax.core import jit as jit_room
 from minijax.core.core import Primitive
-from minijax.core.lowering import lower_fun, register_lowering
+from minijax.core.lowering import register_lowering
 from minijax.errors import JaxRuntimeError
+from minijax.lax.families import lower_fun
 from minijax.runtime import client
 from minijax.runtime.dispatch import apply_primitive
 from tests.ch06 import arrays as jnp

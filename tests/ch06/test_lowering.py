@@ -15,13 +15,8 @@ from minijax import lax
 from minijax.checks.jaxpr import Effect, lowerable_effects
 from minijax.core.core import Primitive, ShapedArray
 from minijax.core.jit import Spec
-from minijax.core.lowering import (
-    dense_text,
-    lower_fun,
-    lower_jaxpr,
-    register_lowering,
-    tensor_type,
-)
+from minijax.core.lowering import dense_text, lower_jaxpr, register_lowering, tensor_type
+from minijax.lax.families import lower_fun
 from minijax.runtime import client
 from minijax.runtime.modules import HOIST_BYTES, DonatingModule, ProgramModule
 from tests.ch06 import arrays as jnp

@@ -30,7 +30,7 @@ from ...core.array import ensure_array
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
-from ...core.lowering import lower_fun, register_lowering
+from ...core.lowering import register_lowering
 from ...core.partial_eval import (
     dce_closed,
     dce_rules,
@@ -47,6 +47,7 @@ from ...errors import ConcretizationTypeError, api_boundary
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from .. import reductions, shaping
+from ..families import lower_fun
 from .common import (
     Staged,
     add_inputs,

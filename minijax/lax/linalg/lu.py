@@ -9,11 +9,12 @@ from ...core.api import vmap
 from ...core.array import def_numpy
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp_zero, primitive_jvps
-from ...core.lowering import emit, lower_fun, register_lowering
+from ...core.lowering import emit, register_lowering
 from ...core.primitives import convert, select
 from .. import elementwise as prim
 from ..control_flow.fori_loop import fori_loop
 from ..cutting import pad
+from ..families import lower_fun
 from ..reductions import reduce_sum
 from ..shaping import broadcasted_iota, expand_dims, full_like
 from ..slicing import dynamic_index_in_dim

@@ -6,12 +6,12 @@ import functools
 
 from ...checks.primitives import dtype_kind, same_dtypes
 from ...core.core import typeof
-from ...core.lowering import lower_fun, register_lowering
+from ...core.lowering import register_lowering
 from ...core.primitives import make_primitive, select
 from ...runtime.dispatch import apply_primitive
 from .. import elementwise as prim
 from ..control_flow.fori_loop import fori_loop
-from ..families import FLOAT
+from ..families import FLOAT, lower_fun
 from ..shaping import full_like
 from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from .common import linear_algebra_primitive, matrix_transpose, product, tril

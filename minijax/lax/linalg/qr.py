@@ -12,10 +12,10 @@ import numpy as np
 from ...core.api import vmap
 from ...core.core import typeof
 from ...core.forward import Zero, primitive_jvps
-from ...core.lowering import lower_fun, register_lowering
+from ...core.lowering import register_lowering
 from ...core.primitives import convert
 from ..cutting import concatenate, pad
-from ..families import INTEGER
+from ..families import INTEGER, lower_fun
 from ..shaping import broadcast_in_dim, expand_dims, full
 from .common import (
     FLOAT_OR_COMPLEX,

@@ -9,9 +9,10 @@ import numpy as np
 from ... import settings
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
-from ...core.lowering import lower_fun, register_lowering, with_shape
+from ...core.lowering import register_lowering, with_shape
 from ...core.primitives import convert
 from .. import elementwise as prim
+from ..families import lower_fun
 from ..shaping import broadcast_in_dim, broadcasted_iota, expand_dims, full
 from .common import (
     adjoint,

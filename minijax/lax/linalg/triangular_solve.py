@@ -6,9 +6,10 @@ from ...checks import transposition as checks
 from ...core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ...core.core import typeof
 from ...core.forward import Zero, defjvp2
-from ...core.lowering import lower_fun, register_lowering
+from ...core.lowering import register_lowering
 from ...core.transposition import is_undefined_primal, primitive_transposes
 from ..elementwise import neg
+from ..families import lower_fun
 from ..shaping import expand_dims, reshape, squeeze
 from .common import (
     check_square,
