@@ -24,7 +24,7 @@ BY_ITS_RULE = "differentiated by its rule only, which leaves a custom_lin to be 
 NOT_TRANSPOSED = "differentiated in forward mode only, as in JAX: put a custom_vjp around it"
 NOT_OF_TANGENTS = "names values; their tangents have no names"
 NO_SLOPE = "a step of one unit in the last place: JAX has none either"
-ONLY_ONCE = "a loop of unknown length: in JAX, too, gamma samples have one reverse derivative"
+ONLY_ONCE = "a loop of unknown length, which JAX does not differentiate in reverse mode either"
 NO_FORMULA = "JAX has none either: scipy.special.zeta differentiates an expansion instead"
 AS_IN_JAX = "has none in JAX either: batch the functions that call it"
 ONLY_SUMS = "as in JAX: select_and_scatter_add has derivatives"
@@ -37,7 +37,7 @@ NO_DERIVATIVE = "has no derivative in JAX either"
 HOLES: dict[str, dict[str, str]] = {
     "jvp": {OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
-            NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad",
+            NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
     "batching": {NO_OPERANDS: "iota", AS_IN_JAX: "linear_call cholesky_update composite",
@@ -48,7 +48,7 @@ HOLES: dict[str, dict[str, str]] = {
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
             igamma igamma_grad_a igammac integer_pow lgamma log log1p logistic max min nextafter
-            polygamma pow random_gamma random_gamma_grad reduce_max reduce_min reduce_prod
+            polygamma pow random_gamma random_gamma_grad random_gamma_grad_by_a reduce_max reduce_min reduce_prod
             regularized_incomplete_beta rem rsqrt scatter-max scatter-min sin
             sinh sort sqrt square tan tanh top_k zeta
             approx_top_k reduce reduce_window reduce_window_max reduce_window_min

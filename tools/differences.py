@@ -232,6 +232,10 @@ OTHERWISE: dict[str, list[str]] = {
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 
+# Where functions give other numbers at the ends of their domains and of the types: reason ->
+# patterns of `dtype how function mode: kind`, as tests/edges/compare.py names the differences.
+EDGES: dict[str, list[str]] = {}
+
 
 def module(library: str, name: str) -> ModuleType | None:
     """A module of a library, or `None` if it has no such module."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..checks import primitives as checks
@@ -30,6 +32,58 @@ def _complex(x, y):
     out = np.empty(x.shape, _complex_dtype(x.dtype))
     out.real, out.imag = x, y
     return out
+
+
+# ----------------------------------------------------------------------------------------------
+# NumPy's functions where XLA's results are others, at infinities and on branch cuts
+
+
+def unsigned_zero(function: Callable) -> Callable:
+    """A function of NumPy that takes -0 in complex numbers as 0, as XLA's do: on a branch cut, the
+    sign of a zero would choose the branch."""
+
+    def rule(x):
+        return function(x + 0 if x.dtype.kind == "c" else x)
+
+    return rule
+
+
+def numpy_square(x):
+    """z² with the real part (re + im) (re - im), which does not overflow where re = im."""
+    re, im = np.real(x), np.imag(x)
+    cancels = (abs(re) == abs(im)) & np.isfinite(re)
+    product = re * im
+    return _complex(np.where(cancels, 0, (re + im) * (re - im)), product + product)
+
+
+def quotient(x, y):
+    """x / y; where NumPy's formula finds NaN, which it does if it meets an infinity, that of
+    Annex G of the C standard."""
+    out = np.divide(x, y)
+    is_nan = np.isnan(out)
+    return np.where(is_nan, _quotient_at_infinity(x, y, out), out) if is_nan.any() else out
+
+
+def _quotient_at_infinity(x, y, otherwise):
+    a, b, c, d = np.real(x), np.imag(x), np.real(y), np.imag(y)
+    infinite = np.copysign(np.inf, c)
+    by_zero = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
+    out = np.where(by_zero, _complex(infinite * a, infinite * b), otherwise)
+    by_infinity = np.isinf(y) & np.isfinite(x)
+    u, v = _units(c, d)
+    out = np.where(by_infinity, _complex(0 * (a * u + b * v), 0 * (b * u - a * v)), out)
+    of_infinity = np.isinf(x) & np.isfinite(y)
+    u, v = _units(a, b)
+    grown = _complex(np.inf * (u * c + v * d), np.inf * (v * c - u * d))
+    return np.where(of_infinity, grown, out).astype(otherwise.dtype)
+
+
+def _units(re, im):
+    """Infinite parts as ±1, and finite ones as ±0."""
+    return (np.copysign(np.isinf(part), part).astype(part.dtype) for part in (re, im))
+
+
+# ----------------------------------------------------------------------------------------------
 
 
 def real_part_dtype(dtype) -> np.dtype:

@@ -180,6 +180,8 @@ def convert_element_type(operand, new_dtype):
 
 def _div(x, y):
     """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
+    if x.dtype.kind == "c":
+        return complex_numbers.quotient(x, y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
     divisor = np.where(y == 0, 1, y)
@@ -198,7 +200,7 @@ def _integer_pow(x, *, y):
         base = base * base if n else base
     if result is None:
         return np.ones_like(x)
-    return 1 / result if y < 0 else result
+    return _div(np.ones_like(result), result) if y < 0 else result
 
 
 def _select_n(which, *cases):
@@ -271,6 +273,15 @@ def _logistic(x):
     return 1 / (1 + np.exp(-x))
 
 
+def _square(x):
+    return complex_numbers.numpy_square(x) if x.dtype.kind == "c" else np.square(x)
+
+
+def _rsqrt(x):
+    root = np.sqrt(x)
+    return _div(np.ones_like(root), root)
+
+
 def _lower_exp2(ctx, x):
     log2 = ctx.constant(x.aval.dtype.type(math.log(2)), x.aval)
     return emit(ctx, "exponential", emit(ctx, "multiply", log2, x))
@@ -291,7 +302,7 @@ def _lower_square(ctx, x):
 _complex_square = chlo_rule("square")
 
 square_p, square = unary_row(
-    "square", NUMBER, np.square, "Elementwise square: x * x.", lowering=_lower_square,
+    "square", NUMBER, _square, "Elementwise square: x * x.", lowering=_lower_square,
     jvp=lambda t, x: mul(t, mul(const_like(x, 2), x)))
 tan_p, tan = unary_row(
     "tan", INEXACT, np.tan, "Elementwise tangent; x in radians.", lowering="tan",
@@ -311,10 +322,10 @@ expm1_p, expm1 = unary_row(
     lowering="exponential_minus_one",
     jvp_of_result=lambda t, y, x: mul(t, add(y, const_like(x, 1))))
 sqrt_p, sqrt = unary_row(
-    "sqrt", INEXACT, np.sqrt, "Elementwise square root.", lowering="sqrt",
+    "sqrt", INEXACT, complex_numbers.unsigned_zero(np.sqrt), "Elementwise square root.", lowering="sqrt",
     jvp_of_result=lambda t, y, x: mul(t, div(const_like(x, 0.5), y)))
 rsqrt_p, rsqrt = unary_row(
-    "rsqrt", INEXACT, lambda x: 1 / np.sqrt(x), "Elementwise reciprocal square root.",
+    "rsqrt", INEXACT, _rsqrt, "Elementwise reciprocal square root.",
     lowering="rsqrt", jvp_of_result=lambda t, y, x: mul(t, mul(const_like(x, -0.5), div(y, x))))
 cbrt_p, cbrt = unary_row(
     "cbrt", FLOAT, np.cbrt, "Elementwise cube root.", lowering="cbrt",
@@ -367,7 +378,11 @@ def _rem(x, y):
 
 
 def _pow(x, y):
-    power = np.power(x, y.astype(x.dtype))
+    y = y.astype(x.dtype)
+    if not y.ndim and x.dtype.kind == "f" and y == 0.5:
+        # NumPy takes the square root, which differs from the power at -0 and at minus infinity.
+        return np.power(x, np.full(x.shape or 1, y)).reshape(x.shape)
+    power = np.power(x, y)
     if x.dtype.kind != "c":
         return power
     undefined = (x == 0) & (y.imag != 0)  # NumPy takes the limit from the real exponent's side

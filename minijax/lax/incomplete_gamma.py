@@ -17,7 +17,7 @@ import numpy as np
 from .. import settings
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.forward import defjvp, jvpfun
+from ..core.forward import defjvp, defjvp2, jvpfun
 from ..core.primitives import convert, select
 from . import elementwise as lax
 from .control_flow.while_loop import while_loop
@@ -49,7 +49,7 @@ def _until_small(step: Callable, start: tuple, size: Callable, rounds: int):
 
 
 def series(a, x, rounds: int = 1):
-    """S(a, x) = 1/a + x / (a (a + 1)) + x² / (a (a + 1) (a + 2)) + …, for an x not above a or 1."""
+    """S(a, x) = 1/a + x / (a (a + 1)) + x² / (a (a + 1) (a + 2)) + …, for an x of at most about a, or 1."""
 
     def step(n, term, total):
         term = term * x / (a + (n + 1))
@@ -172,14 +172,20 @@ def _in_double(program: Callable) -> Callable:
     return lower_fun(doubled)
 
 
-def _slope(a, x):
-    """∂P/∂a, divided by the weight w."""
+def _derivative_by_a(f: Callable, a) -> tuple:
+    """f(a) and f'(a)"""
+    value, derivative = jvpfun(lambda a: [f(a)], [a], [full_like(a, 1)])
+    return value[0], derivative[0]
+
+
+def _slope(a, x, rounds: int = 2):
+    """∂P/∂a, divided by the weight w. The fraction's derivative loses digits near x = a, and the
+    series' where P is nearly 1: they meet two standard deviations above the mean."""
     log_slope = lax.log(x) - digamma(a)  # of log w
-    large = _is_large(a, x)
+    large = (x >= 1) & (x > a + 2 * lax.sqrt(a))
 
     def slope(expansion, a, x):
-        value, derivative = jvpfun(lambda a: [expansion(a, x, rounds=2)], [a], [full_like(a, 1)])
-        return value[0], derivative[0]
+        return _derivative_by_a(lambda a: expansion(a, x, rounds=rounds), a)
 
     below, above = _expand(slope, a, x, large)
     by_series, by_fraction = (log_slope * value + change for value, change in (below, above))
@@ -195,6 +201,10 @@ def _movement(a, x):
     return _or_nan(a, x, -x * _slope(a, x))
 
 
+def _movement_by_a(a, x):
+    return _or_nan(a, x, -x * _derivative_by_a(lambda a: _slope(a, x, rounds=3), a)[1])
+
+
 def _or_nan(a, x, value):
     """`value` inside of the domain; 0 at its end, NaN outside."""
     bad = (x < 0) | (a <= 0) | (a != a) | (x != x)
@@ -203,6 +213,8 @@ def _or_nan(a, x, value):
 
 igamma_grad_a_p = special_primitive("igamma_grad_a", 2, _in_double(_grad_a))
 random_gamma_grad_p = special_primitive("random_gamma_grad", 2, _in_double(_movement))
+random_gamma_grad_by_a_p = special_primitive(
+    "random_gamma_grad_by_a", 2, _in_double(_movement_by_a))
 
 
 def igamma_grad_a(a, x):
@@ -243,6 +255,15 @@ def _density(t, a, x):
     return lax.mul(t, lax.exp(log_density))
 
 
+def _movement_by_x(t, movement, a, x):
+    """From movement · ∂P/∂x = -∂P/∂a, differentiated by x and divided by ∂P/∂x."""
+    log_weight_by_a = lax.sub(lax.log(x), digamma(a))
+    log_density_by_x = lax.sub(lax.div(lax.sub(a, full_like(a, 1)), x), full_like(x, 1))
+    return lax.mul(t, lax.neg(lax.add(log_weight_by_a, lax.mul(movement, log_density_by_x))))
+
+
+defjvp2(random_gamma_grad_p,
+        lambda t, movement, a, x: lax.mul(t, random_gamma_grad_by_a_p.bind(a, x)), _movement_by_x)
 defjvp(igamma_p, lambda t, a, x: lax.mul(t, igamma_grad_a(a, x)), _density)
 defjvp(igammac_p, lambda t, a, x: lax.neg(lax.mul(t, igamma_grad_a(a, x))),
        lambda t, a, x: lax.neg(_density(t, a, x)))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.forward import defjvp
 from ..core.primitives import INEXACT, add, div, mul, neg, sub
+from .complex_numbers import unsigned_zero
 from .elementwise import rsqrt, square
 from .families import binary_row, chlo_rule, const_like, unary_row
 
@@ -29,11 +30,11 @@ def _norm(x, y):
 
 
 asin_p, asin = unary_row(
-    "asin", INEXACT, np.arcsin, "Elementwise inverse sine, in radians.",
+    "asin", INEXACT, unsigned_zero(np.arcsin), "Elementwise inverse sine, in radians.",
     lowering=chlo_rule("asin"),
     jvp=lambda t, x: mul(t, rsqrt(sub(const_like(x, 1), square(x)))))
 acos_p, acos = unary_row(
-    "acos", INEXACT, np.arccos, "Elementwise inverse cosine, in radians.",
+    "acos", INEXACT, unsigned_zero(np.arccos), "Elementwise inverse cosine, in radians.",
     lowering=chlo_rule("acos"),
     jvp=lambda t, x: mul(t, neg(rsqrt(sub(const_like(x, 1), square(x))))))
 atan_p, atan = unary_row(
@@ -46,11 +47,11 @@ cosh_p, cosh = unary_row(
     lowering=chlo_rule("cosh"), jvp=lambda t, x: mul(t, sinh(x)))
 defjvp(sinh_p, lambda t, x: mul(t, cosh(x)))
 asinh_p, asinh = unary_row(
-    "asinh", INEXACT, np.arcsinh, "Elementwise inverse hyperbolic sine.",
+    "asinh", INEXACT, unsigned_zero(np.arcsinh), "Elementwise inverse hyperbolic sine.",
     lowering=chlo_rule("asinh"),
     jvp=lambda t, x: mul(t, rsqrt(add(square(x), const_like(x, 1)))))
 acosh_p, acosh = unary_row(
-    "acosh", INEXACT, np.arccosh, "Elementwise inverse hyperbolic cosine.",
+    "acosh", INEXACT, unsigned_zero(np.arccosh), "Elementwise inverse hyperbolic cosine.",
     lowering=chlo_rule("acosh"),
     jvp=lambda t, x: mul(t, rsqrt(sub(square(x), const_like(x, 1)))))
 atan2_p, atan2 = binary_row(

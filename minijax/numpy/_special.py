@@ -262,7 +262,8 @@ def sinc(x, /):
     at_zero = lax.eq(x, constant_like(x, 0))
     pi_x = lax.mul(constant_like(x, np.pi), x)
     safe = _where(at_zero, constant_like(x, 1), pi_x)
-    return _where(at_zero, _sinc_series(pi_x), lax.div(lax.sin(safe), safe))
+    near = _where(at_zero, pi_x, constant_like(x, 0))
+    return _where(at_zero, _sinc_series(near), lax.div(lax.sin(safe), safe))
 
 
 def _sinc_series(t):

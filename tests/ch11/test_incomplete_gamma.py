@@ -20,5 +20,12 @@ def test_random_gamma_grad():
     np.testing.assert_allclose(single, want, 2e-4)  # the arguments are rounded
 
 
+def test_precision_in_double():
+    """The exact values, of a = 1, 30 and x = 1.1, 30.3, are those of 80 digits."""
+    with minijax.enable_x64(True):
+        got = minijax.lax.random_gamma_grad(np.array([1.0, 30.0]), np.array([1.1, 30.3]))
+    np.testing.assert_allclose(got, [1.2312734008760942, 1.010584984653], 1e-13)
+
+
 def test_a_sample_of_zero_stays():
     assert minijax.lax.random_gamma_grad(np.float32(2), np.float32(0)) == 0

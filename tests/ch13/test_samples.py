@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 
 import numpy as np
 import pytest
 
-from tests.oracle import both, oracle, subject
+from tests.oracle import ask, both, jax, oracle, subject
 
 P = np.array([0.1, 0.9], np.float32)
 POSITIVE = np.array([1.0, 2.5], np.float32)
@@ -207,6 +208,31 @@ def test_gradients_of_gamma_samples():
         return run
 
     both(program, tol=2e-5)
+
+
+SECOND_DERIVATIVES = {
+    "forward over forward": lambda jx, f: jx.jacfwd(jx.jacfwd(f)),
+    "forward over reverse": lambda jx, f: jx.jacfwd(jx.grad(f)),
+    "reverse over forward": lambda jx, f: jx.grad(jx.jacfwd(f)),
+    "reverse over reverse": lambda jx, f: jx.grad(jx.grad(f)),
+}
+
+
+@pytest.mark.parametrize("order", SECOND_DERIVATIVES)
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_second_derivatives_of_gamma_samples(name, x64, order):
+    """JAX's has forward over reverse mode only, in which all four orders are the same number."""
+    def second(jx, order):
+        def sample(a):
+            return getattr(jx.random, name)(jx.random.key(0), a)
+
+        with jx.enable_x64(True) if x64 else contextlib.nullcontext():
+            points = jx.numpy.array([0.3, 1.7, 30.0])
+            return np.asarray(jx.vmap(SECOND_DERIVATIVES[order](jx, sample))(points))
+
+    want = np.asarray(ask(lambda: second(jax, "forward over reverse")))
+    np.testing.assert_allclose(second(subject, order), want, 1e-7 if x64 else 5e-3)
 
 
 # Other programs for the same numbers, or their steps in another order.

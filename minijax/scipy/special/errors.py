@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ... import numpy as jnp
+from ...core import dtypes
 from ...core.core import typeof
 from ...core.primitives import convert, select
 from ...custom_rules import custom_jvp
@@ -122,15 +123,22 @@ def _ndtri(p):
     z = lax.sqrt(-2 * log_p)
     middle = SQRT_2 * families.erf_inv(2 * jnp.where(small > 0.1, small, 0.25) - 1)
     x = jnp.where(small > 0.1, middle, -z + (lax.log(z) + 0.5 * math.log(2 * math.pi)) / z)
-    for _ in range(3):
-        log_ndtr_x = lax.log(0.5 * families.erfc(-x / SQRT_2))
+    least = dtypes.finfo(p.dtype).smallest_normal
+    for _ in range(3):  # 2 ndtr(x) is normal even where ndtr(x) is not
+        log_ndtr_x = lax.log(jnp.maximum(families.erfc(-x / SQRT_2), least)) - math.log(2)
         x = x - (log_ndtr_x - log_p) * lax.exp(log_ndtr_x - _log_density(x))
     x = jnp.where(p > 0.5, -x, x)
     ends = jnp.where(p == 0, -np.inf, jnp.where(p == 1, np.inf, np.nan)).astype(p.dtype)
     return jnp.where(inside, x, ends)
 
 
-_ndtri.defjvps(lambda t, ans, p: t * lax.exp(-_log_density(ans)))
+def _ndtri_slope(t, ans, p):
+    """1 / density, and by convention 0 at both ends, where that is infinite."""
+    is_end = jnp.isinf(ans)
+    return t * jnp.where(is_end, 0, lax.exp(-_log_density(jnp.where(is_end, 0, ans))))
+
+
+_ndtri.defjvps(_ndtri_slope)
 
 
 def _log_density(x):

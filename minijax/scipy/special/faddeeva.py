@@ -112,14 +112,16 @@ def erfcx(x):
 def _dawsn(x):
     """The imaginary part of w, which for small x is less exact than the power series."""
     wide = x.astype(np.promote_types(x.dtype, np.float32))
-    is_small = abs(wide) < 1
+    is_small, is_huge = abs(wide) < 1, abs(wide) > 1e8
     small = jnp.where(is_small, wide, 0)
-    large = jnp.where(is_small, 1, jnp.clip(wide, -1e18, 1e18))  # w(∞) would be ∞ / ∞
+    large = jnp.where(is_small | is_huge, 1, wide)
     series, term = small, small
     for k in range(1, 20):
         term = term * (-2 * small * small) / (2 * k + 1)
         series = series + term
     by_w = ROOT_PI / 2 * _wofz(complex_numbers.complex(large, jnp.zeros_like(large))).imag
+    by_w = jnp.where(is_huge, 0.5 / jnp.where(is_huge, wide, 1), by_w)
+    series = jnp.where(wide == 0, wide, series)  # the sum would lose the sign of -0
     return jnp.where(is_small, series, by_w).astype(x.dtype)
 
 

@@ -101,8 +101,9 @@ def _without_poles(function, z):
 
 def _stirling(z):
     """The corrections to Stirling's formula for log Γ(z), https://dlmf.nist.gov/5.11.E1."""
-    w = 1 / (z * z)
-    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))) / z
+    v = 1 / z
+    w = v * v
+    return v * (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188))))
 
 
 def _log_gamma_right(z):
@@ -223,8 +224,11 @@ def betaln(a, b):
     """
     a, b = promote_args_inexact("betaln", a, b)
     a, b = jnp.minimum(a, b), jnp.maximum(a, b)
-    exact = families.lgamma(b) - families.lgamma(a + b)
-    return families.lgamma(a) + jnp.where(b < 8, exact, _log_gamma_ratio(a, b))
+    is_large, one = b >= 8, constant_like(a, 1)
+    small_a, small_b = (jnp.where(is_large, one, y) for y in (a, b))
+    exact = families.lgamma(small_b) - families.lgamma(small_a + small_b)
+    ratio = _log_gamma_ratio(a, jnp.where(is_large, b, constant_like(b, 8)))
+    return families.lgamma(a) + jnp.where(is_large, ratio, exact)
 
 
 def _log_gamma_ratio(a, b):

@@ -98,13 +98,16 @@ def spence(x):
 def _spence(x):
     # From all x > 0 to 1/x or x, in (0, 1]; and from there to y or 1 - y, in [1/2, 1].
     inside, is_above = jnp.where(x > 0, x, 1), x > 1
-    y = jnp.where(is_above, 1 / inside, inside)
+    above = jnp.where(is_above, inside, 1)
+    y = jnp.where(is_above, 1 / above, inside)
     is_small = y < 0.5
     value = _spence_near_one(jnp.where(is_small, 1 - y, y))
     product = jnp.log(y) * jnp.log(jnp.where(is_small, 1 - y, 1))
     value = jnp.where(is_small, math.pi**2 / 6 - product - value, value)
-    value = jnp.where(is_above, -0.5 * jnp.log(inside) ** 2 - value, value)
-    return jnp.where(x > 0, value, jnp.where(x == 0, math.pi**2 / 6, np.nan))
+    value = jnp.where(is_above, -0.5 * jnp.log(above) ** 2 - value, value)
+    value = jnp.where(x > 0, value, jnp.where(x == 0, math.pi**2 / 6, np.nan))
+    is_nan = jnp.isnan(x)
+    return jnp.where(is_nan, jnp.exp(jnp.where(is_nan, x, 0)), value)  # so are its derivatives
 
 
 def _spence_near_one(x):
