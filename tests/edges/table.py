@@ -201,7 +201,10 @@ def answers(jx: Any, text: str, arity: int, dtype: str, jit: bool,
     with warnings.catch_warnings(), jx.enable_x64(True) if dtype == "float64" else contextlib.nullcontext():
         warnings.simplefilter("ignore")
         args = [jx.numpy.asarray(x) for x in points(dtype, arity, few)]
-        found |= (jx.jit(run) if jit else run)(*args)
+        try:
+            found |= (jx.jit(run) if jit else run)(*args)
+        except Exception as error:  # of the compiler
+            found = dict.fromkeys(modes(text, arity, dtype, few), type(error).__name__)
     return {mode: out if isinstance(out, str) else [_comparable(x) for x in out]
             for mode, out in found.items()}
 
