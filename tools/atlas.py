@@ -48,7 +48,8 @@ HOLES: dict[str, dict[str, str]] = {
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
             igamma igamma_grad_a igammac integer_pow lgamma log log1p logistic max min nextafter
-            polygamma pow random_gamma random_gamma_grad random_gamma_grad_by_a reduce_max reduce_min reduce_prod
+            polygamma pow random_gamma random_gamma_grad random_gamma_grad_by_a
+            reduce_max reduce_min reduce_prod
             regularized_incomplete_beta rem rsqrt scatter-max scatter-min sin
             sinh sort sqrt square tan tanh top_k zeta
             approx_top_k reduce reduce_window reduce_window_max reduce_window_min

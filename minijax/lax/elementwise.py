@@ -322,7 +322,8 @@ expm1_p, expm1 = unary_row(
     lowering="exponential_minus_one",
     jvp_of_result=lambda t, y, x: mul(t, add(y, const_like(x, 1))))
 sqrt_p, sqrt = unary_row(
-    "sqrt", INEXACT, complex_numbers.unsigned_zero(np.sqrt), "Elementwise square root.", lowering="sqrt",
+    "sqrt", INEXACT, complex_numbers.unsigned_zero(np.sqrt), "Elementwise square root.",
+    lowering="sqrt",
     jvp_of_result=lambda t, y, x: mul(t, div(const_like(x, 0.5), y)))
 rsqrt_p, rsqrt = unary_row(
     "rsqrt", INEXACT, _rsqrt, "Elementwise reciprocal square root.",

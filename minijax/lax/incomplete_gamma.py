@@ -49,7 +49,8 @@ def _until_small(step: Callable, start: tuple, size: Callable, rounds: int):
 
 
 def series(a, x, rounds: int = 1):
-    """S(a, x) = 1/a + x / (a (a + 1)) + x² / (a (a + 1) (a + 2)) + …, for an x of at most about a, or 1."""
+    """S(a, x) = 1/a + x / (a (a + 1)) + x² / (a (a + 1) (a + 2)) + …, for an x not far above a or
+    1."""
 
     def step(n, term, total):
         term = term * x / (a + (n + 1))

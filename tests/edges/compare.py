@@ -28,7 +28,7 @@ def differences(text: str, arity: int, dtype: str, how: str, ours: dict, theirs:
     """
     args = [wide(x) for x in points(dtype, arity, few)]
     least = 0.0 if dtype_of(dtype).kind in "iu" else float(ml_dtypes.finfo(dtype_of(dtype)).smallest_normal)
-    subnormal = np.any([(0 < abs(p)) & (abs(p) < least) for x in args for p in parts(x)], axis=0)
+    subnormal = np.any([(abs(p) > 0) & (abs(p) < least) for x in args for p in parts(x)], axis=0)
     infinite = ~np.all([np.isfinite(x) for x in args], axis=0)
     for mode, want in theirs.items():
         row, got = f"{dtype} {how} {text} {mode}", ours[mode]
