@@ -24,7 +24,10 @@ PROCESSES ?= 2
 # make oracle TESTS=tests/ch04 refreshes the answers to some tests
 TESTS ?= tests
 
-.PHONY: help tour check quick test test-plain fuzz oracle lint bench book read browse update test-all-pythons clean
+# make mutants N=300 SEED=1 changes that many rules, one at a time
+N ?= 300
+
+.PHONY: help tour check quick test test-plain fuzz oracle mutants lint bench book read browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
@@ -35,6 +38,7 @@ help:
 	@echo "make test-plain        the tests of chapters 1-10 without the fast paths (MINIJAX_FAST=0)"
 	@echo "make fuzz MINUTES=5    random programs against JAX, then laws without it; findings: build/fuzz"
 	@echo "make oracle            store JAX's answers anew, which the tests compare with"
+	@echo "make mutants N=300     change rules, one at a time: do the tests notice?"
 	@echo "make bench             measure our speed against real JAX's"
 	@echo "make book              build the book's site; all that it shows is run and checked"
 	@echo "make read              serve the book, and open it in the browser"
@@ -87,6 +91,10 @@ fuzz: $(VENV)/installed-test
 oracle: $(VENV)/installed-test
 	MINIJAX_ORACLE=refresh $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS)
 	$(BIN)/python -m tests.oracle $(if $(filter tests,$(TESTS)),--new)
+
+# Does a test fail if a rule is changed? About ten minutes for a first look at what tests reach.
+mutants: $(VENV)/installed-test
+	JAX_PLATFORMS=cpu $(BIN)/python -m tools.mutation -n $(N) --seed $(SEED)
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks

@@ -4,7 +4,8 @@ Options:
   -n, --seed   how many mutants, and which.
   --only TEXT  only files whose path contains the text.
   --again      only those that survived the last run.
-  --reach      find anew which tests reach which code (otherwise, only if it is not known).
+  --reach [TESTS]  find anew which tests reach which code, all or these (otherwise, only if it is
+               not known).
   --seconds S  how long the tests of one mutant may take in a forked process.
 
 A mutant is first tried in a forked process, with the stored answers of JAX, and with the tests that
@@ -26,12 +27,12 @@ from collections import Counter
 from pathlib import Path
 
 from tools.mutation.equivalent import EQUIVALENT
-from tools.mutation.mutants import ROOT, Mutant, sample
+from tools.mutation.mutants import ROOT, Mutant, mutants_of, sample
 from tools.mutation.plugin import FOLDER, REACH, Reached
 
 # Tests of the text of the project, of speed, and of other processes: no rule is tested there.
-LEFT_OUT = """tests/book tests/benchmarks tests/browser tests/ch14 tests/core tests/test_house.py
-    tests/test_cut.py tests/test_project.py tests/test_cli.py tests/test_docstrings.py
+LEFT_OUT = """tests/book tests/benchmarks tests/browser tests/ch14 tests/core tests/fuzz
+    tests/test_house.py tests/test_cut.py tests/test_project.py tests/test_cli.py tests/test_docstrings.py
     tests/test_typing.py tests/test_no_backdoors.py tests/test_differences.py
     tests/test_benchmarks.py tests/test_rule_atlas.py tests/test_one_file_primitive.py
     tests/test_one_file_transformation.py tests/test_signatures.py""".split()
@@ -83,7 +84,8 @@ def second_try(record: dict, reached: Reached, unsound: list[str], seconds: int)
     """What happens in a process of its own, with the fast paths and then without them."""
     mutant = Mutant(**record["mutant"])
     tests = reached.tests_of(reached.block(mutant), mutant.path)
-    for env in ({}, {"MINIJAX_FAST": "0"}):
+    without_fast = [{"MINIJAX_FAST": "0"}] if mutant.path.startswith("minijax/core") else []
+    for env in ({}, *without_fast):
         for _ in range(5):
             found = try_alone(mutant, tests, unsound, seconds, **env)
             if found["fate"] != "killed" or found["test"] == "import":
@@ -103,13 +105,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--reach", action="store_true")
+    parser.add_argument("--reach", nargs="*")
     parser.add_argument("--seconds", type=int, default=40)
     args = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if args.reach or not REACH.exists():
-        run_tests("reach", "stored", ["tests"])
+    if args.reach is not None or not REACH.exists():
+        run_tests("reach", "stored", args.reach or ["tests"], {"add": bool(args.reach)})
+    known = []
     if args.again:
+        known = [r for r in map(json.loads, RESULTS.read_text().splitlines())
+                 if r["fate"] == "killed" and r["test"]]
         mutants = survivors()
     else:
         mutants = [m for m in sample(args.n + len(EQUIVALENT), args.seed, args.only)
@@ -120,15 +125,14 @@ def main() -> None:
     job = {"mutants": [dataclasses.asdict(m) for m in mutants], "results": str(forked),
            "seconds": args.seconds}
     run_tests("fork", "stored", ["tests"], job)
-    finish([json.loads(line) for line in forked.read_text().splitlines()], args.seconds)
+    tried = [json.loads(line) for line in forked.read_text().splitlines()]
+    finish(known + tried, args.seconds)
 
 
 def survivors() -> list[Mutant]:
     """The mutants that survived the last run, where their text can be found again."""
-    from tools.mutation.mutants import mutants_of
-
     keys = {Mutant(**r["mutant"]).key for r in map(json.loads, RESULTS.read_text().splitlines())
-            if r["fate"] == "survived"}
+            if r["fate"] != "killed" or not r["test"]}
     paths = {key.partition(" ")[0] for key in keys}
     found = {m.key: m for path in sorted(paths) for m in mutants_of(ROOT / path)}
     return [found[key] for key in sorted(keys) if key in found and key not in EQUIVALENT]

@@ -7,6 +7,7 @@ their numbers.
 from __future__ import annotations
 
 import ast
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,18 +42,19 @@ class Mutant:
 
     def apply(self, text: str) -> str:
         """The file's text with the change."""
-        lines = text[self.start:self.end].count("\n") - self.after.count("\n")
-        return text[:self.start] + self.after + "\n" * lines + text[self.end:]
+        empty = "\n" * text.count("\n", self.start, self.end)
+        after = f"({self.after}{empty})" if empty and self.after != "pass" else self.after + empty
+        return text[:self.start] + after + text[self.end:]
 
 
 # --- what is changed into what ---
 
 PAIRS = """add sub, mul div, sin cos, sinh cosh, exp log, expm1 log1p, lt le, gt ge, eq ne, max min,
     maximum minimum, floor ceil, real imag, and_ or_, bitwise_and bitwise_or, logical_and
-    logical_or, shift_left shift_right_logical, reduce_max reduce_min, reduce_sum reduce_prod, argmax
-    argmin, multiply divide, subtract add, less less_equal, greater greater_equal, any all, tan
-    tanh, sqrt square, asin acos, asinh acosh, cummax cummin, cumsum cumprod, zeros ones, erf erfc,
-    reduce_and reduce_or, lgamma digamma, igamma igammac, highest lowest,
+    logical_or, shift_left shift_right_logical, reduce_max reduce_min, reduce_sum reduce_prod,
+    argmax argmin, multiply divide, subtract add, less less_equal, greater greater_equal, any all,
+    tan tanh, sqrt square, asin acos, asinh acosh, cummax cummin, cumsum cumprod, zeros ones,
+    erf erfc, reduce_and reduce_or, lgamma digamma, igamma igammac, highest lowest,
     triu tril"""
 SWAPS: dict[str, str] = {}
 for _pair in PAIRS.replace("\n", " ").split(","):
@@ -231,9 +233,8 @@ class _Finder(ast.NodeVisitor):
         super().visit(node)
 
     def add(self, kind: str, node: ast.AST, new: str) -> None:
-        start, end = (
-            self.starts[line - 1] + len(self.text[self.starts[line - 1]:].encode()[:column].decode())
-            for line, column in ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)))
+        start = self.place(node.lineno, node.col_offset)
+        end = self.place(node.end_lineno, node.end_col_offset)
         old = self.text[start:end]
         if kind in ("swapped primitive", "zeros for Zero") and not self.exists(node, new):
             return
@@ -243,6 +244,11 @@ class _Finder(ast.NodeVisitor):
             new = f"({new})"
         self.found.append(Mutant(self.path, node.lineno, ".".join(self.scope), kind,
                                  " ".join(old.split()), new, start, end))
+
+    def place(self, line: int, column: int) -> int:
+        """The number of characters before a position whose column counts bytes."""
+        start = self.starts[line - 1]
+        return start + len(self.text[start:].encode()[:column].decode())
 
     def exists(self, node: ast.AST, new: str) -> bool:
         """Whether the file can use the new name. (A NameError is caught by any test.)"""
@@ -325,4 +331,13 @@ def sample(number: int, seed: int, only: str = "") -> list[Mutant]:
     chosen: dict[tuple, Mutant] = {}
     for mutant in found:
         chosen.setdefault((mutant.path, mutant.scope, mutant.kind), mutant)
-    return list(chosen.values())[:number]
+    programs = (m for m in chosen.values() if _is_program(m))
+    return list(itertools.islice(programs, number))
+
+
+def _is_program(mutant: Mutant) -> bool:
+    try:
+        compile(mutant.apply((ROOT / mutant.path).read_text()), mutant.path, "exec")
+    except SyntaxError:
+        return False
+    return True

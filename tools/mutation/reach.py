@@ -45,7 +45,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
         """The code of the rewritten program, which is not cached."""
         path = str(Path(self.path).relative_to(ROOT))
         program = self.rewrite(path, Path(self.path).read_text())
-        return super().get_code(fullname) if program is None else compile(program, self.path, "exec")
+        if program is None:
+            return super().get_code(fullname)
+        return compile(program, self.path, "exec")
 
     def exec_module(self, module: Any) -> None:
         """Run the module, which can call the probe."""
@@ -79,7 +81,8 @@ def blocks(tree: ast.AST):
                 for statement in body:
                     yield from visit(ast.Module([statement], []), name, inner)
                 continue
-            for field in ("body", "orelse") if isinstance(child, (ast.If, ast.For, ast.While)) else ():
+            branches = isinstance(child, (ast.If, ast.For, ast.While))
+            for field in ("body", "orelse") if branches else ():
                 if scope and getattr(child, field):
                     numbers["if"] = numbers.get("if", 0) + 1
                     yield f"{scope}:{numbers['if']}", getattr(child, field), child
