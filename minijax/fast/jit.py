@@ -14,6 +14,8 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core.array import Array
 from ..core.core import eval_trace, state, typeof
 from ..core.dtypes import float0
@@ -43,9 +45,21 @@ class Entry(NamedTuple):
 _placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
 
 
+_FOREIGN = {np.ndarray, float, int, bool, complex}
+
+
 def _signature(x):
     """`_placed_type` of any argument."""
-    return x.placed_type if hasattr(x, "placed_type") else typeof(x)
+    return x.placed_type if type(x) not in _FOREIGN and hasattr(x, "placed_type") else typeof(x)
+
+
+def _buffer(x, aval):
+    """`buffer_of` an argument, without questions if its contents need no conversion."""
+    if type(x) in _FOREIGN and aval.dtype.isbuiltin == 1:
+        value = np.asarray(x, None if type(x) is np.ndarray else aval.dtype)
+        if value.dtype == aval.dtype:
+            return xla().put(value, aval)
+    return buffer_of(x, aval)
 
 
 class FastCall(JitFunction):
@@ -68,9 +82,9 @@ class FastCall(JitFunction):
                 dynamic_args, dynamic_kwargs, statics = self._split(args, kwargs)
                 leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
             else:
-                leaves, tree = args, None  # nothing but arrays: their number is the structure
+                leaves, tree = args, None  # nothing but leaves: their number is the structure
                 for x in args:
-                    if type(x) not in array_classes:
+                    if type(x) not in array_classes and type(x) not in _FOREIGN:
                         leaves, tree = self._flatten((args, kwargs))
                         break
                 else:
@@ -90,10 +104,13 @@ class FastCall(JitFunction):
             results = program(leaves)
             return results[0] if unflatten is None else unflatten(results)
         try:
-            try:
-                started = execute(buffers)
-            except TypeError:  # some contents are in NumPy, and have no buffer yet
-                started = execute([*map(buffer_of, leaves, program.in_avals)])
+            if buffers is None:
+                started = execute([*map(_buffer, leaves, program.in_avals)])
+            else:
+                try:
+                    started = execute(buffers)
+                except TypeError:  # some contents are in NumPy, and have no buffer yet
+                    started = execute([*map(buffer_of, leaves, program.in_avals)])
             outs = started.consume_with_handlers(handlers)
         except RuntimeError as error:
             raise xla().our_error(error) from None
@@ -121,7 +138,8 @@ class FastCall(JitFunction):
             program.out_avals,
             None if out_tree == flatten(0)[1] else out_tree.unflatten,
         )
-        plain = not (call.kwargs or self._has_statics) and array_classes >= {*map(type, call.args)}
+        only_leaves = array_classes | _FOREIGN >= {*map(type, call.args)}
+        plain = only_leaves and not (call.kwargs or self._has_statics)
         key = (None if plain else tree, trace_context(), call.statics)
         remember(self._entries, (*key, *map(_signature, leaves)), entry)
         self._flatten = flatten

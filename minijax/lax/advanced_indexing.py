@@ -22,8 +22,8 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array, as_array
-from ..core.core import ArrayMethods, eval_trace, install_methods, state, typeof
-from ..core.extension import Extension, hooks, register
+from ..core.core import ArrayMethods, install_methods, state, typeof
+from ..core.extension import Extension, register
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
@@ -32,7 +32,7 @@ from . import indexing
 from .compile_time import is_concrete
 from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, safe_to_cast
-from .gathering import gather, take_at_hand
+from .gathering import gather
 from .indexing import slice_bounds
 from .scattering import (
     scatter,
@@ -53,6 +53,7 @@ from .shaping import (
     rev,
     squeeze,
 )
+from .staged import with_fast_path
 from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter
 
 # ----------------------------------------------------------------------------------------------
@@ -356,15 +357,11 @@ def _with_boolean_dims(entries, shape):
 # Reading
 
 
+@with_fast_path
 def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                mode: str | GatherScatterMode | None = None, fill_value=None,
                wrap_negative_indices: bool = True):
     """`x[index]` by a gather, whatever the index; see `x.at[index].get`."""
-    entries = indexing.as_tuple(index)
-    if len(entries) == 1 and mode is None and wrap_negative_indices:
-        found = take_at_hand(x, entries[0], 0)
-        if found is not None:
-            return found
     how = plan(index, typeof(x).shape, wrap_negative_indices)
     fill_value = _known_scalar(fill_value)
     if how.boolean_dims:
@@ -435,37 +432,6 @@ def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False
     return convert(out, aval.dtype, aval.weak_type)
 
 
-def set_at_hand(x, index, y):
-    """The fast path of `x.at[index].set(y)`, or `None` where it does not apply. It applies if all
-    contents are known, `y` has the dtype of `x` or is a number, and indices are in bounds."""
-    if not (state.trace is eval_trace and type(x) is Array and x._value is not None
-            and isinstance(x.aval.dtype, np.dtype)) or hooks.evaluate:
-        return None
-    entries = [_entry_at_hand(entry) for entry in indexing.as_tuple(index)]
-    if any(entry is None for entry in entries):
-        return None
-    dtype = x.aval.dtype
-    if type(y) is Array and y._value is not None and y.aval.dtype == dtype:
-        y = y._value
-    elif not (type(y) is float and dtype.kind in "fc" or type(y) is int and dtype.kind in "iufc"):
-        return None
-    out = np.array(x._value)
-    try:
-        if np.ndim(y) and np.ndim(y) > out[tuple(entries)].ndim:
-            return None
-        out[tuple(entries)] = y
-    except (IndexError, TypeError, ValueError, OverflowError):
-        return None
-    return Array(out, x.aval)
-
-
-def _entry_at_hand(entry):
-    """An integer, a slice or an array of integers, for NumPy; `None` for what else may index."""
-    if type(entry) is Array:
-        return entry._value if entry.aval.dtype.kind == "i" else None
-    return entry if type(entry) in (int, builtins.slice) else None
-
-
 def _update_value(y, aval):
     """The values to write, as an array. A Python integer gets the array's dtype if it fits."""
     if isinstance(y, ArrayMethods):
@@ -530,11 +496,10 @@ class IndexUpdateRef:
             return indexing.getitem(self.array, self.index)
         return take_index(self.array, self.index, **options)
 
+    @with_fast_path
     def set(self, values, **options):
         """`x[index] = values`; of several for one element, any one may win."""
-        found = None if options else set_at_hand(self.array, self.index, values)
-        return found if found is not None else scatter_index(
-            self.array, self.index, values, scatter, **options)
+        return scatter_index(self.array, self.index, values, scatter, **options)
 
     def add(self, values, **options):
         """`x[index] += values`, repeated indices as often as they occur."""

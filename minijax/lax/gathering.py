@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
-from ..core.array import Array, def_numpy
+from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
-from ..core.core import ShapedArray, eval_trace, state, typeof
+from ..core.core import ShapedArray, typeof
 from ..core.forward import defjvp
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive, select
@@ -129,42 +128,6 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
         operand, start_indices, dimension_numbers=canonical(dimension_numbers),
         slice_sizes=canonical_shape(slice_sizes), unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted), mode=mode, fill_value=fill_value)
-
-
-def take_at_hand(x, indices, axis: int | None, along: bool = False):
-    """The fast path for an array and indices whose values are known.
-
-    Args:
-      x: an array.
-      indices: what to take along the axis; if `along`, for each line its own (see
-        `jnp.take_along_axis`).
-      axis: an int. With `None`, `x` is flattened first, and `along` must be false.
-
-    Returns:
-      the array, or `None`, if this is no such case, or an index is out of bounds.
-    """
-    if not (state.trace is eval_trace and type(x) is Array and type(indices) is Array):
-        return None
-    value, places, aval = x._value, indices._value, x.aval
-    if value is None or places is None or not isinstance(aval.dtype, np.dtype) or \
-            indices.aval.dtype.kind != "i":
-        return None
-    try:
-        if along and axis is not None:
-            index: list = [*_grid(aval.shape)]
-            index[axis] = places
-            out = value[tuple(index)]
-        else:
-            out = value.take(places, axis)
-    except IndexError:
-        return None
-    return Array(out, ShapedArray(out.shape, aval.dtype, aval.weak_type))
-
-
-@functools.lru_cache(maxsize=256)
-def _grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-    """For each dimension an array that counts along it, and has size 1 in all others."""
-    return tuple(np.ogrid[tuple(slice(n) for n in shape)])
 
 
 def index_take(src, idxs: Sequence, axes: Sequence[int]):

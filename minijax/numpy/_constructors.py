@@ -204,7 +204,8 @@ def _filled(name, value):
 
     def constructor(shape, dtype=None, *, device=None):
         _check_forgotten_parentheses(name, shape, dtype)
-        dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+        dtype = (dtypes.python_scalar_dtype(float) if dtype is None else
+                 check_and_canonicalize_user_dtype(dtype, name))
         shape = _shape(shape)
         if not shape or dtype.kind == "V":
             out = lax_full(shape, value, dtype)

@@ -9,9 +9,10 @@ from ..core.primitives import convert, div_p
 from ..lax.advanced_indexing import from_front
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne, rem_p
-from ..lax.gathering import gather, take_at_hand
+from ..lax.gathering import gather
 from ..lax.operators import less
 from ..lax.shaping import broadcast_shapes, expand_dims, full, full_like, iota, reshape, squeeze
+from ..lax.staged import with_fast_path
 from ..lax.windows import (
     CLIP,
     FILL_OR_DROP,
@@ -29,6 +30,7 @@ from ._staged import staged
 from ._ufuncs import mod
 
 
+@with_fast_path
 def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value=None):
     """The elements of `a` at `indices` along an axis.
@@ -48,9 +50,7 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     >>> take(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
     [7, 5]
     """
-    found = take_at_hand(a, indices, axis) if mode is None and out is None else None
-    return found if found is not None else _take(
-        a, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
+    return _take(a, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 
 @staged(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
@@ -89,6 +89,7 @@ def _take_mode(indices, size, mode):
     raise ValueError(f"Invalid mode '{mode}' for np.take")
 
 
+@with_fast_path
 @staged(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(arr, indices, axis: int | None = -1,
                     mode: str | GatherScatterMode | None = None, fill_value=None, *,
@@ -111,11 +112,6 @@ def take_along_axis(arr, indices, axis: int | None = -1,
     >>> take_along_axis(jnp.array([[1, 2], [3, 4]]), jnp.array([[1], [0]]), 1).tolist()
     [[2], [3]]
     """
-    if mode is None and wrap_negative_indices is None and \
-            type(axis) is int and np.ndim(arr) == np.ndim(indices):
-        found = take_at_hand(arr, indices, axis, along=True)
-        if found is not None:
-            return found
     arr, indices = ensure_arrays("take_along_axis", arr, indices)
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise TypeError("take_along_axis indices must be of integer type, got "

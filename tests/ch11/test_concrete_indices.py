@@ -1,14 +1,16 @@
-"""The short cuts of eager `x[i]`, `take`, `take_along_axis` and `x.at[i].set(y)`: what they return
-is what comes of the gather and scatter that they leave out."""
+"""The fast paths of eager `x[i]`, `take`, `take_along_axis` and `x.at[i].set(y)`: they return what the
+gather and scatter return that they leave out."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import minijax
-from minijax.lax.advanced_indexing import set_at_hand
-from minijax.lax.gathering import take_at_hand
 from tests.oracle.compare import both
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -52,14 +54,19 @@ def test_along_axis(axis, indices):
     both(program)
 
 
-def test_only_values_at_hand_are_short_cut():
+fast_paths_only = pytest.mark.skipif(os.environ.get("MINIJAX_FAST") == "0", reason="no fast paths")
+
+
+@fast_paths_only
+def test_the_fast_path_takes_concrete_values_only():
+    from minijax.fast.indexing import taken
     jnp = minijax.numpy
     x, i = jnp.asarray(X), jnp.asarray([0, 2])
-    assert take_at_hand(x, i, 0).tolist() == X[[0, 2]].tolist()
-    assert take_at_hand(x, jnp.asarray([3]), 0) is None
-    assert take_at_hand(x, X, 0) is None
+    assert taken(x, i, 0).tolist() == X[[0, 2]].tolist()
+    assert taken(x, jnp.asarray([3]), 0) is None
+    assert taken(x, X, 0) is None
     assert "gather" in str(minijax.make_jaxpr(lambda: x[i])())
-    assert minijax.jit(lambda i: take_at_hand(x, i, 0) is None)(i)
+    assert minijax.jit(lambda i: taken(x, i, 0) is None)(i)
 
 
 S = np.s_
@@ -89,10 +96,39 @@ def test_shapes_of_what_is_set(index, shape):
     both(lambda jx: lambda: jx.numpy.asarray(X).at[index].set(jx.numpy.full(shape, 7.0)))
 
 
-def test_what_is_set_at_hand():
+@fast_paths_only
+def test_what_the_fast_path_sets():
+    from minijax.fast.indexing import updated
     x, wide = minijax.numpy.asarray(X), minijax.numpy.zeros(4, "float16")
-    assert set_at_hand(x, 0, 1.0).tolist()[0] == [1.0] * 4
+    assert updated(x, 0, 1.0).tolist()[0] == [1.0] * 4
     assert x.tolist() == X.tolist()
-    assert set_at_hand(x, 3, 1.0) is None
-    assert set_at_hand(x, 0, wide) is None
-    assert minijax.jit(lambda x: set_at_hand(x, 0, 1.0) is None)(x)
+    assert updated(x, 3, 1.0) is None
+    assert updated(x, 0, wide) is None
+    assert minijax.jit(lambda x: updated(x, 0, 1.0) is None)(x)
+
+
+# Counts the gathers and scatters of eager indexing, without the fast paths and with them.
+COUNT = """
+import minijax
+from minijax.core.extension import hooks
+from minijax.lax import gathering, scattering
+jnp, seen = minijax.numpy, []
+for p in (gathering.gather_p, scattering.scatter_p):
+    p.def_impl(lambda *args, _p=p, _impl=p.impl, **params: (seen.append(_p.name), _impl(*args, **params))[1])
+x, i = jnp.arange(12.0).reshape(3, 4), jnp.asarray([2, 0])
+results = x[i], jnp.take(x, i, 1), jnp.take_along_axis(x, i[None], 1), x.at[i].set(5.0)
+print([r.tolist() for r in results], len(seen), bool(hooks.public_function))
+"""
+
+
+def test_without_the_fast_paths_the_results_are_the_same():
+    def run(fast):
+        out = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True,
+                             env=os.environ | {"MINIJAX_FAST": fast}).stdout
+        *results, count, has_hooks = out.rsplit(maxsplit=2)
+        return results, int(count), has_hooks
+
+    plain, with_fast = run("0"), run("1")
+    assert plain[0] == with_fast[0]
+    assert plain[1:] == (4, "False")
+    assert with_fast[1:] == (0, "True")

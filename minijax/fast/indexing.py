@@ -1,0 +1,144 @@
+"""Fast paths for reading and writing at indices whose values are known.
+
+The core's way is a gather or a scatter, with an index vector for each window. Here NumPy indexes
+the contents. What NumPy would not do as the gather does, such as an index out of bounds, is left to
+the core's way.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.array import Array
+from ..core.core import ShapedArray, eval_trace, state
+from ..core.extension import Extension, hooks, register
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether NumPy has the contents of `x`, and nothing is traced."""
+    return (type(x) is Array and x._value is not None and isinstance(x.aval.dtype, np.dtype)
+            and state.trace is eval_trace and not (hooks.evaluate or hooks.after_evaluation))
+
+
+def taken(x: Any, indices: Any, axis: int | None, along: bool = False) -> Array | None:
+    """The elements of `x` at the indices, or `None` where NumPy would not do.
+
+    Args:
+      indices: what to take along the axis; if `along`, for each line its own (see
+        `jnp.take_along_axis`).
+      axis: an int. With `None`, `x` is flattened first, and `along` must be false.
+    """
+    if not (is_concrete(x) and is_concrete(indices) and indices.aval.dtype.kind == "i"):
+        return None
+    value, places, aval = x._value, indices._value, x.aval
+    try:
+        if along:
+            index: list = [*_grid(aval.shape)]
+            index[axis] = places  # type: ignore[index]
+            out = value[tuple(index)]
+        else:
+            out = value.take(places, axis)
+    except IndexError:
+        return None
+    return Array(out, ShapedArray(out.shape, aval.dtype, aval.weak_type))
+
+
+@functools.lru_cache(maxsize=256)
+def _grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """For each dimension an array that counts along it, and has size 1 in all others."""
+    return tuple(np.ogrid[tuple(slice(n) for n in shape)])
+
+
+def updated(x: Any, index: Any, y: Any) -> Array | None:
+    """A copy of `x` with `y` at the index, or `None` where NumPy would not do.
+
+    `y` must be a number, or have the dtype of `x`.
+    """
+    if not is_concrete(x):
+        return None
+    entries = tuple(map(_entry, index if type(index) is tuple else (index,)))
+    if any(entry is None for entry in entries):
+        return None
+    dtype = x.aval.dtype
+    if type(y) is Array and y._value is not None and y.aval.dtype == dtype:
+        y = y._value
+    elif not (type(y) is float and dtype.kind in "fc" or type(y) is int and dtype.kind in "iufc"):
+        return None
+    out = np.array(x._value)
+    try:
+        if np.ndim(y) and np.ndim(y) > out[entries].ndim:
+            return None
+        out[entries] = y
+    except (IndexError, TypeError, ValueError, OverflowError):
+        return None
+    return Array(out, x.aval)
+
+
+def _entry(entry: Any) -> Any:
+    """An integer, a slice or an array of integers, for NumPy; `None` for what else may index."""
+    if type(entry) is Array:
+        return entry._value if entry.aval.dtype.kind == "i" else None
+    return entry if type(entry) in (int, slice) else None
+
+
+# ----------------------------------------------------------------------------------------------
+# The public functions
+
+
+def fast_take(function: Callable) -> Callable:
+    def take(a, indices, axis=None, out=None, mode=None, *args, **options):
+        found = taken(a, indices, axis) if mode is None and out is None else None
+        if found is not None:
+            return found
+        return function(a, indices, axis, out, mode, *args, **options)
+
+    return take
+
+
+def fast_take_along_axis(function: Callable) -> Callable:
+    def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, **options):
+        if mode is None and not options and type(axis) is int and (
+                np.ndim(arr) == np.ndim(indices)):
+            found = taken(arr, indices, axis, along=True)
+            if found is not None:
+                return found
+        return function(arr, indices, axis, mode, fill_value, **options)
+
+    return take_along_axis
+
+
+def fast_take_index(function: Callable) -> Callable:
+    def take_index(x, index, **options):
+        entry = index[0] if type(index) is tuple and len(index) == 1 else index
+        usual = options.get("mode") is None and options.get("wrap_negative_indices", True)
+        found = taken(x, entry, 0) if usual else None
+        return function(x, index, **options) if found is None else found
+
+    return take_index
+
+
+def fast_set(function: Callable) -> Callable:
+    def set(self, values, **options):
+        found = None if options else updated(self.array, self.index, values)
+        return function(self, values, **options) if found is None else found
+
+    return set
+
+
+FAST = {"take": fast_take, "take_along_axis": fast_take_along_axis, "take_index": fast_take_index,
+        "IndexUpdateRef.set": fast_set}
+
+
+class FastIndexing(Extension):
+    """Gives the functions that index by arrays their fast paths."""
+
+    def public_function(self, function):
+        fast = FAST.get(function.__qualname__)
+        return function if fast is None else functools.wraps(function)(fast(function))
+
+
+register(FastIndexing())
