@@ -16,8 +16,6 @@ import minijax.numpy as jnp
 from tests.counting import calls_in
 from tests.oracle.primitives_table import ROWS, Row, operands
 
-pytestmark = pytest.mark.skipif(os.environ.get("MINIJAX_FAST") == "0", reason="no fast paths")
-
 CASES = [pytest.param(row, line, id=f"{row.label}-{i}")
          for row in ROWS if row.takes("float32") for i, line in enumerate(row.operands)]
 
@@ -25,6 +23,8 @@ CASES = [pytest.param(row, line, id=f"{row.label}-{i}")
 @pytest.fixture(autouse=True)
 def found() -> list[dict]:
     """The tables of traced rules, which are empty when a test begins."""
+    if os.environ.get("MINIJAX_FAST") == "0":
+        pytest.skip("there are no fast paths")
     from minijax.fast import batching, derivatives
     minijax.clear_caches()
     rules = batching.batching_rules, derivatives.jvp_rules, derivatives.linearized_rules

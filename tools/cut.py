@@ -24,7 +24,7 @@ LAST = 10  # the last chapter at which the package can be cut
 # A room is a module or a folder, named from the package on. The same rooms, in the same order, are
 # pyproject.toml's contract. `lax.*` stands for what no other room of that folder names.
 ROOMS = {
-    1: ("settings", "errors", "util", "printing", "core.extension", "core.util",
+    1: ("settings", "errors", "util", "printing", "fast_paths", "core.extension", "core.util",
         "core.dtypes", "checks.dtypes", "core.core", "checks.core", "core.array", "checks.array",
         "core.primitives", "checks.primitives", "core.operators", "checks.operators"),
     2: ("core.forward",),

@@ -57,10 +57,6 @@ class Extension:
         to operands of one type whose dtype is of one of the `kinds` as they are."""
         return function
 
-    def public_function(self, function: Any) -> Any:
-        """A public function of arrays: `function`, or a faster one with the same results."""
-        return function
-
     def program_places(self, jaxpr: Any, spec: Any, args: Sequence) -> Any:
         """Where a program for these arguments runs; `None` stands for the default device.
 

@@ -34,13 +34,15 @@ def process_primitive(self, primitive, args, params):
     """`BatchTrace.process_primitive`, by a traced rule if there is one."""
     if self.staging:
         return in_the_core(self, primitive, args, params)
-    tag, values, operands = self.tag, [], []
+    tag, values, operands, batched = self.tag, [], [], False
     for x in args:
         dim = None
         if type(x) is BatchTracer and x._trace.tag is tag:
-            dim, x = x.batch_dim, x.val
+            dim, x, batched = x.batch_dim, x.val, True
         values.append(x)
         operands += aval_of(x), dim
+    if not batched and type(primitive_batchers.get(primitive)) is not WithTrace:
+        return self.in_parent(self.parent.process_primitive, primitive, values, params)
     found = batching_rules.find(primitive, params, operands)
     if found is None:
         return in_the_core(self, primitive, args, params)

@@ -188,6 +188,8 @@ def process_primitive(self, primitive, args, params):
             return in_the_core(self, primitive, args, params)
         primals.append(x)
         operands += aval_of(x), tangent_aval
+    if not tangents:
+        return self.in_parent(parent.process_primitive, primitive, primals, params)
     rules = linearized_rules if linearizing else jvp_rules
     rule = rules.find(primitive, params, operands)
     if rule is None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import fast_paths  # noqa: F401  (it makes `public_function` a point of `Extension`)
 from ..core.array import Array
 from ..core.core import ShapedArray, eval_trace, state
 from ..core.extension import Extension, hooks, register

@@ -27,6 +27,7 @@ from ..core.extension import Extension, register
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
+from ..fast_paths import with_fast_path
 from . import elementwise as prim
 from . import indexing
 from .compile_time import is_concrete
@@ -53,7 +54,6 @@ from .shaping import (
     rev,
     squeeze,
 )
-from .staged import with_fast_path
 from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter
 
 # ----------------------------------------------------------------------------------------------

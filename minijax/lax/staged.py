@@ -13,15 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.core import state
-from ..core.extension import hooks
 from ..runtime.jit import jit
-
-
-def with_fast_path(function: Callable) -> Callable:
-    """Decorator: `function`, or the faster one that an extension has for it."""
-    for public_function in hooks.public_function:
-        function = public_function(function)
-    return function
 
 
 def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = (),

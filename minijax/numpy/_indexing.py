@@ -6,13 +6,13 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.primitives import convert, div_p
+from ..fast_paths import with_fast_path
 from ..lax.advanced_indexing import from_front
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne, rem_p
 from ..lax.gathering import gather
 from ..lax.operators import less
 from ..lax.shaping import broadcast_shapes, expand_dims, full, full_like, iota, reshape, squeeze
-from ..lax.staged import with_fast_path
 from ..lax.windows import (
     CLIP,
     FILL_OR_DROP,

@@ -54,12 +54,17 @@ def test_along_axis(axis, indices):
     both(program)
 
 
-fast_paths_only = pytest.mark.skipif(os.environ.get("MINIJAX_FAST") == "0", reason="no fast paths")
+@pytest.fixture
+def indexing():
+    """The module of the fast paths."""
+    if os.environ.get("MINIJAX_FAST") == "0":
+        pytest.skip("there are no fast paths")
+    from minijax.fast import indexing
+    return indexing
 
 
-@fast_paths_only
-def test_the_fast_path_takes_concrete_values_only():
-    from minijax.fast.indexing import taken
+def test_the_fast_path_takes_concrete_values_only(indexing):
+    taken = indexing.taken
     jnp = minijax.numpy
     x, i = jnp.asarray(X), jnp.asarray([0, 2])
     assert taken(x, i, 0).tolist() == X[[0, 2]].tolist()
@@ -96,9 +101,8 @@ def test_shapes_of_what_is_set(index, shape):
     both(lambda jx: lambda: jx.numpy.asarray(X).at[index].set(jx.numpy.full(shape, 7.0)))
 
 
-@fast_paths_only
-def test_what_the_fast_path_sets():
-    from minijax.fast.indexing import updated
+def test_what_the_fast_path_sets(indexing):
+    updated = indexing.updated
     x, wide = minijax.numpy.asarray(X), minijax.numpy.zeros(4, "float16")
     assert updated(x, 0, 1.0).tolist()[0] == [1.0] * 4
     assert x.tolist() == X.tolist()
