@@ -8,6 +8,6 @@ off.
 import os
 
 if os.environ.get("MINIJAX_FAST", "1") != "0":
-    from . import batching, evaluation, indexing, jit, operators
+    from . import batching, evaluation, indexing, jit, operators, staging
     # chapter 8
     from . import derivatives

@@ -22,7 +22,7 @@ from ..core.extension import Extension, hooks, register
 def is_concrete(x: Any) -> bool:
     """Whether NumPy has the contents of `x`, and nothing is traced."""
     return (type(x) is Array and x._value is not None and isinstance(x.aval.dtype, np.dtype)
-            and state.trace is eval_trace and not (hooks.evaluate or hooks.after_evaluation))
+            and state.trace is eval_trace and not hooks.evaluate)
 
 
 def taken(x: Any, indices: Any, axis: int | None, along: bool = False) -> Array | None:
@@ -33,9 +33,11 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False) -> Array 
         `jnp.take_along_axis`).
       axis: an int. With `None`, `x` is flattened first, and `along` must be false.
     """
-    if not (is_concrete(x) and is_concrete(indices) and indices.aval.dtype.kind == "i"):
+    if not (is_concrete(x) and type(indices) is Array and indices.aval.dtype.kind == "i"):
         return None
     value, places, aval = x._value, indices._value, x.aval
+    if places is None:
+        return None
     try:
         if along:
             index: list = [*_grid(aval.shape)]
@@ -92,8 +94,7 @@ def _entry(entry: Any) -> Any:
 
 def fast_take(function: Callable) -> Callable:
     def take(a, indices, axis=None, out=None, mode=None, *args, **options):
-        found = taken(a, indices, axis) if mode is None and out is None else None
-        if found is not None:
+        if mode is None and out is None and (found := taken(a, indices, axis)) is not None:
             return found
         return function(a, indices, axis, out, mode, *args, **options)
 
