@@ -114,6 +114,11 @@ from .debugging.environment import print_environment_info
 from . import debug, monitoring
 from .debugging import value_checks as _value_checks  # the settings debug_nans, debug_infs
 
+from . import state as _state  # references under all transformations
+from . import ref
+from .ref import Ref, empty_ref, free_ref, freeze, new_ref
+from .state.gradients import ad, vjp
+
 # chapter 16
 from . import experimental
 

@@ -223,6 +223,8 @@ def _dot_general_params(params):
     return _sorted_params(shown)
 
 
+# primitive's name -> (printer, eqn) -> the equation's document, where it has a form of its own.
+pp_eqn_rules: dict[str, Callable[[Printer, Any], AnyDoc]] = {}
 pp_rules["jit"] = _jit_params
 pp_rules["broadcast_in_dim"] = _broadcast_in_dim_params
 pp_rules["dot_general"] = _dot_general_params
@@ -414,6 +416,8 @@ class Printer:
         primitive = eqn.primitive.name
         if custom and primitive in NAMED_AFTER_CALLER:
             self.name_after_caller(eqn)
+        if custom and primitive in pp_eqn_rules:
+            return pp_eqn_rules[primitive](self, eqn)
         results = self.vars(eqn.outvars, binders=True)
         rule = pp_rules.get(primitive, _sorted_params) if custom else _sorted_params
         params = yield from self.params(rule(eqn.params))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -92,3 +93,12 @@ def unbound_axis(axis_name, axis_sizes) -> str:
     """The message for the name of an axis that is not in scope."""
     return (f"unbound axis name: {axis_name}. It is bound within a function that is mapped with "
             f"axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
+
+
+def operands(primitive: Any, avals: Sequence) -> None:
+    """Raise `ValueError` for a reference among the operands of a primitive without effects."""
+    if primitive.effects is None:
+        for aval in avals:
+            if hasattr(aval, "inner_aval"):
+                raise ValueError(f"Attempting to pass a reference of type {aval.str_short()} to "
+                                 f"the primitive {primitive}. Read its contents first: `ref[...]`.")

@@ -61,10 +61,15 @@ def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
 
 
 def traced_results(outs: Sequence[Any]) -> None:
-    """Raise `TypeError` unless the results of a traced function are arrays and numbers."""
+    """Raise `TypeError` unless the results of a traced function are arrays and numbers, and
+    `ValueError` for a reference among them."""
     for x in outs:
         try:
-            typeof(x)
+            if hasattr(aval := typeof(x), "inner_aval"):
+                raise ValueError(
+                    f"A traced function returned a mutable array reference of type {aval}, but "
+                    "mutable array references cannot be returned. Return its contents, "
+                    f"`ref[...]`.\n{getattr(x, '_origin_msg', str)()}")
         except TypeError as error:
             raise TypeError(
                 "A traced function must return arrays and numbers, but one of its results is "

@@ -334,7 +334,7 @@ def _has_tangents(aval):
     return aval.to_tangent_aval().dtype != dtypes.float0
 
 
-def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
+def linearization(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
     call_of_arrays(where, fun, primals, leaves)
@@ -366,7 +366,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    out, derivative, residuals, aux = _linearize("linearize", fun, primals, has_aux)
+    out, derivative, residuals, aux = linearization("linearize", fun, primals, has_aux)
     return (out, Partial(derivative.push_forward, residuals), *aux)
 
 
@@ -401,24 +401,29 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
-    return (out, Partial(_pullback(derivative), residuals), *aux)
+    out, derivative, residuals, aux = linearization("vjp", fun, primals, has_aux)
+    return (out, Partial(pullback(derivative), residuals), *aux)
 
 
-def _pullback(derivative: Linearization) -> Callable:
+def pullback(derivative: Linearization) -> Callable:
     """The transposed derivative: from residuals and a cotangent to the arguments' cotangents."""
 
     def pull_back(residuals, ct):
         leaves, tree = tree_flatten(ct)
         checks.vjp_cotangents(derivative, leaves, tree)
-        cts = [ct for ct, nonzero in zip(leaves, derivative.nonzeros) if nonzero]
-        args = [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
-        outs = iter(backward_pass(derivative.jaxpr, residuals, args, cts))
-        return derivative.in_tree.unflatten([
-            instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
-            for aval in derivative.in_avals])
+        return derivative.in_tree.unflatten(leaf_cotangents(derivative, residuals, leaves))
 
     return pull_back
+
+
+def leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence) -> list:
+    """The cotangents of the arguments' leaves, from those of the results' leaves."""
+    cts = [ct for ct, nonzero in zip(cts, derivative.nonzeros) if nonzero]
+    args = [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
+    outs = iter(backward_pass(derivative.jaxpr, residuals, args, cts))
+    return [
+        instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
+        for aval in derivative.in_avals]
 
 
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -452,10 +457,10 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.grad_arguments(fun, args, argnums, dyn_args, holomorphic, allow_int)
-        out, derivative, residuals, aux = _linearize("grad", partial_fun, dyn_args, has_aux)
+        out, derivative, residuals, aux = linearization("grad", partial_fun, dyn_args, has_aux)
         checks.grad_output(out, derivative.out_tree, holomorphic)
         aval = typeof(out)
-        gradient = _pullback(derivative)(residuals, constant(1, aval.dtype, aval.weak_type))
+        gradient = pullback(derivative)(residuals, constant(1, aval.dtype, aval.weak_type))
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         return ((out, *aux) if has_aux else out), gradient
 

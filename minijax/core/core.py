@@ -415,6 +415,7 @@ class Primitive:
         return self._remember_out_aval(key, avals, params) if out is None else out
 
     def _remember_out_aval(self, key, avals, params):
+        checks.operands(self, avals)
         out = self.abstract_eval(*avals, **params)
         if any(aval.vma for aval in avals):
             for join_placements in hooks.join_placements:

@@ -25,9 +25,9 @@ from .. import settings
 from ..checks import staging as checks
 from ..errors import DebugInfo, SourceInfo, own_source, source, user_location
 from . import dtypes
-from .array import Array, owned
+from .array import owned
 from .batching import AxisData, batch_subtrace, matchaxis, unmapped_aval
-from .core import ArrayMethods, ShapedArray, Trace, Tracer, new_trace, state, typeof
+from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
 from .jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
@@ -55,12 +55,12 @@ class JaxprBuilder:
 
     def constant(self, x) -> Atom:
         """An atom for a value from outside: a literal for a scalar, or else a variable."""
-        if not isinstance(x, (Array, np.ndarray)) or isinstance(x, np.ndarray) and not x.ndim:
-            aval = typeof(x)
+        aval = typeof(x)
+        if not (hasattr(x, "aval") or isinstance(x, np.ndarray) and x.ndim):
             return Literal(x if aval.weak_type else aval.dtype.type(x), aval)
         known = self._constants.get(id(x))
         if known is None:
-            known = self._constants[id(x)] = (Var(typeof(x)), x)
+            known = self._constants[id(x)] = (Var(aval), x)
         return known[0]
 
     def add_eqn(self, primitive, invars: list[Atom], params: dict, location=None) -> Any:
@@ -196,7 +196,7 @@ def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence)
 
 def shaped_abstractify(x) -> ShapedArray:
     """The type of an argument, which may be any object with `shape` and `dtype`."""
-    if isinstance(x, (ArrayMethods, np.ndarray, np.generic)) or not hasattr(x, "dtype"):
+    if isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "aval") or not hasattr(x, "dtype"):
         return typeof(x)
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
 

@@ -130,11 +130,10 @@ class FastCall(JitFunction):
         leaves, tree = flatten((call.args, call.kwargs))
         out_leaves, out_tree = flatten(tracing.out_tree.unflatten(outs))
         simple = is_simple(program) and len(out_leaves) == len(program.out_avals)
-        executable = program.executable
         entry = Entry(
             program,
-            executable.execute if simple else None,
-            executable.handlers,
+            program.executable.execute if simple else None,
+            program.executable.handlers if simple else [],
             program.out_avals,
             None if out_tree == flatten(0)[1] else out_tree.unflatten,
         )

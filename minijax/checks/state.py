@@ -1,0 +1,138 @@
+"""Chapter 15: what references refuse."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def not_an_array(ref: Any, *args, **kwargs) -> Any:
+    """Raise `TypeError`: NumPy was given a reference."""
+    raise TypeError(f"{ref.aval.str_short()} is a reference, not an array. Read its contents: "
+                    "`ref[...]`.")
+
+
+def ref(x: Any, is_ref: bool, where: str) -> None:
+    """Raise `ValueError` unless `x` is a reference."""
+    if not is_ref:
+        raise ValueError(f"Can only call `{where}` on a `Ref`, got {x!r}. "
+                         "`jax.new_ref(x)` makes a reference to a copy of the array `x`.")
+
+
+def contents(x: Any, is_ref: bool) -> None:
+    """Raise `ValueError` for a reference to a reference."""
+    if is_ref:
+        raise ValueError("Cannot store a Ref into another Ref: a reference holds an array. "
+                         "Did you forget to read it with `[...]`?")
+
+
+def number_of_indices(entries: Sequence, shape: tuple[int, ...]) -> None:
+    """Raise `ValueError` if there are more indices than dimensions."""
+    given = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if given > len(shape):
+        raise ValueError(f"Too many indices: the reference has shape {shape}, but {given} "
+                         "dimensions were indexed.")
+
+
+def slice_step(entry: slice) -> None:
+    """Raise `ValueError` unless the step of a slice is positive."""
+    if entry.step is not None and entry.step < 1:
+        raise ValueError(f"A slice of a reference must have a step >= 1, got {entry.step}. Read "
+                         "the whole reference and reverse the array.")
+
+
+def index_entry(entry: Any, size: int) -> None:
+    """Raise an error unless `entry` is an integer within bounds, or integers."""
+    dtype = getattr(entry, "dtype", None)
+    if dtype is not None and (np.shape(entry) or hasattr(entry, "aval")):
+        if dtype.kind not in "iu":
+            raise TypeError("A reference is indexed by integers, slices and arrays of integers, "
+                            f"got an array of dtype {dtype.name}.")
+        return
+    try:
+        index = operator.index(entry)
+    except TypeError:
+        raise TypeError("A reference is indexed by integers, slices, `...` and arrays of "
+                        f"integers, got {entry!r}.") from None
+    if not -size <= index < size:
+        raise ValueError(f"Out of bound indexer: idx={index}, dim={size}.")
+
+
+def stored(what: str, ref_aval: Any, expected: tuple, value: Any) -> None:
+    """Raise `ValueError` unless a value fits into the selected part of a reference."""
+    if expected != value.shape:
+        raise ValueError(f"Invalid shape for `{what}`: the selected part of {ref_aval.str_short()} "
+                         f"has shape {expected}, the value has shape {value.shape}. Values are not "
+                         "broadcast.")
+    if ref_aval.dtype != value.dtype:
+        raise ValueError(f"Invalid dtype for `{what}`: the reference has dtype "
+                         f"{ref_aval.dtype.name}, the value has dtype {value.dtype.name}. Convert "
+                         "the value with `.astype`.")
+
+
+def differentiated_write(aval: Any) -> Exception:
+    """The error for a tangent that has no place to go."""
+    return Exception(
+        "performing a set/swap operation with a differentiated value on a non-differentiated array "
+        f"reference of type {aval.str_short()}. Make the reference inside of the differentiated "
+        "function, or make it an argument of it.")
+
+
+def batched_write(aval: Any) -> Exception:
+    """The error for a batch of values written to one place."""
+    return Exception(
+        "performing a set/swap operation with vmapped value on an unbatched array reference of "
+        f"type {aval.str_short()}. Make the array reference an argument of the vmapped function.")
+
+
+def distinct_refs(refs: Iterable[Any], name: str) -> None:
+    """Raise `ValueError` if a program is given the same reference twice."""
+    seen = set()
+    for x in refs:
+        if id(x) in seen:
+            raise ValueError(
+                "only one reference to a mutable array may be passed as an argument to a function, "
+                f"but `{name}` got a reference of type {x.aval.str_short()} more than once (or "
+                "also closes over it). Pass it once.")
+        seen.add(id(x))
+
+
+def one_cotangent(name: str, more: Sequence) -> None:
+    """Raise `TypeError` unless the function from `vjp` is called with one argument."""
+    if more:
+        raise TypeError(f"The function returned by `jax.vjp` applied to {name} was called with "
+                        f"{len(more) + 1} arguments, but it takes one: a cotangent with the same "
+                        "structure as the result. If the result is a tuple, pass one tuple.")
+
+
+def needs_with_refs(in_avals: Sequence, is_ref_type: Any) -> None:
+    """Raise `ValueError` if the cotangent of a reference has no place to go."""
+    for aval in filter(is_ref_type, in_avals):
+        raise ValueError(f"An argument of the function is a reference of type {aval}. Say where "
+                         "the cotangent of its contents is: `f_vjp.with_refs(ref, ...)(ct)`.")
+
+
+def targets(leaves: Sequence, in_avals: Sequence, is_ref: Any, is_ref_type: Any,
+            markers: tuple) -> None:
+    """Raise an error unless each cotangent has a target that fits."""
+    for leaf, aval in zip(leaves, in_avals):
+        if not is_ref(leaf) and not isinstance(leaf, markers):
+            raise TypeError(f"`with_refs` takes references, `jax.ad.GradValue()` and "
+                            f"`jax.ad.DontWant()`, one for each argument; got {leaf!r}.")
+        if is_ref_type(aval) and not is_ref(leaf):
+            raise TypeError(f"The cotangent of a reference of type {aval} needs a reference in "
+                            f"`with_refs`, got {leaf!r}.")
+        if is_ref(leaf) and leaf.aval.shape != aval.shape:
+            raise ValueError(f"A reference of type {leaf.aval} cannot hold the cotangent of an "
+                             f"argument of type {aval}: the shapes differ.")
+
+
+def condition_only_reads(effects: Iterable, writes: tuple) -> None:
+    """Raise `NotImplementedError` if the condition of a loop changes a reference."""
+    if any(isinstance(effect, writes) for effect in effects):
+        raise NotImplementedError("The condition of `while_loop` changes a reference. Change it in "
+                                  "the body instead; the condition may read it.")

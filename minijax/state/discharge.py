@@ -1,0 +1,233 @@
+"""Chapter 15: from a program with references to a pure one.
+
+    discharge : (Ref a, b → c)  →  (a, b → c, a)
+
+A discharged program takes the contents of each reference, and also returns the final contents. Each
+variable for a reference stands for its contents at this moment. Primitives that contain jaxprs are
+discharged inside: a loop carries the contents, and each branch returns them.
+
+The counterpart in JAX is `jax/_src/state/discharge.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..checks import state as checks
+from ..core.calls import calls
+from ..core.core import Primitive, missing_rule, typeof
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
+from ..core.primitives import filled
+from ..core.staging import trace_to_jaxpr, weakref_cache
+from ..core.util import merge_lists, partition_list, split_list
+from ..custom_rules.calls import call_p, closed_call_p
+from ..custom_rules.jvp import custom_jvp_call_p
+from ..custom_rules.vjp import custom_vjp_call_p
+from ..lax.control_flow.cond import cond_p
+from ..lax.control_flow.scan import scan_p
+from ..lax.control_flow.while_loop import while_p
+from . import primitives as prim
+from .indexing import accumulate, read, write
+from .primitives import inner_type
+from .refs import AbstractRef, AccumEffect, WriteEffect, uses_refs
+
+
+def is_ref_type(aval: Any) -> bool:
+    """Whether this is the type of a reference."""
+    return type(aval) is AbstractRef
+
+
+@weakref_cache
+def discharge(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """The pure program of a jaxpr, which returns the contents of its references last."""
+    in_avals = [inner_type(aval) for aval in jaxpr.in_avals]
+    return trace_to_jaxpr(lambda *args: run_discharged(jaxpr.jaxpr, jaxpr.consts, args),
+                          in_avals, jaxpr.debug_info)
+
+
+def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+    """The results of a jaxpr, and the contents of the references among its arguments at the end.
+
+    `args` has the contents of a reference in its place.
+    """
+    env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
+    for eqn in jaxpr.eqns:
+        values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+        refs = [v for v in eqn.invars if is_ref_type(v.aval)]
+        outs, contents = _run_eqn(eqn, values)
+        env.update(zip(eqn.outvars, outs))
+        env.update(zip(refs, contents, strict=True))
+    outs = [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    return outs + [env[v] for v in jaxpr.invars if is_ref_type(v.aval)]
+
+
+def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
+    """The results of an equation, and the new contents of the references among its operands."""
+    is_ref = [is_ref_type(v.aval) for v in eqn.invars]
+    checks.distinct_refs((v for v, ref in zip(eqn.invars, is_ref) if ref), eqn.primitive.name)
+    if any(is_ref) or uses_refs(eqn):
+        if eqn.primitive not in discharge_rules:
+            raise missing_rule(eqn.primitive, "Discharge of references", 15)
+        return discharge_rules[eqn.primitive](is_ref, values, eqn.params)
+    outs = eqn.primitive.bind(*values, **eqn.params)
+    return outs if eqn.primitive.multiple_results else [outs], []
+
+
+# primitive -> (is_ref, values, params) -> (results, new contents of the references). `is_ref` says
+# which operands are references. In `values`, their contents stand in their places.
+discharge_rules: dict[Primitive, Callable] = {}
+
+# ----------------------------------------------------------------------------------------------
+# The primitives on references
+
+
+def _discharge_get(is_ref, values, params):
+    x, *operands = values
+    return [read(x, params["tree"], operands)], [x]
+
+
+def _discharge_swap(is_ref, values, params):
+    (x, value, *operands), tree = values, params["tree"]
+    return [read(x, tree, operands)], [write(x, tree, operands, value)]
+
+
+def _discharge_addupdate(is_ref, values, params):
+    x, value, *operands = values
+    return [], [accumulate(x, params["tree"], operands, value)]
+
+
+discharge_rules.update({
+    prim.new_ref_p: lambda is_ref, values, params: (values, []),
+    prim.get_p: _discharge_get,
+    prim.swap_p: _discharge_swap,
+    prim.addupdate_p: _discharge_addupdate,
+    prim.empty_ref_p: lambda is_ref, values, params: ([filled(params["ty"], 0)], []),
+    prim.free_ref_p: lambda is_ref, values, params: ([], values),
+    prim.freeze_p: lambda is_ref, values, params: (values, values),
+})
+
+# ----------------------------------------------------------------------------------------------
+# Calls, loops and branches
+
+
+def split_results(outs: Sequence, is_ref: Sequence[bool]) -> list[list]:
+    """The results, and the contents that stand after them."""
+    return split_list(outs, [len(outs) - sum(is_ref)])
+
+
+def _discharge_call(call):
+    """The call of the discharged jaxpr, which has more results."""
+
+    def rule(is_ref, values, params):
+        jaxpr = discharge(params[call.jaxpr_param])
+        n_outs = len(jaxpr.outvars) - sum(is_ref)
+        in_sources, out_sources = range(len(values)), [*range(n_outs), *[None] * sum(is_ref)]
+        with call.inside(params):
+            outs = call.primitive.bind(*values, **call.params(
+                params, jaxpr, in_sources, out_sources))
+        return split_results(outs, is_ref)
+
+    return rule
+
+
+def _inlined(param):
+    """The equations of the jaxpr, in place of the call."""
+
+    def rule(is_ref, values, params):
+        jaxpr = params[param]
+        closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
+        return split_results(run_discharged(closed.jaxpr, closed.consts, values), is_ref)
+
+    return rule
+
+
+@weakref_cache
+def _carrying(jaxpr: ClosedJaxpr, is_ref: tuple[bool, ...]) -> ClosedJaxpr:
+    """The body of a loop whose constants `is_ref` marks, discharged.
+
+    The contents come after the other constants, and are the first results: a part of the carry.
+    A scan can also run over the rows of references; their contents stay the last results.
+    """
+    pure, n_consts, n_refs = discharge(jaxpr), len(is_ref), sum(is_ref)
+    n_outs = len(jaxpr.outvars)
+
+    def body(*args):
+        consts, contents, rest = split_list(args, [n_consts - n_refs, n_refs])
+        values = merge_lists(is_ref, consts, contents)
+        outs = jaxpr_as_fun(pure)(*values, *rest)
+        return [*outs[n_outs:n_outs + n_refs], *outs[:n_outs], *outs[n_outs + n_refs:]]
+
+    consts, contents = partition_list(is_ref, pure.in_avals[:n_consts])
+    return trace_to_jaxpr(body, [*consts, *contents, *pure.in_avals[n_consts:]], jaxpr.debug_info)
+
+
+def _discharge_scan(is_ref, values, params):
+    """A scan over references carries their contents."""
+    n_consts = params["num_consts"]
+    consts, contents = partition_list(is_ref[:n_consts], values[:n_consts])
+    changes = {"jaxpr": _carrying(params["jaxpr"], tuple(is_ref[:n_consts])),
+               "num_consts": len(consts), "num_carry": params["num_carry"] + len(contents)}
+    outs = scan_p.bind(*consts, *contents, *values[n_consts:], **params | changes)
+    contents, outs, rows = split_list(
+        outs, [len(contents), len(outs) - sum(is_ref)])
+    return outs, contents + rows
+
+
+def _discharge_while(is_ref, values, params):
+    """The loop carries the contents that its body uses. The condition can only read."""
+    checks.condition_only_reads(params["cond_jaxpr"].effects, (WriteEffect, AccumEffect))
+    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+    cond_values, body_values, carry = split_list(values, [n_cond, n_body])
+    cond_is_ref, body_is_ref, _ = map(tuple, split_list(is_ref, [n_cond, n_body]))
+    consts, contents = partition_list(body_is_ref, body_values)
+    number = {id(x): i for i, x in enumerate(contents)}
+    places = tuple(number.get(id(x)) if ref else None for x, ref in zip(cond_values, cond_is_ref))
+    cond_consts = [x for x, place in zip(cond_values, places) if place is None]
+    cond = _reading_carry(params["cond_jaxpr"], places, tuple(map(typeof, contents)))
+    outs = while_p.bind(
+        *cond_consts, *consts, *contents, *carry, cond_jaxpr=cond, cond_nconsts=len(cond_consts),
+        body_jaxpr=_carrying(params["body_jaxpr"], body_is_ref), body_nconsts=len(consts))
+    contents, outs = split_list(outs, [len(contents)])
+    read_only = [x if place is None else contents[place]
+                 for x, place, ref in zip(cond_values, places, cond_is_ref) if ref]
+    return outs, read_only + contents
+
+
+@weakref_cache
+def _reading_carry(cond: ClosedJaxpr, places: tuple, contents_avals: tuple) -> ClosedJaxpr:
+    """The condition of a loop that carries contents, discharged.
+
+    `places` has an entry for each constant of the condition: its number among the contents that
+    are carried, or `None`.
+    """
+    pure, n_consts = discharge(cond), places.count(None)
+
+    def new_cond(*args):
+        consts, contents, carry = split_list(args, [n_consts, len(contents_avals)])
+        rest = iter(consts)
+        values = [next(rest) if place is None else contents[place] for place in places]
+        return jaxpr_as_fun(pure)(*values, *carry)[:1]
+
+    consts = [aval for aval, place in zip(pure.in_avals, places) if place is None]
+    avals = [*consts, *contents_avals, *pure.in_avals[len(places):]]
+    return trace_to_jaxpr(new_cond, avals, cond.debug_info)
+
+
+def _discharge_cond(is_ref, values, params):
+    """Each branch returns the contents."""
+    branches = tuple(map(discharge, params["branches"]))
+    return split_results(cond_p.bind(*values, **params | {"branches": branches}), is_ref)
+
+
+discharge_rules.update({primitive: _discharge_call(call) for primitive, call in calls.items()})
+discharge_rules.update({
+    scan_p: _discharge_scan,
+    while_p: _discharge_while,
+    cond_p: _discharge_cond,
+    custom_jvp_call_p: _inlined("call_jaxpr"),
+    custom_vjp_call_p: _inlined("call_jaxpr"),
+    call_p: _inlined("call_jaxpr"),
+    closed_call_p: _inlined("call_jaxpr"),
+})
+

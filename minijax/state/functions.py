@@ -1,0 +1,228 @@
+"""Chapter 15: `jax.ref`. The functions that users call on references."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..checks import state as checks
+from ..checks.array import IMMUTABLE
+from ..core.core import ArrayMethods, Tracer, install_methods, typeof
+from ..core.primitives import convert
+from ..core.staging import shaped_abstractify
+from ..errors import api_boundary
+from ..lax.indexing import getitem
+from .indexing import parse, selected_shape
+from .primitives import (
+    addupdate_p,
+    empty_ref_p,
+    free_ref_p,
+    freeze_p,
+    get_p,
+    new_ref_p,
+    swap_p,
+)
+from .refs import Ref, is_ref
+
+
+@api_boundary
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
+    """A reference to a mutable array.
+
+    Args:
+      init_val: its first contents, an array or a number.
+      memory_space: the kind of memory for the contents; `None` for the device's own.
+      kind: "no_grad_no_remat" if differentiation shall ignore what is written, or `None`.
+
+    Raises:
+      ValueError: `init_val` is itself a reference.
+
+    >>> ref = jax.new_ref(jnp.arange(3))
+    >>> ref[0] = 10
+    >>> ref
+    Ref([10,  1,  2], dtype=int32)
+    """
+    checks.contents(init_val, is_ref(init_val))
+    return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
+
+
+@api_boundary
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A reference whose contents are still to be written. They are zeros.
+
+    Args:
+      ty: any object with a shape and a dtype.
+      memory_space: the kind of memory for the contents; `None` for the device's own.
+
+    >>> jax.empty_ref(jax.ShapeDtypeStruct((2,), "float32"))
+    Ref([0., 0.], dtype=float32)
+    """
+    return empty_ref_p.bind(ty=shaped_abstractify(ty), memory_space=memory_space)
+
+
+@api_boundary
+def freeze(ref: Ref) -> Any:
+    """The contents of a reference, which must not be used afterwards.
+
+    >>> ref = jax.new_ref(jnp.zeros(2))
+    >>> ref[0] = 1.0
+    >>> jax.freeze(ref)
+    Array([1., 0.], dtype=float32)
+    """
+    checks.ref(ref, is_ref(ref), "freeze")
+    return freeze_p.bind(ref)
+
+
+def free_ref(ref: Ref) -> None:
+    """Declare that a reference will not be used any more."""
+    checks.ref(ref, is_ref(ref), "free_ref")
+    free_ref_p.bind(ref)
+
+
+def _parsed(ref, idx, where):
+    """The reference behind a view, and the static part and the operands of the whole index."""
+    base, tree, operands = (ref.ref, ref.tree, ref.operands) if type(ref) is RefView else \
+        (ref, (), ())
+    checks.ref(base, is_ref(base), where)
+    if idx is None or idx is Ellipsis or isinstance(idx, tuple) and not idx:
+        return base, tree, operands
+    shape = selected_shape(tree, operands, typeof(base).shape)
+    static, more = parse(idx, shape)
+    return base, (*tree, static), (*operands, *more)
+
+
+@api_boundary
+def get(ref: Any, idx: Any = None) -> Any:
+    """What `ref[idx]` reads.
+
+    Args:
+      ref: a reference, or a view of one.
+      idx: integers, slices, `...`, arrays of integers, or a tuple of these. `None` for all.
+
+    Raises:
+      ValueError: an integer is out of bounds.
+
+    >>> jax.ref.get(jax.new_ref(jnp.arange(5)), slice(1, 3))
+    Array([1, 2], dtype=int32)
+    """
+    ref, tree, operands = _parsed(ref, idx, "ref_get")
+    return get_p.bind(ref, *operands, tree=tree)
+
+
+@api_boundary
+def swap(ref: Any, idx: Any, value: Any) -> Any:
+    """Write `ref[idx] = value`, and return what was there.
+
+    Args:
+      ref: a reference, or a view of one.
+      idx: as for `get`.
+      value: an array of the shape and the dtype of the selected part. Numbers are converted.
+
+    Raises:
+      ValueError: the value does not fit.
+
+    >>> ref = jax.new_ref(jnp.arange(3))
+    >>> jax.ref.swap(ref, 1, 10), ref
+    (Array(1, dtype=int32), Ref([ 0, 10,  2], dtype=int32))
+    """
+    return _swap(ref, idx, value, "ref_swap")
+
+
+def _swap(ref, idx, value, where):
+    base, tree, operands = _parsed(ref, idx, where)
+    return swap_p.bind(base, _of_kind(value, base), *operands, tree=tree)
+
+
+def _of_kind(value, ref):
+    """A number of the kind of the contents takes their dtype."""
+    checks.contents(value, is_ref(value))
+    aval, dtype = typeof(value), typeof(ref).dtype
+    same_kind = aval.dtype.kind == dtype.kind or {aval.dtype.kind, dtype.kind} <= {*"iu"} \
+        or {aval.dtype.kind, dtype.kind} <= {*"fV"}
+    return convert(value, dtype) if aval.weak_type and same_kind else value
+
+
+@api_boundary
+def set(ref: Any, idx: Any, value: Any) -> None:
+    """Write `ref[idx] = value`. The arguments are those of `swap`."""
+    _swap(ref, idx, value, "ref_set")
+
+
+@api_boundary
+def addupdate(ref: Any, idx: Any, x: Any) -> None:
+    """Add `x` to `ref[idx]` in place. The arguments are those of `swap`.
+
+    >>> ref = jax.new_ref(jnp.arange(3))
+    >>> jax.ref.addupdate(ref, 1, 10)
+    >>> ref
+    Ref([ 0, 11,  2], dtype=int32)
+    """
+    base, tree, operands = _parsed(ref, idx, "ref_addupdate")
+    addupdate_p.bind(base, x, *operands, tree=tree)
+
+
+# ----------------------------------------------------------------------------------------------
+# Views, and the methods of references and of their tracers
+
+
+class RefView:
+    """A part of a reference, as `ref.at[1:]`: it is read and written like a reference."""
+
+    def __init__(self, ref: Any, tree: tuple, operands: tuple):
+        self.ref, self.tree, self.operands = ref, tree, operands
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return selected_shape(self.tree, self.operands, typeof(self.ref).shape)
+
+    @property
+    def dtype(self):
+        return typeof(self.ref).dtype
+
+    at = property(lambda self: _Viewer(self))
+    __getitem__ = get
+    __setitem__ = set
+
+    def __repr__(self):
+        return f"RefView({self.ref!r}, shape={self.shape})"
+
+
+class _Viewer:
+    """What `ref.at` returns: index it for a view."""
+
+    def __init__(self, ref):
+        self.ref = ref
+
+    def __getitem__(self, idx):
+        return RefView(*_parsed(self.ref, idx, "at"))
+
+
+METHODS = {
+    "__getitem__": get,
+    "__setitem__": set,
+    "at": property(_Viewer),
+    "addupdate": lambda ref, x, idx=(): addupdate(ref, idx, x),
+}
+install_methods(METHODS, Ref)
+
+
+def _of_tracers(name: str, of_array: Any, of_ref: Any) -> Any:
+    """The method of tracers: that of references if the tracer stands for one."""
+
+    def method(self, *args):
+        return (of_ref if is_ref(self) else of_array)(self, *args)
+
+    method.__name__ = name
+    return method
+
+
+def _not_assignable(tracer, index, value):
+    raise TypeError(IMMUTABLE)
+
+
+_array_at = ArrayMethods.at  # type: ignore[attr-defined]
+install_methods({
+    "__getitem__": _of_tracers("__getitem__", getitem, get),
+    "__setitem__": _of_tracers("__setitem__", _not_assignable, set),
+    "at": property(_of_tracers("at", _array_at.fget, _Viewer), doc=_array_at.__doc__),
+    "addupdate": METHODS["addupdate"],
+}, Tracer)

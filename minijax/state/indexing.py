@@ -1,0 +1,165 @@
+"""Chapter 15: the part of a reference that an index selects.
+
+    ref[i, 1:]   →   the static part (HOLE, slice(1, 3, 1)), and the operands (i,)
+
+An equation on references takes integers and arrays in an index as operands. The rest of the index
+is a parameter, with a `HOLE` for each operand. A view, as `ref.at[0]`, adds one index for each
+step. `read`, `write` and `accumulate` apply them to the contents.
+
+The counterpart in JAX is `jax/_src/state/indexing.py`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import state as checks
+from ..core.core import typeof
+from ..lax.advanced_indexing import IndexUpdateHelper
+from ..lax.indexing import expand_ellipsis, getitem
+from ..lax.shaping import broadcast_shapes, broadcast_to, reshape, squeeze
+from ..lax.slicing import dynamic_slice, dynamic_update_slice
+
+HOLE = "operand"  # in a static index: the next operand stands here
+Index = tuple  # one entry for each dimension: a slice with its three bounds, or a HOLE
+Indices = tuple  # one `Index` for each step of a view
+
+
+def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
+    """The static part of an index of an array of this shape, and its operands.
+
+    Raises:
+      ValueError: too many indices, an integer out of bounds, a step that is not positive.
+    """
+    entries = index if isinstance(index, tuple) else (index,)
+    checks.number_of_indices(entries, shape)
+    entries = expand_ellipsis(tuple(e for e in entries if e is not None), len(shape))
+    parsed = [_entry(entry, size) for entry, size in zip(entries, shape)]
+    static = tuple(e if isinstance(e, builtins.slice) else HOLE for e in parsed)
+    return static, _of_one_shape([e for e in parsed if not isinstance(e, builtins.slice)])
+
+
+def _entry(entry, size):
+    if isinstance(entry, builtins.slice):
+        checks.slice_step(entry)
+        return builtins.slice(*entry.indices(size))
+    if isinstance(entry, (list, np.ndarray)):
+        entry = np.asarray(entry)
+    checks.index_entry(entry, size)
+    if hasattr(entry, "aval") or isinstance(entry, np.ndarray):
+        return entry
+    return operator.index(entry) % size
+
+
+def _of_one_shape(operands: list) -> list:
+    """Arrays are broadcast together, and integers beside them are repeated."""
+    shapes = [np.shape(x) for x in operands]
+    if len({*shapes}) < 2:
+        return operands
+    shape = broadcast_shapes(*shapes)
+    return [x if np.shape(x) == shape else broadcast_to(x, shape) for x in operands]
+
+
+class Selection(NamedTuple):
+    """An index put together again, of an array of this shape."""
+
+    index: tuple
+    shape: tuple[int, ...]
+
+    @property
+    def is_box(self) -> bool:
+        """Whether it selects a contiguous box, which can start anywhere."""
+        return all(e.step == 1 if isinstance(e, builtins.slice) else not np.shape(e)
+                   for e in self.index)
+
+    @property
+    def starts(self) -> list:
+        """The corner of a box."""
+        return [e.start if isinstance(e, builtins.slice) else e for e in self.index]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of a box; 1 in the dimensions that an integer drops."""
+        return [len(range(e.start, e.stop)) if isinstance(e, builtins.slice) else 1
+                for e in self.index]
+
+    @property
+    def dropped(self) -> list[int]:
+        """The dimensions that an integer drops."""
+        return [d for d, e in enumerate(self.index) if not isinstance(e, builtins.slice)]
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of what is selected."""
+        if self.is_box:
+            return tuple(n for d, n in enumerate(self.sizes) if d not in self.dropped)
+        return np.broadcast_to(False, self.shape)[self._plain].shape
+
+    @property
+    def _plain(self) -> tuple:
+        """An index of the same shape that NumPy can apply."""
+        return tuple(e if isinstance(e, builtins.slice) else np.zeros(np.shape(e), int)
+                     for e in self.index)
+
+
+def selections(indices: Indices, operands: Sequence, shape: tuple[int, ...]) -> Iterator[Selection]:
+    """The indices of a view, one after the other, with their operands."""
+    rest = iter(operands)
+    for index in indices:
+        step = Selection(tuple(next(rest) if e is HOLE else e for e in index), shape)
+        yield step
+        shape = step.result_shape
+
+
+def selected_shape(indices: Indices, operands: Sequence, shape: tuple[int, ...]) -> tuple:
+    """The shape of the part of an array of this shape that a view shows."""
+    for step in selections(indices, operands, shape):
+        shape = step.result_shape
+    return shape
+
+
+def read(x: Any, indices: Indices, operands: Sequence) -> Any:
+    """The part of the array `x` that a view shows."""
+    for step in selections(indices, operands, typeof(x).shape):
+        x = _read(x, step)
+    return x
+
+
+def _read(x, step):
+    if not step.is_box:
+        return getitem(x, step.index)
+    if all(isinstance(e, (int, builtins.slice)) for e in step.index):
+        return getitem(x, step.index)
+    return squeeze(dynamic_slice(x, step.starts, step.sizes), step.dropped)
+
+
+def write(x: Any, indices: Indices, operands: Sequence, value: Any) -> Any:
+    """The array `x` with `value` in the part that a view shows."""
+    steps = [*selections(indices, operands, typeof(x).shape)]
+    if not steps:
+        return value
+    outer = [x]
+    for step in steps[:-1]:
+        outer.append(_read(outer[-1], step))
+    for step, whole in zip(reversed(steps), reversed(outer)):
+        value = _write(whole, step, value)
+    return value
+
+
+def _write(x, step, value):
+    if step.is_box:
+        return dynamic_update_slice(x, reshape(value, step.sizes), step.starts)
+    return IndexUpdateHelper(x)[step.index].set(value)
+
+
+def accumulate(x: Any, indices: Indices, operands: Sequence, value: Any) -> Any:
+    """The array `x` with `value` added to the part that a view shows."""
+    steps = [*selections(indices, operands, typeof(x).shape)]
+    if len(steps) == 1 and not steps[0].is_box:  # an element may be selected more than once
+        return IndexUpdateHelper(x)[steps[0].index].add(value)
+    return write(x, indices, operands, read(x, indices, operands) + value)

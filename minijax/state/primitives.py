@@ -1,0 +1,385 @@
+"""Chapter 15: the primitives on references, and their rules.
+
+    new_ref   : a → Ref a
+    get       : Ref a → a
+    swap      : Ref a, a → a            writes, and returns what was there
+    addupdate : Ref a, a → ()           adds in place
+    freeze    : Ref a → a               the contents, at the end of the reference's life
+
+*Forward mode* pairs a reference with a second one for the tangent of its contents. In `linearize`,
+where tangents are unknown, the second one is a `TangentRef`: a box that this trace alone sees, and
+that no jaxpr mentions. *Batching* reads the whole contents,
+works on all examples, and writes them back.
+
+The counterparts in JAX are in `jax/_src/state/primitives.py` and `jax/_src/core.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..checks import state as checks
+from ..checks.array import concrete
+from ..core.array import as_array
+from ..core.batching import (
+    BatchTrace,
+    BatchTracer,
+    WithTrace,
+    batch_subtrace,
+    bdim_at,
+    matchaxis,
+    primitive_batchers,
+)
+from ..core.core import Primitive, ShapedArray, state, typeof
+from ..core.dtypes import float0
+from ..core.forward import JVPTrace, Zero, instantiate_zeros, jvpfun, primitive_jvps
+from ..core.partial_eval import JaxprTrace
+from ..core.primitives import filled
+from .indexing import HOLE, Indices, accumulate, read, selected_shape, write
+from .refs import ACCUM, MADE, READ, WRITE, AbstractRef, Ref, is_ref
+
+NO_GRAD = "no_grad_no_remat"
+
+# ----------------------------------------------------------------------------------------------
+# Making a reference
+
+
+class NewRef(Primitive):
+    """`new_ref`. Differentiation and batching hold a reference even if its first contents are
+    constant, because later ones may not be."""
+
+    def bind(self, x, **params):
+        return _make(state.trace, x, params)
+
+
+def _make(trace, x, params):
+    """A new reference, as `trace` holds it."""
+    if isinstance(trace, BatchTrace):
+        value, dim = trace.to_batch_info(x)
+        size = trace.axis_data.size
+        value = trace.in_parent(bdim_at, value, dim, size, 0 if dim is None else dim)
+        return BatchTracer(trace, trace.in_parent(_make_in, value, params), dim or 0)
+    if isinstance(trace, JVPTrace):
+        value, tangent = trace.unbox(x)
+        ref = trace.in_parent(_make_in, value, params)
+        if params["kind"] == NO_GRAD:
+            return ref
+        return trace.box(ref, trace.in_parent(_make_tangent, ref, tangent, params))
+    if isinstance(trace, JaxprTrace) and not trace.is_unknown(x):
+        return trace.in_parent(_make_in, x, params)
+    return trace.process_primitive(new_ref_p, (x,), params)
+
+
+def _make_in(x, params):
+    return _make(state.trace, x, params)
+
+
+def _make_tangent(ref, tangent, params):
+    """The tangent of a new reference. If tangents may be unknown, it is a `TangentRef`."""
+    aval, trace = ref.aval.to_tangent_aval(), state.trace
+    while trace is not None and not isinstance(trace, JaxprTrace):
+        trace = trace.parent
+    if trace is not None or aval.dtype == float0:
+        return TangentRef(aval, tangent)
+    return _make_in(instantiate_zeros(tangent), params)
+
+
+new_ref_p = NewRef("new_ref")
+
+
+@new_ref_p.def_impl
+def _new_ref(x, *, memory_space, kind):
+    x = as_array(x)
+    return Ref(AbstractRef(x.aval, memory_space, kind), x)
+
+
+@new_ref_p.def_effectful_abstract_eval
+def _new_ref_type(x, *, memory_space, kind):
+    checks.contents(x, type(x) is AbstractRef)
+    return AbstractRef(x, memory_space, kind), MADE
+
+
+empty_ref_p = Primitive("empty_ref")
+
+
+@empty_ref_p.def_impl
+def _empty_ref(*, memory_space, ty):
+    return _new_ref(filled(ty, 0), memory_space=memory_space, kind=None)
+
+
+@empty_ref_p.def_effectful_abstract_eval
+def _empty_ref_type(*, memory_space, ty):
+    return AbstractRef(ty, memory_space), MADE
+
+
+# ----------------------------------------------------------------------------------------------
+# Reading and writing: values and types
+
+get_p = Primitive("get")
+swap_p = Primitive("swap")
+addupdate_p = Primitive("addupdate", multiple_results=True)
+freeze_p = Primitive("freeze")
+free_ref_p = Primitive("free_ref", multiple_results=True)
+
+
+@get_p.def_impl
+def _get(ref, *operands, tree):
+    concrete(ref)
+    if not tree:
+        ref.is_shared = True
+    return read(ref.value, tree, operands)
+
+
+@swap_p.def_impl
+def _swap(ref, value, *operands, tree):
+    concrete(ref)
+    swap_p.out_aval((ref.aval, typeof(value), *map(typeof, operands)), {"tree": tree})
+    old = read(ref.value, tree, operands)
+    ref.value = _as_contents(write(ref.value, tree, operands, value), ref)
+    ref.is_shared = True
+    return old
+
+
+@addupdate_p.def_impl
+def _addupdate(ref, value, *operands, tree):
+    concrete(ref)
+    addupdate_p.out_aval((ref.aval, typeof(value), *map(typeof, operands)), {"tree": tree})
+    ref.value = _as_contents(accumulate(ref.value, tree, operands, value), ref)
+    ref.is_shared = True
+    return []
+
+
+@freeze_p.def_impl
+def _freeze(ref):
+    concrete(ref)
+    ref.is_shared = True
+    return ref.value
+
+
+@free_ref_p.def_impl
+def _free_ref(ref):
+    return []
+
+
+def _as_contents(x, ref):
+    """An array of the type of the reference's contents: the weak type may be another."""
+    inner = ref.aval.inner_aval
+    return as_array(x).astype(inner.dtype) if typeof(x).weak_type and not inner.weak_type else x
+
+
+@get_p.def_effectful_abstract_eval
+def _get_type(ref, *operands, tree):
+    shape = selected_shape(tree, operands, ref.shape)
+    return ref.inner_aval.update(shape=shape), READ
+
+
+@swap_p.def_effectful_abstract_eval
+def _swap_type(ref, value, *operands, tree):
+    checks.contents(value, type(value) is AbstractRef)
+    shape = selected_shape(tree, operands, ref.shape)
+    checks.stored("swap", ref, shape, value)
+    return ref.inner_aval.update(shape=shape), WRITE
+
+
+@addupdate_p.def_effectful_abstract_eval
+def _addupdate_type(ref, value, *operands, tree):
+    checks.contents(value, type(value) is AbstractRef)
+    checks.stored("addupdate", ref, selected_shape(tree, operands, ref.shape), value)
+    return [], ACCUM
+
+
+@freeze_p.def_effectful_abstract_eval
+def _freeze_type(ref):
+    return ref.inner_aval, READ
+
+
+@free_ref_p.def_effectful_abstract_eval
+def _free_ref_type(ref):
+    return [], READ
+
+
+# ----------------------------------------------------------------------------------------------
+# Forward mode
+
+
+class TangentRef:
+    """The tangent of a reference: a box for the tangent of its contents, which may be a `Zero`."""
+
+    __slots__ = ("aval", "tangent")
+
+    def __init__(self, aval: AbstractRef, tangent: Any):
+        self.aval, self.tangent = aval, tangent
+
+
+def get_tangent(ref: Any, operands: Sequence, tree: Indices) -> Any:
+    """What `get` reads from the tangent of a reference."""
+    if isinstance(ref, TangentRef):
+        tangent = ref.tangent
+        if type(tangent) is Zero:
+            shape = selected_shape(tree, operands, ref.aval.shape)
+            return Zero(ref.aval.inner_aval.update(shape=shape))
+        return read(tangent, tree, operands)
+    return get_p.bind(ref, *operands, tree=tree)
+
+
+def tangent_after_write(contents: Any, value: Any, tangents: Sequence, operands: Sequence,
+                        tree: Indices) -> Any:
+    """The tangent of the contents after `value` has been written to a part of them.
+
+    If an index selects an element twice, the tangent is that of the value that is there at the end.
+    """
+    if not tree:
+        return tangents[1]
+    if all(type(t) is Zero for t in tangents):
+        return tangents[0]
+    _, (tangent,) = jvpfun(lambda x, y: [write(x, tree, operands, y)], [contents, value], tangents)
+    return tangent
+
+
+def _get_jvp(primals, tangents, *, tree):
+    out = get_p.bind(*primals, tree=tree)
+    if type(tangents[0]) is Zero:
+        return out, Zero.from_primal_value(out)
+    return out, get_tangent(tangents[0], primals[1:], tree)
+
+
+def _swap_jvp(primals, tangents, *, tree):
+    (ref, value, *operands), (ref_dot, value_dot, *_) = primals, tangents
+    ignored = _ignores_tangents(ref, ref_dot, value_dot)
+    contents = get_p.bind(ref, tree=()) if isinstance(ref_dot, TangentRef) and tree else None
+    out = swap_p.bind(*primals, tree=tree)
+    if ignored:
+        return out, Zero.from_primal_value(out)
+    if not isinstance(ref_dot, TangentRef):
+        return out, swap_p.bind(ref_dot, instantiate_zeros(value_dot), *operands, tree=tree)
+    old, tangents = get_tangent(ref_dot, operands, tree), [ref_dot.tangent, value_dot]
+    ref_dot.tangent = tangent_after_write(contents, value, tangents, operands, tree)
+    return out, old
+
+
+def _ignores_tangents(ref, ref_dot, value_dot) -> bool:
+    """Whether nothing is to be done for the tangent of a write."""
+    if ref.aval.kind == NO_GRAD or type(ref_dot) is Zero and type(value_dot) is Zero:
+        return True
+    if type(ref_dot) is Zero:
+        raise checks.differentiated_write(ref.aval)
+    return False
+
+
+def _addupdate_jvp(primals, tangents, *, tree):
+    (ref, _, *operands), (ref_dot, value_dot, *_) = primals, tangents
+    addupdate_p.bind(*primals, tree=tree)
+    if _ignores_tangents(ref, ref_dot, value_dot) or type(value_dot) is Zero:
+        return [], []
+    if isinstance(ref_dot, TangentRef):
+        whole = instantiate_zeros(ref_dot.tangent)
+        ref_dot.tangent = accumulate(whole, tree, operands, value_dot)
+    else:
+        addupdate_p.bind(ref_dot, value_dot, *operands, tree=tree)
+    return [], []
+
+
+def _freeze_jvp(primals, tangents):
+    out = freeze_p.bind(*primals)
+    (ref_dot,) = tangents
+    return out, ref_dot.tangent if isinstance(ref_dot, TangentRef) else freeze_p.bind(ref_dot)
+
+
+primitive_jvps.update({get_p: _get_jvp, swap_p: _swap_jvp, addupdate_p: _addupdate_jvp,
+                       freeze_p: _freeze_jvp,
+                       free_ref_p: lambda primals, tangents: (free_ref_p.bind(*primals), [])})
+
+# ----------------------------------------------------------------------------------------------
+# Batching
+
+
+def _batch_get(trace, args, dims, *, tree):
+    (ref, *operands), (dim, *operand_dims) = args, dims
+    if dim is not None and _is_static(tree, operands, operand_dims):
+        tree, out_dim = _with_whole_dim(tree, dim, trace.axis_data.size)
+        return get_p.bind(ref, *operands, tree=tree), out_dim
+    return _batch_on_contents(trace, args, dims, lambda x, *rest: [read(x, tree, rest)])
+
+
+def _is_static(tree, operands, operand_dims) -> bool:
+    """Whether an index selects the same box of every example."""
+    return len(tree) < 2 and not any(
+        dim is not None or typeof(x).shape for x, dim in zip(operands, operand_dims))
+
+
+def _with_whole_dim(tree: Indices, dim: int, size: int) -> tuple[Indices, int]:
+    """An index with the whole of a new dimension `dim`, and where this is in the selected part."""
+    if not tree:
+        return tree, dim
+    (index,) = tree
+    kept = sum(entry is not HOLE for entry in index[:dim])
+    return ((*index[:dim], slice(0, size, 1), *index[dim:]),), kept
+
+
+def _batch_on_contents(trace, args, dims, fun):
+    """The one result of `fun` on the contents of the reference `args[0]` and the others."""
+    contents = get_p.bind(args[0], tree=())
+    (out,), (dim,) = batch_subtrace(fun, trace.axis_data, dims, [contents, *args[1:]])
+    return out, dim
+
+
+def _batch_write(trace, args, dims, fun):
+    """Replace the contents of the reference `args[0]` by what `fun` makes of them."""
+    if dims[0] is None:
+        raise checks.batched_write(typeof(args[0]))
+    new, dim = _batch_on_contents(trace, args, dims, fun)
+    swap_p.bind(args[0], matchaxis(trace.axis_data, dim, dims[0], new), tree=())
+
+
+def _batch_swap(trace, args, dims, *, tree):
+    (ref, value, *operands), (dim, value_dim, *operand_dims) = args, dims
+    if dim is not None and _is_static(tree, operands, operand_dims):
+        tree, out_dim = _with_whole_dim(tree, dim, trace.axis_data.size)
+        value = matchaxis(trace.axis_data, value_dim, out_dim, value)
+        return swap_p.bind(ref, value, *operands, tree=tree), out_dim
+    old = _batch_get(trace, [ref, *operands], [dim, *operand_dims], tree=tree)
+    _batch_write(trace, args, dims, lambda x, value, *rest: [write(x, tree, rest, value)])
+    return old
+
+
+def _batch_addupdate(trace, args, dims, *, tree):
+    (ref, value, *operands), (dim, value_dim, *operand_dims) = args, dims
+    if dim is not None and _is_static(tree, operands, operand_dims):
+        tree, out_dim = _with_whole_dim(tree, dim, trace.axis_data.size)
+        value = matchaxis(trace.axis_data, value_dim, out_dim, value)
+        addupdate_p.bind(ref, value, *operands, tree=tree)
+    else:
+        _batch_write(trace, args, dims, lambda x, value, *rest: [accumulate(x, tree, rest, value)])
+    return [], []
+
+
+def _only_if_batched(primitive, rule):
+    """A rule that is asked for also in traces with a named axis, where nothing may be batched."""
+
+    def batch(trace, args, dims, **params):
+        if any(dim is not None for dim in dims):
+            return rule(trace, args, dims, **params)
+        out = primitive.bind(*args, **params)
+        return out, [] if primitive.multiple_results else None
+
+    return WithTrace(batch)
+
+
+primitive_batchers.update({
+    get_p: _only_if_batched(get_p, _batch_get),
+    swap_p: _only_if_batched(swap_p, _batch_swap),
+    addupdate_p: _only_if_batched(addupdate_p, _batch_addupdate),
+    freeze_p: lambda args, dims: (freeze_p.bind(*args), dims[0]),
+    free_ref_p: lambda args, dims: (free_ref_p.bind(*args), []),
+})
+
+
+def inner_type(aval: Any) -> ShapedArray:
+    """The type of the contents of a reference; any other type as it is."""
+    return aval.inner_aval if type(aval) is AbstractRef else aval
+
+
+def contents_of(x: Any) -> Any:
+    """The contents of a reference; any other value as it is."""
+    return get_p.bind(x, tree=()) if is_ref(x) else x

@@ -1,0 +1,61 @@
+"""Chapter 15: how equations on references print.
+
+    b:f32[] <- a[0]        a[0] <- c        d:f32[], a[0] <- a[0], c        a[0] += c
+
+The counterparts in JAX are the printing rules of `jax/_src/state/primitives.py`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+
+from ..printing import AnyDoc, Concat, Text, pp_eqn_rules
+from .indexing import HOLE, Indices
+
+
+def _slice_text(entry: builtins.slice, size: int) -> str:
+    """`:`, `1:`, `:2`, `::2`"""
+    start = str(entry.start) if entry.start else ""
+    stop = str(entry.stop) if entry.stop != size else ""
+    return f"{start}:{stop}" + f":{entry.step}" * (entry.step != 1)
+
+
+def _selected(printer, ref, operands: Sequence, tree: Indices) -> AnyDoc:
+    """`a[0,:]`"""
+    names, shape = iter(operands), ref.aval.shape
+    text = "" if tree else "[...]"
+    for index in tree:
+        entries = [next(names).pretty_print(printer, print_dtype=False) if e is HOLE
+                   else _slice_text(e, n) for e, n in zip(index, shape)]
+        text += f"[{','.join(map(str, entries))}]"
+        shape = [len(range(e.start, e.stop, e.step)) for e in index if e is not HOLE]
+    return Concat([printer.atom(ref), text])
+
+
+def _arrow(printer, eqn) -> AnyDoc:
+    return Text(" <- ", note=printer.options.note(eqn))
+
+
+def _print_get(printer, eqn) -> AnyDoc:
+    ref, *operands = eqn.invars
+    out = printer.vars(eqn.outvars, binders=True)
+    return Concat([out, _arrow(printer, eqn), _selected(printer, ref, operands, **eqn.params)])
+
+
+def _print_swap(printer, eqn) -> AnyDoc:
+    ref, value, *operands = eqn.invars
+    part = _selected(printer, ref, operands, **eqn.params)
+    if printer.var_names.get(eqn.outvars[0]) == "_":
+        return Concat([part, _arrow(printer, eqn), printer.atom(value)])
+    out = printer.vars(eqn.outvars, binders=True)
+    return Concat([out, ", ", part, _arrow(printer, eqn), part, ", ", printer.atom(value)])
+
+
+def _print_addupdate(printer, eqn) -> AnyDoc:
+    ref, value, *operands = eqn.invars
+    part = _selected(printer, ref, operands, **eqn.params)
+    return Concat([part, Text(" += ", note=printer.options.note(eqn)), printer.atom(value)])
+
+
+pp_eqn_rules.update({"get": _print_get, "swap": _print_swap, "addupdate": _print_addupdate})

@@ -1,0 +1,68 @@
+"""Chapter 15: running a compiled program that changes references.
+
+The program that XLA compiles is the discharged one. After a run, the references hold its last
+results. If a reference alone holds its array, the program gets the array's memory for the new
+contents, so that nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..checks import state as checks
+from ..core.extension import Extension, register
+from ..core.jaxpr import ClosedJaxpr
+from ..core.jit import Spec, program_of
+from ..core.staging import weakref_cache
+from .discharge import discharge, is_ref_type
+from .refs import Ref, uses_refs
+
+
+class RefProgram:
+    """A program with references among its arguments: call it with a list of arguments."""
+
+    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec):
+        self.jaxpr, self.spec = jaxpr, spec
+        self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.pure = discharge(jaxpr)
+        self.is_ref = [*map(is_ref_type, jaxpr.in_avals)]
+
+    def __call__(self, args: Sequence) -> list:
+        refs = [x for x, ref in zip(args, self.is_ref) if ref]
+        checks.distinct_refs(refs, self.spec.name)
+        spec = self.spec._replace(donated_invars=self._donated(args))
+        values = [x.value if ref else x for x, ref in zip(args, self.is_ref)]
+        outs = program_of(self.pure, spec, values)(values)
+        n_outs = len(self.out_avals)
+        for ref, new in zip(refs, outs[n_outs:]):
+            ref.value, ref.is_shared = new, False
+        return outs[:n_outs]
+
+    def _donated(self, args) -> tuple[bool, ...]:
+        donated = self.spec.donated_invars or (False,) * len(args)
+        return tuple(not x.is_shared if ref else given
+                     for x, ref, given in zip(args, self.is_ref, donated))
+
+
+class _Discharging:
+    """How a program with references is made."""
+
+    def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> Any:
+        return spec
+
+    def compile(self, spec: Spec, jaxpr: ClosedJaxpr, options: dict) -> RefProgram:
+        return RefProgram(jaxpr, spec)
+
+
+_discharging = _Discharging()
+
+
+class Programs(Extension):
+    """Programs with references run discharged."""
+
+    def program_places(self, jaxpr, spec, args):
+        return _discharging if jaxpr.effects and uses_refs(jaxpr) else None
+
+
+register(Programs())
