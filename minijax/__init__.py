@@ -117,7 +117,7 @@ from .debugging import value_checks as _value_checks  # the settings debug_nans,
 from . import state as _state  # references under all transformations
 from . import ref
 from .ref import Ref, empty_ref, free_ref, freeze, new_ref
-from .state.gradients import ad, vjp
+from .state.gradients import ad, vjp  # noqa: F811 (now with residuals in sight, and `with_refs`)
 
 # chapter 16
 from . import experimental

@@ -47,7 +47,7 @@ ROOMS = {
     12: ("numpy",),
     13: ("random", "scipy", "nn", "image"),
     14: ("parallel", "runtime.*"),
-    15: ("debugging.*", "state", "checks.state"),
+    15: ("debugging.*", "state"),
     16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 # The engine that stands alone.
@@ -58,8 +58,8 @@ CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.p
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
            "lax.__init__", "runtime.__init__", "debugging.__init__", "ad_checkpoint", "api_util",
            "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack", "dtypes",
-           "extend", "flatten_util", "interpreters", "monitoring", "ops", "ref", "sharding", "stages",
-           "tree", "tree_util", "typing", "version")
+           "extend", "flatten_util", "interpreters", "monitoring", "ops", "ref", "sharding",
+           "stages", "tree", "tree_util", "typing", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 

@@ -402,18 +402,14 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     """
     check_callable(fun)
     out, derivative, residuals, aux = linearization("vjp", fun, primals, has_aux)
-    return (out, Partial(pullback(derivative), residuals), *aux)
+    return (out, Partial(functools.partial(pull_back, derivative), residuals), *aux)
 
 
-def pullback(derivative: Linearization) -> Callable:
-    """The transposed derivative: from residuals and a cotangent to the arguments' cotangents."""
-
-    def pull_back(residuals, ct):
-        leaves, tree = tree_flatten(ct)
-        checks.vjp_cotangents(derivative, leaves, tree)
-        return derivative.in_tree.unflatten(leaf_cotangents(derivative, residuals, leaves))
-
-    return pull_back
+def pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
+    """The cotangents of the arguments, from a cotangent of the result."""
+    leaves, tree = tree_flatten(ct)
+    checks.vjp_cotangents(derivative, leaves, tree)
+    return derivative.in_tree.unflatten(leaf_cotangents(derivative, residuals, leaves))
 
 
 def leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence) -> list:
@@ -460,7 +456,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         out, derivative, residuals, aux = linearization("grad", partial_fun, dyn_args, has_aux)
         checks.grad_output(out, derivative.out_tree, holomorphic)
         aval = typeof(out)
-        gradient = pullback(derivative)(residuals, constant(1, aval.dtype, aval.weak_type))
+        gradient = pull_back(derivative, residuals, constant(1, aval.dtype, aval.weak_type))
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         return ((out, *aux) if has_aux else out), gradient
 

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..checks import state as checks
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
-from ..core.primitives import filled
+from ..core.primitives import filled, stop_gradient_p
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.util import merge_lists, partition_list, split_list
 from ..custom_rules.calls import call_p, closed_call_p
@@ -27,6 +26,7 @@ from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
+from . import checks
 from . import primitives as prim
 from .indexing import accumulate, read, write
 from .primitives import inner_type
@@ -51,13 +51,14 @@ def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
 
     `args` has the contents of a reference in its place.
     """
-    env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
     for eqn in jaxpr.eqns:
         values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
         refs = [v for v in eqn.invars if is_ref_type(v.aval)]
         outs, contents = _run_eqn(eqn, values)
-        env.update(zip(eqn.outvars, outs))
-        env.update(zip(refs, contents, strict=True))
+        for v, x in (*zip(eqn.outvars, outs), *zip(refs, contents, strict=True)):
+            ignored = is_ref_type(v.aval) and v.aval.kind == prim.NO_GRAD
+            env[v] = stop_gradient_p.bind(x) if ignored else x
     outs = [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return outs + [env[v] for v in jaxpr.invars if is_ref_type(v.aval)]
 
@@ -131,15 +132,30 @@ def _discharge_call(call):
     return rule
 
 
-def _inlined(param):
-    """The equations of the jaxpr, in place of the call."""
+def _discharge_custom(primitive, rules):
+    """The call of the discharged function, with its rule. A function that takes references has
+    another signature than its rule; it is only evaluated, and cannot be differentiated any more."""
 
     def rule(is_ref, values, params):
-        jaxpr = params[param]
-        closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
-        return split_results(run_discharged(closed.jaxpr, closed.consts, values), is_ref)
+        changes: dict[str, Any] = {"call_jaxpr": discharge(params["call_jaxpr"])}
+        if any(is_ref):
+            changes |= dict.fromkeys(rules, _refuse_rule)
+        return split_results(primitive.bind(*values, **params | changes), is_ref)
 
     return rule
+
+
+def _refuse_rule(*args, **kwargs):
+    raise NotImplementedError(
+        "A function with a custom derivative that uses references from outside cannot be "
+        "differentiated inside of a jitted function or a loop. Make the reference inside of it.")
+
+
+def _inlined(is_ref, values, params):
+    """The equations of the jaxpr, in place of the call."""
+    jaxpr = params["call_jaxpr"]
+    closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
+    return split_results(run_discharged(closed.jaxpr, closed.consts, values), is_ref)
 
 
 @weakref_cache
@@ -225,9 +241,8 @@ discharge_rules.update({
     scan_p: _discharge_scan,
     while_p: _discharge_while,
     cond_p: _discharge_cond,
-    custom_jvp_call_p: _inlined("call_jaxpr"),
-    custom_vjp_call_p: _inlined("call_jaxpr"),
-    call_p: _inlined("call_jaxpr"),
-    closed_call_p: _inlined("call_jaxpr"),
+    custom_jvp_call_p: _discharge_custom(custom_jvp_call_p, ["jvp_jaxpr_fun"]),
+    custom_vjp_call_p: _discharge_custom(custom_vjp_call_p, ["fwd_jaxpr_thunk", "bwd"]),
+    call_p: _inlined,
+    closed_call_p: _inlined,
 })
-

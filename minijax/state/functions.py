@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..checks import state as checks
 from ..checks.array import IMMUTABLE
 from ..core.core import ArrayMethods, Tracer, install_methods, typeof
 from ..core.primitives import convert
 from ..core.staging import shaped_abstractify
 from ..errors import api_boundary
 from ..lax.indexing import getitem
+from . import checks
 from .indexing import parse, selected_shape
 from .primitives import (
     addupdate_p,

@@ -17,12 +17,12 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..checks import state as checks
 from ..checks.arguments import check_callable
 from ..core import api
 from ..core.jaxpr import ClosedJaxpr
 from ..core.tree import NodeType, registry, tree_flatten
 from ..errors import api_boundary
+from . import checks
 from .discharge import discharge, is_ref_type
 from .primitives import addupdate_p, contents_of, inner_type, swap_p
 from .refs import is_ref
@@ -69,7 +69,7 @@ class NotNeeded(_Marker):
 
 
 class VJP:
-    """The function that `jax.vjp` returns, from a cotangent of the result to those of the arguments.
+    """What `jax.vjp` returns: a function from a cotangent of the result to those of the arguments.
 
     It is a pytree of its residuals.
 
@@ -98,8 +98,7 @@ class VJP:
     @api_boundary
     def __call__(self, out_ct, *more):
         checks.one_cotangent(self.derivative.name, more)
-        checks.needs_with_refs(self.derivative.in_avals, is_ref_type)
-        return api.pullback(self.derivative)(self.residuals, out_ct)
+        return api.pull_back(self.derivative, self.residuals, out_ct)
 
     def with_refs(self, *targets: Any) -> Callable:
         """A function from a cotangent of the result to a tuple like the arguments.
@@ -130,7 +129,7 @@ class VJP:
         derivative = self.derivative
         refs = [ref for ref, aval in zip(targets, derivative.in_avals) if is_ref_type(aval)]
         if not refs:
-            return tree_flatten(api.pullback(derivative)(self.residuals, out_ct))[0]
+            return tree_flatten(api.pull_back(derivative, self.residuals, out_ct))[0]
         pure = discharge(ClosedJaxpr(derivative.jaxpr, self.residuals))
         nonzeros = (*derivative.nonzeros, *[True] * len(refs))
         in_avals = tuple(map(inner_type, derivative.in_avals))

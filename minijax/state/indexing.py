@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import state as checks
 from ..core.core import typeof
 from ..lax.advanced_indexing import IndexUpdateHelper
 from ..lax.indexing import expand_ellipsis, getitem
 from ..lax.shaping import broadcast_shapes, broadcast_to, reshape, squeeze
 from ..lax.slicing import dynamic_slice, dynamic_update_slice
+from . import checks
 
 HOLE = "operand"  # in a static index: the next operand stands here
 Index = tuple  # one entry for each dimension: a slice with its three bounds, or a HOLE
@@ -38,8 +38,8 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
     """
     entries = index if isinstance(index, tuple) else (index,)
     checks.number_of_indices(entries, shape)
-    entries = expand_ellipsis(tuple(e for e in entries if e is not None), len(shape))
-    parsed = [_entry(entry, size) for entry, size in zip(entries, shape)]
+    written = expand_ellipsis(tuple(e for e in entries if e is not None), len(shape))
+    parsed = [_entry(entry, size) for entry, size in zip(written, shape)]
     static = tuple(e if isinstance(e, builtins.slice) else HOLE for e in parsed)
     return static, _of_one_shape([e for e in parsed if not isinstance(e, builtins.slice)])
 
@@ -53,7 +53,7 @@ def _entry(entry, size):
     checks.index_entry(entry, size)
     if hasattr(entry, "aval") or isinstance(entry, np.ndarray):
         return entry
-    return operator.index(entry) % size
+    return operator.index(entry)
 
 
 def _of_one_shape(operands: list) -> list:
@@ -68,30 +68,31 @@ def _of_one_shape(operands: list) -> list:
 class Selection(NamedTuple):
     """An index put together again, of an array of this shape."""
 
-    index: tuple
+    entries: tuple
     shape: tuple[int, ...]
 
     @property
     def is_box(self) -> bool:
         """Whether it selects a contiguous box, which can start anywhere."""
         return all(e.step == 1 if isinstance(e, builtins.slice) else not np.shape(e)
-                   for e in self.index)
+                   for e in self.entries)
 
     @property
     def starts(self) -> list:
         """The corner of a box."""
-        return [e.start if isinstance(e, builtins.slice) else e for e in self.index]
+        return [e.start if isinstance(e, builtins.slice) else e % n if isinstance(e, int) else e
+                for e, n in zip(self.entries, self.shape)]
 
     @property
     def sizes(self) -> list[int]:
         """The sizes of a box; 1 in the dimensions that an integer drops."""
         return [len(range(e.start, e.stop)) if isinstance(e, builtins.slice) else 1
-                for e in self.index]
+                for e in self.entries]
 
     @property
     def dropped(self) -> list[int]:
         """The dimensions that an integer drops."""
-        return [d for d, e in enumerate(self.index) if not isinstance(e, builtins.slice)]
+        return [d for d, e in enumerate(self.entries) if not isinstance(e, builtins.slice)]
 
     @property
     def result_shape(self) -> tuple[int, ...]:
@@ -104,7 +105,7 @@ class Selection(NamedTuple):
     def _plain(self) -> tuple:
         """An index of the same shape that NumPy can apply."""
         return tuple(e if isinstance(e, builtins.slice) else np.zeros(np.shape(e), int)
-                     for e in self.index)
+                     for e in self.entries)
 
 
 def selections(indices: Indices, operands: Sequence, shape: tuple[int, ...]) -> Iterator[Selection]:
@@ -132,9 +133,9 @@ def read(x: Any, indices: Indices, operands: Sequence) -> Any:
 
 def _read(x, step):
     if not step.is_box:
-        return getitem(x, step.index)
-    if all(isinstance(e, (int, builtins.slice)) for e in step.index):
-        return getitem(x, step.index)
+        return getitem(x, step.entries)
+    if all(isinstance(e, (int, builtins.slice)) for e in step.entries):
+        return getitem(x, step.entries)
     return squeeze(dynamic_slice(x, step.starts, step.sizes), step.dropped)
 
 
@@ -154,12 +155,12 @@ def write(x: Any, indices: Indices, operands: Sequence, value: Any) -> Any:
 def _write(x, step, value):
     if step.is_box:
         return dynamic_update_slice(x, reshape(value, step.sizes), step.starts)
-    return IndexUpdateHelper(x)[step.index].set(value)
+    return IndexUpdateHelper(x)[step.entries].set(value)
 
 
 def accumulate(x: Any, indices: Indices, operands: Sequence, value: Any) -> Any:
     """The array `x` with `value` added to the part that a view shows."""
     steps = [*selections(indices, operands, typeof(x).shape)]
     if len(steps) == 1 and not steps[0].is_box:  # an element may be selected more than once
-        return IndexUpdateHelper(x)[steps[0].index].add(value)
+        return IndexUpdateHelper(x)[steps[0].entries].add(value)
     return write(x, indices, operands, read(x, indices, operands) + value)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..checks import state as checks
 from ..checks.array import concrete
 from ..core.array import as_array
 from ..core.batching import (
@@ -36,6 +35,8 @@ from ..core.dtypes import float0
 from ..core.forward import JVPTrace, Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.partial_eval import JaxprTrace
 from ..core.primitives import filled
+from ..core.transposition import primitive_transposes
+from . import checks
 from .indexing import HOLE, Indices, accumulate, read, selected_shape, write
 from .refs import ACCUM, MADE, READ, WRITE, AbstractRef, Ref, is_ref
 
@@ -289,6 +290,14 @@ def _freeze_jvp(primals, tangents):
 primitive_jvps.update({get_p: _get_jvp, swap_p: _swap_jvp, addupdate_p: _addupdate_jvp,
                        freeze_p: _freeze_jvp,
                        free_ref_p: lambda primals, tangents: (free_ref_p.bind(*primals), [])})
+
+def _no_cotangent(ct, ref, *operands, **params):
+    """Only `VJP.with_refs` knows where the cotangent of a reference is."""
+    raise ValueError(checks.no_cotangent(ref.aval))
+
+
+for p in (get_p, swap_p, addupdate_p, freeze_p):
+    primitive_transposes[p] = _no_cotangent
 
 # ----------------------------------------------------------------------------------------------
 # Batching

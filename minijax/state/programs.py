@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..checks import state as checks
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Spec, program_of
-from ..core.staging import weakref_cache
+from . import checks
 from .discharge import discharge, is_ref_type
-from .refs import Ref, uses_refs
+from .refs import uses_refs
 
 
 class RefProgram:

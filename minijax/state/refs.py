@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..checks import jaxpr as effects
-from ..checks import state as checks
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
+from . import checks
 
 # ----------------------------------------------------------------------------------------------
 # Effects

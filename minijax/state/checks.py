@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -109,11 +108,11 @@ def one_cotangent(name: str, more: Sequence) -> None:
                         "structure as the result. If the result is a tuple, pass one tuple.")
 
 
-def needs_with_refs(in_avals: Sequence, is_ref_type: Any) -> None:
-    """Raise `ValueError` if the cotangent of a reference has no place to go."""
-    for aval in filter(is_ref_type, in_avals):
-        raise ValueError(f"An argument of the function is a reference of type {aval}. Say where "
-                         "the cotangent of its contents is: `f_vjp.with_refs(ref, ...)(ct)`.")
+def no_cotangent(aval: Any) -> str:
+    """What to say if the cotangent of a reference has no place to go."""
+    return (f"An argument of the differentiated function is a reference of type {aval}. Use "
+            "`jax.vjp`, and say where the cotangent of its contents is: "
+            "`f_vjp.with_refs(ref, ...)(ct)`.")
 
 
 def targets(leaves: Sequence, in_avals: Sequence, is_ref: Any, is_ref_type: Any,
