@@ -110,7 +110,7 @@ def get(ref: Any, idx: Any = None) -> Any:
 
 @api_boundary
 def swap(ref: Any, idx: Any, value: Any) -> Any:
-    """Write `ref[idx] = value`, and return what was there.
+    """Write `ref[idx] = value`, and return the old contents.
 
     Args:
       ref: a reference, or a view of one.

@@ -292,7 +292,7 @@ primitive_jvps.update({get_p: _get_jvp, swap_p: _swap_jvp, addupdate_p: _addupda
                        free_ref_p: lambda primals, tangents: (free_ref_p.bind(*primals), [])})
 
 def _no_cotangent(ct, ref, *operands, **params):
-    """Only `VJP.with_refs` knows where the cotangent of a reference is."""
+    """Refuse: only `VJP.with_refs` is told where the cotangent of a reference is."""
     raise ValueError(checks.no_cotangent(ref.aval))
 
 

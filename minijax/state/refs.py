@@ -158,7 +158,7 @@ class Ref(metaclass=_RefType):
     def __init__(self, aval: AbstractRef, value: Array):
         self.aval = aval
         self.value = value
-        self.is_shared = True  # whether somebody else may hold the array `value`
+        self.is_shared = True  # whether another object may hold the array `value`
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
