@@ -35,9 +35,9 @@ from ..checks.arguments import weak_arg_names
 from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
 from ..runtime import timed, xla
 from . import lowering_rules as lowering_rules  # gives the starters their rules
-from .array import Array, array_classes
+from .array import Array
 from .calls import call_rules
-from .core import Primitive, ShapedArray, eval_trace, state
+from .core import Primitive, ShapedArray, Tracer, eval_trace, state
 from .dtypes import float0
 from .extension import hooks
 from .jaxpr import ClosedJaxpr, convert_constvars_jaxpr, eval_jaxpr
@@ -310,7 +310,8 @@ class JitFunction:
         flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
         names = weak_arg_names(fun, call.in_tree, statics)
         jaxpr = trace_to_jaxpr(flat_fun, in_avals, DebugInfo("jit", fun_sourceinfo(fun), names))
-        if all(type(c) in array_classes or isinstance(c, np.ndarray) for c in jaxpr.consts):
+        arrays = (Array, np.ndarray)
+        if all(isinstance(c, arrays) and not isinstance(c, Tracer) for c in jaxpr.consts):
             return Tracing(jaxpr, out_tree(), ())
         lifted = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
         return Tracing(lifted, out_tree(), tuple(jaxpr.consts))
