@@ -310,8 +310,8 @@ class JitFunction:
         flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
         names = weak_arg_names(fun, call.in_tree, statics)
         jaxpr = trace_to_jaxpr(flat_fun, in_avals, DebugInfo("jit", fun_sourceinfo(fun), names))
-        arrays = (Array, np.ndarray)
-        if all(isinstance(c, arrays) and not isinstance(c, Tracer) for c in jaxpr.consts):
+        if all(isinstance(c, (Array, np.ndarray)) and not isinstance(c, Tracer)
+               for c in jaxpr.consts):
             return Tracing(jaxpr, out_tree(), ())
         lifted = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
         return Tracing(lifted, out_tree(), tuple(jaxpr.consts))
