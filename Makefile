@@ -45,6 +45,7 @@ help:
 	@echo "make browse            read the built book in a real browser (needs chromium and npm)"
 	@echo "make update            store what the book's examples print now"
 	@echo "make lint              style, types, and the chapter order"
+	@echo "make endurance         threads, Ctrl-C, kills, and 10,000 programs: half an hour"
 	@echo "make test-all-pythons  the tests on every Python there is of: $(PYTHONS)"
 	@echo "make clean             remove what the others made"
 
@@ -137,6 +138,14 @@ test-newest: $(VENV)/installed-test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade jax 'jaxlib<0.13'
 	$(BIN)/python -m minijax doctor
 	$(BIN)/python -m pytest -q -n $(WORKERS) -k "not against_jax" $(ANY_RELEASE)
+
+# Threads, Ctrl-C, kills, and 10,000 programs: half an hour. The test suite has short versions.
+.PHONY: endurance
+endurance: $(VENV)/installed-test
+	$(BIN)/python -m tests.endurance.interrupts 200
+	$(BIN)/python -m tests.endurance.kills 100
+	$(BIN)/python -m tests.endurance.memory 10000
+	$(BIN)/python -m tests.endurance.threads 600
 
 clean:
 	rm -rf build dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -50,6 +50,7 @@ from .runtime.devices import (
 )
 from .core.jit import clear_caches
 from .runtime.jit import disable_jit, jit
+from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
 from . import stages
 
 # chapter 7

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from traceback import clear_frames
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -364,20 +365,44 @@ class UnfilteredStackTrace(Exception):
     """Carries the complete traceback, as the cause of an exception whose own is filtered."""
 
 
+class _NoState:
+    trace = axis_sizes = None
+
+
+_thread_state: Any = _NoState()
+
+
+def guard_state(state: Any) -> None:
+    """Have boundaries put back `state.trace` and `state.axis_sizes` after Ctrl-C."""
+    global _thread_state
+    _thread_state = state
+
+
 def api_boundary(fun: F) -> F:
     """Wraps a public function: exceptions that leave it show none of minijax's own frames.
 
     The class and the message of the exception stay; a note says how to see everything.
     Only the outermost boundary acts, so that the traceback is filtered once.
+
+    Ctrl-C can arrive while a `with` block ends, before the block has put back what it changed. A
+    generator behind it would do so when the traceback is freed, which is too late: so the frames
+    are freed here, and then the thread gets the state back that it had.
     """
     @functools.wraps(fun)
     def at_boundary(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        trace, axis_sizes = _thread_state.trace, _thread_state.axis_sizes
+        location, name_stack = source.location, source.name_stack
         try:
             return fun(*args, **kwargs)
         except Exception as error:
             if not _inside_boundary(sys._getframe(1)):
                 _hide_frames(error)
+            raise
+        except BaseException as interruption:
+            clear_frames(interruption.__traceback__)
+            _thread_state.trace, _thread_state.axis_sizes = trace, axis_sizes
+            source.location, source.name_stack = location, name_stack
             raise
     return at_boundary  # type: ignore[return-value]
 

@@ -2,11 +2,15 @@
 
 import contextlib
 import functools
+import importlib
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..core.extension import hooks, point
+
+stand_ins: dict[str, Any] = {}  # by the name of a module: what takes its place (`forks.py`)
 
 
 @functools.cache
@@ -16,17 +20,44 @@ def xla() -> Any:
     Loading XLA takes time, so the adapter is imported when it is first needed. Programs that
     compile nothing do without it.
     """
-    from . import client
-
-    return client
+    return stand_ins.get("client") or load("minijax.runtime.client")
 
 
 @functools.cache
 def xla_on_devices() -> Any:
     """What XLA does on several devices: `several_devices.py`, imported when it is first needed."""
-    from . import several_devices
+    return stand_ins.get("several_devices") or load("minijax.runtime.several_devices")
 
-    return several_devices
+
+def load(module: str) -> Any:
+    """Import a module that belongs to jaxlib, or imports it; `undisturbed` says why."""
+    return undisturbed(functools.partial(importlib.import_module, module))
+
+
+def undisturbed(function: Callable[[], Any]) -> Any:
+    """What `function()` returns. Ctrl-C interrupts the wait for it, but never `function` itself.
+
+    It runs in a thread of its own, because Ctrl-C interrupts the main thread, and a program can
+    cancel its own threads. If an import of jaxlib were interrupted, C++ would keep half of it, and
+    later crash the process.
+    """
+    outcome: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            outcome["result"] = function()
+        except BaseException as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=run, name="minijax-load")
+    try:
+        thread.start()
+    except RuntimeError:  # Python is ending, and starts no more threads
+        return function()
+    thread.join()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["result"]
 
 
 @point

@@ -17,7 +17,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import operator
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +35,9 @@ from .. import settings
 from ..core.core import ShapedArray
 from ..core.extension import hooks
 from ..errors import JaxRuntimeError
-from .platforms import accelerators, clients, peers
+from . import load as load_module
+from . import undisturbed
+from .platforms import accelerators, clients, peers, refuse_after_fork
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
 
@@ -44,12 +48,35 @@ PyTreeRegistry = _jax.pytree.PyTreeRegistry
 XlaRuntimeError = xla_client.XlaRuntimeError
 
 
-def our_error(error: Exception) -> JaxRuntimeError:
-    """An error of jaxlib's as one of ours, which can be caught without loading jaxlib."""
-    return JaxRuntimeError(str(error))
+_END_IN_CALLBACK = re.compile(
+    r"CpuCallback error.*^(KeyboardInterrupt|SystemExit)(?:: (\d+))?", re.S | re.M)
 
 
-gc.callbacks.append(lambda *_: _jax.collect_garbage())  # what other threads of XLA let go of
+def our_error(error: Exception) -> BaseException:
+    """An error of jaxlib's as one of ours, which can be caught without loading jaxlib.
+
+    Ctrl-C in a callback stays a `KeyboardInterrupt`, which `except Exception` does not catch, and
+    `sys.exit` a `SystemExit`.
+    """
+    end = _END_IN_CALLBACK.search(text := str(error))
+    if end is None:
+        return JaxRuntimeError(text)
+    return KeyboardInterrupt() if end[1] == "KeyboardInterrupt" else SystemExit(int(end[2] or 0))
+
+
+class _Garbage:
+    """What XLA's own threads have let go of; a collection of garbage, by Python, reads both names.
+
+    All of this is C. Where Python were to begin a function, Ctrl-C could arrive in it, and Python
+    drops the exceptions of these callbacks.
+    """
+
+    collect = staticmethod(_jax.collect_garbage)
+    start = stop = property(operator.methodcaller("collect"))
+
+
+collect_garbage = functools.partial(getattr, _Garbage())  # called with "start" or "stop", and more
+gc.callbacks.append(collect_garbage)
 
 # ----------------------------------------------------------------------------------------------
 # The client: one a process and platform, made when first asked for.
@@ -80,10 +107,15 @@ def backend(platform: str | None = None) -> xla_client.Client:
       RuntimeError: there is no such platform here.
     """
     name = _platform(platform) if platform else platforms()[0]
+    if name not in clients:
+        undisturbed(functools.partial(_start, name))
+    return clients[name]
+
+
+def _start(platform):
     with _lock:
-        if name not in clients:
-            clients[name] = _make_client(name)
-        return clients[name]
+        if platform not in clients:
+            clients[platform] = _make_client(platform)
 
 
 def _make_client(platform):
@@ -229,6 +261,8 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
 
 
 def _to_numpy(buffer):
+    if not buffer.is_ready():
+        buffer.block_until_ready()  # which Ctrl-C can interrupt
     if JAXLIB_VERSION >= (0, 11) or buffer.platform() != "cpu":
         return fetch(buffer)  # for one because np.asarray would import jax
     dtype = buffer.aval.dtype
@@ -281,6 +315,16 @@ def view_foreign(buffer, aval):
 # Programs.
 
 
+_lost = False  # whether a fork has left this process without XLA's threads
+
+
+def lose_threads() -> None:
+    """From now on, refuse to run programs: this is a forked process (`forks.py`)."""
+    global _lost
+    _lost = True
+    gc.callbacks.remove(collect_garbage)  # a lost thread may hold its lock
+
+
 class Executable:
     """A compiled program.
 
@@ -297,6 +341,8 @@ class Executable:
 
     def run_with_token(self, buffers: list[Buffer]) -> tuple[list[Buffer], Any]:
         """Start the program; returns also a token, whose `block_until_ready` waits for its end."""
+        if _lost:
+            refuse_after_fork()
         try:
             started = self.execute(buffers, with_tokens=True)
             return started.consume_with_handlers(self.handlers), started.consume_token()
@@ -309,6 +355,8 @@ class Executable:
         Raises:
           JaxRuntimeError: XLA refuses, for one because a buffer was donated before.
         """
+        if _lost:
+            refuse_after_fork()
         try:
             return self.execute(buffers).consume_with_handlers(self.handlers)
         except XlaRuntimeError as error:
@@ -351,8 +399,12 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
     return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
 
 
+abandoned = False  # whether Ctrl-C has left XLA alone with a compilation, which goes on
+
+
 def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Callable]):
     """Compile a module, and load the program on its devices."""
+    global abandoned
     if (platform := _platform(devices[0].platform)) in accelerators:
         text = accelerators[platform].prepare(text, options)
     where, compile_and_load = _jax.DeviceList(devices), devices[0].client.compile_and_load
@@ -365,6 +417,9 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
         return compile()
     except XlaRuntimeError as error:
         raise our_error(error) from None
+    except KeyboardInterrupt:
+        abandoned = True
+        raise
 
 
 def deserialize(program: bytes, options, devices: tuple[Device, ...]):
@@ -388,17 +443,22 @@ def compile_options(devices, flags):
 
 def _parse(text):
     """A StableHLO module as MLIR's object, in a context of its own: threads do not share it."""
-    from jaxlib.mlir import ir  # the bindings take time to load
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
-
+    ir, extension, dialects = _mlir()
     registry, context = ir.DialectRegistry(), ir.Context()
-    _jax_mlir_ext.register_dialects(registry)
+    extension.register_dialects(registry)
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo, sdy):
+    for dialect in dialects:
         dialect.register_dialect(context)
     return ir.Module.parse(text, context)
+
+
+@functools.cache
+def _mlir():
+    """MLIR's bindings, which take time to load: `ir`, the dialects' registration, the dialects."""
+    names = "ir _mlir_libs._jax_mlir_ext dialects.chlo dialects.sdy dialects.stablehlo"
+    ir, extension, *dialects = [load_module(f"jaxlib.mlir.{name}") for name in names.split()]
+    return ir, extension, dialects
 
 
 @functools.cache
@@ -407,6 +467,10 @@ def load_lapack() -> None:
 
     They are those of SciPy, which this loads: that takes a while.
     """
+    undisturbed(_register_lapack)
+
+
+def _register_lapack():
     from jaxlib import lapack
 
     for name, function, api_version in lapack.registrations()["cpu"]:

@@ -146,15 +146,31 @@ def _write(path: str, data: bytes) -> None:
     """Write a file such that others see all of it or nothing."""
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
+    _forget_unfinished(folder)
     unfinished = os.path.join(folder, f".{name}-{os.urandom(8).hex()}")
     try:
         with open(unfinished, "xb") as file:
             file.write(data)
         os.replace(unfinished, path)
-    except OSError:
+    except BaseException:  # also Ctrl-C, and the end of the process while a daemon thread writes
         with contextlib.suppress(OSError):
             os.unlink(unfinished)
         raise
+
+
+_UNFINISHED = re.compile(r"\..*-cache-[0-9a-f]{16}")
+_ABANDONED_AFTER = 3600.0  # seconds
+
+
+@functools.cache
+def _forget_unfinished(folder: str) -> None:
+    """Delete what processes that were killed had begun to write: once for each folder."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _UNFINISHED.fullmatch(entry.name):
+                with contextlib.suppress(OSError):  # another process deletes it, too
+                    if time.time() - entry.stat().st_mtime > _ABANDONED_AFTER:
+                        os.unlink(entry.path)
 
 
 def _make_room(folder: str, size: int) -> None:

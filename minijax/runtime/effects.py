@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 from collections import deque
 
 from ..checks.jaxpr import is_ordered
 from ..core.extension import Extension, register
-from . import xla
+from . import exits, xla
 
 _MOST_PENDING = 64
 _pending: deque = deque()  # tokens of programs with effects that may still be running
@@ -51,4 +52,7 @@ def effects_barrier() -> None:
             xla().wait(_pending.popleft())
 
 
-atexit.register(effects_barrier)  # otherwise the end of the process would cut off late effects
+# Otherwise the end of the process would cut off late effects.
+atexit.register(exits.wait_for, effects_barrier)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pending.clear)  # they are the parent's

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import settings
 
@@ -21,6 +21,15 @@ peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
 def is_started() -> bool:
     """Whether a client exists. It has read `peers` and the number of CPU devices by then."""
     return bool(clients)
+
+
+def refuse_after_fork(*_: Any, **__: Any) -> NoReturn:
+    """Raise the error of a process that needs XLA, and was forked from one that had started it."""
+    raise RuntimeError(
+        "This process was forked from one that had already used XLA. XLA's threads do not survive "
+        "a fork: here, arrays can be computed with eagerly, by NumPy, but no program can be "
+        "compiled or run. Start the process by multiprocessing.get_context('spawn') or "
+        "get_context('forkserver'), or fork before anything is compiled or asked of devices.")
 
 
 def _refuse_other_number(count: int) -> None:

@@ -460,3 +460,26 @@ def test_files_of_others_are_left_alone(folder):
     with cache.max_size(1 << 20):
         compiled()(X)
     assert Path(folder / "notes.txt").read_text() and len(os.listdir(folder)) == 2
+
+
+def test_what_a_killed_process_had_begun_is_deleted_after_an_hour(folder):
+    folder.mkdir()
+    old, new, others = (folder / f".jit_f-{name}-cache-0123456789abcdef" for name in "abc")
+    others = others.with_name(".notes")
+    for path in (old, new, others):
+        path.write_bytes(b"begun")
+    for path in (old, others):
+        os.utime(path, (time.time() - 4000,) * 2)
+    compiled()(X)
+    assert [path.name for path in files(folder) if path.name.startswith(".")] == [
+        new.name, others.name]
+
+
+def test_ctrl_c_while_writing_leaves_nothing_behind(folder, monkeypatch):
+    def replace(source, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        compiled()(X)
+    assert files(folder) == []

@@ -1,0 +1,1 @@
+"""Programs that run for long, and what must still be true after them: `make endurance`."""
