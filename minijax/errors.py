@@ -216,12 +216,22 @@ class _TeachingError(Exception):
     remedy = ""
     chapter = ""
 
+    def _advise(self, tracer: Any) -> None:
+        """The remedy for a value that is refused for its derivative's sake is another one."""
+        if _is_differentiated(tracer):
+            self.remedy, self.chapter = _KEEP_THE_DERIVATIVE, _DIFFERENTIATION
+
     def __init__(self, message: str) -> None:
         advice = (self.remedy, self.chapter and f"To understand why, read {self.chapter}.")
         super().__init__("\n".join(filter(None, (message.rstrip(), *advice))))
 
 
 _STAGING = 'chapter 5 of the book, "Jaxprs", and chapter 6, "jit"'
+_DIFFERENTIATION = 'chapter 2 of the book, "Forward mode"'
+_KEEP_THE_DERIVATIVE = (
+    "This value is being differentiated. As a Python number or a NumPy array it would lose its "
+    "derivative, and the result would be wrong. Compute with it by `jax.numpy` and `jax.lax` "
+    "functions; to use it as a constant, take the number of `jax.lax.stop_gradient(x)`.")
 
 
 class JAXTypeError(_TeachingError, TypeError):
@@ -259,6 +269,7 @@ class ConcretizationTypeError(JAXTypeError):
     chapter = _STAGING
 
     def __init__(self, tracer: Any, context: str = "") -> None:
+        self._advise(tracer)
         super().__init__("Abstract tracer value encountered where concrete value is expected: "
                          f"{describe(tracer)}\n{context}{_origin(tracer)}")
 
@@ -286,6 +297,7 @@ class TracerArrayConversionError(JAXTypeError):
     chapter = _STAGING
 
     def __init__(self, tracer: Any) -> None:
+        self._advise(tracer)
         super().__init__("The numpy.ndarray conversion method __array__() was called on "
                          f"{describe(tracer)}.{_origin(tracer)}")
 
@@ -345,6 +357,11 @@ def describe(tracer: Any) -> str:
     if not hasattr(aval, "shape"):
         return f"traced array with aval {aval}"
     return f"traced array with shape {aval.dtype.name}[{','.join(map(str, aval.shape))}]"
+
+
+def _is_differentiated(tracer: Any) -> bool:
+    """Whether a traced value is known, but has a tangent, too."""
+    return getattr(tracer, "concrete_value", lambda: None)() is not None
 
 
 def _origin(tracer: Any) -> str:

@@ -666,9 +666,13 @@ def batch_tracer_repr(tracer: Any) -> str:
 
 
 def format_tracer(tracer: Any, spec: str) -> str:
-    """A tracer in an f-string: as its contents if they are known, or else its `repr`."""
-    value = tracer.concrete_value()
-    return format(value, spec) if spec and value is not None else format(repr(tracer), spec)
+    """A tracer in an f-string: its `repr`. A specification such as `.2f` asks for contents."""
+    if spec:
+        raise TypeError(
+            f"unsupported format string passed to {type(tracer).__name__}.__format__: {spec!r} "
+            "needs the contents of an array, and got a traced value. Print it while the program "
+            "runs, by `jax.debug.print`; or leave the specification out.")
+    return repr(tracer)
 
 
 def array_repr(x: Any) -> str:

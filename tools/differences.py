@@ -229,6 +229,12 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.set_mesh(jax.make_mesh((8,), ('x',))))"],
     "what other libraries made is committed in JAX; here nobody has put it anywhere on purpose": [
         "jnp.from_dlpack(np.ones(2, 'float32')).committed"],
+    "JAX loses the derivative of what is taken out of a differentiated value; here it is refused": [
+        "jax.grad(lambda x: x.item() * x)(3.0)"],
+    "JAX does not count negative nondiff_argnums from the end; here they do": [
+        "(lambda f: [f.defjvp(lambda n, x, t: (n * x[0], n * t[0])), "
+        "jax.grad(lambda x: f(3.0, x))(2.0)][1])("
+        "jax.custom_jvp(lambda n, x: n * x, nondiff_argnums=(-2,)))"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnexpectedTracerError
-from .core import escaped
+from . import core
+from .core import EMPTY_CONDITION, escaped
+from .core import index as index  # of arrays and of tracers: the same
 
 IMMUTABLE = (
     "JAX arrays are immutable and do not support in-place item assignment. Instead of "
@@ -33,9 +35,7 @@ def numeric(x: Any, purpose: str) -> None:
 
 def scalar(x: Any) -> None:
     """An array that becomes a Python number has no dimensions, and is a number."""
-    if x.aval.ndim:
-        raise TypeError(
-            f"Only scalar arrays can be converted to Python scalars; got arr.ndim={x.aval.ndim}")
+    core.scalar(x)
     numeric(x, "converted to a number")
 
 
@@ -45,15 +45,7 @@ def truth_value(x: Any) -> None:
     if x.aval.size != 1:
         raise ValueError(
             "The truth value of an array with more than one element is ambiguous. "
-            "Use a.any() or a.all()" if x.aval.size else
-            "The truth value of an empty array is ambiguous. "
-            "Use `array.size > 0` to check that an array is not empty.")
-
-
-def index(x: Any) -> None:
-    """An array that is used as a Python index is an integer scalar."""
-    if x.aval.ndim or x.aval.dtype.kind not in "iu":
-        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+            "Use a.any() or a.all()" if x.aval.size else EMPTY_CONDITION)
 
 
 def iterable(x: Any) -> None:

@@ -40,7 +40,24 @@ def truth_value_of_tracer(x: Any) -> None:
     """A tracer used as a condition has one element, or is known (and then looks for itself)."""
     if x.aval.ndim and x.aval.size != 1 and x.concrete_value() is None:
         raise ValueError("The truth value of an array with more than one element is ambiguous. "
-                         "Use a.any() or a.all()")
+                         "Use a.any() or a.all()" if x.aval.size else EMPTY_CONDITION)
+
+
+EMPTY_CONDITION = ("The truth value of an empty array is ambiguous. "
+                   "Use `array.size > 0` to check that an array is not empty.")
+
+
+def scalar(x: Any) -> None:
+    """A tracer that becomes a Python number has no dimensions."""
+    if x.aval.ndim:
+        raise TypeError("Only scalar arrays can be converted to Python scalars; "
+                        f"got arr.ndim={x.aval.ndim}")
+
+
+def index(x: Any) -> None:
+    """A tracer that is used as a Python index is an integer scalar."""
+    if x.aval.ndim or x.aval.dtype.kind not in "iu":
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
 
 
 def escaped(x: Any) -> None:

@@ -88,6 +88,17 @@ def argnums_in_bounds(argnums, num_args: int) -> None:
             )
 
 
+def argnums_differ(argnums: Sequence[int], given: Any) -> None:
+    """Raise TypeError if two of the numbers that a caller has `given` are one argument."""
+    for i in argnums:
+        if argnums.count(i) > 1:
+            raise TypeError(
+                f"argnums={given} names argument {i} more than once, so that it would be "
+                "differentiated apart from itself. List each argument once; negative numbers "
+                "count from the end."
+            )
+
+
 def rebased(static_argnums: Sequence[int], donate_argnums: Sequence[int]) -> None:
     """Raise ValueError for a number in both."""
     if not set(static_argnums).isdisjoint(donate_argnums):

@@ -307,27 +307,32 @@ class Tracer(ArrayMethods):
         """The array behind the box if its contents are known, else `None`."""
         return None
 
+    def _refuse(self, error: Callable[[Tracer], Exception]):
+        checks.escaped(self)
+        raise error(self)
+
     def _concretize(self, error: Callable[[Tracer], Exception], convert: Callable):
+        """`convert` of the contents, if they are known. It must be a step function: a truth value
+        or an integer has no derivative to lose, but a float has."""
         value = self.concrete_value()
-        if value is None:
-            checks.escaped(self)
-            raise error(self)
-        return convert(value)
+        return self._refuse(error) if value is None else convert(value)
 
     def __bool__(self):
         checks.truth_value_of_tracer(self)
         return self._concretize(errors.TracerBoolConversionError, bool)
 
     def __int__(self):
+        checks.scalar(self)
         return self._concretize(errors.ConcretizationTypeError, int)
 
     def __float__(self):
-        return self._concretize(errors.ConcretizationTypeError, float)
+        checks.scalar(self)
+        self._refuse(errors.ConcretizationTypeError)
 
-    def __complex__(self):
-        return self._concretize(errors.ConcretizationTypeError, complex)
+    __complex__ = __float__
 
     def __index__(self):
+        checks.index(self)
         return self._concretize(errors.TracerIntegerConversionError, operator.index)
 
     def __array__(self, *args, **kwargs):

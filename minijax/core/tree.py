@@ -441,9 +441,11 @@ def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Seq
                     kwargs: dict[str, Any]) -> tuple[Callable, tuple[Any, ...]]:
     """`f` as a function of the chosen positional arguments only; and their values.
 
-    Negative numbers count from the end; ValueError if one is out of bounds.
+    Negative numbers count from the end; ValueError if one is out of bounds, TypeError if two are
+    the same argument.
     """
     argnums = positive_argnums(ensure_index_tuple(dynamic_argnums), len(args))
+    checks.argnums_differ(argnums, dynamic_argnums)
     if argnums == tuple(range(len(args))) and not kwargs:
         return f, tuple(args)
     _, _, statics = split_statics(args, kwargs, {*range(len(args))} - {*argnums}, kwargs)

@@ -22,6 +22,7 @@ from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import (
     PyTreeDef,
     ensure_index_tuple,
+    positive_argnums,
     tree_flatten,
 )
 from ..errors import DebugInfo, UnexpectedTracerError, fun_name, fun_sourceinfo
@@ -84,6 +85,12 @@ def nondiff_numbers(fun: Callable, argnums, argnames) -> tuple[int, ...]:
     if argnames and signature is not None:
         numbers.update(infer_argnums_and_argnames(signature, None, argnames)[0])
     return tuple(sorted(numbers))
+
+
+def nondiff_values(argnums: tuple[int, ...], args: tuple, prepare: Callable) -> dict[int, Any]:
+    """The arguments that are not differentiated, prepared, by their position from the front."""
+    positions = sorted({*positive_argnums(argnums, len(args))})
+    return {i: prepare(args[i]) for i in positions}
 
 
 def takes_just(fun: Callable) -> int | None:

@@ -41,6 +41,7 @@ from .common import (
     keep_used,
     match_batch_dim,
     nondiff_numbers,
+    nondiff_values,
     partial_eval_call,
     positional,
     stage_function,
@@ -136,7 +137,7 @@ class custom_jvp:
             args = positional(self.fun, "custom_jvp", args, kwargs)
         fun, jvp = self.fun, self.jvp
         if self.nondiff_argnums:
-            statics = {i: _stopped(args[i]) for i in self.nondiff_argnums}
+            statics = nondiff_values(self.nondiff_argnums, args, _stopped)
             fun, jvp = with_statics(fun, statics), functools.partial(jvp, *statics.values())
             args = tuple(x for i, x in enumerate(args) if i not in statics)
         leaves, in_tree = tree_flatten(args)

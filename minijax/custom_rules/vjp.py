@@ -61,6 +61,7 @@ from .common import (
     keep_used,
     match_batch_dim,
     nondiff_numbers,
+    nondiff_values,
     partial_eval_call,
     positional,
     stage_function,
@@ -137,7 +138,7 @@ class custom_vjp:
             args = positional(self.fun, "custom_vjp", args, kwargs)
         fun, fwd, bwd = self.fun, self.fwd, self.bwd
         if self.nondiff_argnums:
-            statics = {i: _without_tracers(args[i]) for i in self.nondiff_argnums}
+            statics = nondiff_values(self.nondiff_argnums, args, _without_tracers)
             fun, fwd = with_statics(fun, statics), with_statics(fwd, statics)
             bwd = functools.partial(bwd, *statics.values())
             args = tuple(x for i, x in enumerate(args) if i not in statics)

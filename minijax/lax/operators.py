@@ -7,9 +7,11 @@ functions of `minijax.numpy` behind them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import operator
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -40,9 +42,9 @@ from ..core.primitives import (
     squeeze,
     transpose,
 )
-from ..errors import user_stacklevel
+from ..errors import ConcretizationTypeError, user_stacklevel
 from .bitwise import shift_right_logical, xor_p
-from .compile_time import concrete_or_error, is_concrete
+from .compile_time import is_concrete
 from .complex_numbers import imag, real
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
@@ -344,14 +346,13 @@ def array_tolist(x):
     return np.asarray(x).tolist()
 
 
-def tracer_item(tracer, *args):
-    """The one element as a Python number, if it is known (see `array_item`)."""
-    return concrete_or_error(None, tracer).item(*args)
+def contents_refused(name: str) -> Callable:
+    """A method of arrays that takes contents out, for tracers: they have none yet, or contents
+    that would lose their derivative."""
+    context = f"The method `{name}` asked for its contents."
 
-
-def tracer_tolist(tracer):
-    """The elements as nested lists, if they are known (see `array_tolist`)."""
-    return concrete_or_error(None, tracer).tolist()
+    return lambda tracer, *args, **kwargs: tracer._refuse(
+        functools.partial(ConcretizationTypeError, context=context))
 
 
 install_binary_operators({"pow": power, "matmul": matmul, "xor": bitwise_xor})
@@ -366,6 +367,7 @@ install_methods({
 install_methods({"item": array_item, "tolist": array_tolist}, Array)
 # A tracer is immutable and has no pending contents: its copies are the tracer itself.
 install_methods({
-    "item": tracer_item, "tolist": tracer_tolist, "block_until_ready": lambda tracer: tracer,
+    "item": contents_refused("item"), "tolist": contents_refused("tolist"),
+    "__setitem__": Array.__setitem__, "block_until_ready": lambda tracer: tracer,
     "__copy__": lambda tracer: tracer, "__deepcopy__": lambda tracer, memo: tracer,
 }, Tracer)

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..checks import array as checks
 from ..core.array import Array
-from ..core.core import install_methods
+from ..core.core import Tracer, install_methods
+from ..lax.operators import contents_refused
 
 
 def _tobytes(self, order="C") -> bytes:
@@ -74,3 +75,6 @@ install_methods({
     "is_fully_addressable": property(_is_fully_addressable),
     "is_fully_replicated": property(_is_fully_replicated),
 }, Array)
+
+install_methods({name: contents_refused(name) for name in ("tobytes", "__dlpack__", "__reduce__")},
+                Tracer)

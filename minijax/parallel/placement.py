@@ -303,11 +303,18 @@ def _no_answer(name):
     return ask
 
 
+def _no_answer_to_call(name):
+    """The same for a method, whatever its arguments are."""
+    ask = _no_answer(name)
+    return lambda x, *args: ask(x)
+
+
 _PROPERTIES = ("committed", "addressable_shards", "global_shards", "is_fully_addressable",
                "is_fully_replicated")
-_METHODS = ("devices", "addressable_data", "delete", "is_deleted", "on_device_size_in_bytes")
+_METHODS = ("devices", "addressable_data", "delete", "is_deleted", "on_device_size_in_bytes",
+            "unsafe_buffer_pointer")
 install_methods({name: property(_no_answer(name)) for name in _PROPERTIES}, Tracer)
-install_methods({name: _no_answer(name) for name in _METHODS}, Tracer)
+install_methods({name: _no_answer_to_call(name) for name in _METHODS}, Tracer)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

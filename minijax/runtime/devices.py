@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
-from ..core.core import install_methods
+from ..core.core import Tracer, install_methods
 from ..core.tree import tree_map
 from . import xla
 
@@ -51,14 +51,16 @@ def default_backend() -> str:
 
 
 def device_get(x: Any) -> Any:
-    """A pytree of arrays as NumPy arrays, waiting until they are computed; random keys stay keys.
+    """A pytree of arrays as NumPy arrays, waiting until they are computed; random keys stay keys,
+    and traced values stay traced.
 
     >>> device_get(jnp.arange(3))
     array([0, 1, 2], dtype=int32)
     """
     def get(leaf):
-        ours = isinstance(leaf, Array) and not isinstance(leaf.dtype, dtypes.ExtendedDType)
-        return np.asarray(leaf) if ours else leaf
+        if not isinstance(leaf, Array) or isinstance(leaf, Tracer):
+            return leaf
+        return leaf if isinstance(leaf.dtype, dtypes.ExtendedDType) else np.asarray(leaf)
 
     return tree_map(get, x)
 
