@@ -32,7 +32,8 @@ def test_static_twice_is_static(argnums):
     both(lambda jx: jx.jit(lambda x, y: x * y**2, static_argnums=argnums), 2, 3)
     both(lambda jx: jx.jit(lambda x, y: x * y**2, donate_argnums=argnums), 2, 3)
     both(lambda jx: jx.make_jaxpr(lambda x, y: x * y**2, static_argnums=argnums), 2, 3)
-    both(lambda jx: jx.checkpoint(lambda x, y: x * y**2, static_argnums=argnums), 2.0, 3.0)
+    both(lambda jx: lambda x, y: float(
+        jx.checkpoint(lambda x, y: x * y**2, static_argnums=argnums)(x, y)), 2.0, 3.0)
 
 
 def scaled(decorator, numbers):

@@ -450,12 +450,11 @@ def argnums_partial(f: Callable, dynamic_argnums: int | Sequence[int], args: Seq
         return f, tuple(args)
     _, _, statics = split_statics(args, kwargs, {*range(len(args))} - {*argnums}, kwargs)
     chosen, dynamic_fun = tuple([args[i] for i in argnums]), with_statics(f, statics)
-    if list(argnums) == sorted({*argnums}):
+    if list(argnums) == sorted(argnums):
         return dynamic_fun, chosen
 
     def partial_fun(*dynamic_args):
-        by_position = dict(zip(argnums, dynamic_args))
-        return dynamic_fun(*[by_position[i] for i in sorted(by_position)])
+        return dynamic_fun(*[x for _, x in sorted(zip(argnums, dynamic_args))])
 
     return partial_fun, chosen
 
