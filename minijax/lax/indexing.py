@@ -1,6 +1,4 @@
-"""Chapter 11: `x[…]` with integers, slices, `None` and `...`.
-
-`core/operators.py` indexes by integers and slices with known bounds. This is the rest.
+"""Chapter 9: `x[…]` with integers, slices, `None` and `...`.
 
 An index is read once, from left to right, into one *cut* for each dimension of the array. Static
 cuts become `slice` (and `rev` for negative steps). If any position is traced, `dynamic_slice` takes

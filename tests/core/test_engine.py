@@ -1,6 +1,6 @@
 """The core's own programs under every transformation of chapters 1 to 8, beside JAX.
 
-They use nothing but the core. So they run in the whole package, in the core cut out of it
+They use nothing but the core, which neither indexes nor concatenates. So they run in the whole package, in the core cut out of it
 (`python tools/cut.py --core --test`), and, as far as the chapter goes, in the cuts at a chapter.
 """
 
