@@ -39,3 +39,22 @@ def test_found(row):
         return lambda: eval(text, space)
 
     both(program, raises=error or None)
+
+
+def test_second_derivatives_of_expn():
+    """JAX refuses these: its rule closes over the order. E₀(x) = exp(-x) / x, with no order below."""
+    import minijax as mj
+    import minijax.numpy as jnp
+    import minijax.scipy.special as special
+
+    def third(f):
+        return float(mj.grad(mj.jit(mj.grad(mj.jit(mj.grad(f)))))(0.7))
+
+    expected = third(lambda x: -jnp.exp(-x) / x)
+    assert abs(expected - float(mj.grad(mj.grad(lambda x: -special.expn(0, x)))(0.7))) > 1
+    np.testing.assert_allclose(third(lambda x: -special.expn(0, x)), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        mj.grad(mj.grad(mj.grad(special.exp1)))(0.7),
+        mj.grad(mj.grad(lambda x: -jnp.exp(-x) / x))(0.7), rtol=1e-5)
+    np.testing.assert_allclose(
+        mj.grad(mj.jit(mj.grad(lambda x: special.expn(3, x))))(0.7), special.exp1(0.7), rtol=1e-5)

@@ -117,13 +117,17 @@ def expn(n, x):
     return jnp.where((n < 0) | (x < 0) | jnp.isnan(x), np.nan, value).astype(dtype)
 
 
-expn = custom_jvp(vectorize(jit(expn)), nondiff_argnums=(0,))
+expn = custom_jvp(vectorize(jit(expn)))
 
 
 @expn.defjvp
-def _expn_jvp(n, primals, tangents):
-    (x,), (t,) = primals, tangents
-    return expn(n, x), lax.mul(lax.neg(t), expn(lax.sub(n, constant_like(n, 1)), x))
+def _expn_jvp(primals, tangents):
+    # `n` is an operand: a rule that closed over it could not run after the trace of `n` has ended.
+    (n, x), (_, t) = primals, tangents
+    is_last = lax.eq(n, constant_like(n, 0))
+    of_last = jnp.exp(-x) * (1 + x) / (x * x)  # E₀(x) = exp(-x) / x; there is no order below
+    lower = expn(jnp.where(is_last, n, lax.sub(n, constant_like(n, 1))), x)
+    return expn(n, x), lax.mul(lax.neg(t), jnp.where(is_last, of_last, lower))
 
 
 def _expn_series(n, x):
