@@ -139,7 +139,7 @@ def _as_numbers(jac, integers):
     """The derivatives of integers, or by them, as zeros of their type instead of `float0`."""
     if typeof(jac).dtype != dtypes.float0:
         return jac
-    return zeros(ShapedArray(typeof(jac).shape, typeof(integers).dtype))
+    return zeros(ShapedArray(typeof(jac).shape, typeof(integers).dtype, typeof(integers).weak_type))
 
 
 def _split_axis(tree, axis, x):

@@ -25,6 +25,9 @@ jnp.cumprod(jnp.float32(1.0), axis=-1) -> ValueError
 jnp.nancumsum(True, axis=0) -> ValueError
 jnp.float32(1.0).cumsum(axis=0) -> ValueError
 jnp.cumsum(jnp.float32(1.0))
+jax.jacfwd(lambda a, b: b)(jnp.array([1.0, 2.0]), jnp.asarray(1))
+jax.jacrev(lambda a, b: a * b, argnums=(0, 1), allow_int=True)(jnp.array([1.0, 2.0]), jnp.asarray(1))
+jax.jacrev(lambda a: a * 1.0, allow_int=True)(jnp.int32(1))
 jnp.power(0.0, 1 + 2j)
 jnp.power(jnp.complex64(0), np.array([1e-3 + 1j, 3 + 1e-20j, 2.5, 0j, 1j], 'complex64'))
 """
@@ -39,6 +42,19 @@ def test_found(row):
         return lambda: eval(text, space)
 
     both(program, raises=error or None)
+
+
+def test_second_derivatives_of_pinv_with_traced_rtol():
+    """JAX refuses this: its rule closes over `rtol`."""
+    import minijax as mj
+    import minijax.numpy as jnp
+
+    x = jnp.array([[1.0, 0.5], [0.2, 2.0]])
+    traced = mj.jit(lambda x, r: mj.grad(lambda x: jnp.linalg.pinv(x, rtol=r * 2).sum())(x))
+    known = mj.jit(mj.grad(lambda x: jnp.linalg.pinv(x, rtol=0.02).sum()))
+    got = mj.jvp(lambda x: traced(x, 0.01), (x,), (x,))
+    for mine, wanted in zip(got, mj.jvp(known, (x,), (x,)), strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-5)
 
 
 def test_second_derivatives_of_expn():

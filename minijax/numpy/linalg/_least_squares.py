@@ -62,13 +62,13 @@ def _pinv_by_svd(a, rtol=None, hermitian=False):
 
 
 _pinv_by_svd.__name__ = _pinv_by_svd.__qualname__ = "_pinv"  # so do jaxprs call it
-_pinv = custom_jvp(jit(_pinv_by_svd, static_argnames=("hermitian",)), nondiff_argnums=(1, 2))
+_pinv = custom_jvp(jit(_pinv_by_svd, static_argnames=("hermitian",)), nondiff_argnums=(2,))
 
 
 @_pinv.defjvp
 @default_matmul_precision("float32")
-def _pinv_jvp(rtol, hermitian, primals, tangents):
-    (a,), (a_dot,) = primals, tangents
+def _pinv_jvp(hermitian, primals, tangents):
+    (a, rtol), (a_dot, _) = primals, tangents
     p = pinv(a, rtol=rtol, hermitian=hermitian)
     if hermitian:
         a, a_dot = _symmetrize(a), _symmetrize(a_dot)
