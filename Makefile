@@ -37,6 +37,7 @@ help:
 	@echo "make test              lint, then compare everything with real JAX"
 	@echo "make test-plain        the tests of chapters 1-10 without the fast paths (MINIJAX_FAST=0)"
 	@echo "make fuzz MINUTES=5    random programs against JAX, then laws without it; findings: build/fuzz"
+	@echo "make edges             compare every function at the ends of its domain: an hour"
 	@echo "make oracle            store JAX's answers anew, which the tests compare with"
 	@echo "make mutants N=300     change rules, one at a time: do the tests notice?"
 	@echo "make bench             measure our speed against real JAX's"
@@ -88,6 +89,10 @@ test-plain: $(VENV)/installed-test
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --processes $(PROCESSES)
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --processes $(PROCESSES) --laws
+
+# Functions x edges x modes x dtypes, eagerly and compiled. A part: make edges ONLY="ndtri|sinc"
+edges: $(VENV)/installed-test
+	JAX_PLATFORMS=cpu MINIJAX_ORACLE=live $(BIN)/python -m tests.edges --only "$(ONLY)"
 
 oracle: $(VENV)/installed-test
 	MINIJAX_ORACLE=refresh $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS)

@@ -158,3 +158,21 @@ def test_sums_of_small_types_keep_their_type():
 def test_long_sums_are_accurate():
     values = np.random.RandomState(0).randn(100_000).astype(np.float32)
     both(lambda jx: _modes(jx, lambda x: jx.numpy.sum(x) / 300), values, tol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["reciprocal", "atan", "asin", "acosh", "sqrt"])
+def test_complex_derivatives_at_infinity(name):
+    z = np.complex64([np.inf, -np.inf, complex(0, np.inf), complex(1, -np.inf), complex(2, 1)])
+
+    def program(jx):
+        def gradient(x):
+            out, pull = jx.vjp(getattr(jx.lax, name), x)
+            return pull(jx.numpy.ones_like(out))[0]
+
+        def run(x):
+            # Apart, since a comparison of complex numbers takes any NaN for another.
+            outs = [np.asarray(f(jx.numpy.asarray(x))) for f in (gradient, jx.jit(gradient))]
+            return [(out.real, out.imag) for out in outs]
+        return run
+
+    both(program, z)

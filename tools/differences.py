@@ -240,7 +240,69 @@ OTHERWISE: dict[str, list[str]] = {
 
 # Where functions give other numbers at the ends of their domains and of the types: reason ->
 # patterns of `dtype how function mode: kind`, as tests/edges/compare.py names the differences.
-EDGES: dict[str, list[str]] = {}
+EDGES: dict[str, list[str]] = {
+    "NumPy keeps subnormal numbers, XLA takes them as zero on a CPU; to switch the processor "
+    "before and after each eager operation would cost as much as the operation": [
+        r"(float64|bfloat16|complex64) eager .*: subnormal",
+        r"bfloat16 eager .*(frexp|ldexp).* grad: value",
+        r"(bfloat16|int32) eager .*spacing.* value: value",
+    ],
+    "XLA's program for a subnormal operand reads its bits, or does not": [
+        r"float32 eager .*(cbrt|arctan2|atan2|pow|\*\*|zeta).*: subnormal",
+        r"(bfloat16|float64) jit .*(frexp|ldexp).*: subnormal",
+    ],
+    "complex numbers: NumPy follows Annex G of the C standard where a part is infinite, NaN, or "
+    "too large for its square; XLA has formulas of its own": [
+        r"complex64 eager .*: (infinite|nan|value)",
+    ],
+    "complex numbers: another program of XLA's operations rounds and overflows differently": [
+        r"complex64 jit .*(acosh|arccosh) grad: (subnormal|value)",
+        r"complex64 jit nn\.(log_sigmoid|mish|softplus) value: (subnormal|infinite|value)",
+        r"complex64 jit jnp\.logaddexp value: infinite",
+    ],
+    "JAX raises an error of its inner parts; here there is a result": [
+        r"complex64 (eager|jit) lax\.clamp value: error",
+        r"\w+ (eager|jit) special\.owens_t (value|grad): nan",
+        r"float32 (eager|jit) lax\.betainc value: (value|subnormal)",
+    ],
+    "JAX raises OverflowError of its inner parts; here integers are refused by TypeError": [
+        r"u?int\d+ (eager|jit) lax\.cumlogsumexp value: error",
+    ],
+    "which of 0 and -0 is the larger is left to the machine; a sum of -0 alone is 0 in NumPy": [
+        r"\w+ eager .*(cummax|max|min|clip|clamp|sum).* value: zero",
+        r"float64 eager .*(pow|\*\*).* value: zero",
+    ],
+    "JAX's formula gives NaN, infinity or 0 where the function has a derivative": [
+        r"\w+ (eager|jit) special\.(beta|betaln) (grad|second\d|reverse\d): (nan|value|subnormal)",
+        r"\w+ (eager|jit) special\.spence (jvp0|grad|second0|reverse0): (nan|value)",
+        r"\w+ (eager|jit) special\.ndtri (second0|reverse0): nan",
+        r"float64 (eager|jit) (jnp|special)\.i0 grad: nan",
+    ],
+    "JAX's derivative of a cumulative sum that has reached infinity is a number without meaning; "
+    "here it is NaN": [r"\w+ (eager|jit) lax\.cumlogsumexp jvp0: value"],
+    "compiled, XLA drops products of 0 with NaN; JAX's operations one by one give NaN as here": [
+        r"\w+ eager .*jnp\.max\(.* grad: value", r"float32 eager special\.log_ndtr second0: value",
+        r"float32 eager .*(arctan2|atan2) second\d: (value|subnormal)",
+        r"float32 eager .*approximate=False\) second0: value",
+    ],
+    "the cosine integral of JAX has one more digit": [
+        r"float32 (eager|jit) special\.sici value: value"],
+    "the digits are lost to cancellation in both libraries, in each to another number": [
+        r"float32 (eager|jit) special\.(dawsn|i1) (second0|reverse0): value",
+        r"\w+ eager .*special\.zeta.* (jvp\d|grad|second\d|reverse\d): value",
+        r"float32 eager jnp\.hypot (second\d|reverse\d): value",
+        r"\w+ eager special\.(boxcox|boxcox1p) (grad|second\d|reverse\d): value",
+        r"\w+ (eager|jit) .*(igamma|gammainc).*: (value|nan)",
+    ],
+    "NumPy's tanh, exp2 and sums in bfloat16 are more exact than XLA's": [
+        r"\w+ eager .*nn\.gelu.* (value|second0|reverse0): value",
+        r"bfloat16 eager .*(exp2|logaddexp2) (value|grad): value",
+        r"bfloat16 eager .*(logsumexp|searchsorted).* value: value",
+    ],
+    "for one large operand, the logarithm of the beta function has more digits here": [
+        r"float64 (eager|jit) special\.(beta|betaln) value: value",
+    ],
+}
 
 
 def module(library: str, name: str) -> ModuleType | None:
@@ -279,6 +341,10 @@ def page() -> str:
             where = "all that have them" if name == "*" else f"`jax.{name}`"
             listed = " ".join(f"`{parameter}`" for parameter in parameters.split())
             lines.append(f"| {where} | {listed} | {reason} |")
+    lines += ["", "| functions at their edges | because |", "|---|---|"]
+    for reason, patterns in EDGES.items():
+        listed = " ".join(f"`{pattern}`" for pattern in patterns).replace("|", "\\|")
+        lines.append(f"| {listed} | {reason} |")
     lines += ["", "| call | what is different |", "|---|---|"]
     for reason, calls in OTHERWISE.items():
         lines += [f"| `{call}` | {reason} |" for call in calls]

@@ -70,7 +70,7 @@ def continued_fraction(a, x, rounds: int = 1):
         i = n + 1
         numerator, b = i * (a - i), x + (2 * i + 1) - a
         p, q = b * p1 + numerator * p0, b * q1 + numerator * q0
-        scale = select(abs(p) > 1 / eps, full_like(p, eps), full_like(p, 1))
+        scale = 1 / select(abs(p) > 1 / eps, abs(p), full_like(p, 1))
         new = p / q
         return p1 * scale, p * scale, q1 * scale, q * scale, new, (new - value) / new
 
@@ -110,7 +110,9 @@ def _probability(a, x, upper: bool):
     a, x = select(special, one, a), select(special, one, x)
     large = _is_large(a, x)
     below, above = _expand(lambda expansion, a, x: expansion(a, x), a, x, large)
-    expanded = _weight(a, x) * select(large, above, below)
+    weight = _weight(a, x)
+    overflows = large & (weight == 0)  # the fraction may
+    expanded = select(overflows, full_like(x, 0), weight * select(large, above, below))
     out = select(large if upper else ~large, expanded, 1 - expanded)
     out = select(certain, full_like(x, 1 - upper), out)
     out = select(impossible, full_like(x, upper), out)

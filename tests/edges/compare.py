@@ -71,9 +71,14 @@ def _differing(mine: np.ndarray, other: np.ndarray, mode: str, subnormal: np.nda
 
 def _close(x: np.ndarray, y: np.ndarray, relative: float, absolute: float) -> np.ndarray:
     with np.errstate(all="ignore"):
-        by_parts = np.all([(p == q) | (np.isnan(p) & np.isnan(q)) | (abs(p - q) <= relative * abs(q) + absolute)
+        by_parts = np.all([(p == q) | (np.isnan(p) & np.isnan(q)) | _near(p, q, relative, absolute)
                            for p, q in zip(parts(x), parts(y), strict=True)], axis=0)
-        return by_parts | (np.isfinite(x) & (abs(x - y) <= relative * abs(y) + absolute))
+        return by_parts | _near(x, y, relative, absolute)
+
+
+def _near(x: Any, y: Any, relative: float, absolute: float) -> Any:
+    """Both finite, and their distance within the tolerance."""
+    return np.isfinite(x) & np.isfinite(y) & (abs(x - y) <= relative * abs(y) + absolute)
 
 
 def wide(x: np.ndarray) -> np.ndarray:

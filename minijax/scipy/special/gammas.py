@@ -372,7 +372,7 @@ def _euler_maclaurin(x, q=None):
     # x (x + 1) … (x + 2m) / first^(2m + 1), times B₂ₘ₊₂ / (2m + 2)!
     rising = jnp.cumprod((x_ + np.arange(2 * n, dtype=q.dtype)) / first, -1)[..., ::2]
     rising = jnp.clip(rising, max=dtypes.finfo(q.dtype).max)
-    factors = np.array(bernoulli_over_factorial(2 * n)[2::2], q.dtype)
+    factors = np.array([float(b) for b in bernoulli_over_factorial(2 * n)[2::2]]).astype(q.dtype)
     corrections = number(0.5) + jnp.sum(rising * factors, -1)
     return terms + integral + first[..., 0] ** -x * corrections
 
