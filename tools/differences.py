@@ -188,6 +188,9 @@ IGNORED: dict[str, dict[str, str]] = {
 
 # What both do, but not the same: reason -> calls, each a program of `jax`, `jnp` and `np`.
 OTHERWISE: dict[str, list[str]] = {
+    "Ctrl-C in a callback of a compiled program is no error of that program here": [
+        "__import__('pytest').raises(KeyboardInterrupt, jax.jit(lambda x: jax.pure_callback("
+        "lambda x: (_ for _ in ()).throw(KeyboardInterrupt), x, x)), 1.0).type.__name__"],
     "JAX reads the wrong elements; here it is as in NumPy": ["jnp.arange(3)[None, True, :]"],
     "JAX raises an error of its inner parts; here there is a result": [
         "jax.lax.clamp(1j, jnp.array([1j]), 2j)",

@@ -42,8 +42,9 @@ def wait_for(barrier: Callable[[], None]) -> None:
         barrier()
         return
     thread = threading.Thread(target=barrier, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
+    with contextlib.suppress(RuntimeError):  # some Pythons start no thread at this point
+        thread.start()
+        thread.join(PATIENCE)
 
 
 def _ended_by_interrupt() -> bool:
