@@ -1,13 +1,13 @@
 """Chapter 1: how do later chapters change what the engine does?
 
-At a few documented points the engine asks its extensions before it goes its own way. Each point is
+At a few documented points the engine calls its extensions before it acts. Each point is
 a method of `Extension`. A subclass overrides the points that it needs, and `register` puts an
 instance in force until `remove`. For each point, `hooks` holds a tuple of the overriding methods.
-The tuple is empty while there are none, so a point costs the engine one truth test:
+The tuple is empty without extensions, and then a point costs the engine one truth test:
 
     out = primitive.impl(*args, **params) if not hooks.evaluate else …
 
-A later room that asks adds its own points to the class, with `point`.
+A later room can add points of its own to the class, with `point`.
 The other ways to extend the engine are its rule tables and type registries. (JAX has no counterpart
 of this file: there, the engine imports what it needs.)
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 
 class Extension:
-    """The points at which the engine asks. Here each does what the engine does by itself.
+    """The points at which the engine can be changed. Each default is the engine's own behaviour.
 
     >>> class Counting(Extension):
     ...     seen = 0

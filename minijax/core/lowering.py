@@ -95,7 +95,7 @@ def with_dtype(aval: ShapedArray, dtype: np.dtype) -> ShapedArray:
 
 
 def stored(aval: ShapedArray) -> ShapedArray:
-    """The aval that an array of this aval has inside XLA, which knows fewer dtypes than we do."""
+    """The aval that an array of this aval has inside XLA, which has fewer dtypes than we do."""
     dtype = aval.dtype
     return ShapedArray(aval.shape, storage_dtype(dtype)) if dtype.kind == "V" else aval
 
@@ -448,7 +448,7 @@ def cast_rule(op: str) -> Callable:
 
 
 def emit(ctx: Body, op: str, *operands: Value, out: ShapedArray | None = None) -> Value:
-    """Append an elementwise operation on operands of one shape, whose type the result has too."""
+    """Append an elementwise operation on operands of one shape. The result has the type of the first."""
     out = operands[0].aval if out is None else out
     names = ", ".join(x.name for x in operands)
     return ctx.op(f"stablehlo.{op} {names} : {tensor_type(out)}", out)
@@ -475,7 +475,7 @@ def select(ctx: Body, which: Value, on_true: Value, on_false: Value) -> Value:
 
 
 def convert(ctx: Body, x: Value, dtype: np.dtype) -> Value:
-    """Append a conversion; to booleans it asks whether the element is not zero."""
+    """Append a conversion. The conversion to booleans compares each element with zero."""
     if dtype == np.bool_ and x.aval.dtype != np.bool_:
         return compare(ctx, "NE", x, ctx.constant(0, x.aval))
     out = with_dtype(x.aval, dtype)
