@@ -320,7 +320,7 @@ def to_inexact_dtype(dtype: Any) -> np.dtype:
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether the dtype ``a`` is ``b`` or belongs to the family ``b``, as `numpy.issubdtype`.
 
-    It also accepts ``bfloat16`` and the other small dtypes, and extended dtypes such as random keys.
+    It also accepts ``bfloat16``, the other small dtypes, and extended dtypes such as random keys.
 
         >>> from minijax import dtypes
         >>> import numpy as np

@@ -1,7 +1,7 @@
 """Chapter 1: how do later chapters change what the engine does?
 
-At a few documented points the engine calls its extensions before it acts. Each point is
-a method of `Extension`. A subclass overrides the points that it needs, and `register` puts an
+At a few documented points the engine calls its extensions before it acts. Each point is a method
+of `Extension`. A subclass overrides the points that it needs, and `register` puts an
 instance in force until `remove`. For each point, `hooks` holds a tuple of the overriding methods.
 The tuple is empty without extensions, and then a point costs the engine one truth test:
 

@@ -448,7 +448,9 @@ def cast_rule(op: str) -> Callable:
 
 
 def emit(ctx: Body, op: str, *operands: Value, out: ShapedArray | None = None) -> Value:
-    """Append an elementwise operation on operands of one shape. The result has the type of the first."""
+    """Append an elementwise operation on operands of one shape. By default, the result has the
+    type of the first operand.
+    """
     out = operands[0].aval if out is None else out
     names = ", ".join(x.name for x in operands)
     return ctx.op(f"stablehlo.{op} {names} : {tensor_type(out)}", out)
