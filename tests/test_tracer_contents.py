@@ -274,3 +274,37 @@ def test_the_message_says_that_the_derivative_would_be_lost(road):
     with pytest.raises(TypeError) as refused:
         minijax.jit(lambda x: road(x) * x)(3.0)
     assert "derivative" not in str(refused.value)
+
+
+# ----------------------------------------------------------------------------------------------
+# Functions that look into a differentiated value
+
+
+KEPT = {  # function of x = 2, its derivative there
+    "unique": (lambda x: minijax.numpy.unique(x * np.arange(3, dtype="f")).sum(), 3.0),
+    "union1d": (lambda x: minijax.numpy.union1d(x * np.ones(2, "f"), np.zeros(1)).sum(), 1.0),
+    "setxor1d": (lambda x: minijax.numpy.setxor1d(x * np.ones(2, "f"), np.zeros(1)).sum(), 1.0),
+    "intersect1d": (lambda x: minijax.numpy.intersect1d(x * np.ones(2, "f"), np.full(1, 2.0)).sum(),
+                    1.0),
+    "polymul": (lambda x: minijax.numpy.polymul(
+        x * np.ones(2, "f"), np.ones(2, "f"), trim_leading_zeros=True).sum(), 4.0),
+    "trim_zeros": (lambda x: minijax.numpy.trim_zeros(x * np.arange(3, dtype="f")).sum(), 3.0),
+    "arange to x": (lambda x: minijax.numpy.arange(x).sum() * x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_looks_at_the_contents_keeps_the_derivative(name):
+    f, derivative = KEPT[name]
+    assert minijax.grad(f)(np.float32(2)) == derivative
+    assert minijax.jvp(f, (np.float32(2),), (np.float32(1),))[1] == derivative
+
+
+@pytest.mark.parametrize("program", [
+    lambda jnp, x: jnp.arange(x, 5.0), lambda jnp, x: jnp.arange(0.0, 5.0, x),
+    lambda jnp, x: jnp.mgrid[x:5.0], lambda jnp, x: jnp.ogrid[0:5.0:x], lambda jnp, x: jnp.r_[x:5.0],
+    lambda jnp, x: minijax.lax.reduce(np.ones(2, "f"), x - 2, minijax.lax.add, (0,)),
+])  # fmt: skip
+def test_what_cannot_keep_the_derivative_refuses(program):
+    with pytest.raises((TypeError, NotImplementedError)):
+        minijax.grad(lambda x: program(minijax.numpy, x).sum())(np.float32(2))

@@ -233,7 +233,14 @@ OTHERWISE: dict[str, list[str]] = {
     "what other libraries made is committed in JAX; here nobody has put it anywhere on purpose": [
         "jnp.from_dlpack(np.ones(2, 'float32')).committed"],
     "JAX loses the derivative of what is taken out of a differentiated value; here it is refused": [
-        "jax.grad(lambda x: x.item() * x)(3.0)"],
+        "jax.grad(lambda x: x.item() * x)(3.0)",
+        "jax.grad(lambda x: jnp.arange(x, 5.0).sum())(3.0)",
+        "jax.grad(lambda x: jax.lax.reduce(np.ones(2, 'f'), x, jax.lax.add, (0,)))(0.0)"],
+    "JAX loses the derivative of a set's elements, and of a polynomial without leading zeros": [
+        "jax.grad(lambda x: jnp.unique(x * np.ones(2)).sum())(3.0)",
+        "jax.grad(lambda x: jnp.union1d(x * np.ones(2), np.zeros(1)).sum())(3.0)",
+        "jax.grad(lambda x: jnp.polydiv(x * np.ones(3), np.ones(2), "
+        "trim_leading_zeros=True)[1].sum())(3.0)"],
     "JAX does not count negative nondiff_argnums from the end; here they do": [
         "(lambda f: [f.defjvp(lambda n, x, t: (n * x[0], n * t[0])), "
         "jax.grad(lambda x: f(3.0, x))(2.0)][1])("

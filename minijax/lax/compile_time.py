@@ -54,6 +54,12 @@ def concrete_or_error(force: Callable | None, value, context: str = ""):
     return value if force is None else force(value)
 
 
+def ensure_known(value, context: str = ""):
+    """`value` itself, with its derivative, once it is clear that its contents are known."""
+    concrete_or_error(None, value, context)
+    return value
+
+
 def is_concrete(x) -> bool:
     """Whether the contents of `x` are known now."""
     return not isinstance(x, Tracer) or x.concrete_value() is not None

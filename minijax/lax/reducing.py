@@ -84,9 +84,9 @@ def check_trees(operand_tree: PyTreeDef, init_tree: PyTreeDef) -> None:
 
 
 def known_scalar(x) -> Any:
-    """The NumPy value of a scalar whose value is known, else `None`."""
-    x = x.concrete_value() if isinstance(x, Tracer) else x
-    return None if x is None or typeof(x).shape else np.asarray(x)[()]
+    """The NumPy value of a scalar whose value is known, else `None`. A tracer is not looked into:
+    if it is differentiated, the result depends on it even where it is neutral."""
+    return None if isinstance(x, Tracer) or typeof(x).shape else np.asarray(x)[()]
 
 
 def combining_region(ctx: Body, jaxpr: ClosedJaxpr) -> Region:

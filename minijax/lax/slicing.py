@@ -112,7 +112,12 @@ def _scalar_indices(operand, start_indices, allow_negative):
     if len(start_indices) != len(shape):
         raise ValueError("Length of slice indices must match number of operand dimensions "
                          f"({len(start_indices)} vs {shape})")
-    dtype = dtypes.lattice_result_type(*start_indices)[0] if len(start_indices) else None
+    index_dtypes = {typeof(i).dtype.name for i in start_indices}
+    if len(index_dtypes) > 1:
+        raise TypeError(
+            "index arguments to dynamic_slice and dynamic_update_slice must be integers of the "
+            f"same type; got {sorted(index_dtypes)}. Convert them to one type.")
+    dtype = typeof(start_indices[0]).dtype if len(start_indices) else None
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
     return [_from_front(i, n, dtype) if negative else convert(i, dtype)

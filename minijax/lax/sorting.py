@@ -190,7 +190,7 @@ def _top_k_types(x, *, k, axis):
         raise ValueError("k argument to top_k must be no larger than size along axis; got "
                          f"k={k} with shape={x.shape} and axis={axis}")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.int32)]
+    return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.int32, x.weak_type)]
 
 
 def _top_k(x, *, k, axis):

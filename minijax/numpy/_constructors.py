@@ -11,10 +11,11 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
-from ..core.core import ArrayMethods, ShapedArray, state, typeof
+from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof
 from ..core.extension import hooks, point
 from ..core.primitives import broadcast_in_dim_p, convert
-from ..lax.compile_time import concrete_or_error
+from ..errors import ConcretizationTypeError
+from ..lax.compile_time import concrete_or_error, is_concrete
 from ..lax.cutting import concatenate, stack_p
 from ..lax.dtypes import (
     check_and_canonicalize_user_dtype,
@@ -307,7 +308,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
       dtype: the element type; by default that of the arguments.
 
     Raises:
-      ConcretizationTypeError: an argument is traced: the shape would depend on it.
+      ConcretizationTypeError: an argument is traced: the shape would depend on it; or start or step
+        is differentiated.
       ValueError: an argument that is no real scalar.
 
     >>> arange(1, 7, 2)
@@ -315,6 +317,9 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     """
     dtype = user_dtype(dtype, "arange")
     name = "stop" if stop is None and step is None else "start"
+    _check_constant(step)
+    if name == "start":
+        _check_constant(start)
     start, stop, step = (_range_argument(*named) for named in
                          ((name, start), ("stop", stop), ("step", step)))
     if dtype is None:
@@ -327,6 +332,13 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
         out = broadcasted_iota(dtype, (max(0, int(np.ceil(stop - start))),), 0)
         out = out if start == 0 else add(convert(start, dtype), out)
     return on_device(out, device)
+
+
+def _check_constant(value):
+    """Raise for a differentiated start or step: the elements depend on it, not only the size."""
+    if isinstance(value, Tracer) and is_concrete(value):
+        raise ConcretizationTypeError(value, "jnp.arange makes constants of its start and step; "
+                                             "jnp.linspace keeps their derivatives.")
 
 
 def _range_argument(name, value):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import ensure_known
 from ._arguments import promote_dtypes
 from ._constructors import arange, array, meshgrid
 from ._joining import concatenate, stack
@@ -18,9 +18,9 @@ from ._shaping import expand_dims, transpose
 def _line(entry: slice, name: str):
     """The numbers that a slice stands for; an imaginary step says how many there are."""
     start, stop, step = (
-        concrete_or_error(None, value, f"slice {part} of jnp.{name}")
+        ensure_known(value, f"slice {part} of jnp.{name}")
         for part, value in (("start", entry.start), ("stop", entry.stop), ("step", entry.step)))
-    start, step = start or 0, step or 1
+    start, step = 0 if start is None else start, 1 if step is None else step
     if np.iscomplex(step):
         return linspace(start, stop, int(abs(step)))
     return arange(start, stop, step)

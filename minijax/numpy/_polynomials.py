@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import concrete_or_error, ensure_known
 from ..lax.control_flow.scan import scan
 from ..lax.dtypes import to_complex_dtype
 from ..lax.operators import maximum, true_divide
@@ -147,8 +147,8 @@ def polydiv(u, v, *, trim_leading_zeros: bool = False) -> tuple:
 
 def _without_leading_zeros(p):
     """The coefficients from the first one that is more than an error of rounding."""
-    p = concrete_or_error(None, p, "trim_leading_zeros=True needs known coefficients.")
-    is_zero = np.asarray(abs(p)) < np.sqrt(dtypes.finfo(p.dtype).eps)
+    p = ensure_known(p, "trim_leading_zeros=True needs known coefficients.")
+    is_zero = np.asarray(abs(p) < np.sqrt(dtypes.finfo(p.dtype).eps))
     return p[int(is_zero.argmin()):] if not is_zero.all() else p[:0]
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import concrete_or_error, ensure_known
 from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne
@@ -43,7 +43,7 @@ _HINT = ("The size of the result depends on the values of the array: to use it u
 
 
 def _known(name: str, *args):
-    return [concrete_or_error(None, x, f"The error arose in jnp.{name}(). {_HINT}") for x in args]
+    return [ensure_known(x, f"The error arose in jnp.{name}(). {_HINT}") for x in args]
 
 
 def _known_size(name: str, size):

@@ -360,7 +360,9 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     >>> repeat(jnp.arange(3), 2).tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    a, _ = ensure_arrays("repeat", a, repeats)
+    a, counts = ensure_arrays("repeat", a, repeats)
+    if counts.dtype.kind not in "biu":
+        raise TypeError(f"jnp.repeat: `repeats` must be integers; got {counts.dtype.name}.")
     if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0
     if total_repeat_length is not None and not is_concrete(repeats):

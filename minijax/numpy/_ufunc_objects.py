@@ -225,7 +225,7 @@ class ufunc:
             raise NotImplementedError(
                 "jnp.ufunc.at() cannot change an array, as np.ufunc.at() does: pass inplace=False "
                 "and take the result, as in arr = jnp.add.at(arr, i, x, inplace=False).")
-        own = self._own["at"] or self._at_by_scan
+        own, a = self._own["at"] or self._at_by_scan, ensure_array(f"{self.__name__}.at", a)
         return own(a, indices) if b is None else own(a, indices, b)
 
     def _at_by_scan(self, a, indices, *args):

@@ -361,7 +361,8 @@ def _round_real(x, decimals):
     working = np.dtype("float32") if x.dtype == np.float16 else x.dtype
     wide = convert(x, working, x.weak_type and working == x.dtype)
     factor = constant_like(wide, 10 ** decimals)
-    return convert(lax.div(rounding.round(lax.mul(wide, factor), half_even), factor), x.dtype)
+    rounded = lax.div(rounding.round(lax.mul(wide, factor), half_even), factor)
+    return convert(rounded, x.dtype, x.weak_type)
 
 
 @staged(static_argnames=("decimals",))

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..checks.jaxpr import check_allowed, remat_allowed_effects
+from ..core.array import ensure_array
 from ..core.calls import call_rules, calls
 from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
@@ -39,7 +40,7 @@ remat_p = Primitive("remat2", multiple_results=True, memoize_avals=False)
 
 @remat_p.def_impl
 def _evaluate(*args, jaxpr, **params):
-    return jaxpr_as_fun(jaxpr)(*args)
+    return [*map(ensure_array, jaxpr_as_fun(jaxpr)(*args))]
 
 
 remat_p.def_abstract_eval(lambda *avals, jaxpr, **params: jaxpr.out_avals)
