@@ -165,7 +165,16 @@ def fun_name(fun: Callable) -> str:
     name = getattr(fun, "__name__", None)
     if name is None and isinstance(fun, functools.partial):
         return fun_name(fun.func)
-    return name or "<unnamed function>"
+    return name if name and isinstance(name, str) else "<unnamed function>"
+
+
+def wraps(fun: Callable) -> Callable:
+    """`functools.wraps(fun)`, which leaves out names that are not strings. Libraries have modules
+    with a field `__name__`, or a field that holds one."""
+    left_out = {name for name in ("__name__", "__qualname__")
+                if not isinstance(getattr(fun, name, ""), str)}
+    assigned = [name for name in functools.WRAPPER_ASSIGNMENTS if name not in left_out]
+    return functools.wraps(fun, assigned)
 
 
 def fun_sourceinfo(fun: Callable) -> str:

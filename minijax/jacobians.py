@@ -12,7 +12,6 @@ The counterpart in JAX is in `jax/_src/api.py`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,7 +32,7 @@ from .core.tree import (
     tree_map,
     tree_structure,
 )
-from .errors import api_boundary
+from .errors import api_boundary, wraps
 from .lax.cutting import split
 from .lax.shaping import broadcasted_iota
 from .pytree.functions import tree_transpose
@@ -61,7 +60,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     check_callable(fun)
     argnums = ensure_index(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacfwd_f(*args, **kwargs):
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.forward_inputs(tree_leaves(dyn_args), holomorphic)
@@ -88,7 +87,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     check_callable(fun)
     argnums = ensure_index(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacrev_f(*args, **kwargs):
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.reverse_inputs("jacrev", tree_leaves(dyn_args), holomorphic, allow_int)

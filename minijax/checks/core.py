@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,18 @@ def python_int(x: int, dtype: np.dtype) -> None:
         raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
 
 
-def not_an_array(x: Any) -> str:
-    """What to say of a value that is neither an array nor a number."""
-    return (f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array or a "
-            "number (a list or a tuple must be made one first, by `jnp.asarray`).")
+# By a class: a function from its instances to their types, for values that only tracing takes.
+pytype_aval_mappings: dict[type, Callable[[Any], Any]] = {}
+
+
+def registered_type(x: Any) -> Any:
+    """The type of a value whose class, or a base of it, is in `pytype_aval_mappings`."""
+    for cls in type(x).__mro__:
+        if cls in pytype_aval_mappings:
+            return pytype_aval_mappings[cls](x)
+    raise TypeError(
+        f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array or a number "
+        "(a list or a tuple must be made one first, by `jnp.asarray`).")
 
 
 # ----------------------------------------------------------------------------------------------

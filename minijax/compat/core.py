@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from ..checks.core import pytype_aval_mappings
 from ..checks.primitives import valid_jaxtype
 from ..core import later
 from ..core.core import Primitive, ShapedArray, Trace, install_methods, state
@@ -32,9 +33,11 @@ def get_bind_params(self: Primitive, params: dict) -> dict:
     return params
 
 
+install_methods({"main": property(lambda self: getattr(self, "tag", None))}, Trace)
 install_methods({"get_bind_params": get_bind_params, "call_primitive": False,
                  "map_primitive": False}, Primitive)
-later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype)
+later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,
+             pytype_aval_mappings=pytype_aval_mappings)
 later.update(
     ensure_compile_time_eval=ensure_compile_time_eval, find_top_trace=find_top_trace,
     get_opaque_trace_state=get_opaque_trace_state,

@@ -120,7 +120,7 @@ def stop_gradient(x: Any) -> Any:
 
 # chapter 4
 
-from ..errors import fun_name
+from ..errors import fun_name, wraps
 from .batching import AxisData, batch_subtrace, matchaxis
 from .tree import flatten_axes, flatten_fun
 
@@ -193,7 +193,7 @@ def _mapped_axis_size(leaves, axes, axis_size):
 def _vectorized(fun, vmap_f):
     """`vmap_f` with the name, the attributes and, after a sentence, the documentation of `fun`."""
     name, doc = fun_name(fun), getattr(fun, "__doc__", None)
-    functools.update_wrapper(vmap_f, fun)
+    wraps(fun)(vmap_f)
     vmap_f.__name__ = name
     vmap_f.__doc__ = f"{name}, vectorized: arguments and results have one more dimension." + (
         f"\n\nOf {name}:\n\n{doc}" if doc else "")
@@ -243,7 +243,7 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     check_callable(fun)
     argnums, argnames = ensure_index_tuple(static_argnums), ensure_str_tuple(static_argnames)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make_jaxpr_f(*args, **kwargs):
         with extend_axis_env_nd(axis_env) if axis_env else contextlib.nullcontext():
             closed, out_tree = _trace("make_jaxpr", fun, args, kwargs, argnums, argnames)
@@ -448,7 +448,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     check_callable(fun)
     argnums = ensure_index(argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_grad_f(*args, **kwargs):
         check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
@@ -474,7 +474,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     """
     value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def grad_f(*args, **kwargs):
         value, gradient = value_and_grad_f(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient

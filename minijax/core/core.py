@@ -136,7 +136,7 @@ def _abstractify(x) -> ShapedArray:
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if hasattr(kind, "__jax_array__"):
         return typeof(x.__jax_array__())
-    raise TypeError(checks.not_an_array(x))
+    return checks.registered_type(x)
 
 
 def vary_like(x, aval: ShapedArray):

@@ -12,18 +12,23 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..checks.arguments import fun_signature, infer_argnums_and_argnames
+from ..checks.staging import scalars
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
-from ..core.core import Primitive, ShapedArray, set_current_trace, typeof
+from ..core.core import Primitive, ShapedArray, eval_trace, set_current_trace, typeof
 from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.partial_eval import dce_closed, default_partial_eval
+from ..core.primitives import constant
 from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import (
     PyTreeDef,
     ensure_index_tuple,
     positive_argnums,
     tree_flatten,
+    tree_map,
 )
 from ..errors import DebugInfo, UnexpectedTracerError, fun_name, fun_sourceinfo
 from ..lax.control_flow.parts import PartsTrace
@@ -39,7 +44,7 @@ class SymbolicZero:
     Args:
       aval: its type; the attributes of it (`shape`, `dtype` …) are also the zero's own.
 
-    >>> zero_from_primal(jnp.ones(3)).shape
+    >>> zero_from_primal(jnp.ones(3), symbolic_zeros=True).shape
     (3,)
     """
 
@@ -57,9 +62,13 @@ class SymbolicZero:
         return "SymbolicZero"
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> SymbolicZero:
-    """The symbolic zero tangent of the value `val`."""
-    return SymbolicZero(typeof(val).to_tangent_aval())
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a pytree of values: zeros, or `SymbolicZero`s.
+
+    >>> zero_from_primal({"a": jnp.ones(2)})
+    {'a': Array([0., 0.], dtype=float32)}
+    """
+    return tree_map(lambda x: to_rule(Zero.from_primal_value(x), symbolic_zeros), val)
 
 
 def to_rule(tangent, symbolic_zeros: bool):
@@ -232,6 +241,20 @@ def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, li
         error.add_note(_CLOSURE)
         raise
     return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
+
+
+def without_literals(operands: Iterable) -> list:
+    """The operands of an equation as its rules get them: a literal is an array or a tracer."""
+    return [constant(x, typeof(x).dtype, typeof(x).weak_type)
+            if isinstance(x, scalars) else x for x in operands]
+
+
+def residuals_without_literals(residuals: Iterable) -> list:
+    """The residuals of an equation as `bwd` gets them. A number that the trace turned into a
+    literal is a concrete array, which `bwd` can still use as a Python integer; a bool is a bool."""
+    with set_current_trace(eval_trace):
+        return [bool(x) if isinstance(x, (bool, np.bool_)) else without_literals((x,))[0]
+                for x in residuals]
 
 
 def enter_function(trace: PartsTrace, values, *, call_jaxpr, **rules):

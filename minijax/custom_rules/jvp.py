@@ -47,6 +47,7 @@ from .common import (
     stage_function,
     takes_just,
     to_rule,
+    without_literals,
 )
 
 # ----------------------------------------------------------------------------------------------
@@ -217,7 +218,8 @@ def _stage(trace, args, params):
 def _without_consts(num_consts, rule, *args):
     """The rule of the function without the operands that it closed over."""
     n = len(args) // 2
-    return rule(*args[num_consts:n], *args[n + num_consts:])
+    primals = without_literals(args[num_consts:n])
+    return rule(*primals, *args[n + num_consts:])
 
 
 def _jvp(primals, tangents, *, jvp_jaxpr_fun, symbolic_zeros, **params):

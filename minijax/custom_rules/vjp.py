@@ -40,7 +40,7 @@ from ..core.tree import (
     tree_map,
     with_statics,
 )
-from ..errors import UnexpectedTracerError, api_boundary, fun_name
+from ..errors import UnexpectedTracerError, api_boundary, fun_name, wraps
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
 from ..printing import pp_rules
@@ -64,9 +64,11 @@ from .common import (
     nondiff_values,
     partial_eval_call,
     positional,
+    residuals_without_literals,
     stage_function,
     takes_just,
     to_rule,
+    without_literals,
 )
 
 # ----------------------------------------------------------------------------------------------
@@ -307,7 +309,7 @@ def _stage(trace, args, params):
     params |= {
         "call_jaxpr": jaxpr, "num_consts": n,
         "fwd_jaxpr_thunk": Named(functools.partial(_without_consts, n, fwd), fwd.name),
-        "bwd": Named(lambda *leaves: zeros + bwd(*leaves), bwd.name),
+        "bwd": Named(lambda *leaves: zeros + bwd(*residuals_without_literals(leaves)), bwd.name),
     }
     return trace.default_process_primitive(custom_vjp_call_p, [*consts, *args], params)
 
@@ -316,7 +318,7 @@ def _without_consts(num_consts, fwd, perturbed, *leaves):
     """`fwd` of the function without the operands that it closed over."""
     if any(perturbed[:num_consts]):
         raise CustomVJPException
-    return fwd(perturbed[num_consts:], *leaves[num_consts:])
+    return fwd(perturbed[num_consts:], *without_literals(leaves[num_consts:]))
 
 
 def _jvp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, out_trees,
@@ -482,7 +484,7 @@ def custom_gradient(fun: Callable) -> custom_vjp:
         cts = in_tree.unflatten(eval_jaxpr(jaxpr, pullback.consts, *tree_leaves(ct)))
         return (cts,) if treedef_is_leaf(in_tree) else cts
 
-    functools.update_wrapper(wrapped_fun, fun)
+    wraps(fun)(wrapped_fun)
     wrapped_fun.defvjp(fwd, bwd)
     return wrapped_fun
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable
 
-from ..errors import fun_name, source
+from ..errors import fun_name, source, wraps
 
 
 class named_scope(contextlib.ContextDecorator):
@@ -53,4 +52,4 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
 
     >>> _ = jax.make_jaxpr(named_call(jnp.sin, name="wave"))(1.0)
     """
-    return functools.wraps(fun)(named_scope(fun_name(fun) if name is None else name)(fun))
+    return wraps(fun)(named_scope(fun_name(fun) if name is None else name)(fun))

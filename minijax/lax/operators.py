@@ -275,7 +275,8 @@ def astype(x, dtype, copy: bool = False):
 
 def reshape_method(x, *shape, order: str = "C"):
     """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left."""
-    one_sequence = len(shape) == 1 and isinstance(shape[0], (tuple, list))
+    one_sequence = len(shape) == 1 and (
+        isinstance(shape[0], (tuple, list)) or getattr(shape[0], "ndim", 0) == 1)
     sizes = list(known_sizes(shape[0] if one_sequence else shape))
     sizes = _fill_in_size(typeof(x), sizes)
     if order == "F":

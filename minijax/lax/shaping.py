@@ -61,8 +61,7 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
     Args:
       operand: an array; each of its dimensions 1, or as the result's.
       shape: the result's shape.
-      broadcast_dimensions: for each dimension of `operand`, the one of the result it goes to;
-        strictly increasing.
+      broadcast_dimensions: for each dimension of `operand`, the one of the result it goes to.
       out_sharding: ignored; `reshard` moves the result (chapter 14).
 
     Raises:
@@ -73,6 +72,8 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
     """
     shape = canonical_shape(shape)
     dims = tuple(map(operator.index, broadcast_dimensions))
+    if len({*dims}) == len(dims) == typeof(operand).ndim and [*dims] != (order := sorted(dims)):
+        operand, dims = transpose(operand, [dims.index(d) for d in order]), tuple(order)
     same = typeof(operand).shape == shape and dims == tuple(range(len(shape)))
     if same and not _foreign(operand):
         return operand

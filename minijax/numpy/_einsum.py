@@ -43,7 +43,7 @@ def _left_to_right():
 
 
 def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision=None,
-           preferred_element_type=None):
+           preferred_element_type=None, _dot_general=dot_general):
     """Sums of products in Einstein's notation.
 
     Args:
@@ -52,6 +52,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
       *operands: arrays.
       optimize: how opt_einsum looks for the order of contractions.
       precision, preferred_element_type: as for `lax.dot_general`.
+      _dot_general: the function that multiplies two operands; libraries pass quantized ones.
 
     Returns:
       an array with the dimensions after the arrow.
@@ -73,7 +74,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
         weak_type = False
     for positions, summed, expression, *_ in contractions:
         picked = [arrays.pop(i) for i in positions]
-        arrays.append(_contract(picked, sorted(summed), expression, precision, dtype))
+        arrays.append(_contract(picked, sorted(summed), expression, precision, dtype, _dot_general))
     return convert(arrays[0], dtype, weak_type)
 
 
@@ -82,14 +83,15 @@ def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
     return _opt_einsum().contract_path(subscripts, *operands, optimize=_optimizer(optimize))
 
 
-def _contract(operands, summed, expression, precision, dtype):
+def _contract(operands, summed, expression, precision, dtype, dot):
     """One or two operands, as `expression` says; `summed` are the letters to sum over."""
     inputs, result = expression.split("->")
     names = inputs.split(",")
     if len(operands) == 1:
         out, out_names = _sum_one(operands[0], names[0], summed, result, dtype)
     elif len(operands) == 2:
-        out, out_names = _multiply_two(operands, names, summed, result, precision, dtype)
+        out, out_names = _multiply_two(operands, names, summed, result, precision, dtype,
+                                       dot)
     else:
         raise NotImplementedError("jax.numpy.einsum does not support simultaneous contraction of "
                                   "3 or more operands: choose another `optimize`.")
@@ -139,8 +141,8 @@ def _diagonal_mask(shape, axes):
     return broadcast_in_dim(mask, shape, axes)
 
 
-def _multiply_two(operands, names, summed, result, precision, dtype):
-    """Reduce each operand on its own as far as possible, then one `dot_general`."""
+def _multiply_two(operands, names, summed, result, precision, dtype, dot):
+    """Reduce each operand on its own as far as possible, then one `dot`."""
     (x, y), (x_names, y_names) = operands, names
     x, x_names = _without_broadcast_ones(x, x_names, typeof(y).shape, y_names)
     y, y_names = _without_broadcast_ones(y, y_names, typeof(x).shape, x_names)
@@ -158,7 +160,7 @@ def _multiply_two(operands, names, summed, result, precision, dtype):
         x, x_names, x_free, y, y_names, y_free = y, y_names, y_free, x, x_names, x_free
     contracting = _positions(x_names, contracted), _positions(y_names, contracted)
     batching = _positions(x_names, batch), _positions(y_names, batch)
-    out = dot_general(x, y, (contracting, batching), precision, dtype)
+    out = dot(x, y, (contracting, batching), precision=precision, preferred_element_type=dtype)
     return out, "".join(batch) + x_free + y_free
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,6 +10,7 @@ from ..checks.operators import rank_promotion
 from ..core.api import vmap
 from ..core.core import typeof
 from ..core.primitives import canonical_axis
+from ..errors import wraps
 from ..lax.shaping import broadcast_shapes, expand_dims, squeeze
 from ._arguments import ensure_array
 from ._constructors import arange, asarray
@@ -42,7 +42,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
         raise ValueError(f"{excluded=} contains negative numbers")
     context = f"on vectorized function with {excluded=} and {signature=}"
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def wrapped(*args, **kwargs):
         function, args = _fix_excluded(pyfunc, set(excluded), args, kwargs)
         if signature is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.staging import shaped_abstractify
 from ..core.tree import flatten_axes, tree_flatten
-from ..errors import api_boundary
+from ..errors import api_boundary, wraps
 from .constraints import check_fits, constrain
 from .mesh import (
     AbstractMesh,
@@ -103,7 +103,7 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
 
-    @functools.wraps(f)
+    @wraps(f)
     def in_auto_mode(*args, **kwargs):
         sharding = _argument(out_sharding, kwargs, "out_sharding")
         mesh = _mesh_of(sharding)
@@ -140,7 +140,7 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
 
-    @functools.wraps(f)
+    @wraps(f)
     def in_explicit_mode(*args, **kwargs):
         sharding = _argument(in_sharding, kwargs, "in_sharding")
         mesh = _nonempty(get_abstract_mesh(), "explicit_axes")

@@ -23,7 +23,7 @@ from ..core.tree import (
     tree_map,
     with_statics,
 )
-from ..errors import api_boundary
+from ..errors import api_boundary, wraps
 from ..lax.shaping import expand_dims, squeeze
 from ..pytree.arguments import rebase_donate_argnums
 from ..pytree.functions import broadcast_prefix
@@ -98,7 +98,7 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
 
     jitted = jit(_fun, static_argnums=static, donate_argnums=donate_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapped(*args, **kwargs):
         if process_count(backend) > 1 and devices is None and state.trace is eval_trace:
             call = _Call(fun, args, kwargs, in_axes, static)

@@ -12,7 +12,7 @@ from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import PyTreeDef, tree_flatten, tree_map
 from ..core.util import merge_lists, partition_list
-from ..errors import DebugInfo, api_boundary, fun_sourceinfo
+from ..errors import DebugInfo, api_boundary, fun_sourceinfo, wraps
 from ..pytree.arguments import argument_avals
 from ..runtime.jit import jit
 from ..settings import trace_context
@@ -123,7 +123,7 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
                         f"{type(f)}.")
     cache: dict = {}
 
-    @functools.wraps(f)
+    @wraps(f)
     def bind(*args):
         axes, scope_mesh = check_scope(mesh, axis_names, in_specs, out_specs)
         scope = Scope(scope_mesh, axes - set(scope_mesh.manual_axes), check_vma)
@@ -144,7 +144,7 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
     compiled = jit(bind)
     has_statics = None in tree_flatten(in_specs, lambda x: x is None)[0]
 
-    @functools.wraps(f)
+    @wraps(f)
     @api_boundary
     def wrapped(*args):
         if in_specs is Infer:

@@ -10,7 +10,7 @@ from ..checks import remat as checks
 from ..checks.arguments import arg_names
 from ..core.tree import tree_flatten, with_statics
 from ..core.util import split_list
-from ..errors import api_boundary
+from ..errors import api_boundary, wraps
 from ..lax.control_flow.common import stage
 from ..pytree.arguments import argument_avals
 from ..pytree.functions import broadcast_prefix
@@ -49,7 +49,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
         static_argnums = (static_argnums,)
     remember = functools.lru_cache(_of_dynamic_arguments)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def fun_remat(*args, **kwargs):
         statics = _static_arguments(static_argnums, args)
         names = tuple(sorted(kwargs))
@@ -80,7 +80,7 @@ def _of_dynamic_arguments(fun, statics, names):
         return with_statics(functools.partial(fun, **dict(zip(names, named))), dict(statics))(
             *positional)
 
-    return functools.wraps(fun)(of_dynamic)
+    return wraps(fun)(of_dynamic)
 
 
 def _call(fun, args, prevent_cse, policy):

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..checks import staging as checks
-from ..checks.core import sized
+from ..checks.core import pytype_aval_mappings, sized
 from ..core import dtypes
-from ..core.core import ShapedArray
+from ..core.core import ShapedArray, typeof
 from ..core.extension import Extension, hooks, point, register
+from ..core.staging import shaped_abstractify
 
 
 @point
@@ -56,6 +57,12 @@ class ShapeDtypeStruct:
                 sharding = struct_sharding(sharding, self.shape)
         self.sharding = sharding
 
+    @classmethod
+    def like(cls, x) -> ShapeDtypeStruct:
+        """The shape and dtype of the array, number or struct `x`."""
+        aval = typeof(x)
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
@@ -86,3 +93,4 @@ class Structs(Extension):
 
 
 register(Structs())
+pytype_aval_mappings[ShapeDtypeStruct] = shaped_abstractify

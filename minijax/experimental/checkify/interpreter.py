@@ -13,7 +13,7 @@ from ...core.core import typeof
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
 from ...core.staging import trace_to_jaxpr
 from ...core.tree import tree_flatten
-from ...errors import api_boundary, source
+from ...errors import api_boundary, source, wraps
 from .errors import (
     DivisionByZeroError,
     Error,
@@ -61,7 +61,7 @@ def checkify(f: Callable, errors: frozenset[ErrorCategory] = user_checks) -> Cal
     minijax.experimental.checkify.JaxRuntimeError: out-of-bounds indexing for array of shape (3,):
     index 5 is out of bounds for axis 0 with size 3.
     """
-    @functools.wraps(f)
+    @wraps(f)
     def checked(*args, **kwargs):
         out_trees = []
 
