@@ -27,7 +27,7 @@ TESTS ?= tests
 # make mutants N=300 SEED=1 changes that many rules, one at a time
 N ?= 300
 
-.PHONY: help tour check quick test test-plain fuzz oracle mutants lint bench book read browse update test-all-pythons clean
+.PHONY: help tour check quick test test-plain fuzz edges oracle mutants lint bench book read browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:

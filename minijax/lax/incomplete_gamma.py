@@ -230,7 +230,7 @@ def igamma_grad_a(a, x):
       TypeError: other dtypes, or shapes that do not fit.
 
     >>> lax.igamma_grad_a(1.0, 2.0).round(4).item()
-    -0.22110000252723694
+    -0.2207999974489212
     """
     return igamma_grad_a_p.bind(a, x)
 

@@ -13,6 +13,7 @@ import re
 import sys
 import time
 
+import tests.conftest  # noqa: F401  (XLA's flags, as the tests have them)
 from tests.edges.compare import differences
 from tests.edges.subnormals import can_flush, flushed
 from tests.edges.table import DTYPES, FUNCTIONS, answers, is_left_out
