@@ -90,8 +90,12 @@ def from_rule(tangent):
 def nondiff_numbers(fun: Callable, argnums, argnames) -> tuple[int, ...]:
     """The positions of the arguments that are not differentiated, given by number and by name."""
     numbers = set(ensure_index_tuple(argnums))
-    signature = fun_signature(fun)
-    if argnames and signature is not None:
+    if argnames:
+        signature = fun_signature(fun)
+        if signature is None:
+            raise AssertionError(
+                f"nondiff_argnames names parameters of {fun}, which has no signature to find them "
+                "in. Give their positions as nondiff_argnums.")
         numbers.update(infer_argnums_and_argnames(signature, None, argnames)[0])
     return tuple(sorted(numbers))
 

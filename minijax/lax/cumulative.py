@@ -233,9 +233,8 @@ def _running_forwards(combine, x, axis):
 def _spread(x, axis, first, n):
     """The elements at every second place from `first`, zeros between, `n` places in all."""
     size = typeof(x).shape[axis]
-    last = n - (first + 2 * size - 1) if size else n - first
     config = [(0, 0, 0)] * typeof(x).ndim
-    config[axis] = (first, last, 1)
+    config[axis] = (first, n - (first + 2 * size - 1), 1)
     return pad(x, const_like(x, 0), config)
 
 

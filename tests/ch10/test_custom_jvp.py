@@ -45,6 +45,7 @@ CALLS = {
         jx, lambda f, x: f(x), lambda f, p, t: (f(p[0]), 5 * t[0]), (0,))(jx.numpy.sin, x))(1.0),
     "nondiff by name": lambda jx: jx.custom_jvp(
         lambda f, x: f(x), nondiff_argnames="f").nondiff_argnums,
+    "nondiff by name, without a signature": lambda jx: jx.custom_jvp(max, nondiff_argnames="key"),
     "nondiff tracer": lambda jx: jx.jit(lambda n, x: make(
         jx, lambda n, x: n * x, lambda n, p, t: (n * p[0], n * t[0]), (0,))(n, x))(2.0, 3.0),
     "nondiff tracer, differentiated": lambda jx: jx.grad(lambda n: make(

@@ -25,6 +25,7 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("float32[5,2]", "lax.approx_min_k(x, 2, reduction_dimension=0)"),
     ("float32[2,3,2]", "lax.argmin(x, 1, np.int32)"),
     # --- cumulative operations ---
+    ("complex64[3,2]", "lax.cumlogsumexp(x * -3, 0)"),
     ("complex64[3,2]", "lax.cumlogsumexp(x, 0)"),
     ("complex64[2,3]", "lax.cumlogsumexp(x * 3, 1, reverse=True)"),
     ("complex64[2,3]", "lax.cumsum(x, 1, reverse=True)"),
@@ -69,13 +70,13 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("float32[2,3,4]", "lax.transpose(x, (1, 2, 0))"),
     ("float32[1,3,1]", "lax.squeeze(x, (0, -1))"),
     ("float32[2,3]", "lax.full_like(x, 2.5)"),
+    ("float32[2,3]", "(lax.broadcast_to_rank(x, 2), lax.broadcast_to_rank(x, 4))"),
     ("int32[2,3]", "lax.broadcasted_iota(np.int32, (2, 3), 1) + x"),
     # --- choices ---
     ("bool[3] float32[3] float32[3]", "lax.select_n(x, y, z)"),
     ("bool[] float32[2,3] float32[2,3]", "lax.select_n(x, y, z)"),
     ("int32+[4] float32[4] float32[4]", "lax.select_n(x % 3, y, z, -y)"),
     ("bool[2,3] complex64[2,3] complex64[2,3]", "lax.select(x, y, z)"),
-    ("float32[] float32[2,3] float32[]", "lax.clamp(x, y, z)"),
     ("float32[2,3] float32[2,3] float32[2,3]", "lax.clamp(x - 1, y, z)"),
     ("float32[2,3] float32[2,3]", "lax.max(x, y)"),
     ("complex64[3]", "lax.max(x, jnp.roll(x, 1)) + lax.min(x, x)"),
@@ -145,6 +146,7 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("float32[4]",
      "lax.reduce_window(x, np.float32(0), lambda a, b: a + b * 1, (2,), (1,), 'VALID')"),
     # --- products ---
+    ("float32[3,3] float32[3,3]", "lax.dot_general(x, y, (((0,), (0,)), ((), ())))"),
     ("float32[2,3,4] float32[3,4,2]", "lax.dot_general(x, y, (((2,), (1,)), ((0,), (2,))))"),
     ("float32[2,3,4] float32[3,4,2]", "lax.dot_general(x, y, (((0, 2), (2, 1)), ((), ())))"),
     ("float32[2,3,4] float32[4,2,1,3]", "lax.dot_general(x, y, (((1,), (3,)), ((2, 0), (0, 1))))"),
@@ -207,6 +209,8 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("float32[4,3]", "(x.at[1:3].get(), x.at[2, 1:].get(mode='clip'), x.at[-1, ::2].get())"),
     ("float32[3,4]", "(x[[], 1:], x[[2, 0], 1], x[:, [True, False, True, False]])"),
     ("float32[3]", "x.at[x].set(1)"),
+    ("float32[3]", "x[x[0]]"),
+    ("float32[3] bool[]", "(x[y], x[y == False], x[None])"),
     # --- linear algebra ---
     ("float32[3,3] float32[3,3]", "linalg.triangular_solve(x + 3 * jnp.eye(3), y, left_side=True)"),
     ("float32[3,3] float32[3,3]", "linalg.triangular_solve(x + 3 * jnp.eye(3), y, lower=True)"),
@@ -259,6 +263,10 @@ CALLS: list[tuple[str, str]] = [  # operands, call
     ("float32[]", "lax.scan(lambda c, _: (c * 2, c), x, length=2.5)"),
     ("float32[] int32[]", "jx.jit(lambda n: lax.scan(lambda c, _: (c * 2, c), x, length=n))(y)"),
     # --- custom rules and checkpoints ---
+    ("float32[2,3]", "jx.ad_checkpoint.checkpoint_name(x * x, 'square')"),
+    *(("float32[3] float32[3]", "jx.checkpoint(lambda a, b: a * jnp.sin(jnp.sin(b)),"
+       f" policy=jx.checkpoint_policies.{policy})(x, y)")
+      for policy in ("everything_saveable", "nothing_saveable")),
     ("float32[3] float32[3]", "jx.checkpoint(lambda a, b: jnp.sin(a))(x, y)"),
     ("float32+[3] float32[3]",
      "lax.custom_linear_solve(lambda v: x * v, y, lambda f, b: b / x, symmetric=True)"),
