@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.primitives import convert
 from ..lax.compile_time import concrete_or_error, ensure_known
 from ..lax.control_flow.scan import scan
 from ..lax.dtypes import to_complex_dtype
@@ -49,7 +50,7 @@ def polyval(p, x, *, unroll: int = 16) -> Any:
     p, x = promote_dtypes(*ensure_arrays("polyval", p, x))
     y = zeros_like(x, shape=np.broadcast_shapes(p.shape[1:], x.shape))
     y, _ = scan(lambda y, coefficient: (y * x + coefficient, None), y, p, unroll=unroll)
-    return y
+    return convert(y, y.dtype)
 
 
 @staged

@@ -501,7 +501,8 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     square = slice_in_dim(first, max(offset, 0), max(offset, 0) + length, axis=-1)
     # In row-major order the diagonal is every (length + 1)-th element.
     flat = lax.reshape(square, (*a.shape[:-2], length * length))
-    return slice_in_dim(flat, 0, None, stride=length + 1, axis=-1)
+    out = slice_in_dim(flat, 0, None, stride=length + 1, axis=-1)
+    return convert(out, out.dtype)
 
 
 def diag(v, k: int = 0):
@@ -530,7 +531,8 @@ def _diag(v, k):
 
 def diagflat(v, k: int = 0):
     """The matrix with all elements of `v` on a diagonal; `k` as for `eye`."""
-    return diag(ravel(v), k)
+    out = diag(ravel(v), k)
+    return convert(out, out.dtype)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple:
