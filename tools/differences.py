@@ -246,8 +246,8 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.grad(lambda x: f(3.0, x))(2.0)][1])("
         "jax.custom_jvp(lambda n, x: n * x, nondiff_argnums=(-2,)))"],
     "cotangents of integer results say nothing: no backward rule runs for them alone": [
-        "jax.vjp((lambda h: (h.defvjp(lambda a: (jnp.argsort(a), a), lambda a, ct: (2 * a,)), h)[1])("
-        "jax.custom_vjp(lambda a: jnp.argsort(a))), jnp.array([0.5, 0.3]))[1]("
+        "jax.vjp((lambda h: (h.defvjp(lambda a: (jnp.argsort(a), a), lambda a, ct: (2 * a,)), "
+        "h)[1])(jax.custom_vjp(lambda a: jnp.argsort(a))), jnp.array([0.5, 0.3]))[1]("
         "np.zeros(2, jax.dtypes.float0))[0]"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }

@@ -64,9 +64,9 @@ def hyp1f1(a, b, x):
 
 
 hyp1f1.defjvps(
-    lambda t, ans, a, b, x: _by_parameter(_kummer, (a, b, x), 0) * t,
-    lambda t, ans, a, b, x: _by_parameter(_kummer, (a, b, x), 1) * t,
-    lambda t, ans, a, b, x: a / b * hyp1f1(a + 1, b + 1, x) * t)
+    lambda t, ans, a, b, x: (_by_parameter(_kummer, (a, b, x), 0) * t).astype(ans.dtype),
+    lambda t, ans, a, b, x: (_by_parameter(_kummer, (a, b, x), 1) * t).astype(ans.dtype),
+    lambda t, ans, a, b, x: (a / b * hyp1f1(a + 1, b + 1, x) * t).astype(ans.dtype))
 
 # ----------------------------------------------------------------------------------------------
 # ₂F₁
@@ -115,7 +115,7 @@ def hyp2f1(a, b, c, x):
 
 
 hyp2f1.defjvps(
-    lambda t, ans, a, b, c, x: _by_parameter(_gauss, (a, b, c, x), 0) * t,
-    lambda t, ans, a, b, c, x: _by_parameter(_gauss, (a, b, c, x), 1) * t,
-    lambda t, ans, a, b, c, x: _by_parameter(_gauss, (a, b, c, x), 2) * t,
-    lambda t, ans, a, b, c, x: a * b / c * hyp2f1(a + 1, b + 1, c + 1, x) * t)
+    lambda t, ans, a, b, c, x: (_by_parameter(_gauss, (a, b, c, x), 0) * t).astype(ans.dtype),
+    lambda t, ans, a, b, c, x: (_by_parameter(_gauss, (a, b, c, x), 1) * t).astype(ans.dtype),
+    lambda t, ans, a, b, c, x: (_by_parameter(_gauss, (a, b, c, x), 2) * t).astype(ans.dtype),
+    lambda t, ans, a, b, c, x: (a * b / c * hyp2f1(a + 1, b + 1, c + 1, x) * t).astype(ans.dtype))
