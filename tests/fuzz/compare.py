@@ -172,8 +172,8 @@ def _compare_errors(ours: Any, theirs: Exception) -> Mismatch | None:
     if wanted in INTERNAL or str(theirs).startswith(INTERNAL_MESSAGES):
         return None
     if isinstance(ours, Exception):
-        names = type(ours).__name__, wanted
-        if names[0] == names[1] or "UnexpectedTracerError" in names:
+        names = [c.__name__ for c in type(ours).__mro__]  # a subclass is as good
+        if wanted in names or "UnexpectedTracerError" in (names[0], wanted):
             return None  # which of two faults of a program is met first says little
         return Mismatch("error", _error(ours), _error(theirs))
     return Mismatch("error", _text(ours), _error(theirs))
