@@ -1,0 +1,31 @@
+"""Whether what minijax did with a wrong call is what JAX does, and says something to the user."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.bad_input.table import RETURNS
+
+# What a message must not show: text of NumPy, of XLA's compiler, or of Python about our insides.
+INTERNAL = re.compile(
+    r"index out of range$|pop from|not enough values to unpack|too many values to unpack"
+    r"|stablehlo|loc\(|'NoneType' object|minijax\._|has no attribute '_[a-z]|_src|<function ufunc"
+    r"|np\.core|__class__|zip\(\) argument"
+    r"|setting an array element|inhomogeneous|MLIR|nanobind|incompatible function arguments"
+    r"|keyword argument '_|could not broadcast input array|StableHLO|object is not (iterable|subscriptable)$"
+)
+SHORTEST = 14  # characters of a message that says what was wrong and what was expected
+
+
+def complaint(answer: Any, wanted: str) -> str:
+    """What is wrong with minijax's answer, if JAX's outcome is `wanted`; empty if nothing is."""
+    if not isinstance(answer, Exception):
+        return "" if wanted == RETURNS else f"minijax returns; JAX: {wanted}"
+    if wanted not in {c.__name__ for c in type(answer).__mro__}:
+        return f"minijax raises {type(answer).__name__}; JAX: {wanted}"
+    message = str(answer).strip("'\"")
+    shown = INTERNAL.search(message)
+    if shown:
+        return f"the message shows an internal: {shown[0]}"
+    return f"the message is too short: {message}" if len(message) < SHORTEST else ""
