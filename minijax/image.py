@@ -154,6 +154,8 @@ def _inside(weights, n, centres):
 def _as_method(method: str | ResizeMethod, antialias: bool) -> ResizeMethod:
     if isinstance(method, str):
         method = ResizeMethod.from_string(method)
+    if not isinstance(method, ResizeMethod):
+        raise ValueError(f"method must be a ResizeMethod or its name, got {method!r}.")
     if method is ResizeMethod.CUBIC_PYTORCH and antialias:
         return ResizeMethod.CUBIC
     return method
@@ -207,6 +209,10 @@ def scale_and_translate(image, shape: Sequence[int], spatial_dims: Sequence[int]
     shape = canonical_shape(shape)
     _check_rank(image, shape)
     method = _as_method(method, antialias)
+    if not np.shape(scale) == np.shape(translation) == (len(spatial_dims),):
+        raise ValueError("scale_and_translate: scale and translation must have a number for each "
+                         f"of the spatial_dims {tuple(spatial_dims)}, got the shapes "
+                         f"{np.shape(scale)} and {np.shape(translation)}.")
     if method is ResizeMethod.NEAREST:
         raise ValueError("scale_and_translate has no method 'nearest'; resize has")
     (image,) = promote_dtypes_inexact(image)

@@ -103,7 +103,8 @@ def vmap_sizes(fun: Callable, args: tuple, kwargs: dict, leaves: Sequence, axes:
 
 def _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size):
     """Raise the error for arguments that do not agree on a batch size."""
-    axis_size = None if axis_size is None else operator.index(axis_size)
+    if axis_size is not None and not isinstance(axis_size, (int, np.integer)):
+        raise ValueError(f"vmap: axis_size must be an integer, got {axis_size!r}.")
     name_of = lambda i: arg_names(fun, args, kwargs)[i]
     sizes = [None if d is None else _size_along(x, d, i, name_of)
              for i, (x, d) in enumerate(zip(leaves, axes))]

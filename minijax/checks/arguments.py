@@ -207,7 +207,7 @@ def infer_argnums_and_argnames(
         if param.kind is Parameter.POSITIONAL_OR_KEYWORD
     }
     if argnums is None:
-        names = ensure_str_tuple(argnames or ())
+        names = ensure_str_tuple(() if argnames is None else argnames)
         return tuple(i for i, name in both_ways.items() if name in names), names
     numbers = ensure_index_tuple(argnums)
     if argnames is None:

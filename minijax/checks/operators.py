@@ -8,6 +8,8 @@ from typing import Any
 
 from .. import settings
 from ..core.array import is_arraylike
+from ..core.core import typeof
+from ..core.dtypes import ExtendedDType
 from ..errors import user_stacklevel
 
 
@@ -17,6 +19,16 @@ def arraylike(name: str, *args) -> None:
         if not is_arraylike(x):
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} "
                             f"at position {position}.")
+
+
+def operands(name: str, *args) -> None:
+    """`arraylike`, and a value that is no number, such as a key, meets only its like."""
+    arraylike(name, *args)
+    if len(args) > 1 and any(isinstance(getattr(x, "dtype", None), ExtendedDType) for x in args):
+        found = [typeof(x).dtype for x in args]
+        if len(set(found)) > 1:
+            raise TypeError(f"{name} does not accept dtypes "
+                            f"{', '.join(dtype.name for dtype in found)}.")
 
 
 def broadcast(name: str, shapes: Sequence[tuple]) -> None:

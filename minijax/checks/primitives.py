@@ -17,6 +17,7 @@ from .. import settings
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
 from ..errors import user_stacklevel
+from .core import not_an_array
 
 
 def valid_jaxtype(x) -> bool:
@@ -68,10 +69,19 @@ def elementwise_dtypes(name: str, avals: Sequence[ShapedArray], accepted: Sequen
     """Raise `TypeError` unless the operands have accepted element types, and equal ones."""
     for position, (aval, kinds) in enumerate(zip(avals, accepted)):
         dtype_kind(name, aval, kinds, position if len(avals) > 1 else None)
-    if name != "pow":
+    if name == "pow":
+        _powers(*avals)
+    else:
         tip = f" (Tip: jnp.{_PROMOTING[name]} is a similar function that does automatic type " \
               "promotion on inputs)." if name in _PROMOTING else ""
         same_dtypes(name, avals, tip)
+
+
+def _powers(base: ShapedArray, exponent: ShapedArray) -> None:
+    if base.dtype != exponent.dtype and not dtypes.issubdtype(exponent.dtype, np.integer):
+        raise TypeError("lax.pow requires an integer exponent, or one of the base's dtype, got "
+                        f"{base.dtype.name} and {exponent.dtype.name}. (Tip: jnp.power does "
+                        "automatic type promotion on inputs).")
 
 
 def elementwise_shapes(name: str, avals: Sequence[ShapedArray]) -> None:
@@ -106,8 +116,13 @@ def conversion(old: np.dtype, new: np.dtype) -> None:
                       np.exceptions.ComplexWarning, stacklevel=user_stacklevel())
 
 
+_NOT_NUMBERS = (str, bytes, list, tuple, dict, type(None))
+
+
 def constant(x, dtype: np.dtype) -> None:
-    """Raise `TypeError` if a Python complex number is to become real."""
+    """Raise `TypeError` for what is no number, and if a complex number is to become real."""
+    if isinstance(x, _NOT_NUMBERS):
+        raise TypeError(not_an_array(x))
     if type(x) is complex and dtype.kind not in "cb":
         raise TypeError(f"a complex number cannot become a {dtype.name}: got {x}")
 

@@ -15,6 +15,13 @@ def prevent_cse(value) -> None:
                         f"type(prevent_cse)={type(value)}")
 
 
+def policy(value) -> None:
+    """A policy can be called."""
+    if value is not None and not callable(value):
+        raise TypeError("checkpoint: policy must be a function, such as one of "
+                        f"jax.checkpoint_policies, got {value!r}.")
+
+
 def static_argnums(numbers, num_args: int) -> None:
     """Raise unless they are a tuple of positions of arguments."""
     if type(numbers) is not tuple:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import printing, settings
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
-from ..errors import JaxprTypeError, UnexpectedTracerError, format_location
+from ..errors import JaxprTypeError, UnexpectedTracerError, format_location, fun_name
 from .core import escaped, leaks
 
 scalars = (bool, int, float, complex, np.generic)  # values that jaxprs write as literals
@@ -56,11 +56,10 @@ def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
             abstractify(x)
         except TypeError:
             raise TypeError(
-                f"Error interpreting argument to {fun} as an abstract array. The problematic value "
-                f"is of type {type(x)} and was passed to the function at path {names()[i]}.\n"
-                "This typically means that a jit-wrapped function was called with a non-array "
-                "argument, and this argument was not marked as static using the static_argnums or "
-                "static_argnames parameters of jax.jit."
+                f"Error interpreting argument to {fun_name(fun)} as an abstract array: "
+                f"{names()[i]} is {x!r} of {type(x)}.\nExpected an array or a number. If the "
+                "function that is traced depends on this argument, mark it as static "
+                "(static_argnums or static_argnames of jax.jit)."
             ) from None
 
 

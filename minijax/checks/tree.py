@@ -64,12 +64,17 @@ def function_was_called(cell: trees.TreeCell) -> None:
         )
 
 
+def _described(result: Any) -> str:
+    aval = getattr(result, "aval", None)
+    return f"{result!r}" if aval is None else f"one array of type {aval.str_short()}"
+
+
 def aux_pair(result: Any) -> Any:
     """The result of a function under `has_aux=True`. TypeError unless it is a pair (out, aux)."""
     if not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise TypeError(
             "With has_aux=True the function must return a pair (output, auxiliary data), "
-            f"but it returned {result!r} of type {type(result).__name__}."
+            f"but it returned {_described(result)}."
         )
     return result
 

@@ -112,7 +112,7 @@ add_p, add = binary("add", NUMBER, np.add)
 sub_p, sub = binary("sub", NUMBER, np.subtract)
 mul_p, mul = binary("mul", NUMBER, np.multiply)
 div_p, div = binary("div", NUMBER, _div)
-max_p, max = binary("max", ANY, np.maximum)
+max_p, max = binary("max", (*NUMBER, np.bool_), np.maximum)
 and_p, bitwise_and = binary("and", BOOL_OR_INT, np.bitwise_and)
 or_p, bitwise_or = binary("or", BOOL_OR_INT, np.bitwise_or)
 

@@ -121,6 +121,10 @@ class custom_jvp:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def jvp(primals, tangents):
+            if len(jvps) != len(primals):
+                raise ValueError(f"defjvps got {len(jvps)} rules for {fun_name(self.fun)}, which "
+                                 f"was called with {len(primals)} arguments: give one rule, or "
+                                 "None, for each.")
             out = self(*primals)
             zero = tree_map(Zero.from_primal_value, out)
             parts = [rule(t, out, *primals) if rule else zero for t, rule in zip(tangents, jvps)]

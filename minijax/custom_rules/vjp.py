@@ -470,10 +470,10 @@ def custom_gradient(fun: Callable) -> custom_vjp:
     """
     @custom_vjp
     def wrapped_fun(*args, **kwargs):
-        return fun(*args, **kwargs)[0]
+        return _value_and_rule(fun, fun(*args, **kwargs))[0]
 
     def fwd(*args, **kwargs):
-        out, rule = fun(*args, **kwargs)
+        out, rule = _value_and_rule(fun, fun(*args, **kwargs))
         leaves, tree = tree_flatten((out,))
         flat_rule, in_tree = flatten_fun_nokwargs(rule, tree)
         jaxpr = trace_to_jaxpr(flat_rule, [typeof(x).to_cotangent_aval() for x in leaves])
@@ -487,6 +487,14 @@ def custom_gradient(fun: Callable) -> custom_vjp:
     wraps(fun)(wrapped_fun)
     wrapped_fun.defvjp(fwd, bwd)
     return wrapped_fun
+
+
+def _value_and_rule(fun, returned):
+    """What the user's function of `custom_gradient` returned."""
+    if not (isinstance(returned, (tuple, list)) and len(returned) == 2 and callable(returned[1])):
+        raise TypeError(f"custom_gradient: {fun_name(fun)} must return a pair (value, function of "
+                        f"its cotangent), got {returned!r}.")
+    return returned
 
 
 @register_pytree_node_class

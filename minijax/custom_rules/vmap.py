@@ -103,7 +103,11 @@ class FlatRule:
         assert not any(consts_batched), (
             "a custom_vmap function closes over a value that is batched: make it an argument")
         args = self.in_tree.unflatten(leaves[self.num_consts:])
-        out, out_batched = self.rule(size, list(self.in_tree.unflatten(batched)), *args)
+        returned = self.rule(size, list(self.in_tree.unflatten(batched)), *args)
+        if not (isinstance(returned, (tuple, list)) and len(returned) == 2):
+            raise ValueError(f"The rule {fun_name(self.rule)} of def_vmap must return a pair "
+                             f"(result, whether each of its arrays is batched), got {returned!r}.")
+        out, out_batched = returned
         outs, out_tree = tree_flatten(out)
         flags, flags_tree = tree_flatten(out_batched)
         name = fun_name(self.rule)

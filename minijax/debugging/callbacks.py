@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..checks.arguments import are_arrays, leaf_names
 from ..checks.jaxpr import (
     Effect,
     control_flow_allowed_effects,
@@ -257,6 +258,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
         raise ValueError(f"vmap_method must be one of the allowed methods {list(_VMAP_METHODS)}, "
                          f"but got: {vmap_method}")
     leaves, in_tree = tree_flatten((args, kwargs))
+    are_arrays("pure_callback", leaves, lambda: leaf_names("args", (args, kwargs)))
     avals, out_tree = _result_avals(result_shape_dtypes)
     outs = pure_callback_p.bind(*leaves, callback=_FlatCallback(callback, in_tree),
                                 result_avals=avals, vmap_method=vmap_method)

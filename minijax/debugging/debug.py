@@ -104,6 +104,18 @@ _checker = _FormatChecker()
 debug_print_p = callback_primitive("debug_print")
 
 
+def _check_format(fmt, args, kwargs) -> None:
+    """The errors are Python's, with more to say."""
+    try:
+        _checker.format(fmt, *args, **kwargs)
+    except IndexError:
+        raise IndexError(f"jax.debug.print: the format {fmt!r} has more placeholders than the "
+                         f"{len(args)} arguments by position.") from None
+    except KeyError as error:
+        raise KeyError(f"jax.debug.print: the format {fmt!r} has a placeholder {error}, and there "
+                       f"is no such argument among {list(kwargs)}.") from None
+
+
 @api_boundary
 def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
           skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> Any:
@@ -127,7 +139,7 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
     """
     def show(fmt, *args, **kwargs):
         if not skip_format_check:
-            _checker.format(fmt, *args, **kwargs)
+            _check_format(fmt, args, kwargs)
         has_placeholders = any(field is not None for _, field, *_ in string.Formatter().parse(fmt))
         in_tree, dynamic, static = split_static_args(args, kwargs)
         debug_print_p.bind(

@@ -29,7 +29,7 @@ class named_scope(contextlib.ContextDecorator):
 
     def __init__(self, name: str):
         if not isinstance(name, str):
-            raise TypeError("named_scope name argument must be a string.")
+            raise TypeError(f"named_scope: name must be a string, got {name!r}.")
         self.name = name
 
     def _recreate_cm(self):
@@ -52,4 +52,6 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
 
     >>> _ = jax.make_jaxpr(named_call(jnp.sin, name="wave"))(1.0)
     """
+    if name is None and not hasattr(fun, "__name__") and not callable(fun):
+        raise AttributeError(f"named_call: expected a function, got {fun!r}.")
     return wraps(fun)(named_scope(fun_name(fun) if name is None else name)(fun))

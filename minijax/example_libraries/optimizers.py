@@ -85,6 +85,9 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
             return _pack(treedef, map(init, leaves))
 
         def tree_update(i, gradients, state):
+            if not isinstance(state, OptimizerState):
+                raise TypeError("update(i, gradients, state): state must be what init or update "
+                                f"returned, got {type(state).__name__}.")
             leaves, treedef = tree_flatten(gradients)
             _check_same("the gradients'", treedef, "the parameters'", state.tree_def)
             new = _pack(treedef, [update(i, g, s) for g, s in zip(leaves, _unpack(state))])

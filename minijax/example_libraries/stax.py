@@ -23,6 +23,7 @@ from typing import Any
 
 from .. import numpy as jnp
 from .. import random
+from ..checks.sequences import elements
 from ..lax import elementwise as lax
 from ..lax.convolution import conv_general_dilated
 from ..lax.convolution_functions import (
@@ -122,6 +123,9 @@ def _window_layer(dimension_numbers, out_chan, filter_shape, W_init, b_init, con
     def init_fun(rng, input_shape):
         window = iter(filter_shape)
         channels = {"O": out_chan, "I": input_shape[lhs_spec.index("C")]}
+        n_windows = len(set(rhs_spec) - set(channels))
+        if len(filter_shape) != n_windows:
+            raise ValueError(f"stax: filter_shape must have {n_windows} sizes, got {filter_shape}.")
         kernel_shape = [channels[c] if c in channels else next(window) for c in rhs_spec]
         bias_shape = [out_chan if c == "C" else 1 for c in out_spec]
         key_W, key_b = random.split(rng)
@@ -277,6 +281,8 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 def serial(*layers: Layer) -> Layer:
     """Layers one after another; the parameters are a list."""
+    for layer in layers:
+        elements("stax.serial: a layer", layer, "a pair of functions (init, apply)")
     init_funs, apply_funs = zip(*layers)
 
     def init_fun(rng, input_shape):
@@ -349,6 +355,7 @@ FanInSum = (
 def FanInConcat(axis: int = -1) -> Layer:
     """Several inputs, joined along an axis."""
     def init_fun(rng, input_shapes):
+        elements("stax.FanInConcat: input_shapes", input_shapes, "a sequence of shapes")
         first = input_shapes[0]
         place = axis % len(first)
         size = sum(shape[place] for shape in input_shapes)

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.sequences import elements
 from ..core import dtypes
 from ..core.core import (
     Primitive,
@@ -127,6 +128,7 @@ def jet(fun: Callable, primals: Sequence, series: Sequence, factorial_scaled: bo
 
 def _order(primals, series) -> int:
     """The length that all lists have."""
+    elements("jet: series", series, "a sequence with a list of derivatives for each argument")
     lengths = {len(terms) for terms in series}
     if len(lengths) != 1:
         raise ValueError("jet: the lists in `series` must have one length for all arguments, got "
@@ -135,6 +137,9 @@ def _order(primals, series) -> int:
         for what, leaf in (("primal value", x), *((f"term {j}", t) for j, t in enumerate(terms))):
             if not treedef_is_leaf(tree_structure(leaf)):
                 raise ValueError(f"jet: the {what} of argument {i} is not an array, but {leaf!r}")
+            if np.shape(leaf) not in ((), np.shape(x)):
+                raise TypeError(f"jet: the {what} of argument {i} must have the shape of the "
+                                f"primal value, {np.shape(x)}, got {np.shape(leaf)}.")
     return lengths.pop()
 
 

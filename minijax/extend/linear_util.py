@@ -66,6 +66,8 @@ def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None
     >>> lu.wrap_init(lambda x: x + 1).call_wrapped(1)
     2
     """
+    if not callable(f):
+        raise TypeError(f"wrap_init: expected a function, got {f!r}.")
     return WrappedFun(f, (), functools.partial(f, **params) if params else f, debug_info)
 
 

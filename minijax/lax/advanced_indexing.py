@@ -381,6 +381,8 @@ def _known_scalar(fill_value):
     """The fill value as a parameter: a Python or NumPy number."""
     if fill_value is None:
         return None
+    if isinstance(fill_value, (str, bytes)):
+        raise TypeError(f"x.at[...].get: fill_value must be a number, got {fill_value!r}.")
     if np.ndim(fill_value):
         raise ValueError("fill_value argument to indexed get() must be a scalar")
     if isinstance(fill_value, (ArrayMethods, np.ndarray)):
@@ -442,6 +444,8 @@ def _update_value(y, aval):
             return constant(y, aval.dtype)
     if isinstance(y, (list, tuple)):
         y = coerce_to_array(y)
+    if y is None:
+        raise ValueError("x.at[...]: the value to write must be an array or a number, got None.")
     own = typeof(y)
     return constant(y, own.dtype, own.weak_type)
 

@@ -11,6 +11,7 @@ import operator
 
 import numpy as np
 
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
@@ -32,7 +33,9 @@ def _types(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_inpu
     if not x.ndim:
         raise TypeError("approx_top_k needs an array of at least one dimension, got a scalar.")
     shape = list(x.shape)
-    n = shape[reduction_dimension]
+    n = size_along("approx_top_k", x.shape, reduction_dimension)
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"approx_top_k: recall_target must be in (0, 1], got {recall_target}.")
     if n < k:
         raise ValueError(f"k must not be greater than the size of the dimension, {n}; got {k}")
     if not dtypes.issubdtype(x.dtype, np.floating):

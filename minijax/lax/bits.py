@@ -26,6 +26,9 @@ from .families import FLOAT, INTEGER
 
 def _bitcast_type(x, *, new_dtype):
     """Elements are cut into several, along a new last dimension, or a last dimension is fused."""
+    if isinstance(x.dtype, dtypes.ExtendedDType):
+        raise ValueError(f"lax.bitcast_convert_type: {x.dtype.name} has no bits to be read as "
+                         "another type; `jax.random.key_data` gives the data of keys.")
     if x.dtype != new_dtype and any(dtype.kind in "bc" for dtype in (x.dtype, np.dtype(new_dtype))):
         raise TypeError("lax.bitcast_convert_type: booleans and complex numbers have no bits to "
                         f"be read as another type, got {x.dtype.name} and {new_dtype.name}")

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.primitives import same_dtypes
+from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -245,6 +246,11 @@ conv_general_dilated_p = make_primitive("conv_general_dilated", _shape_rule)
 conv_general_dilated_p.def_impl(functools.partial(apply_primitive, conv_general_dilated_p))
 
 
+def _per_dimension(name: str, numbers: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """A number for each spatial dimension; by default ones."""
+    return (1,) * ndim if numbers is None else integers(f"conv_general_dilated: {name}", numbers)
+
+
 def conv_general_dilated(
     lhs, rhs, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
@@ -288,8 +294,9 @@ def conv_general_dilated(
     if isinstance(padding, str) and lhs_dilation is not None and set(lhs_dilation) - {1}:
         raise ValueError("Padding by name says nothing about a dilated lhs: give the padding in "
                          "numbers, or use `conv_transpose`.")
-    lhs_dilation = (1,) * (len(lhs_shape) - 2) if lhs_dilation is None else tuple(lhs_dilation)
-    rhs_dilation = (1,) * (len(rhs_shape) - 2) if rhs_dilation is None else tuple(rhs_dilation)
+    window_strides = _per_dimension("window_strides", window_strides, len(lhs_shape) - 2)
+    lhs_dilation = _per_dimension("lhs_dilation", lhs_dilation, len(lhs_shape) - 2)
+    rhs_dilation = _per_dimension("rhs_dilation", rhs_dilation, len(rhs_shape) - 2)
     if isinstance(padding, str):
         kernel = map(dilated, taken(rhs_shape, numbers.rhs_spec)[2:], rhs_dilation)
         padding = padtype_to_pads(taken(lhs_shape, numbers.lhs_spec)[2:], tuple(kernel),
@@ -297,7 +304,7 @@ def conv_general_dilated(
     if preferred_element_type is not None:
         preferred_element_type = check_and_canonicalize_user_dtype(preferred_element_type)
     return conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=tuple(window_strides), padding=_pairs(padding),
+        lhs, rhs, window_strides=window_strides, padding=_pairs(padding),
         lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,
         feature_group_count=feature_group_count, batch_group_count=batch_group_count,
         precision=canonical_precision(precision), preferred_element_type=preferred_element_type)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.primitives import same_dtypes
+from ..checks.sequences import integers, size_along
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import (
@@ -172,7 +173,7 @@ def split(operand, sizes: Sequence[int], axis: int = 0) -> list:
     Raises:
       ValueError: the sizes do not add up to the dimension's.
     """
-    sizes = tuple(map(operator.index, sizes))
+    sizes = integers("split: sizes", sizes)
     return split_p.bind(operand, sizes=sizes, axis=canonical_axis(axis, typeof(operand).ndim))
 
 
@@ -263,8 +264,9 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
     >>> lax.slice(jnp.arange(6), (1,), (6,), (2,)).tolist()
     [1, 3, 5]
     """
-    starts, limits = (tuple(map(operator.index, t)) for t in (start_indices, limit_indices))
-    steps = None if strides is None else tuple(map(operator.index, strides))
+    starts = integers("slice: start_indices", start_indices)
+    limits = integers("slice: limit_indices", limit_indices)
+    steps = None if strides is None else integers("slice: strides", strides)
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
 
@@ -272,11 +274,18 @@ def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stri
                  axis: int = 0):
     """`slice` in one dimension, with NumPy's treatment of `None` and negative bounds."""
     shape = typeof(operand).shape
-    axis = canonical_axis(axis, len(shape))
-    start, limit, _ = builtins.slice(start_index, limit_index).indices(shape[axis])
+    size = size_along("slice_in_dim", shape, axis)
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], limits[axis], strides[axis] = start, limit, operator.index(stride)
+    starts[axis] = 0 if start_index is None else _from_start(start_index, size)
+    limits[axis] = size if limit_index is None else _from_start(limit_index, size)
+    strides[axis] = operator.index(stride)
     return slice(operand, starts, limits, strides)
+
+
+def _from_start(index: int, size: int) -> int:
+    """A bound that is perhaps counted from the end, counted from the start."""
+    index = operator.index(index)
+    return index + size if index < 0 else index
 
 
 def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
@@ -285,7 +294,7 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
     Raises:
       IndexError: `index` is out of bounds.
     """
-    size = typeof(operand).shape[axis]
+    size = size_along("index_in_dim", typeof(operand).shape, axis)
     index = operator.index(index)
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
@@ -380,6 +389,17 @@ primitive_batchers[pad_p] = _batch_pad
 register_lowering(pad_p, _lower_pad)
 
 
+def _padding_triples(padding_config) -> tuple[tuple[int, ...], ...]:
+    """A padding configuration as tuples of three ints."""
+    expected = "pad: padding_config must be a sequence of (low, high, interior) for each dimension"
+    if not hasattr(padding_config, "__iter__"):
+        raise TypeError(f"{expected}, got {padding_config!r}.")
+    triples = tuple(integers(expected, triple) for triple in padding_config)
+    if any(len(triple) != 3 for triple in triples):
+        raise ValueError(f"{expected}, got {padding_config!r}.")
+    return triples
+
+
 def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     """`operand` with `padding_value` before, after and between its elements.
 
@@ -394,7 +414,7 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     >>> lax.pad(jnp.array([1, 2]), 0, [(1, 0, 2)]).tolist()
     [0, 1, 0, 0, 2]
     """
-    config = tuple(tuple(map(operator.index, triple)) for triple in padding_config)
+    config = _padding_triples(padding_config)
     aval = typeof(operand)
     if type(padding_value) in (bool, int, float) and _kind_fits(padding_value, aval.dtype):
         padding_value = aval.dtype.type(padding_value)

@@ -32,7 +32,6 @@ from ..core.lowering import (
     convert as emit_convert,
 )
 from ..core.primitives import (
-    ANY,
     INEXACT,
     NUMBER,
     add_p,
@@ -409,7 +408,8 @@ pow_p, pow = binary_row(
     "pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.",
     lowering=_lower_pow, jvp_of_result=(_pow_jvp_base, _pow_jvp_exponent))
 min_p, min = binary_row(
-    "min", ANY, np.minimum, "Elementwise minimum; NaN if either is.", lowering="minimum",
+    "min", (*NUMBER, np.bool_), np.minimum, "Elementwise minimum; NaN if either is.",
+    lowering="minimum",
     jvp_of_result=(lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
                    lambda t, z, x, y: mul(t, share_of_extreme(y, x, z))))
 

@@ -59,6 +59,10 @@ def _fft_type(x, *, fft_type, fft_lengths):
     if given[:known] != fft_lengths[:known]:
         raise ValueError(f"{fft_type.name} input of shape {x.shape} must end with the dimensions "
                          f"{fft_lengths[:known]}, as fft_lengths={fft_lengths} says.")
+    if fft_type is FftType.IRFFT and given[-1] != fft_lengths[-1] // 2 + 1:
+        raise ValueError(f"IRFFT to fft_lengths={fft_lengths} starts from "
+                         f"{fft_lengths[-1] // 2 + 1} numbers along the last dimension, got an "
+                         f"array of shape {x.shape}.")
     out = fft_lengths
     if fft_type is FftType.RFFT:
         out = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)

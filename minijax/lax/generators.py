@@ -122,7 +122,7 @@ def _uniform_type(a, b, *, shape):
     if a.shape or b.shape:
         raise ValueError("Arguments to rng_uniform must be scalars; got shapes "
                          f"{a.shape} and {b.shape}.")
-    return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
+    return ShapedArray(canonical_shape(shape), a.dtype, a.weak_type and b.weak_type)
 
 
 def _lower_uniform(ctx, a, b, *, shape):

@@ -284,7 +284,8 @@ def reshape_method(x, *shape, order: str = "C"):
         backwards = reshape(x, sizes[::-1], axes)
         return transpose(backwards, tuple(range(len(sizes)))[::-1])
     if order != "C":
-        raise NotImplementedError(f"reshape with order={order!r}: only 'C' and 'F' are known")
+        kind = NotImplementedError if order == "A" else ValueError
+        raise kind(f"reshape and ravel: order must be 'C' or 'F', got {order!r}.")
     return reshape(x, sizes)
 
 
@@ -294,6 +295,9 @@ def _fill_in_size(aval, sizes):
         raise TypeError("can only specify one unknown axis size with a `-1` value, got "
                         f"{tuple(sizes)}")
     known = math.prod(size for size in sizes if size != -1)
+    if not known and -1 in sizes:
+        raise ZeroDivisionError(f"cannot reshape array of shape {aval.shape} into {tuple(sizes)}: "
+                                "with a dimension of size 0, a size of -1 may be any. Give it.")
     if sizes.count(-1) == 1 and (known and aval.size % known == 0):
         sizes = [aval.size // known if size == -1 else size for size in sizes]
     if math.prod(sizes) != aval.size or -1 in sizes:

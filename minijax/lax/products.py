@@ -8,10 +8,10 @@ lowering rule here converts to these types before and after.
 from __future__ import annotations
 
 import math
-import operator
 
 import numpy as np
 
+from ..checks.sequences import integers
 from ..core.array import def_numpy
 from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
@@ -41,7 +41,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     >>> lax.dot_general(jnp.ones((2, 3)), jnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    (x_contract, y_contract), (x_batch, y_batch) = _pairs_of_dims(dimension_numbers)
     numbers = ((_ints(x_contract), _ints(y_contract)), (_ints(x_batch), _ints(y_batch)))
     if preferred_element_type is not None:
         preferred_element_type = check_and_canonicalize_user_dtype(preferred_element_type)
@@ -50,8 +50,20 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
                               preferred_element_type=preferred_element_type)
 
 
+def _pairs_of_dims(dimension_numbers):
+    expected = ("dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+                f"(lhs_batch, rhs_batch)), got {dimension_numbers!r}.")
+    try:
+        pairs = [tuple(pair) for pair in dimension_numbers]
+    except TypeError:
+        raise TypeError(expected) from None
+    if [len(pair) for pair in pairs] != [2, 2]:
+        raise ValueError(expected)
+    return pairs
+
+
 def _ints(dims):
-    return tuple(map(operator.index, dims))
+    return integers("dot_general: the dimensions of an operand", dims)
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None,

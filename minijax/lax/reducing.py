@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.api import vmap
 from ..core.batching import bdim_at_front, primitive_batchers
@@ -73,7 +73,17 @@ def _reducer_jaxpr(computation, tree, avals):
     closed = trace_to_jaxpr(flat, (*avals, *avals))
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError("The function of a reduction cannot close over traced values.")
+    returned = [(out.shape, out.dtype) for out in closed.out_avals]
+    if out_trees[0] != tree or returned != [(aval.shape, aval.dtype) for aval in avals]:
+        raise ValueError(
+            "The function of a reduction must return scalars of the types of its first argument, "
+            f"{_types_text(tree, avals)}, but it returned "
+            f"{_types_text(out_trees[0], closed.out_avals)}.")
     return closed, out_trees[0]
+
+
+def _types_text(tree, avals):
+    return str(tree.unflatten([aval.str_short() for aval in avals])).replace("'", "")
 
 
 def check_trees(operand_tree: PyTreeDef, init_tree: PyTreeDef) -> None:
@@ -112,6 +122,9 @@ def _reduce_types(*avals, computation, jaxpr, dimensions):
     if [x.dtype for x in operands] != [init.dtype for init in inits]:
         raise TypeError("reduce operand dtypes should match corresponding initial value dtypes, "
                         f"got operands={operands} and initial_values={inits}")
+    if len({x.shape for x in operands}) > 1:
+        raise ValueError("reduce operands must have one shape, got "
+                         f"{', '.join(x.str_short() for x in operands)}.")
     if any(d >= x.ndim for x in operands for d in dimensions):
         raise IndexError(f"reduce dimensions {dimensions} are out of bounds for operands of shapes "
                          f"{[x.shape for x in operands]}.")
@@ -170,6 +183,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
     flat, tree = tree_flatten(operands)
     inits, init_tree = tree_flatten(init_values)
     check_trees(tree, init_tree)
+    dimensions = integers("reduce: dimensions", dimensions)
     known = _known_reduction(computation, inits)
     if known is not None:
         weak = all(typeof(x).weak_type for x in (*flat, *inits))
@@ -177,7 +191,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
         return convert(out, typeof(out).dtype, weak)
     jaxpr, out_tree = reducer_jaxpr(computation, tree, tuple(map(typeof, inits)))
     outs = reduce_p.bind(*flat, *inits, computation=computation, jaxpr=jaxpr,
-                         dimensions=tuple(map(operator.index, dimensions)))
+                         dimensions=dimensions)
     return out_tree.unflatten(outs)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..checks import primitives as checks
+from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import defreducer
@@ -60,7 +60,7 @@ def reduction_function(primitive: Primitive, doc: str) -> Callable:
     """The public function of a reduction."""
 
     def function(operand, axes: Sequence[int]):
-        return primitive.bind(operand, axes=tuple(map(operator.index, axes)))
+        return primitive.bind(operand, axes=integers(f"{primitive}: axes", axes))
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = (
@@ -154,7 +154,7 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
       TypeError: a dtype without this operation.
       ValueError: a repeated axis, or one out of bounds.
     """
-    return reduce_sum_p.bind(operand, axes=tuple(map(operator.index, axes)))
+    return reduce_sum_p.bind(operand, axes=integers("reduce_sum: axes", axes))
 
 
 def jvp_through(program: Callable) -> Callable:

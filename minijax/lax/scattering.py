@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..checks.primitives import same_dtypes
+from ..checks.primitives import same_dtypes, valid_jaxtype
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, primitive_batchers
-from ..core.core import Primitive, ShapedArray, state, typeof
+from ..core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ..core.forward import Zero, defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Value, register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose, is_undefined_primal
-from ..runtime.jit import jit
+from ..runtime.dispatch import apply_primitive
 from . import elementwise as prim
 from . import slicing
 from .families import lower_fun
@@ -146,7 +146,7 @@ def _scatter_or_apply(*operands, evaluate=scatter_p.impl, **params):
     """The evaluation of `scatter`; that of `scatter_apply`, whose function is a jaxpr, by XLA."""
     if params["update_jaxpr"] is None:
         return evaluate(*operands, **params)
-    return jit(functools.partial(scatter_p.bind, **params))(*operands)
+    return apply_primitive(scatter_p, *operands, **params)
 
 
 scatter_p.def_impl(_scatter_or_apply)
@@ -223,16 +223,38 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers, *
       update_shape: the shape that the updates of a `scatter` would have.
 
     Raises:
-      TypeError, ValueError: as `scatter`.
+      TypeError, ValueError: as `scatter`; and a `func` that does not return a scalar of its
+        argument's dtype.
+      NotImplementedError: `func` closes over traced values.
     """
     aval = typeof(operand)
     scalar = ShapedArray((), aval.dtype, aval.weak_type)
-    closed = trace_to_jaxpr(lambda x, _: [func(x)], (scalar, scalar))
+    closed = _applied_jaxpr(func, scalar)
     return scatter_p.bind(
         operand, scatter_indices, full(update_shape, 0, aval.dtype), update_jaxpr=closed.jaxpr,
         update_consts=tuple(closed.consts), dimension_numbers=canonical(dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
         mode=GatherScatterMode.from_any(mode))
+
+
+def _applied_jaxpr(func, scalar):
+    """The jaxpr of a function of one element; the second argument is the unused update."""
+    closed = trace_to_jaxpr(lambda x, _: [_one_array(func(x))], (scalar, scalar))
+    (out,) = closed.out_avals
+    if (out.shape, out.dtype) != ((), scalar.dtype):
+        raise ValueError(f"apply: the function of an element of type {scalar.dtype.name} must "
+                         f"return a scalar of that type, but it returned {out.str_short()}.")
+    if any(isinstance(c, Tracer) for c in closed.consts):
+        raise NotImplementedError("The function of `x.at[...].apply` cannot close over traced "
+                                  "values: use `x.at[index].set(func(x[index]))`.")
+    return closed
+
+
+def _one_array(out):
+    if not valid_jaxtype(out):
+        raise ValueError(f"apply: the function must return one array, but it returned {out!r} of "
+                         f"type {type(out).__name__}.")
+    return out
 
 
 # ----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
+from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
@@ -46,12 +47,13 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
+    shapes = tuple(map(known_sizes, shapes))
     ndim = max(map(len, shapes), default=0)
     padded = [(1,) * (ndim - len(shape)) + tuple(shape) for shape in shapes]
     sizes_of_dims = [{*sizes} - {1} for sizes in zip(*padded)]
     if any(len(sizes) > 1 for sizes in sizes_of_dims):
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
-    return tuple(operator.index(sizes.pop()) if sizes else 1 for sizes in sizes_of_dims)
+    return tuple(sizes.pop() if sizes else 1 for sizes in sizes_of_dims)
 
 
 def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
@@ -71,7 +73,7 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
     [[0, 0, 0], [1, 1, 1]]
     """
     shape = canonical_shape(shape)
-    dims = tuple(map(operator.index, broadcast_dimensions))
+    dims = integers("broadcast_in_dim: broadcast_dimensions", broadcast_dimensions)
     if len({*dims}) == len(dims) == typeof(operand).ndim and [*dims] != (order := sorted(dims)):
         operand, dims = transpose(operand, [dims.index(d) for d in order]), tuple(order)
     same = typeof(operand).shape == shape and dims == tuple(range(len(shape)))
@@ -126,7 +128,7 @@ def expand_dims(array, dimensions: Sequence[int]):
     Raises:
       ValueError: a repeated position, or one out of bounds.
     """
-    dimensions = tuple(dimensions)
+    dimensions = integers("expand_dims: dimensions", dimensions)
     aval = typeof(array)
     ndim_out = aval.ndim + len(dimensions)
     new = {canonical_axis(d, ndim_out) for d in dimensions}
@@ -161,7 +163,7 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
     if any(size < 0 for size in new_sizes):
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
     if dimensions is not None:
-        dimensions = tuple(map(operator.index, dimensions))
+        dimensions = integers("reshape: dimensions", dimensions)
         if sorted(dimensions) != list(range(aval.ndim)):
             raise TypeError("reshape dimensions must be a permutation of operand dimensions, got "
                             f"dimensions {dimensions} for operand shape {aval.shape}.")
@@ -186,6 +188,9 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     """`operand` with the dimensions from `start_dimension` up to `stop_dimension` made one."""
     shape = typeof(operand).shape
     low, high, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if low > high:
+        raise ValueError(f"collapse: start_dimension {start_dimension} comes after stop_dimension "
+                         f"{stop_dimension}, for an array of shape {shape}.")
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
 
@@ -196,7 +201,8 @@ def squeeze(array, dimensions: Sequence[int]):
       ValueError: a dimension of another size, a repeated one, or one out of bounds.
     """
     ndim = typeof(array).ndim
-    dimensions = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
+    given = integers("squeeze: dimensions", dimensions)
+    dimensions = tuple(sorted(canonical_axis(d, ndim) for d in given))
     if len(set(dimensions)) != len(dimensions):
         raise ValueError(f"dimensions are not unique: {dimensions}")
     return squeeze_p.bind(array, dimensions=dimensions) if dimensions else array
@@ -208,7 +214,7 @@ def transpose(operand, permutation: Sequence[int]):
     Raises:
       TypeError: `permutation` does not list each of the operand's dimensions once.
     """
-    permutation = tuple(map(operator.index, permutation))
+    permutation = integers("transpose: permutation", permutation)
     if permutation == tuple(range(typeof(operand).ndim)) and not _foreign(operand):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
@@ -252,7 +258,7 @@ def broadcasted_iota(dtype, shape: Sequence[int], dimension: int, *, out_shardin
     """
     dtype = check_and_canonicalize_user_dtype(dtype)
     shape = canonical_shape(shape)
-    return iota_p.bind(dtype=dtype, shape=shape, dimension=canonical_axis(dimension, len(shape)))
+    return iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension))
 
 
 def iota(dtype, size: int):
@@ -282,6 +288,13 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     return broadcast(convert(fill_value, dtype, weak), shape)
 
 
+def _scalar_fill(value):
+    if typeof(value).shape:
+        raise TypeError("full_like: fill_value must be a scalar, got an array of shape "
+                        f"{typeof(value).shape}.")
+    return value
+
+
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
     """`full` with the shape and the dtype of `x`, unless given."""
     aval = typeof(x) if hasattr(x, "aval") or not hasattr(x, "shape") \
@@ -291,7 +304,7 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     shape = aval.shape if shape is None else shape
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.full(tuple(shape), fill_value)
-    filled = broadcast(convert(fill_value, dtype, weak), shape)
+    filled = broadcast(_scalar_fill(convert(fill_value, dtype, weak)), shape)
     return vary_like(filled, aval) if aval.vma else filled
 
 
@@ -349,4 +362,4 @@ def rev(operand, dimensions: Sequence[int]):
     Raises:
       TypeError: a repeated dimension, or one out of bounds.
     """
-    return rev_p.bind(operand, dimensions=tuple(map(operator.index, dimensions)))
+    return rev_p.bind(operand, dimensions=integers("rev: dimensions", dimensions))

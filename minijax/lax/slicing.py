@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.primitives import known_sizes
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -108,7 +109,7 @@ def _scalar_indices(operand, start_indices, allow_negative):
             raise ValueError(f"start_indices must be 1-dimensional, got "
                              f"{typeof(start_indices).shape}")
         parts = range(typeof(start_indices).shape[0])
-        start_indices = [reshape(slice(start_indices, (i,), (i + 1,)), ()) for i in parts]
+        start_indices = [reshape(slice_in_dim(start_indices, i, i + 1), ()) for i in parts]
     if len(start_indices) != len(shape):
         raise ValueError("Length of slice indices must match number of operand dimensions "
                          f"({len(start_indices)} vs {shape})")
@@ -183,7 +184,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
                          allow_negative_indices: bool = True):
     """`dynamic_slice` in one dimension, the others whole."""
     shape = list(typeof(operand).shape)
-    axis = canonical_axis(axis, len(shape))
+    size_along("dynamic_slice_in_dim", shape, axis)
     starts, sizes = _starts_along(start_index, axis, len(shape)), shape
     sizes[axis] = slice_size
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
@@ -200,8 +201,9 @@ def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *
 def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
                                 allow_negative_indices: bool = True):
     """`dynamic_update_slice` in one dimension."""
-    ndim = typeof(operand).ndim
-    starts = _starts_along(start_index, canonical_axis(axis, ndim), ndim)
+    shape = typeof(operand).shape
+    size_along("dynamic_update_slice_in_dim", shape, axis)
+    starts = _starts_along(start_index, axis, len(shape))
     return dynamic_update_slice(operand, update, starts,
                                 allow_negative_indices=allow_negative_indices)
 

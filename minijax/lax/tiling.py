@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator as operator
 from collections.abc import Sequence
 
 import numpy as np
 
+from ..checks.sequences import integers
 from ..core.array import def_numpy
 from ..core.batching import primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -72,4 +72,4 @@ def tile(operand, reps: Sequence[int]):
     >>> lax.tile(jnp.array([[1, 2]]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    return tile_p.bind(operand, reps=tuple(map(operator.index, reps)))
+    return tile_p.bind(operand, reps=integers("tile: reps", reps))

@@ -101,6 +101,9 @@ def of_scatter(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
 
 def canonical(numbers):
     """Tuples of ints in the place of any sequences, so that parameters can be hashed."""
+    if not isinstance(numbers, (GatherDimensionNumbers, ScatterDimensionNumbers)):
+        raise TypeError("dimension_numbers must be a GatherDimensionNumbers or a "
+                        f"ScatterDimensionNumbers, got {numbers!r}.")
     return type(numbers)(*[tuple(map(int, dims)) for dims in numbers])
 
 

@@ -7,10 +7,12 @@ the wrong one of two one-sided derivatives, or needless work.
 from __future__ import annotations
 
 import functools
+import operator
 
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
@@ -20,7 +22,7 @@ from ..lax import elementwise as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.special import erfc
-from ..numpy._arguments import ensure_array, promote_args_inexact
+from ..numpy._arguments import ensure_array, optional_axes, promote_args_inexact
 from ..numpy._softmax import logsumexp
 from ..numpy._staged import staged
 
@@ -274,7 +276,7 @@ def glu(x, axis: int = -1):
     [2.0]
     """
     x = ensure_array("glu", x)
-    assert x.shape[axis] % 2 == 0, "axis size must be divisible by 2"
+    assert size_along("glu", x.shape, axis) % 2 == 0, "axis size must be divisible by 2"
     first, second = jnp.split(x, 2, axis)
     return first * sigmoid(second)
 
@@ -388,7 +390,7 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1):
     >>> one_hot(jnp.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    num_classes = concrete_or_error(int, num_classes,
+    num_classes = concrete_or_error(operator.index, num_classes,
                                     "The error arose in jax.nn.one_hot argument `num_classes`.")
     dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
     return _one_hot(jnp.asarray(x), num_classes, dtype=dtype, axis=axis)
@@ -396,6 +398,7 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1):
 
 @functools.partial(staged, static_argnames=("num_classes", "dtype", "axis"))
 def _one_hot(x, num_classes, *, dtype, axis):
+    axis = optional_axes(axis)
     place = canonical_axis(axis, x.ndim + 1)
     shape = [1] * x.ndim
     shape.insert(place, num_classes)

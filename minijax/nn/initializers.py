@@ -16,6 +16,7 @@ import numpy as np
 from .. import numpy as jnp
 from .. import random
 from ..checks.primitives import canonical_shape
+from ..checks.sequences import size_along
 from ..core import dtypes
 
 Axes = int | Sequence[int]
@@ -175,7 +176,8 @@ def _fans(shape, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float
 
 
 def _size(shape, axes: Axes) -> int:
-    return shape[axes] if isinstance(axes, int) else math.prod(shape[d] for d in axes)
+    axes = (axes,) if isinstance(axes, int) else axes
+    return math.prod(size_along("initializer", shape, axis) for axis in axes)
 
 
 def _draw(distribution: str, key, shape, dtype, variance):

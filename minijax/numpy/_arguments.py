@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.core import unbound_axis
 from ..checks.primitives import canonical_shape, known_sizes
+from ..checks.sequences import integers
 from ..core import dtypes
-from ..core.core import typeof
+from ..core.core import state, typeof
 from ..core.operators import (
     promote_args,
     promote_args_inexact,
@@ -149,7 +151,7 @@ def index_tuple(value) -> tuple[int, ...]:
     try:
         return (operator.index(value),)
     except TypeError:
-        return tuple(static_index(x) for x in value)
+        return integers("an axis or a size, if it is not an integer,", value)
 
 
 def optional_axes(axis) -> int | tuple[int, ...] | None:
@@ -160,7 +162,17 @@ def optional_axes(axis) -> int | tuple[int, ...] | None:
 
 
 def _axes(axis):
+    if isinstance(axis, str):
+        raise _named_axis(axis)
     try:
         return operator.index(axis)
     except TypeError:
-        return tuple(map(operator.index, axis))
+        return integers("axis, if it is not an integer,", axis)
+
+
+def _named_axis(name):
+    """The error for an axis that is given by name."""
+    if name not in state.axis_sizes:
+        return NameError(unbound_axis(name, state.axis_sizes))
+    return TypeError(f"axis={name!r} is the name of a mapped axis, but functions of jax.numpy "
+                     "reduce an array's own dimensions. Use lax.psum, lax.pmax or lax.pmin.")

@@ -47,6 +47,11 @@ def _is_ready(self) -> bool:
     return True
 
 
+def _buffer(self, flags: int) -> memoryview:
+    """The contents as `memoryview(x)` shows them, from Python 3.12 on; they cannot be written."""
+    return memoryview(np.asarray(self))
+
+
 def _copy_to_host_async(self) -> None:
     """Ask for the contents in NumPy soon: on the host they are there as soon as computed."""
     checks.alive(self)
@@ -68,7 +73,8 @@ def _is_fully_replicated(self) -> bool:
 
 
 install_methods({
-    "tobytes": _tobytes, "__copy__": _copy, "__deepcopy__": _deepcopy, "__reduce__": _reduce,
+    "tobytes": _tobytes, "__bytes__": _tobytes, "__buffer__": _buffer,
+    "__copy__": _copy, "__deepcopy__": _deepcopy, "__reduce__": _reduce,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "is_ready": _is_ready,
     "copy_to_host_async": _copy_to_host_async,
     "on_device_size_in_bytes": _on_device_size_in_bytes,

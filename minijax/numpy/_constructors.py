@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof
@@ -42,7 +43,6 @@ from ._arguments import (
     ensure_arrays,
     known_array,
     known_sizes,
-    static_index,
     user_dtype,
 )
 
@@ -122,14 +122,42 @@ def _array(x, dtype, copy):
         return x if dtype is None else convert(x, dtype)
     if isinstance(x, (list, tuple)):
         return _from_list(x, dtype)
-    if dtype is None and isinstance(x, (np.ndarray, np.generic)):
+    if dtype is None and isinstance(x, (np.ndarray, np.generic)) and not _is_record(x.dtype):
         return known_array(x)
     if type(x) in dtypes.python_scalar_types:
         value = coerce_to_array(x, dtype)
         return convert(value, value.dtype, dtype is None and type(x) is not bool)
     if x is None:
         raise ValueError("None is not a valid value for jnp.array")
+    if isinstance(x, (str, bytes)) and dtype is not None:
+        return known_array(_number_of_text(x, dtype))
+    if isinstance(getattr(x, "dtype", None), np.dtype) and _is_record(x.dtype):
+        raise TypeError(f"jnp.array: an array of records, of dtype {x.dtype}, cannot become an "
+                        "array of numbers. Give one of its fields.")
     return known_array(np.asarray(x, dtype or dtypes.dtype(np.asarray(x))))
+
+
+def _number_of_text(text: str | bytes, dtype) -> np.ndarray:
+    """Text that spells a number of this dtype, as NumPy reads it."""
+    try:
+        return np.asarray(text, dtype)
+    except ValueError:
+        raise ValueError(f"could not convert the text {text!r} to {dtype.name}: expected the "
+                         "spelling of a number.") from None
+
+
+def _as_numpy(xs, dtype) -> np.ndarray:
+    try:
+        return np.asarray(xs, dtype)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError("jnp.array: the lists inside a list must be equally long, and nested "
+                         f"equally deep, got {xs!r}.") from None
+
+
+def _is_record(dtype) -> bool:
+    return getattr(dtype, "fields", None) is not None and dtype != dtypes.float0
 
 
 def _from_list(xs, dtype):
@@ -138,7 +166,7 @@ def _from_list(xs, dtype):
     if dtype is None:
         dtype = _common_dtype(leaves)
     if not any(isinstance(leaf, ArrayMethods) for leaf in leaves):
-        return _wrap(np.asarray(xs, dtype))
+        return _wrap(_as_numpy(xs, dtype))
     in_numpy = isinstance(dtype, np.dtype) and not state.trace.staging  # it knows no keys
     if in_numpy and not any(_is_elsewhere(leaf) for leaf in leaves):
         # Rows of unequal shapes are told better below; bfloat16 takes no objects for numbers.
@@ -316,6 +344,10 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     Array([1, 3, 5], dtype=int32)
     """
     dtype = user_dtype(dtype, "arange")
+    if start is None:
+        raise TypeError("arange: start (or stop, if it is alone) must be a number, got None.")
+    if step is not None and not isinstance(step, Tracer) and np.ndim(step) == 0 and step == 0:
+        raise ZeroDivisionError("arange: step must not be zero.")
     name = "stop" if stop is None and step is None else "start"
     _check_constant(step)
     if name == "start":
@@ -329,7 +361,10 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     if step is not None:
         out = _stepped_range(start, step, int(np.ceil((stop - start) / step)), dtype)
     else:
-        out = broadcasted_iota(dtype, (max(0, int(np.ceil(stop - start))),), 0)
+        size = max(0, int(np.ceil(stop - start)))
+        if size >= 2**63:
+            raise TypeError(f"arange: {stop - start} elements are more than an array can have.")
+        out = broadcasted_iota(dtype, (size,), 0)
         out = out if start == 0 else add(convert(start, dtype), out)
     return on_device(out, device)
 
@@ -481,7 +516,7 @@ def indices(dimensions: Sequence[int], dtype=None, sparse: bool = False):
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype, "indices")
-    shape = tuple(static_index(d, "dimensions argument of jnp.indices") for d in dimensions)
+    shape = integers("indices: dimensions", dimensions)
     output = []
     for i, n in enumerate(shape):
         target = [n if d == i else 1 for d in range(len(shape))] if sparse else shape

@@ -64,8 +64,12 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     [3.0, 3.0]
     """
     check_no_out("einsum", out)
-    arrays, contractions = _opt_einsum().contract_path(
-        subscripts, *operands, einsum_call=True, use_blas=True, optimize=_optimizer(optimize))
+    try:
+        arrays, contractions = _opt_einsum().contract_path(
+            subscripts, *operands, einsum_call=True, use_blas=True, optimize=_optimizer(optimize))
+    except KeyError as error:
+        raise KeyError(f"einsum: the dimension {error} of the result is not one of the operands'."
+                       ) from None
     arrays = [ensure_array("einsum", x) for x in arrays]
     if preferred_element_type is None:
         dtype, weak_type = result_type(*arrays, return_weak_type_flag=True)

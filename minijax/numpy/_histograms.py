@@ -64,6 +64,10 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, 
     return zeros(length, typeof(weights).dtype).at[clip(x, 0)].add(weights, mode="drop")
 
 
+_NAMED_BINS = ("bins={!r} is the name of a method, which jax.numpy does not have. Give the number "
+               "of bins, or their edges.")
+
+
 def histogram_bin_edges(a, bins=10, range: Sequence | None = None, weights=None):
     """The edges of the bins of a histogram.
 
@@ -84,8 +88,7 @@ def histogram_bin_edges(a, bins=10, range: Sequence | None = None, weights=None)
     [0.0, 2.0, 4.0]
     """
     if isinstance(bins, str):
-        raise NotImplementedError("string values for `bins` not implemented: give their number, or "
-                                  "their edges.")
+        raise NotImplementedError(_NAMED_BINS.format(bins))
     a, _ = ensure_arrays("histogram_bin_edges", a, bins)
     dtype = dtypes.to_inexact_dtype(a.dtype)
     if np.ndim(bins) == 1:
@@ -114,11 +117,14 @@ def histogram(a, bins=10, range: Sequence | None = None, weights=None,
 
     Raises:
       ValueError: weights of another shape; or as `histogram_bin_edges`.
+      TypeError: bins that are the name of a method.
 
     >>> counts, edges = histogram(jnp.array([0.0, 1.0, 1.5, 4.0]), 2)
     >>> counts.tolist(), edges.tolist()
     ([3.0, 1.0], [0.0, 2.0, 4.0])
     """
+    if isinstance(bins, str):
+        raise TypeError(_NAMED_BINS.format(bins))
     a, weights = _sample("histogram", a, weights)
     if weights is None:
         weights = ones_like(a)
@@ -186,6 +192,9 @@ def histogramdd(sample, bins=10, range: Sequence | None = None, weights=None,
       ValueError: numbers of bins, ranges or weights that do not fit.
     """
     sample, weights = _sample("histogramdd", sample, weights)
+    if sample.ndim != 2:
+        raise ValueError("histogramdd: sample must be a matrix with a row for each point, got an "
+                         f"array of shape {sample.shape}.")
     n, ndim = sample.shape
     if weights is not None and weights.shape != (n,):
         raise ValueError(f"should have one weight for each of {n} samples, got {weights.shape}.")

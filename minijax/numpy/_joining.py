@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks.sequences import size_along
 from ..core.api import vmap
 from ..core.array import Array
 from ..lax import cutting
@@ -123,6 +124,10 @@ def unstack(x, /, *, axis: int = 0) -> tuple:
     return tuple(cutting.unstack_p.bind(x, axis=canonical_axis(axis, x.ndim)))
 
 
+# The classes of error are JAX's.
+_NO_ARRAYS = {"vstack": ValueError, "hstack": IndexError, "dstack": ValueError}
+
+
 def _stack_along(name, at_least, axis_of, doc):
     """`vstack`, `hstack` and `dstack`."""
 
@@ -132,7 +137,9 @@ def _stack_along(name, at_least, axis_of, doc):
             return concatenate(arrays, axis_of(arrays.ndim - 1), dtype)
         check_arraylike(name, *tup)
         arrays = [at_least(a) for a in tup]
-        return concatenate(arrays, axis_of(arrays[0].ndim) if arrays else 0, dtype)
+        if not arrays:
+            raise _NO_ARRAYS[name](f"{name} needs at least one array, got none.")
+        return concatenate(arrays, axis_of(arrays[0].ndim), dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (f"{doc}\n\nArgs:\n  tup: a sequence of arrays; dtypes are promoted.\n"
@@ -192,7 +199,7 @@ def _split(name, ary, indices_or_sections, axis) -> list:
     """All the ways to split: at given places, or into equal parts."""
     ary = ensure_array(name, ary)
     axis = static_index(axis, f"in jax.numpy.{name} argument `axis`")
-    size = ary.shape[axis]
+    size = size_along(name, ary.shape, axis)
     context = f"in jax.numpy.{name} argument 1"
     if isinstance(indices_or_sections, (tuple, list)) or np.ndim(indices_or_sections):
         places = [static_index(i, context) for i in indices_or_sections]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.core import install_methods
 from ..core.operators import install_binary_operators
 from ..lax.operators import astype
@@ -65,6 +67,9 @@ def _contains(self, element):
     if self.ndim != 1:
         raise ValueError("Array.__contains__: search array must be one-dimensional, got "
                          f"arr.shape={self.shape}.")
+    if np.ndim(element):
+        raise ValueError("Array.__contains__: only a scalar can be an element of an array, got an "
+                         f"array of shape {np.shape(element)}.")
     return bool(_reductions.any(self == element))
 
 

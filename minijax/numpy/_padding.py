@@ -60,6 +60,9 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     unsupported = set(kwargs) - set(_PAD_OPTIONS[mode])
     if unsupported:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unsupported}")
+    if kwargs.get("reflect_type", "even") not in ("even", "odd"):
+        raise ValueError("jnp.pad: reflect_type must be 'even' or 'odd', got "
+                         f"{kwargs['reflect_type']!r}.")
     return _pad(array, widths, mode, kwargs.get("constant_values", 0),
                 _hashable(kwargs.get("stat_length")), _hashable(kwargs.get("end_values", 0)),
                 kwargs.get("reflect_type", "even"))
@@ -193,7 +196,9 @@ def _end_statistics(array, axis, mode, lengths):
     else:
         first, last = (min(n, size) for n in lengths)
         if 0 in (first, last):
-            raise ValueError("stat_length of 0 yields no value for padding")
+            raise ValueError("jnp.pad: stat_length of 0 yields no value for padding.")
+        if min(first, last) < 0:
+            raise ValueError(f"jnp.pad: stat_length must be positive, got {lengths}.")
         parts = [slice_in_dim(array, 0, first, axis=axis),
                  slice_in_dim(array, size - last, size, axis=axis)]
         values = [function(part, axis=axis, keepdims=True) for part in parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..checks.sequences import size_along
 from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import mul
 from ..lax.operators import is_plain_product, matmul, multiply, plain_product
@@ -96,7 +97,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
       ValueError: different sizes of that axis.
     """
     x1, x2 = ensure_arrays("jnp.vecdot", x1, x2)
-    if x1.shape[axis] != x2.shape[axis]:
+    if size_along("vecdot", x1.shape, axis) != size_along("vecdot", x2.shape, axis):
         raise ValueError(f"axes must match; got shapes {x1.shape} and {x2.shape} with {axis=}")
 
     def inner_product(x, y):

@@ -139,7 +139,9 @@ def _quantile(a, q, axis, method, keepdims, skip_nans, weights):
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     lines, along = (a, axes[0]) if len(axes) == 1 else (_as_lines(a, axes), a.ndim - len(axes))
     if not lines.shape[along]:
-        raise TypeError(f"no numbers, no quantiles: axes {axes} of shape {a.shape} are empty")
+        raise (IndexError if skip_nans and a.ndim == 1 else TypeError)(
+            f"There are no quantiles of no elements: the array has shape {a.shape}, which is empty "
+            f"along the axes {axes}.")
     if not skip_nans:
         lines = _where(any(isnan(lines), axis=along, keepdims=True), np.nan, lines)
     if method == "inverted_cdf" or skip_nans:

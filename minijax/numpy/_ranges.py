@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.primitives import canonical_axis, convert
 from ..lax.cutting import concatenate
@@ -52,7 +53,8 @@ def _linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axi
     working = dtypes.to_inexact_dtype(dtype)
     start, stop = convert(start, working), convert(stop, working)
     shape = broadcast_shapes(start.shape, stop.shape)
-    axis = axis + len(shape) + 1 if axis < 0 else axis
+    size_along("linspace", (*shape, num), axis)
+    axis %= len(shape) + 1
     delta = working.type(np.nan)
     if num > 1:
         out, delta = _interpolate(start, stop, shape, num, endpoint, axis)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import Primitive, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
@@ -91,7 +92,7 @@ def _reduce(kind: Reduction, a, axis, keepdims=False, dtype=None, out=None, init
     axes = canonical_axes(axis, a.ndim)
     if initial is None and not kind.may_be_empty and not all_sizes(a.shape, axes):
         raise ValueError(f"zero-size array to reduction operation {kind.name} which has no "
-                         "identity")
+                         "identity; give `initial`, the value for no elements.")
     dtype = user_dtype(dtype, kind.name) or \
         (wide_integer(a.dtype) if promote_integers else a.dtype)
     a = convert(a, np.dtype("float32") if widen_half and dtype in _F16 else dtype)
@@ -242,14 +243,21 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
 amax, amin = max, min
 
 
+def _unnamed(name: str, axis):
+    if isinstance(axis, str):
+        raise NotImplementedError(f"jnp.{name} reduces an array's own dimensions, got "
+                                  f"axis={axis!r}. Over a named axis, use lax.pmin or lax.pmax.")
+    return optional_axes(axis)
+
+
 def all(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether all elements are true (not zero); arguments as for `sum`."""
-    return _reduce(ALL, a, optional_axes(axis), keepdims, None, out, None, where)
+    return _reduce(ALL, a, _unnamed("all", axis), keepdims, None, out, None, where)
 
 
 def any(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether some element is true (not zero); arguments as for `sum`."""
-    return _reduce(ANY, a, optional_axes(axis), keepdims, None, out, None, where)
+    return _reduce(ANY, a, _unnamed("any", axis), keepdims, None, out, None, where)
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=None):
@@ -443,7 +451,7 @@ def _arg_extreme(name, primitive, doc):
             a = reshape(a, (a.size,))
         else:
             dims, position = [axis], operator.index(axis)
-        if a.shape[position] == 0:
+        if size_along(name, a.shape, position) == 0:
             raise ValueError(f"attempt to get {name} of an empty sequence")
         axes = (canonical_axis(position, a.ndim),)
         result = primitive.bind(a, axes=axes, index_dtype=default_int_dtype())

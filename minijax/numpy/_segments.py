@@ -6,6 +6,7 @@ into an array with one row for each segment.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -71,7 +72,7 @@ def _number_of_segments(ids, given) -> int:
         ids = concrete_or_error(np.asarray, ids, "The number of segments depends on the ids: under "
                                 "`jit`, give `num_segments`.")
         given = ids.max() + 1
-    count = concrete_or_error(int, given, "segment_sum() `num_segments` argument.")
+    count = concrete_or_error(operator.index, given, "segment_sum() `num_segments` argument.")
     if count < 0:
         raise ValueError("num_segments must be non-negative.")
     return count

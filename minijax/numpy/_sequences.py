@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub
@@ -185,7 +186,7 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
     p, period = promote_dtypes(ensure_array("unwrap", p), period)
     if p.dtype.kind == "c":
         raise ValueError("jnp.unwrap does not support complex inputs.")
-    if p.shape[axis] == 0:
+    if size_along("unwrap", p.shape, axis) == 0:
         return p
     discont = period / 2 if discont is None else discont
     half = period // 2 if dtypes.issubdtype(p.dtype, np.integer) else period / 2

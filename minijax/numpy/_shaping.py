@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..checks.sequences import integers, size_along
 from ..core.primitives import convert, select
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
@@ -29,7 +30,6 @@ from ._arguments import (
     ensure_array,
     ensure_arrays,
     index_tuple,
-    optional_axes,
     static_index,
     user_dtype,
 )
@@ -110,8 +110,10 @@ def transpose(a, axes: Sequence[int] | None = None):
       TypeError, ValueError: `axes` are not the dimensions of `a`.
     """
     a = ensure_array("transpose", a)
-    axes = range(a.ndim)[::-1] if axes is None else [canonical_axis(d, a.ndim) for d in axes]
-    return lax.transpose(a, axes)
+    if axes is None:
+        return lax.transpose(a, range(a.ndim)[::-1])
+    axes = axes if isinstance(axes, Sequence) else integers("transpose: axes", axes)
+    return lax.transpose(a, [canonical_axis(d, a.ndim) for d in axes])
 
 
 def permute_dims(a, /, axes: Sequence[int]):
@@ -135,6 +137,8 @@ def swapaxes(a, axis1: int, axis2: int):
       IndexError: an axis out of bounds.
     """
     a = ensure_array("swapaxes", a)
+    for axis in (axis1, axis2):
+        size_along("swapaxes", a.shape, axis)
     order = list(range(a.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return lax.transpose(a, order)
@@ -231,7 +235,8 @@ atleast_3d = _at_least(3, [(0, 1, 2), (0, 2), (2,)], "New dimensions of size 1 u
 
 def flip(m, axis=None):
     """`m` with its elements in reverse order along `axis` (an int or ints; by default all)."""
-    return _flip(ensure_array("flip", m), optional_axes(axis))
+    m = ensure_array("flip", m)
+    return _flip(m, axis if axis is None else index_tuple(axis))
 
 
 @staged(static_argnames=("axis",))
@@ -261,6 +266,8 @@ def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)):
     if m.ndim < 2:
         raise ValueError("rot90 requires its first argument to have ndim at least two, but got "
                          f"first argument of shape {m.shape}, which has ndim {m.ndim}")
+    if len(axes) != 2:
+        raise ValueError(f"rot90 turns the plane of two dimensions, but axes={axes!r}.")
     first, second = (canonical_axis(d, m.ndim) for d in axes)
     if first == second:
         raise ValueError("Axes must be different")
@@ -371,11 +378,12 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
                                 "number of repeats must be static: make `repeats` static.")
     axis = canonical_axis(axis, a.ndim)
     if repeats.ndim == 0 and total_repeat_length is None:
-        return repeat_all(a, int(repeats), axis)
+        return repeat_all(a, operator.index(repeats[()]), axis)
     counts = np.broadcast_to(repeats.ravel(), (a.shape[axis],))
     out = [repeat_all(slice_in_dim(a, i, i + 1, axis=axis), int(count), axis)
            for i, count in enumerate(counts) if count]
     if total_repeat_length is not None:
+        canonical_shape((total_repeat_length,), "repeat: total_repeat_length")
         out = _fit_length(out, a, axis, total_repeat_length)
     return cutting.concatenate(out, axis) if out else slice_in_dim(a, 0, 0, axis=axis)
 

@@ -11,7 +11,7 @@ from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.shaping import expand_dims, full_like
 from . import _reductions
-from ._arguments import promote_args_inexact
+from ._arguments import optional_axes, promote_args_inexact
 from ._constructors import array
 from ._special import where as choose
 from ._ufuncs import exp, isfinite
@@ -38,7 +38,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     else:
         a, b = promote_args_inexact("logsumexp", a, b)
         a = choose(b != 0, a, -np.inf)
-    ndim = typeof(a).ndim
+    ndim, axis = typeof(a).ndim, optional_axes(axis)
     axes = tuple(range(ndim)) if axis is None else tuple(
         canonical_axis(d, ndim) for d in ensure_index_tuple(axis))
     largest = _reductions.max(a.real, axis=axes, keepdims=keepdims, where=where, initial=-np.inf)

@@ -103,6 +103,9 @@ def lexsort(keys, axis: int = -1):
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     shape = typeof(keys[0]).shape
+    if any(typeof(key).shape != shape for key in keys):
+        raise ValueError("lexsort: all keys must have one shape, got "
+                         f"{', '.join(str(typeof(key).shape) for key in keys)}.")
     if not shape:
         return convert(0, dtypes.canonicalize_dtype(np.int64))
     axis = canonical_axis(axis, len(shape))

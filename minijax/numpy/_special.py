@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives import select as lax_select
@@ -81,6 +82,7 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
       nan, posinf, neginf: what to put; by default 0 and the largest and least finite numbers.
     """
     x = ensure_array("nan_to_num", x)
+    check_arraylike("nan_to_num", nan, *(y for y in (posinf, neginf) if y is not None))
     if is_integer(x):
         return x
     if complex_input(x):
@@ -319,7 +321,13 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. "
                          "Use jnp.atleast_1d(scalar).nonzero() instead.")
+    if size is not None:
+        canonical_shape((size,), "nonzero: size")
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    if len(fills) != a.ndim:
+        raise ValueError(f"nonzero: fill_value must be a scalar, or one for each of the {a.ndim} "
+                         f"dimensions, got {fill_value!r}.")
+    check_arraylike("nonzero", *(fill for fill in fills if fill is not None))
     fills = fills if a.size else (0,) * a.ndim  # as in JAX
     if size is not None and not is_concrete(a):
         return nonzero_of_size(a, size, fills)
@@ -389,6 +397,8 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
       ValueError: numbers of conditions and functions that do not fit.
     """
     x = ensure_array("piecewise", x)
+    if isinstance(condlist, Sequence) and not condlist:
+        raise ValueError("piecewise needs at least one condition, got none.")
     conditions = array(condlist, dtype=bool)
     n_conditions, n_pieces = conditions.shape[0], len(funclist)
     if n_pieces == n_conditions + 1:

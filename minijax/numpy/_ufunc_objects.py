@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.api import eval_shape, vmap
 from ..core.core import state
 from ..lax import operators
@@ -188,6 +189,8 @@ class ufunc:
         [0, 1, 3, 6]
         """
         self._check_binary("accumulate", out)
+        a = ensure_array(f"{self.__name__}.accumulate", a)
+        canonical_axis(0 if axis is None or isinstance(axis, tuple) else axis, a.ndim)
         own = self._own["accumulate"] or self._accumulate_by_scan
         return own(a, axis=axis, dtype=dtype)
 
@@ -274,6 +277,8 @@ class ufunc:
         if indices.ndim != 1:
             raise ValueError("reduceat: indices must be one-dimensional, got indices.shape="
                              f"{indices.shape}")
+        if not dtypes.issubdtype(indices.dtype, np.integer):
+            raise ValueError(f"reduceat: indices must be integers, got {indices.dtype.name}.")
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError("reduceat requires a single integer axis.")
         rows = moveaxis(a, axis, 0)

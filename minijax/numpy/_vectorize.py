@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ..checks.operators import rank_promotion
+from ..checks.primitives import known_sizes
+from ..checks.sequences import integers
 from ..core.api import vmap
 from ..core.core import typeof
 from ..core.primitives import canonical_axis
@@ -202,7 +204,7 @@ def apply_over_axes(func: Callable, a, axes):
       ValueError: `func` returns another number of dimensions.
     """
     a = ensure_array("apply_over_axes", a)
-    for axis in axes:
+    for axis in axes if isinstance(axes, str) else integers("apply_over_axes: axes", axes):
         b = func(a, axis)
         if b.ndim == a.ndim - 1:
             b = expand_dims(b, (axis,))
@@ -221,6 +223,7 @@ def fromfunction(function: Callable, shape, *, dtype=float, **kwargs):
       dtype: the type of the indices.
       **kwargs: further arguments, arrays, which are mapped over like the indices.
     """
+    shape = known_sizes(shape)
     for d in range(len(shape)):
         in_axes = [0 if d == other else None for other in range(len(shape))]
         function = vmap(function, in_axes=tuple(in_axes[::-1]))

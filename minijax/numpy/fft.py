@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..lax import fourier as lax_fft
 from ..lax.dtypes import default_float_dtype
@@ -269,6 +270,6 @@ def ifftshift(x, axes: int | Sequence[int] | None = None):
 def _shifted(name, x, axes, sign):
     x = ensure_array(name, x)
     if isinstance(axes, int):
-        return roll(x, sign * (x.shape[axes] // 2), axes)
+        return roll(x, sign * (size_along(name, x.shape, axes) // 2), axes)
     axes = tuple(range(x.ndim)) if axes is None else axes
-    return roll(x, [sign * (x.shape[d] // 2) for d in axes], axes)
+    return roll(x, [sign * (size_along(name, x.shape, d) // 2) for d in axes], axes)

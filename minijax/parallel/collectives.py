@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.primitives import add_p, canonical_axis, constant, reduce_max_p, reduce_sum_p
@@ -118,7 +119,7 @@ def _reduction_type(x, *, axes, axis_index_groups):
     """As a reduction over the dimensions among the axes; names change no shape."""
     vma = _reduced_vma(x, axes)
     dims = tuple(filter(is_positional, axes))
-    out = reduce_sum_p.abstract_eval(x, axes=dims) if dims else x
+    out = reduce_max_p.abstract_eval(x, axes=dims) if dims else x
     weak = x.weak_type and settings.check_vma.value  # as in JAX
     return ShapedArray(out.shape, x.dtype, weak, vma=vma)
 
@@ -437,7 +438,9 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
 
     def scatter(leaf):
         _check_addition(leaf)
-        dimension = canonical_axis(scatter_dimension, typeof(leaf).ndim)
+        shape = typeof(leaf).shape
+        size_along("psum_scatter: scatter_dimension", shape, scatter_dimension)
+        dimension = scatter_dimension % len(shape)
         _check_parts("psum_scatter", names, leaf, dimension, size, tiled)
         return reduce_scatter_p.bind(
             varying(leaf, names), axis_name=names, scatter_dimension=dimension,
@@ -477,8 +480,9 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     size = group_size(name, groups)
 
     def exchange(leaf):
-        ndim = typeof(leaf).ndim
-        split, concat = canonical_axis(split_axis, ndim), canonical_axis(concat_axis, ndim)
+        shape = typeof(leaf).shape
+        size_along("all_to_all: split_axis", shape, split_axis)
+        split, concat = split_axis % len(shape), canonical_axis(concat_axis, len(shape))
         _check_parts("all_to_all", name, leaf, split, size, tiled)
         if tiled or split == concat:
             return _bind_all_to_all(leaf, name, split, concat, groups, tiled)
@@ -544,9 +548,20 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     >>> jax.vmap(shift, axis_name="i")(jnp.array([5, 6, 7])).tolist()
     [0, 5, 6]
     """
-    names, pairs = axis_tuple(axis_name), tuple(map(tuple, perm))
+    names, pairs = axis_tuple(axis_name), _pairs_of(perm)
     return tree_map(lambda leaf: ppermute_p.bind(varying(leaf, names), axis_name=names,
                                                  perm=pairs), x)
+
+
+def _pairs_of(perm) -> tuple[tuple[int, int], ...]:
+    try:
+        pairs = tuple(map(tuple, perm))
+    except TypeError:
+        pairs = ((),)
+    if any(len(pair) != 2 for pair in pairs):
+        raise TypeError("ppermute: perm must be a sequence of pairs (sender, receiver), got "
+                        f"{perm!r}.")
+    return pairs
 
 
 def senders(perm: Sequence[tuple[int, int]], size: int) -> dict[int, int]:
@@ -584,8 +599,10 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     >>> jax.vmap(shuffle, axis_name="i")(jnp.array([5, 6, 7])).tolist()
     [7, 5, 6]
     """
-    if set(perm) != set(range(len(perm))):
-        raise ValueError(f"pshuffle: `perm` is no permutation: {perm}")
+    size = group_size(axis_name, None)
+    if sorted(perm) != list(range(size)):
+        raise ValueError(f"pshuffle: perm must list each index of the axis, of size {size}, once, "
+                         f"got {perm!r}.")
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
 
 

@@ -90,6 +90,8 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     if bad := [type(x) for x in arrays if not isinstance(x, Array)]:
         raise TypeError(f"{name}: `arrays` must be arrays on devices, but one is a {bad[0]}. Put "
                         "it there with `jax.device_put`.")
+    if not isinstance(sharding, Sharding):
+        raise AttributeError(f"{name}: expected a jax.sharding.Sharding, got {sharding!r}.")
     by_device = {x.device: x for x in arrays}
     devices = sharding._addressable_device_assignment
     if set(by_device) != set(devices) or len(arrays) != len(devices):

@@ -25,6 +25,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..checks.sequences import elements
 from ..core.core import eval_trace, state
 from ..errors import user_stacklevel
 from ..runtime.devices import devices as all_devices
@@ -184,7 +185,8 @@ class Mesh(_NamedAxes, ContextDecorator):
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
         devices = devices if isinstance(devices, np.ndarray) else np.array(devices)
-        axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(
+            elements("Mesh: axis_names", axis_names, "a sequence of names"))
         _check_names(devices, axis_names)
         axis_types = _as_axis_types(axis_types, axis_names, "Mesh")
 
@@ -345,6 +347,7 @@ class AbstractMesh(_NamedAxes):
 
     def __new__(cls, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *,
                 abstract_device: Any = None) -> AbstractMesh:
+        elements("AbstractMesh: axis_sizes", axis_sizes, "a sequence of integers")
         axis_types = _as_axis_types(axis_types, axis_names, "AbstractMesh")
         axis_sizes, axis_names = tuple(axis_sizes), tuple(axis_names)
         size = math.prod(axis_sizes) if axis_sizes else 0
@@ -411,6 +414,8 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
     (6, 2)
     """
     sizes = mesh_sizes(axis_shapes, "make_mesh")
+    if 0 in sizes:
+        raise IndexError(f"make_mesh: a mesh of shape {sizes} has no devices.")
     devices = list(all_devices() if devices is None else devices)
     if math.prod(sizes) > len(devices):
         raise ValueError(f"make_mesh: a mesh of shape {sizes} needs {math.prod(sizes)} devices, "

@@ -6,6 +6,7 @@ each part again over z.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, NoReturn
 
 from .mesh import Immutable, interned
@@ -57,6 +58,9 @@ class PartitionSpec(Immutable):
     def __new__(cls, *partitions: Any, unreduced: Any = frozenset(),
                 reduced: Any = frozenset()) -> PartitionSpec:
         partitions = tuple(map(_as_entry, partitions))
+        if not all(isinstance(entry, Hashable) for entry in partitions):
+            raise TypeError("PartitionSpec: an entry must be None, the name of an axis of the "
+                            f"mesh, or a tuple of names, got {partitions}.")
         unreduced = _as_axis_set(unreduced, "unreduced")
         reduced = _as_axis_set(reduced, "reduced")
         _check_disjoint(partitions, unreduced, reduced)
@@ -84,7 +88,10 @@ class PartitionSpec(Immutable):
         return self.partitions
 
     def __getitem__(self, i: Any) -> Any:
-        return self._plain()[i]
+        entries = self._plain()
+        if isinstance(i, int) and not -len(entries) <= i < len(entries):
+            raise IndexError(f"{self} has no entry {i}: it has {len(entries)}.")
+        return entries[i]
 
     def __iter__(self) -> Any:
         return iter(self._plain())

@@ -203,7 +203,11 @@ class PlacedArray(Array):
 
     def addressable_data(self, index: int) -> PlacedArray:
         """The part that the `index`th device of this process holds, as an array."""
-        device = self.sharding._addressable_device_assignment[index]
+        devices = self.sharding._addressable_device_assignment
+        if not -len(devices) <= index < len(devices):
+            raise IndexError(f"addressable_data: the array is on {len(devices)} devices of this "
+                             f"process, so there is no part number {index}.")
+        device = devices[index]
         buffer = self._shard_buffers()[index]
         return place_shards([buffer], self._shard_aval(), on_one_device(device), self.committed)
 

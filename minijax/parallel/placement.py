@@ -278,6 +278,14 @@ def _as_placed(x: Array) -> PlacedArray:
     return PlacedArray(x.aval, buffer_of(x, x.aval), sharding, committed=False)
 
 
+def _buffer_pointer(x: Array) -> int:
+    """The address of the contents, which is valid as long as the array lives."""
+    x._check_alive()
+    if x._value is None:
+        return x._buffer.unsafe_buffer_pointer()
+    return np.asarray(x._value).ctypes.data
+
+
 _ANSWERS: dict[str, Any] = {
     "sharding": property(
         lambda x: on_one_device(xla().default_device()), doc="How the array lies on devices."),
@@ -287,6 +295,7 @@ _ANSWERS: dict[str, Any] = {
         doc="The parts that devices of this process hold."),
     "global_shards": property(lambda x: _as_placed(x).global_shards, doc="All parts."),
     "addressable_data": lambda x, index: _as_placed(x).addressable_data(index),
+    "unsafe_buffer_pointer": lambda x: _buffer_pointer(x),
     "platform": lambda x: next(iter(x.devices())).platform,
     "_committed": property(lambda x: x.committed),
 }  # fmt: skip

@@ -169,6 +169,9 @@ class SingleDeviceSharding(Sharding):
     """
 
     def __init__(self, device: Any, memory_kind: str | None = None) -> None:
+        if not hasattr(device, "process_index"):
+            raise TypeError("SingleDeviceSharding: expected a device, such as jax.devices()[0], "
+                            f"got {device!r}.")
         self._device = device
         self.memory_kind = _memory_kind(memory_kind, (device,))
         self._hash = hash((device, self.memory_kind))

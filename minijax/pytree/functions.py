@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..checks import tree as checks
+from ..checks.sequences import elements
 from ..checks.tree import KeyEntry, flatten_with_keys
 from ..core.core import install_methods
 from ..core.tree import (
@@ -132,7 +133,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     >>> jax.tree_util.all_leaves([1, 2.0]), jax.tree_util.all_leaves([1, (2.0,)])
     (True, False)
     """
-    return all(tree_structure(x, is_leaf) is LEAF for x in iterable)
+    values = elements("all_leaves: iterable", iterable)
+    return all(tree_structure(x, is_leaf) is LEAF for x in values)
 
 
 def is_tree_node(typ: type) -> bool:
@@ -191,7 +193,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     >>> jax.tree_util.treedef_tuple([jax.tree.structure(1), jax.tree.structure([1])])
     PyTreeDef((*, [*]))
     """
-    treedefs = tuple(treedefs)
+    treedefs = tuple(elements("treedef_tuple: treedefs", treedefs))
     for treedef in treedefs:
         checks.is_treedef("treedef_tuple", treedef)
     return make_treedef(TUPLE, None, treedefs)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks import tree as checks
+from ..checks.sequences import elements
 from ..checks.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -31,7 +32,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     >>> jax.tree_util.keystr(path), jax.tree_util.keystr(path, simple=True, separator="/")
     ("['layers'][0]", 'layers/0')
     """
-    return separator.join(map(_simple_key if simple else str, keys))
+    return separator.join(map(_simple_key if simple else str, elements("keystr: keys", keys)))
 
 
 def _simple_key(key: KeyEntry) -> str:

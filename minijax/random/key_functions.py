@@ -97,6 +97,8 @@ def _from_seed(name, seed, impl):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
     if isinstance(seed, int):  # any 64 bits, of which the high ones are lost without x64
         seed = np.int64(seed).astype(dtypes.canonicalize_dtype(np.int64))
+    if seed is None:
+        raise ValueError(f"{name}: the seed must be an integer, got None.")
     if typeof(seed).ndim:
         raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape "
                         f"{typeof(seed).shape} != (). Use jax.vmap for batching")
@@ -223,6 +225,8 @@ def fold_in(key, data):
     Array([ 928981903, 3453687069], dtype=uint32)
     """
     typed = typed_key("fold_in", key)
+    if data is None or isinstance(data, str):
+        raise ValueError(f"fold_in: data must be an integer, got {data!r}.")
     if typeof(data).ndim:
         raise TypeError("fold_in accepts a scalar, but was given an array of shape "
                         f"{typeof(data).shape} != (). Use jax.vmap for batching.")

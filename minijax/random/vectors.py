@@ -105,6 +105,8 @@ def orthogonal(key, n: int, shape: Sequence[int] = (), dtype=None, m: int | None
     where = "The error occurred in jax.random.orthogonal()"
     n = concrete_or_error(operator.index, n, where)
     m = n if m is None else concrete_or_error(operator.index, m, where)
+    if min(n, m) < 0:
+        raise ValueError(f"orthogonal: negative dimensions are not allowed, got {n} and {m}.")
     return _orthogonal(key, n, m, canonical_shape(shape), dtype)
 
 

@@ -37,7 +37,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
       a function like `fun`.
 
     Raises:
-      TypeError: `prevent_cse` or `static_argnums` of another type.
+      TypeError: `prevent_cse`, `policy` or `static_argnums` of another type.
       ValueError (when it is called): `static_argnums` out of bounds.
 
     >>> f = checkpoint(lambda x: jnp.sin(jnp.sin(x)))
@@ -45,6 +45,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     Array(-0.2556391, dtype=float32, weak_type=True)
     """
     checks.prevent_cse(prevent_cse)
+    checks.policy(policy)
     if isinstance(static_argnums, int):
         static_argnums = (static_argnums,)
     remember = functools.lru_cache(_of_dynamic_arguments)

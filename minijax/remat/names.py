@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.batching import primitive_batchers
-from ..core.core import Primitive
+from ..core.core import Primitive, typeof
 from ..core.forward import primitive_jvps
 from ..core.lowering import register_lowering
 from ..core.tree import tree_map
@@ -25,6 +25,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     >>> jax.grad(f)(0.0).item()
     -0.0
     """
+    tree_map(typeof, x)  # a TypeError for what is no array
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 

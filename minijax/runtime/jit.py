@@ -83,11 +83,12 @@ class MoreOptions(NamedTuple):
 
 
 _NO_OPTIONS = MoreOptions()
+_DECORATOR = object()  # stands for the function that a decorator will be given
 
 
 @api_boundary
 def jit(
-    fun: Callable | None = None,
+    fun: Callable = _DECORATOR,  # type: ignore[assignment]
     /,
     *,
     in_shardings: Any = UNSPECIFIED,
@@ -133,7 +134,7 @@ def jit(
     >>> f(3.0)
     Array(7., dtype=float32, weak_type=True)
     """
-    if fun is None:
+    if fun is _DECORATOR:
         given = {name: value for name, value in locals().items() if name != "fun"}
         return functools.partial(jit, **given)
     check_callable(fun)

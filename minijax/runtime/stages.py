@@ -8,7 +8,7 @@ Each stage shows what it holds: the jaxpr, the StableHLO text, the optimised pro
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -165,7 +165,7 @@ class Lowered(Stage):
         if dialect == "hlo":
             return xla().hlo_before_compiling(self._module.text)
         if dialect not in (None, "stablehlo"):
-            raise ValueError(f"Unknown dialect {dialect!r}: say 'stablehlo' or 'hlo'.")
+            raise ValueError(f"Unknown dialect {dialect!r}: expected 'stablehlo' or 'hlo'.")
         text = self._module.text
         return text if debug_info else _LOCATION.sub("", text)
 
@@ -183,6 +183,9 @@ class Lowered(Stage):
           JaxRuntimeError: an option does not exist, or XLA fails.
         """
         info = self._info
+        if not isinstance(compiler_options, Mapping | None):
+            raise TypeError("compile: compiler_options must be a dictionary of XLA flags by name, "
+                            f"got {compiler_options!r}.")
         options = {**dict(info.spec.options), **(compiler_options or {})}
         compile = compile_module if info.places is None else info.places.compile
         return Compiled(info, compile(self._module, info.jaxpr, options))

@@ -7,6 +7,7 @@ The engine needs only their `shape` and `dtype`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ from ..core.staging import shaped_abstractify
 def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
     """The sharding of a `ShapeDtypeStruct` of this shape, checked."""
     return sharding
+
+_IGNORED = {"manual_axis_type", "is_ref", "vma"}  # arguments of JAX that say nothing here
 
 
 @dataclass(init=False, repr=False, unsafe_hash=True, slots=True, weakref_slot=True)
@@ -49,6 +52,11 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
         checks.struct_dtype(dtype)
+        if not isinstance(shape, Iterable):
+            raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of sizes, got {shape!r}.")
+        if unknown := _ignored.keys() - _IGNORED:
+            raise TypeError("ShapeDtypeStruct got an unexpected keyword argument: "
+                            f"{', '.join(unknown)}.")
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
         self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
         self.weak_type = weak_type

@@ -116,6 +116,8 @@ def _along_several(name, transform, x, type, s, axes, norm):
     if axes is None:
         axes = range(x.ndim - (x.ndim if s is None else len(s)), x.ndim)
     axes = [canonical_axis(d, x.ndim) for d in np.atleast_1d(axes)]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: an axis is repeated in axes={tuple(axes)}.")
     sizes = {} if s is None else dict(zip(axes, s))
 
     def along_each(x):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bad_input.table import Row, all_rows, answered, program
+from tests.bad_input.table import Row, all_rows, program
 from tests.bad_input.verdict import complaint
-from tests.oracle import MODE, oracle, run, subject
+from tests.oracle import run, subject
 
 LEAST_ROWS = 800
 

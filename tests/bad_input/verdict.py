@@ -10,10 +10,10 @@ from tests.bad_input.table import RETURNS
 # What a message must not show: text of NumPy, of XLA's compiler, or of Python about our insides.
 INTERNAL = re.compile(
     r"index out of range$|pop from|not enough values to unpack|too many values to unpack"
-    r"|stablehlo|loc\(|'NoneType' object|minijax\._|has no attribute '_[a-z]|_src|<function ufunc"
+    r"|stablehlo\.|loc\(|minijax\._|has no attribute '_[a-z]|_src|<function ufunc"
     r"|np\.core|__class__|zip\(\) argument"
     r"|setting an array element|inhomogeneous|MLIR|nanobind|incompatible function arguments"
-    r"|keyword argument '_|could not broadcast input array|StableHLO|object is not (iterable|subscriptable)$"
+    r"|keyword argument '_|could not broadcast input array|StableHLO|^'(int|float|str|function|NoneType)' object is not (iterable|subscriptable)$"
 )
 SHORTEST = 14  # characters of a message that says what was wrong and what was expected
 

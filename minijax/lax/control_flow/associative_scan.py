@@ -45,11 +45,19 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
     leaves, tree = tree_flatten(elems)
+    if not leaves:
+        raise IndexError("lax.associative_scan: elems must have at least one array, got none.")
     axis = canonical_axis(axis, leaves[0].ndim)
     _check_sizes(tree, leaves, axis)
 
     def combine(xs, ys):
-        return tree_flatten(fn(tree.unflatten(xs), tree.unflatten(ys)))[0]
+        outs = tree_flatten(fn(tree.unflatten(xs), tree.unflatten(ys)))[0]
+        shapes = [typeof(x).shape for x in outs]
+        if shapes != [typeof(x).shape for x in xs]:
+            kind = ValueError if len(outs) > len(xs) else IndexError
+            raise kind("lax.associative_scan: fn must return arrays of the shapes of its first "
+                       f"argument, {[typeof(x).shape for x in xs]}, got {shapes}.")
+        return outs
 
     if reverse:
         leaves = [shaping.rev(x, (axis,)) for x in leaves]

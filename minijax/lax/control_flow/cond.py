@@ -20,6 +20,7 @@ import numpy as np
 from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
+from ...checks.sequences import elements
 from ...checks.staging import custom_typechecks
 from ...checks.tree import equality_errors_pytreedef
 from ...core.api import stop_gradient
@@ -174,7 +175,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
     >>> jax.lax.switch(5, [lambda x: x, lambda x: -x], 3.0)
     Array(-3., dtype=float32, weak_type=True)
     """
-    branches = tuple(branches)
+    branches = tuple(elements("lax.switch: branches", branches, "a sequence of functions"))
     if not all(map(callable, branches)):
         raise TypeError("lax.switch: the branches must be a sequence of callables.")
     operands = _operands(operands, operand)

@@ -71,6 +71,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *,
 
 def _bound_dtype(lower, upper) -> np.dtype:
     """The dtype of the counter, which both bounds have unless one is a Python integer."""
+    if lower is None or upper is None:
+        raise ValueError(f"fori_loop: the bounds must be integers, got {lower} and {upper}.")
     low, high = typeof(lower), typeof(upper)
     if low.dtype == high.dtype:
         return low.dtype

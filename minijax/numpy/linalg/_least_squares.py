@@ -47,6 +47,8 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
 
 def _pinv_by_svd(a, rtol=None, hermitian=False):
     (a,) = promote_dtypes_inexact(ensure_array("jnp.linalg.pinv", a))
+    if a.ndim < 2:
+        raise ValueError(f"pinv: expected a matrix, or a stack of them, got shape {a.shape}.")
     m, n = a.shape[-2:]
     if not m or not n:
         return empty((*a.shape[:-2], n, m), a.dtype)

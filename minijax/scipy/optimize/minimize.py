@@ -94,6 +94,8 @@ class _State(NamedTuple):
 
 def _minimize_bfgs(fun, x0, maxiter: int | None = None, norm=np.inf, gtol: float = 1e-5,
                    line_search_maxiter: int = 10) -> _State:
+    if typeof(x0).ndim != 1:
+        raise TypeError(f"minimize: x0 must be a vector, got shape {typeof(x0).shape}.")
     maxiter = typeof(x0).size * 200 if maxiter is None else maxiter
     value, gradient = value_and_grad(fun)(x0)
 

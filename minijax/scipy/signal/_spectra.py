@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as jnp
+from ...checks.sequences import size_along
 from ...core.api import vmap
 from ...lax.compile_time import concrete_or_error
 from ...lax.cutting import slice_in_dim
@@ -61,7 +62,7 @@ def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] 
     (data,) = promote_dtypes_inexact(jnp.asarray(data))
     if type == "constant":
         return data - data.mean(axis, keepdims=True)
-    n = data.shape[axis]
+    n = size_along("detrend", data.shape, axis)
     ends = np.unique(np.r_[0, bp, n])
     if ends[0] < 0 or ends[-1] > n:
         raise ValueError("Breakpoints must be non-negative and not greater than the length of the "

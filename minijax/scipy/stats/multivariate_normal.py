@@ -37,6 +37,9 @@ def logpdf(x, mean, cov, allow_singular: None = None):
     if not mean.shape:
         return (-1 / 2 * jnp.square(x - mean) / cov
                 - 1 / 2 * (jnp.log(2 * np.pi) + jnp.log(cov)))
+    if x.shape[-1:] not in ((), mean.shape[-1:]):
+        raise ValueError("multivariate_normal.logpdf: x and mean must have one size along their "
+                         f"last dimension, got the shapes {x.shape} and {mean.shape}.")
     n, y = mean.shape[-1], x - mean
     if not typeof(cov).shape:
         return (-1 / 2 * jnp.einsum("...i,...i->...", y, y) / cov

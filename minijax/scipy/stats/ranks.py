@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import numpy as jnp
+from ...checks.sequences import size_along
 from ...core.api import vmap
 from ...lax.control_flow.cond import cond
 from ...lax.dtypes import default_float_dtype
@@ -142,7 +143,7 @@ def sem(a, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *
     """
     (x,) = promote_args_inexact("sem", a)
     if nan_policy == "propagate":
-        size = x.size if axis is None else x.shape[axis]
+        size = x.size if axis is None else size_along("sem", x.shape, axis)
         return x.std(axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(size).astype(x.dtype)
     if nan_policy == "omit":
         count = (~jnp.isnan(x)).sum(axis, keepdims=keepdims)

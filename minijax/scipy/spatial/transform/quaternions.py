@@ -56,6 +56,9 @@ def to_matrix(quat):
 
 def from_matrix(matrix):
     """Four formulas, one for each component; the largest of these serves best as a divisor."""
+    if matrix.shape[-2:] != (3, 3):
+        raise ValueError("Rotation.from_matrix: expected matrices, of shape (..., 3, 3), got shape "
+                         f"{matrix.shape}.")
     m = [[matrix[..., i, j] for j in range(3)] for i in range(3)]
     trace = m[0][0] + m[1][1] + m[2][2]
     choice = jnp.argmax(jnp.stack([m[0][0], m[1][1], m[2][2], trace], axis=-1), axis=-1)[..., None]
