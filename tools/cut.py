@@ -28,7 +28,7 @@ ROOMS = {
         "core.dtypes", "checks.dtypes", "core.core", "checks.core", "core.array", "checks.array",
         "core.primitives", "checks.primitives", "core.operators", "checks.operators"),
     2: ("core.forward",),
-    3: ("core.tree", "checks.arguments", "checks.tree", "checks.api", "pytree"),
+    3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging", "runtime.structs"),
     6: ("runtime.exits", "runtime.forks",

@@ -164,7 +164,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "sharding.Sharding.with_memory_kind": "kind",
     },
     "an old name or argument, which JAX itself ignores": {
-        "*": "reduce_axes", "ShapeDtypeStruct.__init__": "_ignored",
+        "*": "reduce_axes",
         "api_util.debug_info": "_ignored", "extend.core.find_top_trace": "args",
         "extend.core.get_opaque_trace_state": "convention",
         "custom_derivatives.zero_from_primal": "symbolic_zeros",

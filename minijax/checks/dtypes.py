@@ -63,12 +63,12 @@ def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:
                         "Only arrays of numeric types are supported by JAX.")
 
 
-def numeric_dtype(dtype: Any) -> np.dtype:
-    """A dtype of numbers, as NumPy has it: not that of random keys."""
+def numeric_dtype(dtype: Any) -> Any:
+    """The dtype is one of numbers, not that of random keys."""
     if hasattr(dtype, "storage"):
         raise TypeError(f"{dtype} is not a type of numbers. `jax.random.key_data` gives the "
                         "numbers of keys.")
-    return np.dtype(dtype)
+    return dtype
 
 
 def lattice_nodes(nodes: Iterable[Node], known: dict) -> None:

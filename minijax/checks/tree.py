@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from ..core import tree as trees
+from .sequences import elements
 
 # ----------------------------------------------------------------------------------------------
 # Registration and flattening
@@ -46,6 +47,11 @@ def is_treedef(name: str, value: Any) -> None:
     """Raise TypeError if the argument of the function `name` is not a PyTreeDef."""
     if not isinstance(value, trees.PyTreeDef):
         raise TypeError(f"{name} expects a PyTreeDef, got {value!r} of type {type(value)}.")
+
+
+def in_turn(values: Any, name: str) -> Iterable[Any]:
+    """Values that can be taken one by one; else a TypeError."""
+    return elements(name, values)
 
 
 def number_of_leaves(treedef: trees.PyTreeDef, leaves: list | tuple, what: str) -> None:

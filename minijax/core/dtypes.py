@@ -308,7 +308,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
 
 def to_inexact_dtype(dtype: Any) -> np.dtype:
     """The dtype itself if it is a float or complex, else float32 (float64 for 64-bit integers)."""
-    plain = checks.numeric_dtype(dtype)
+    plain = np.dtype(checks.numeric_dtype(dtype))
     if scalar_types.get(plain) not in (bool, int):
         return plain
     return _f64 if plain.itemsize == 8 else _f32

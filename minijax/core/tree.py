@@ -23,7 +23,6 @@ from typing import Any
 
 from .. import printing
 from ..checks import tree as checks
-from ..checks.sequences import elements, integers
 
 # ----------------------------------------------------------------------------------------------
 # Node types: how a container is split into its children, and how it is built from them
@@ -121,7 +120,7 @@ class PyTreeDef:
         """Build the tree that has this structure and these leaves."""
         if not isinstance(leaves, (list, tuple)):
             # One more than needed shows that there are too many, even of infinitely many.
-            leaves = list(islice(elements("unflatten: leaves", leaves), self.num_leaves + 1))
+            leaves = list(islice(checks.in_turn(leaves, "unflatten: leaves"), self.num_leaves + 1))
         checks.number_of_leaves(self, leaves, "unflatten")
         return _unflatten(self, iter(leaves))
 
@@ -388,12 +387,12 @@ def ensure_index(x: Any) -> int | tuple[int, ...]:
     try:
         return index(x)
     except TypeError:
-        return integers("argnums, if it is not an integer,", x)
+        return tuple(map(index, checks.in_turn(x, "argnums, if it is not an integer,")))
 
 
 def ensure_str_tuple(x: str | Iterable[str]) -> tuple[str, ...]:
     """A string or several as a tuple of strings. TypeError for anything else."""
-    names = (x,) if isinstance(x, str) else tuple(elements("argument names", x))
+    names = (x,) if isinstance(x, str) else tuple(checks.in_turn(x, "argument names"))
     checks.are_strings(names)
     return names
 

@@ -185,7 +185,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
     """`dynamic_slice` in one dimension, the others whole."""
     shape = list(typeof(operand).shape)
     size_along("dynamic_slice_in_dim", shape, axis)
-    starts, sizes = _starts_along(start_index, axis, len(shape)), shape
+    starts, sizes = _starts_along(start_index, axis % len(shape), len(shape)), shape
     sizes[axis] = slice_size
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
@@ -203,7 +203,7 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
     """`dynamic_update_slice` in one dimension."""
     shape = typeof(operand).shape
     size_along("dynamic_update_slice_in_dim", shape, axis)
-    starts = _starts_along(start_index, axis, len(shape))
+    starts = _starts_along(start_index, axis % len(shape), len(shape))
     return dynamic_update_slice(operand, update, starts,
                                 allow_negative_indices=allow_negative_indices)
 

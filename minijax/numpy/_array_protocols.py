@@ -49,7 +49,7 @@ def _is_ready(self) -> bool:
 
 def _buffer(self, flags: int) -> memoryview:
     """The contents as `memoryview(x)` shows them, from Python 3.12 on; they cannot be written."""
-    return memoryview(np.asarray(self))
+    return np.asarray(self).data
 
 
 def _copy_to_host_async(self) -> None:

@@ -204,7 +204,8 @@ def apply_over_axes(func: Callable, a, axes):
       ValueError: `func` returns another number of dimensions.
     """
     a = ensure_array("apply_over_axes", a)
-    for axis in axes if isinstance(axes, str) else integers("apply_over_axes: axes", axes):
+    names: Any = axes if isinstance(axes, str) else integers("apply_over_axes: axes", axes)
+    for axis in names:
         b = func(a, axis)
         if b.ndim == a.ndim - 1:
             b = expand_dims(b, (axis,))
