@@ -57,8 +57,8 @@ def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
         except TypeError:
             raise TypeError(
                 f"Error interpreting argument to {fun_name(fun)} as an abstract array: "
-                f"{names()[i]} is {x!r} of {type(x)}.\nExpected an array or a number. If the "
-                "function that is traced depends on this argument, mark it as static "
+                f"the value at path {names()[i]} is {x!r} of {type(x)}.\nExpected an array or a "
+                "number. If the traced function depends on this argument, mark it as static "
                 "(static_argnums or static_argnames of jax.jit)."
             ) from None
 
