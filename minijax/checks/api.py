@@ -104,7 +104,9 @@ def vmap_sizes(fun: Callable, args: tuple, kwargs: dict, leaves: Sequence, axes:
 def _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size):
     """Raise the error for arguments that do not agree on a batch size."""
     if axis_size is not None and not isinstance(axis_size, (int, np.integer)):
-        raise ValueError(f"vmap: axis_size must be an integer, got {axis_size!r}.")
+        kind = ValueError if leaves else TypeError  # JAX looks at the arguments' sizes first
+        raise kind(f"vmap: axis_size must be an integer, got {axis_size!r} of type "
+                   f"{type(axis_size).__name__}.")
     name_of = lambda i: arg_names(fun, args, kwargs)[i]
     sizes = [None if d is None else _size_along(x, d, i, name_of)
              for i, (x, d) in enumerate(zip(leaves, axes))]
