@@ -17,7 +17,7 @@ from .. import settings
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
 from ..errors import user_stacklevel
-from .core import not_an_array
+from .core import registered_type
 
 
 def valid_jaxtype(x) -> bool:
@@ -122,7 +122,7 @@ _NOT_NUMBERS = (str, bytes, list, tuple, dict, type(None))
 def constant(x, dtype: np.dtype) -> None:
     """Raise `TypeError` for what is no number, and if a complex number is to become real."""
     if isinstance(x, _NOT_NUMBERS):
-        raise TypeError(not_an_array(x))
+        registered_type(x)  # refuses it
     if type(x) is complex and dtype.kind not in "cb":
         raise TypeError(f"a complex number cannot become a {dtype.name}: got {x}")
 
