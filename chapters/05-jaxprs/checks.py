@@ -60,8 +60,8 @@ def interpreter(evaluate):
                 "a constant": lambda x: [lax.mul(x, table)]}
     for name, f in programs.items():
         closed = make_jaxpr(f)(table)
-        compare(lambda x, c=closed: [np.asarray(y) for y in evaluate(c.jaxpr, c.consts, x)],
-                lambda x, c=closed: [np.asarray(y) for y in eval_jaxpr(c.jaxpr, c.consts, x)],
+        compare(lambda x, c=closed: [np.asarray(y, F) for y in evaluate(c.jaxpr, c.consts, x)],
+                lambda x, c=closed: [np.asarray(y, F) for y in eval_jaxpr(c.jaxpr, c.consts, x)],
                 [(table + 1,)], f"the program {name}, at")
     closed = make_jaxpr(g)(1.0)
     run = lambda x: evaluate(closed.jaxpr, closed.consts, x)

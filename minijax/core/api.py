@@ -30,7 +30,7 @@ from . import dtypes
 from .array import owned
 from .core import ArrayMethods, state, typeof
 from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
-from .primitives import constant, stop_gradient_p
+from .primitives import arrayed, constant, stop_gradient_p
 from .tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
 
 # ----------------------------------------------------------------------------------------------
@@ -77,14 +77,14 @@ def _flatten_owned(tree) -> tuple[list, PyTreeDef]:
 def _as_tangent(primal, tangent):
     """The tangent in the form that the trace expects: a `Zero` if it must be zero.
 
-    A NumPy tangent of a weakly typed primal becomes weakly typed, as in JAX.
+    A number or a NumPy array becomes as weakly typed as the primal, as in JAX.
     """
     aval = typeof(primal).to_tangent_aval()
     if aval.dtype == dtypes.float0:
         return Zero(aval)
-    if aval.weak_type and not isinstance(tangent, ArrayMethods):
-        return constant(tangent, aval.dtype, True)
-    return owned(tangent)
+    if isinstance(tangent, ArrayMethods):
+        return tangent
+    return constant(owned(tangent), aval.dtype, aval.weak_type)
 
 
 def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
@@ -103,7 +103,7 @@ def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
 
 def _primal_in(trace, x):
     """`x` as it is outside of the differentiation `trace`: without its tangent."""
-    return x.primal if isinstance(x, JVPTracer) and x._trace is trace else x
+    return arrayed(x.primal) if isinstance(x, JVPTracer) and x._trace is trace else x
 
 
 def stop_gradient(x: Any) -> Any:

@@ -139,7 +139,9 @@ def jvpfun(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type
     with core.new_trace(trace):
         outs = f(*map(trace.box, primals, tangents))
         pairs = [trace.unbox(out) for out in outs]
-    return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+    # A number that `f` was given is returned as an array. One of its own is a constant, and stays.
+    primals_out = [x if x is out else lax.arrayed(x) for out, (x, _) in zip(outs, pairs)]
+    return primals_out, [tangent for _, tangent in pairs]
 
 
 # ----------------------------------------------------------------------------------------------

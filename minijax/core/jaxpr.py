@@ -24,6 +24,7 @@ from .. import errors, printing
 from ..checks import jaxpr as checks
 from ..errors import SourceInfo
 from .core import Primitive, ShapedArray
+from .primitives import arrayed
 
 # ----------------------------------------------------------------------------------------------
 # Atoms.
@@ -220,9 +221,8 @@ def last_used(jaxpr: Jaxpr) -> dict[Var, JaxprEqn | None]:
     return last
 
 
-def clean_up_dead_vars(
-    eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]
-) -> None:
+def clean_up_dead_vars(eqn: JaxprEqn, env: dict[Var, Any],
+                       last: dict[Var, JaxprEqn | None]) -> None:
     """Remove the values that no equation after `eqn` reads; `last` is from `last_used`."""
     for v in eqn.invars:
         if type(v) is not Literal and last[v] is eqn:
@@ -255,7 +255,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     del consts, args, inputs  # now `env` alone keeps the values alive
     for eqn in jaxpr.eqns:
         _eval_eqn(eqn, env, last)
-    return [atom.val if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
+    return [arrayed(atom.val) if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
 
 
 def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]) -> None:

@@ -193,13 +193,20 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     """A known value as an array of this type; under staging, a scalar becomes a literal."""
     checks.constant(x, dtype)
-    if type(x) is int:
-        x = np.asarray(x, dtypes.python_scalar_dtype(int))
+    x = np.asarray(x, dtypes.python_scalar_dtype(int) if type(x) is int else None)
     rule = numpy_rules[convert_element_type_p]
-    value = quiet.run(rule, np.asarray(x), new_dtype=dtype, weak_type=weak_type)
+    value = quiet.run(rule, x, new_dtype=dtype, weak_type=weak_type)
     aval = ShapedArray(value.shape, dtype, weak_type)
     trace = state.trace
     return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
+
+
+def arrayed(x):
+    """A number or a NumPy value as an `Array`, unless it is to be staged; other values as they are.
+    """
+    raw = type(x) in dtypes.python_scalar_types or (
+        isinstance(x, (np.generic, np.ndarray)) and x.dtype != dtypes.float0)
+    return as_array(x) if raw and not state.trace.staging else x
 
 
 # ----------------------------------------------------------------------------------------------

@@ -18,10 +18,11 @@ from ..checks.arguments import fun_signature, infer_argnums_and_argnames
 from ..checks.staging import scalars
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import Primitive, ShapedArray, eval_trace, set_current_trace, typeof
+from ..core.dtypes import python_scalar_types
 from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.partial_eval import dce_closed, default_partial_eval
-from ..core.primitives import constant
+from ..core.primitives import arrayed, constant
 from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import (
     PyTreeDef,
@@ -216,11 +217,14 @@ class CustomCall(Primitive):
         super().__init__(name, multiple_results=True, memoize_avals=False)
 
     def impl(self, *args, call_jaxpr, **rules):
+        """Run the function. An argument that it returns is returned as an array."""
+        args = tuple(x if type(x) in python_scalar_types else arrayed(x) for x in args)
         try:
-            return as_fun(call_jaxpr)(*args)
+            outs = as_fun(call_jaxpr)(*args)
         except UnexpectedTracerError as error:
             error.add_note(_CLOSURE)
             raise
+        return [arrayed(out) if any(out is x for x in args) else out for out in outs]
 
     def abstract_eval(self, *avals, call_jaxpr, **rules):
         for aval, wanted in zip(avals, call_jaxpr.in_avals, strict=True):

@@ -15,6 +15,7 @@ from ..checks.arguments import check_callable
 from ..core.api import vjp
 from ..core.forward import instantiate_zeros
 from ..core.jit import jit
+from ..core.primitives import arrayed
 from ..core.staging import shaped_abstractify, trace_to_jaxpr
 from ..core.transposition import UndefinedPrimal, backward_pass
 from ..core.tree import argnums_partial, ensure_index, flatten_fun_nokwargs, tree_flatten
@@ -93,6 +94,6 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
         checks.linear_cotangents(cts, tree, closed.out_avals, out_tree())
         args = [UndefinedPrimal(aval) for aval in in_avals]
         out = backward_pass(closed.jaxpr, closed.consts, args, cts)
-        return in_tree.unflatten(map(instantiate_zeros, out))
+        return in_tree.unflatten(arrayed(instantiate_zeros(ct)) for ct in out)
 
     return api_boundary(transposed_fun)

@@ -58,7 +58,7 @@ CALLS = {
         jx, lambda x, n: x * n, lambda p, t: (p[0] * p[1], t[0] * 7)))(1.0, 2),
     "integer result": lambda jx: jx.jvp(make(
         jx, lambda x: (x, 3), lambda p, t: ((p[0], 3), (t[0], np.zeros((), jx.dtypes.float0)))),
-        (1.0,), (2.0,))[0],
+        (np.float32(1),), (np.float32(2),))[0],
     "part of a rule": lambda jx: jx.grad(lambda x: jx.jit(make(
         jx, lambda x: (x, 2 * x), lambda p, t: ((p[0], 2 * p[0]), (t[0], 5 * t[0]))))(x)[1])(2.0),
     "closed-over array": lambda jx: jx.make_jaxpr(make(

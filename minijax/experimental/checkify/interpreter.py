@@ -11,6 +11,7 @@ from ... import numpy as jnp
 from ...core import dtypes
 from ...core.core import typeof
 from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, last_used
+from ...core.primitives import arrayed
 from ...core.staging import trace_to_jaxpr
 from ...core.tree import tree_flatten
 from ...errors import api_boundary, source, wraps
@@ -72,7 +73,7 @@ def checkify(f: Callable, errors: frozenset[ErrorCategory] = user_checks) -> Cal
 
         closed = trace_to_jaxpr(of_nothing, [])
         error, outs = interpret(closed, errors, init_error, [])
-        return error, out_trees[0].unflatten(outs)
+        return error, out_trees[0].unflatten(map(arrayed, outs))
 
     return api_boundary(checked)
 
