@@ -61,8 +61,7 @@ from .core.api import grad, value_and_grad, vjp
 
 # chapter 9
 from . import lax
-from .jacobians import hessian, jacfwd, jacrev
-from .jacobians import jacrev as jacobian
+from .jacobians import hessian, jacfwd, jacobian, jacrev
 
 # chapter 10
 from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose
@@ -132,4 +131,8 @@ def __getattr__(name):
         from .runtime import xla
 
         return xla().Device
+    if name == "profiler":
+        from importlib import import_module
+
+        return import_module(f"{__name__}.profiler")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

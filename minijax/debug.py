@@ -2,10 +2,13 @@
 
 # chapter 15
 from .debugging.callbacks import DebugEffect, OrderedDebugEffect
-from .debugging.debug import callback, debug_print_p, log, print
+from .debugging.debug import callback as _callback, debug_print_p, log, print as _print
 from .debugging.debugger import breakpoint
 from .parallel.inspect_sharding import inspect_array_sharding, visualize_array_sharding
 from .parallel.visualize import visualize_sharding
+from .errors import renamed as _renamed
+
+callback, print = _renamed(_callback, "debug_callback"), _renamed(_print, "debug_print")
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback",
            "inspect_array_sharding", "log", "print", "visualize_array_sharding",

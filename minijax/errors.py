@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from traceback import clear_frames
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar
 
 from . import settings
@@ -175,6 +175,15 @@ def wraps(fun: Callable) -> Callable:
                 if not isinstance(getattr(fun, name, ""), str)}
     assigned = [name for name in functools.WRAPPER_ASSIGNMENTS if name not in left_out]
     return functools.wraps(fun, assigned)
+
+
+def renamed(fun: Any, name: str) -> Any:
+    """The Python function `fun` under another name of its own, for JAX's synonyms."""
+    other = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)
+    functools.update_wrapper(other, fun)
+    other.__kwdefaults__ = fun.__kwdefaults__
+    other.__name__ = other.__qualname__ = name
+    return other
 
 
 def fun_sourceinfo(fun: Callable) -> str:

@@ -32,7 +32,7 @@ from .core.tree import (
     tree_map,
     tree_structure,
 )
-from .errors import api_boundary, wraps
+from .errors import api_boundary, renamed, wraps
 from .lax.cutting import split
 from .lax.shaping import broadcasted_iota
 from .pytree.functions import tree_transpose
@@ -150,3 +150,6 @@ def _split_axis(tree, axis, x):
     return treedef.unflatten(
         reshape(piece, (*shape[:axis], *aval.shape, *shape[axis + 1:]))
         for piece, aval in zip(pieces, avals))
+
+
+jacobian = renamed(jacrev, "jacobian")

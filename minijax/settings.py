@@ -69,6 +69,10 @@ class State:
         self.watchers: list[Callable[[Any, bool], None]] = []
 
     @property
+    def __name__(self) -> str:
+        return self.name.removeprefix("jax_")
+
+    @property
     def value(self) -> Any:
         """The value in this thread."""
         if not self.overridden:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import printing, settings
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
 from ..errors import JaxprTypeError, UnexpectedTracerError, format_location, fun_name
 from .core import escaped, leaks
-
-scalars = (bool, int, float, complex, np.generic)  # values that jaxprs write as literals
 
 if TYPE_CHECKING:
     from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..checks.arguments import fun_signature, infer_argnums_and_argnames
-from ..checks.staging import scalars
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import Primitive, ShapedArray, eval_trace, set_current_trace, typeof
 from ..core.dtypes import python_scalar_types
@@ -254,7 +253,7 @@ def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, li
 def without_literals(operands: Iterable) -> list:
     """The operands of an equation as its rules get them: a literal is an array or a tracer."""
     return [constant(x, typeof(x).dtype, typeof(x).weak_type)
-            if isinstance(x, scalars) else x for x in operands]
+            if isinstance(x, (np.generic, int, float, complex)) else x for x in operands]
 
 
 def residuals_without_literals(residuals: Iterable) -> list:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.forward import defjvp_zero
 from ..core.primitives import BOOL_OR_INT, and_p, not_p, or_p
+from ..errors import renamed
 from .families import INTEGER, binary_function, binary_row, unary_function
 
 bitwise_not = unary_function(not_p, BOOL_OR_INT, "Elementwise complement: ~x.")
@@ -49,3 +50,6 @@ shift_right_arithmetic_p, shift_right_arithmetic = binary_row(
 
 for p in (xor_p, shift_left_p, shift_right_logical_p, shift_right_arithmetic_p):
     defjvp_zero(p)
+
+bitwise_not, bitwise_and = renamed(bitwise_not, "bitwise_not"), renamed(bitwise_and, "bitwise_and")
+bitwise_or, bitwise_xor = renamed(bitwise_or, "bitwise_or"), renamed(bitwise_xor, "bitwise_xor")

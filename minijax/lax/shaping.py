@@ -15,7 +15,7 @@ import numpy as np
 from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
-from ..core.array import as_array
+from ..core.array import Array, as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
 from ..core.core import ShapedArray, typeof, vary_like
 from ..core.forward import defjvp_zero, deflinear_jvp
@@ -311,8 +311,14 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
 # ----------------------------------------------------------------------------------------------
 # copy: the same elements in an array of its own
 
+def _copied(x):
+    """Another array with its own memory: the original may be donated or deleted."""
+    x = as_array(x)
+    return Array(x._numpy().copy(), x.aval)
+
+
 copy_p = make_primitive("copy", lambda x: x)
-copy_p.def_impl(as_array)
+copy_p.def_impl(_copied)
 deflinear_jvp(copy_p)
 deftranspose(copy_p, lambda ct, x: copy_p.bind(ct))
 defvectorized(copy_p)

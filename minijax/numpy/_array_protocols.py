@@ -8,7 +8,9 @@ import numpy as np
 from ..checks import array as checks
 from ..core.array import Array
 from ..core.core import Tracer, install_methods
+from ..core.jit import buffer_of
 from ..lax.operators import contents_refused
+from ..lax.shaping import copy_p
 
 
 def _tobytes(self, order="C") -> bytes:
@@ -17,7 +19,7 @@ def _tobytes(self, order="C") -> bytes:
 
 
 def _copy(self):
-    return self
+    return copy_p.bind(self)
 
 
 def _deepcopy(self, memo):
@@ -62,6 +64,12 @@ def _on_device_size_in_bytes(self) -> int:
     return self.nbytes
 
 
+def _unsafe_buffer_pointer(self) -> int:
+    """The address of the contents in the memory of the device. They must not be written to, and
+    are there as long as the array is."""
+    return buffer_of(self, self.aval).unsafe_buffer_pointer()
+
+
 def _is_fully_addressable(self) -> bool:
     """Whether this process holds all of the array."""
     return True
@@ -77,6 +85,7 @@ install_methods({
     "__copy__": _copy, "__deepcopy__": _deepcopy, "__reduce__": _reduce,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "is_ready": _is_ready,
     "copy_to_host_async": _copy_to_host_async,
+    "unsafe_buffer_pointer": _unsafe_buffer_pointer,
     "on_device_size_in_bytes": _on_device_size_in_bytes,
     "is_fully_addressable": property(_is_fully_addressable),
     "is_fully_replicated": property(_is_fully_replicated),

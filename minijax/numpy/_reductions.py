@@ -13,6 +13,7 @@ from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import Primitive, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
+from ..errors import renamed
 from ..lax import bitwise, complex_numbers
 from ..lax import elementwise as lax
 from ..lax import reductions as red
@@ -240,7 +241,7 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
     return _reduce(MIN, a, optional_axes(axis), keepdims, None, out, initial, where)
 
 
-amax, amin = max, min
+amax, amin = renamed(max, "amax"), renamed(min, "amin")
 
 
 def _unnamed(name: str, axis):

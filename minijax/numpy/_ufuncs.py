@@ -10,6 +10,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import state, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
+from ..errors import renamed
 from ..lax import bitwise, complex_numbers, operators, rounding
 from ..lax import elementwise as lax
 from ..lax import trigonometric as trig
@@ -39,8 +40,9 @@ from ._arguments import (
 from ._select import _where
 from ._staged import staged
 
-abs = absolute
-invert = bitwise_invert = bitwise_not
+abs = renamed(absolute, "abs")
+invert = renamed(bitwise_not, "invert")
+bitwise_invert = renamed(bitwise_not, "bitwise_invert")
 
 
 def true_divide(x1, x2, /):
@@ -58,7 +60,7 @@ def true_divide(x1, x2, /):
     return operators.true_divide(x1, x2)
 
 
-divide = true_divide
+divide = renamed(true_divide, "divide")
 
 
 def _describe(function: Callable, name: str, doc: str, arguments: str, returns: str) -> None:
@@ -146,8 +148,9 @@ def _scaled(name, factor, doc):
     return function
 
 
-deg2rad = radians = _scaled("deg2rad", np.pi / 180, "Elementwise degrees as radians.")
-rad2deg = degrees = _scaled("rad2deg", 180 / np.pi, "Elementwise radians as degrees.")
+deg2rad = _scaled("deg2rad", np.pi / 180, "Elementwise degrees as radians.")
+rad2deg = _scaled("rad2deg", 180 / np.pi, "Elementwise radians as degrees.")
+radians, degrees = renamed(deg2rad, "radians"), renamed(rad2deg, "degrees")
 
 
 def log2(x, /):
@@ -480,7 +483,8 @@ def right_shift(x1, x2, /):
     return (bitwise.shift_right_logical if unsigned else bitwise.shift_right_arithmetic)(x1, x2)
 
 
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+bitwise_left_shift = renamed(left_shift, "bitwise_left_shift")
+bitwise_right_shift = renamed(right_shift, "bitwise_right_shift")
 
 
 # ----------------------------------------------------------------------------------------------

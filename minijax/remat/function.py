@@ -10,7 +10,7 @@ from ..checks import remat as checks
 from ..checks.arguments import arg_names
 from ..core.tree import tree_flatten, with_statics
 from ..core.util import split_list
-from ..errors import api_boundary, wraps
+from ..errors import api_boundary, renamed, wraps
 from ..lax.control_flow.common import stage
 from ..pytree.arguments import argument_avals
 from ..pytree.functions import broadcast_prefix
@@ -62,7 +62,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     return api_boundary(fun_remat)
 
 
-remat = checkpoint
+remat = renamed(checkpoint, "remat")
 
 
 def _static_arguments(static_argnums, args) -> tuple[tuple[int, Any], ...]:
