@@ -334,7 +334,7 @@ def _has_tangents(aval):
     return aval.to_tangent_aval().dtype != dtypes.float0
 
 
-def linearization(where: str, fun: Callable, primals: Sequence, has_aux: bool):
+def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
     call_of_arrays(where, fun, primals, leaves)
@@ -366,7 +366,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    out, derivative, residuals, aux = linearization("linearize", fun, primals, has_aux)
+    out, derivative, residuals, aux = _linearize("linearize", fun, primals, has_aux)
     return (out, Partial(derivative.push_forward, residuals), *aux)
 
 
@@ -401,18 +401,18 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    out, derivative, residuals, aux = linearization("vjp", fun, primals, has_aux)
-    return (out, Partial(functools.partial(pull_back, derivative), residuals), *aux)
+    out, derivative, residuals, aux = _linearize("vjp", fun, primals, has_aux)
+    return (out, Partial(functools.partial(_pull_back, derivative), residuals), *aux)
 
 
-def pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
+def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
     """The cotangents of the arguments, from a cotangent of the result."""
     leaves, tree = tree_flatten(ct)
     checks.vjp_cotangents(derivative, leaves, tree)
-    return derivative.in_tree.unflatten(leaf_cotangents(derivative, residuals, leaves))
+    return derivative.in_tree.unflatten(_leaf_cotangents(derivative, residuals, leaves))
 
 
-def leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence) -> list:
+def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence) -> list:
     """The cotangents of the arguments' leaves, from those of the results' leaves."""
     cts = [ct for ct, nonzero in zip(cts, derivative.nonzeros) if nonzero]
     args = [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
@@ -453,10 +453,10 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.grad_arguments(fun, args, argnums, dyn_args, holomorphic, allow_int)
-        out, derivative, residuals, aux = linearization("grad", partial_fun, dyn_args, has_aux)
+        out, derivative, residuals, aux = _linearize("grad", partial_fun, dyn_args, has_aux)
         checks.grad_output(out, derivative.out_tree, holomorphic)
         aval = typeof(out)
-        gradient = pull_back(derivative, residuals, constant(1, aval.dtype, aval.weak_type))
+        gradient = _pull_back(derivative, residuals, constant(1, aval.dtype, aval.weak_type))
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         return ((out, *aux) if has_aux else out), gradient
 

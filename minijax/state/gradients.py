@@ -98,7 +98,7 @@ class VJP:
     @api_boundary
     def __call__(self, out_ct, *more):
         checks.one_cotangent(self.derivative.name, more)
-        return api.pull_back(self.derivative, self.residuals, out_ct)
+        return api._pull_back(self.derivative, self.residuals, out_ct)
 
     def with_refs(self, *targets: Any) -> Callable:
         """A function from a cotangent of the result to a tuple like the arguments.
@@ -129,13 +129,13 @@ class VJP:
         derivative = self.derivative
         refs = [ref for ref, aval in zip(targets, derivative.in_avals) if is_ref_type(aval)]
         if not refs:
-            return tree_flatten(api.pull_back(derivative, self.residuals, out_ct))[0]
+            return tree_flatten(api._pull_back(derivative, self.residuals, out_ct))[0]
         pure = discharge(ClosedJaxpr(derivative.jaxpr, self.residuals))
         nonzeros = (*derivative.nonzeros, *[True] * len(refs))
         in_avals = tuple(map(inner_type, derivative.in_avals))
         changed = derivative._replace(jaxpr=pure.jaxpr, nonzeros=nonzeros, in_avals=in_avals)
         final = [*map(contents_of, refs)]
-        return api.leaf_cotangents(changed, pure.consts, [*tree_flatten(out_ct)[0], *final])
+        return api._leaf_cotangents(changed, pure.consts, [*tree_flatten(out_ct)[0], *final])
 
     def __repr__(self):
         return (f"VJP({self.derivative.name}, in_tree={self.in_tree}, out_tree={self.out_tree}, "
@@ -166,7 +166,7 @@ registry[VJP] = NodeType(
 @functools.wraps(api.vjp)
 def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     check_callable(fun)
-    out, derivative, residuals, aux = api.linearization("vjp", fun, primals, has_aux)
+    out, derivative, residuals, aux = api._linearize("vjp", fun, primals, has_aux)
     leaves = tree_flatten(tuple(primals))[0]
     number = {id(x): i for i, x in enumerate(leaves)}
     places = tuple(number.get(id(x)) for x in residuals)
