@@ -14,6 +14,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from tests.counting import calls_in
+from tests.oracle import both
 from tests.oracle.primitives_table import ROWS, Row, operands
 
 CASES = [pytest.param(row, line, id=f"{row.label}-{i}")
@@ -198,3 +199,23 @@ def test_number_of_residuals():
     x = jnp.ones(3)
     counts = {len(minijax.tree.leaves(minijax.vjp(shared_values, x)[1])) for _ in range(8)}
     assert len(counts) == 1
+
+
+def test_tangents_that_are_foreign_values_take_the_cores_way():
+    """A custom rule may return numbers and NumPy arrays as tangents."""
+    def program(jx):
+        @jx.custom_jvp
+        def f(x):
+            return x * 2
+
+        f.defjvp(lambda primals, tangents: (f(*primals), np.full(3, 2, np.float32)))
+
+        def g(x):
+            y, out = f(x), x
+            for _ in range(8):
+                out = jx.numpy.sin(out) * y + jx.numpy.maximum(y, out)
+            return out
+
+        return lambda x: jx.jvp(lambda x: jx.jvp(g, (x,), (x,))[1], (x,), (x,))
+
+    both(program, np.array([0.5, 1.0, -0.25], np.float32))

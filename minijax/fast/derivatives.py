@@ -183,6 +183,8 @@ def process_primitive(self, primitive, args, params):
             if linearizing and not is_unknown(tangent, parent):
                 return in_the_core(self, primitive, args, params)
             tangent_aval = aval_of(tangent)
+            if tangent_aval is None:  # a number or an array of NumPy's, from a custom rule
+                return in_the_core(self, primitive, args, params)
             tangents.append(tangent)
         if linearizing and is_unknown(x, parent):
             return in_the_core(self, primitive, args, params)
