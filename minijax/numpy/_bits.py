@@ -248,7 +248,8 @@ def gcd(x1, x2):
     [6, 7]
     """
     x1, x2 = _integers("gcd", x1, x2)
-    return while_loop(lambda pair: (pair[1] != 0).any(), _euclid, broadcast_arrays(x1, x2))[0]
+    divisor, _ = while_loop(lambda pair: (pair[1] != 0).any(), _euclid, broadcast_arrays(x1, x2))
+    return convert(divisor, divisor.dtype, divisor.aval.weak_type and not divisor.shape)
 
 
 def _euclid(pair):

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
+from ..core.core import typeof
+from ..core.primitives import convert
 from ..lax.compile_time import concrete_or_error, ensure_known
 from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype
@@ -312,7 +314,8 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
         ar1, ar2 = _known("setdiff1d", ar1, ar2)
     values, is_one = _distinct(ar1, assume_unique)
     is_one = is_one & _in1d(values, ar2, invert=True)
-    return _selected(values, is_one, size, 0 if fill_value is None else fill_value)
+    found = _selected(values, is_one, size, 0 if fill_value is None else fill_value)
+    return convert(found, values.dtype, typeof(values).weak_type)
 
 
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *,

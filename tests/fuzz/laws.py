@@ -122,7 +122,7 @@ def refusal(name: str, error: Any) -> Mismatch | None:
     """A transformed program may be refused, in ways that JAX knows as well."""
     if type(error).__name__ in LAWFUL:
         return None
-    return Mismatch("error", f"{name}: {type(error).__name__}: {error}", "no error")
+    return Mismatch("error", f"{type(error).__name__}: {name}: {error}", "no error")
 
 
 def _compare_slopes(left: Any, right: Any) -> Mismatch | None:

@@ -13,7 +13,8 @@ if MODE == "stored":
     pytest.skip("random programs are compared with JAX itself", allow_module_level=True)
 
 import minijax
-from tests.fuzz.compare import Doubled, compare, rewritten, run
+from tests.fuzz.compare import Doubled, Mismatch, compare, rewritten, run, without_nan
+from tests.fuzz.known import is_fault, known
 from tests.fuzz.laws import LAWS, check_law
 from tests.fuzz.session import Session, difference
 from tests.fuzz.shrink import shrink
@@ -53,6 +54,47 @@ def test_each_kind_of_fault_is_seen(ours, theirs, kind):
 def test_what_agrees_is_no_fault():
     assert compare((mnp.ones(2), {"a": mnp.int8(3)}), (jnp.ones(2), {"a": jnp.int8(3)})) is None
     assert compare(ValueError("a"), ValueError("b")) is None
+
+
+@pytest.mark.parametrize(("kind", "ours", "theirs", "fault"), [
+    ("value", "array(1.)", "array(2.)", True),
+    ("weak type", "('array', (), 'float32', True)", "('array', (), 'float32', False)", True),
+    ("error", "KeyError: 3", "Array(1.0)", True),
+    ("error", "AttributeError: x", "TypeError: y", True),
+    ("error", "TypeError: no", "Array(1.0)", True),
+    ("error", "KeyError: scan = loop: 3", "no error", True),
+    ("error", "TypeError: no", "ValueError: no", False),
+    ("error", "Array(1.0)", "TypeError: no", False),
+])  # fmt: skip
+def test_what_fails_a_session(kind, ours, theirs, fault):
+    assert is_fault(Mismatch(kind, ours, theirs)) is fault
+
+
+def test_a_declared_difference_must_be_just_that():
+    text = "result = lax.random_gamma_grad(x0, x0)\n"
+    ours = "NotImplementedError: Differentiation rule for 'random_gamma_grad_by_a' not implemented"
+    assert known(text, Mismatch("error", ours, "Array(0.)")) is not None
+    assert known("result = x0\n", Mismatch("error", ours, "Array(0.)")) is None
+    assert known(text, Mismatch("error", "KeyError: 0", "Array(0.)")) is None
+    assert known(text, Mismatch("value", "array(1.)", "array(0.)")) is None
+
+
+def test_a_session_counts_its_faults(tmp_path):
+    session = Session(tmp_path)
+    text = "y = jnp.asarray(len(jax.__name__))\nresult = y\n"
+    session.found(text, difference(text, False), "here:1", False)
+    assert session.counts["faults"] == 1
+    refused = "y = jnp.zeros(()) if len(jax.__name__) > 3 else jnp.zeros((), [])\nresult = y\n"
+    session.found(refused, difference(refused, False), "here:2", False)
+    assert (session.counts["distinct"], session.counts["faults"]) == (2, 1)
+
+
+def test_nan_of_jax_hides_nothing_else():
+    theirs = jnp.array([jnp.nan, 2.0, jnp.nan])
+    one, wrong = mnp.array([1.0, 2.0, mnp.inf]), mnp.array([1.0, 3.0, mnp.nan])
+    assert compare(without_nan(mnp.array([1.0, 2.0, mnp.nan]), theirs), theirs) is None
+    assert compare(without_nan(one, theirs), theirs).kind == "value"
+    assert compare(without_nan(wrong, theirs), theirs).kind == "value"
 
 
 def test_a_fault_is_found_and_shrunk():

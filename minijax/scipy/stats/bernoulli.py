@@ -17,7 +17,7 @@ from ._quantities import exponential, quantity
 @quantity
 def logpmf(k, p, loc=0):
     x = k - loc
-    log_probability = special.xlogy(x, p) + special.xlog1py(1 - x, -p)
+    log_probability = special.xlogy(x, p) + special.xlog1py(constant_like(k, 1) - x, -p)
     return jnp.where(jnp.logical_or(x < 0, x > 1), -np.inf, log_probability)
 
 

@@ -19,7 +19,7 @@ from ._quantities import exponential, logarithm, quantity
 @quantity
 def logpdf(x, a, b, loc=0, scale=1):
     y = (x - loc) / scale
-    powers = special.xlogy(a - 1, y) + special.xlog1py(b - 1, -y)
+    powers = special.xlogy(a - constant_like(x, 1), y) + special.xlog1py(b - 1, -y)
     log_density = -special.betaln(a, b) + powers - lax.log(scale)
     result = jnp.where(jnp.logical_or(x > loc + scale, x < loc), -np.inf, log_density)
     return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), np.nan, result)

@@ -10,13 +10,14 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...lax import elementwise as lax
+from ...numpy._arguments import constant_like
 from ._quantities import analytic, exponential, logarithm
 
 
 @analytic
 def logpdf(x, loc=0, scale=1):
     z = (x - loc) / scale
-    return -(lax.log(np.pi * scale) + lax.log1p(z * z))
+    return -(lax.log(constant_like(x, np.pi) * scale) + lax.log1p(z * z))
 
 
 pdf = exponential(logpdf)
@@ -24,7 +25,7 @@ pdf = exponential(logpdf)
 
 @analytic
 def cdf(x, loc=0, scale=1):
-    return 0.5 + (1 / np.pi) * jnp.arctan((x - loc) / scale)
+    return 0.5 + constant_like(x, 1 / np.pi) * jnp.arctan((x - loc) / scale)
 
 
 logcdf = logarithm(cdf)
@@ -42,9 +43,9 @@ def logsf(x, loc=0, scale=1):
 
 @analytic
 def ppf(q, loc=0, scale=1):
-    return lax.tan(np.pi * q - np.pi / 2) * scale + loc
+    return lax.tan(constant_like(q, np.pi) * q - np.pi / 2) * scale + loc
 
 
 @analytic
 def isf(q, loc=0, scale=1):
-    return lax.tan(np.pi / 2 - np.pi * q) * scale + loc
+    return lax.tan(np.pi / 2 - constant_like(q, np.pi) * q) * scale + loc

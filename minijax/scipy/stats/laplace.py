@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from ...core.primitives import select
 from ...lax import elementwise as lax
+from ...numpy._arguments import constant_like
 from ._quantities import exponential, quantity
 
 
 @quantity
 def logpdf(x, loc=0, scale=1):
-    return -(lax.abs_(x - loc) / scale + lax.log(2 * scale))
+    return -(lax.abs_(x - loc) / scale + lax.log(constant_like(x, 2) * scale))
 
 
 pdf = exponential(logpdf)
@@ -22,4 +23,5 @@ pdf = exponential(logpdf)
 @quantity
 def cdf(x, loc=0, scale=1):
     z = (x - loc) / scale
-    return select(z <= 0, 0.5 * lax.exp(z), 1 - 0.5 * lax.exp(-z))
+    half = constant_like(x, 0.5)
+    return select(z <= 0, half * lax.exp(z), 1 - half * lax.exp(-z))

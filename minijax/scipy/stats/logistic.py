@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from ... import numpy as jnp
 from ...lax import elementwise as lax
+from ...numpy._arguments import constant_like
 from ..special import expit, logit
 from ._quantities import analytic, exponential
 
 
 @analytic
 def logpdf(x, loc=0, scale=1):
-    half = (x - loc) / scale / 2
+    half = (x - loc) / scale / constant_like(x, 2)
     return -2 * jnp.logaddexp(half, -half) - lax.log(scale)
 
 

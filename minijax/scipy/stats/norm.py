@@ -18,7 +18,7 @@ from ._quantities import analytic, exponential, quantity
 @analytic
 def logpdf(x, loc=0, scale=1):
     variance = lax.square(scale)
-    log_normalizer = lax.log(2 * np.pi * variance)
+    log_normalizer = lax.log(constant_like(x, 2 * np.pi) * variance)
     return (log_normalizer + lax.square(x - loc) / variance) / -2
 
 

@@ -17,7 +17,7 @@ from ._quantities import analytic, exponential, quantity
 @quantity
 def logpdf(x, b, loc=0, scale=1):
     z = (x - loc) / scale
-    log_density = -(lax.log(scale / b) + (b + 1) * lax.log(z))
+    log_density = -(lax.log(scale / b) + (b + constant_like(x, 1)) * lax.log(z))
     return jnp.where(x < loc + scale, -np.inf, log_density)
 
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from ...lax import elementwise as lax
 from ...lax.special import lgamma
+from ...numpy._arguments import constant_like
 from ._quantities import exponential, quantity
 
 
 @quantity
 def logpdf(x, df, loc=0, scale=1):
     z = (x - loc) / scale
-    half = df / 2
+    half = df / constant_like(x, 2)
     more = half + 0.5
     root = lax.log(scale * scale * np.pi * df) / 2
     normalizer = lgamma(half) + root - lgamma(more)

@@ -1,0 +1,74 @@
+"""What a finding is worth: whether it fails a session, and which differences are known.
+
+Known differences are ways of JAX that say nothing about us, or limits of ours that refuse with an
+exact message. Each is declared by what the program must contain and what each library must give.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tests.fuzz.compare import Mismatch
+
+# Errors that only a fault inside of minijax raises.
+FAULTS = ("AssertionError", "AttributeError", "KeyError", "NameError", "RecursionError",
+          "UnboundLocalError", "ZeroDivisionError")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Known:
+    """A declared difference: patterns of the program, of our outcome, and of JAX's."""
+
+    reason: str
+    program: str
+    ours: str = ""
+    theirs: str = ""
+    kind: str = "error"
+
+    def covers(self, text: str, mismatch: Mismatch) -> bool:
+        """Whether a program's difference is this one."""
+        return (self.kind == mismatch.kind
+                and re.search(self.program, text) is not None
+                and re.match(self.ours, mismatch.ours) is not None
+                and re.match(self.theirs, mismatch.theirs) is not None)
+
+
+KNOWN = [
+    Known("random_gamma_grad has no second derivative by its first argument here: JAX has one by "
+          "forward mode, and none is needed where its result is not used",
+          r"random_gamma_grad|random\.(gamma|beta|dirichlet|t|chisquare|f|loggamma)\b",
+          ours=r"NotImplementedError: Differentiation rule for 'random_gamma_grad_by_a'"),
+    Known("in a loop's body, JAX finds out that a custom_jvp function's derivative is zero, and does "
+          "not apply the custom_vjp rule behind it",
+          r"(?s)custom_jvp.*custom_vjp",
+          ours=r"TypeError: (can't apply forward-mode autodiff|Custom VJP fwd rule)"),
+    Known("a weak basis of cotangents does not stay weak through the transpose of pad here",
+          r"(?s)lax\.pad.*jacrev|jacrev.*lax\.pad", kind="weak type",
+          ours=r".*False\)$", theirs=r".*True\)$"),
+    Known("in double precision, a product of floats that prefers complex64 has no derivative here",
+          r"preferred_element_type=jnp\.complex64",
+          ours=r"TypeError: `preferred_element_type` must not be narrower"),
+    Known("JAX computes powers of complex numbers by logarithms, and so does not find x in vander(x)",
+          r"(?s)jnp\.vander.*jnp\.isin", kind="value", ours=r"array\(", theirs=r"array\("),
+]
+
+
+def known(text: str, mismatch: Mismatch) -> Known | None:
+    """The declared difference that a finding is, if any."""
+    return next((row for row in KNOWN if row.covers(text, mismatch)), None)
+
+
+def is_fault(mismatch: Mismatch) -> bool:
+    """Whether a finding fails a session: a result that JAX has and we have not, or an error from
+    inside of minijax; not a program that JAX refuses."""
+    if mismatch.kind != "error":
+        return True
+    ours, theirs = (raised(outcome) for outcome in (mismatch.ours, mismatch.theirs))
+    return ours in FAULTS or (ours is not None and theirs is None)
+
+
+def raised(outcome: str) -> str | None:
+    """The class of the error that an outcome's text begins with; None for a value's text."""
+    match = re.match(r"(\w*(?:Error|Exception|StopIteration))\b", outcome)
+    return match[1] if match else None
