@@ -186,8 +186,7 @@ def layout(doc: AnyDoc, width: int = 80, use_color: bool = False) -> str:
 
 PrintRule = Callable[[dict[str, Any]], dict[str, Any]]
 
-# By the primitive's name: a function from an equation's params to the params that are printed, in
-# the order of printing. Without a rule, all params are printed in the order of their names.
+# Primitive's name -> params -> the printed params, in order. The default is all, sorted by name.
 pp_rules: dict[str, PrintRule] = {}
 
 
@@ -225,12 +224,10 @@ def _dot_general_params(params):
 
 # primitive's name -> (printer, eqn) -> the equation's document, where it has a form of its own.
 pp_eqn_rules: dict[str, Callable[[Printer, Any], AnyDoc]] = {}
-pp_rules["jit"] = _jit_params
-pp_rules["broadcast_in_dim"] = _broadcast_in_dim_params
-pp_rules["dot_general"] = _dot_general_params
+pp_rules |= {"jit": _jit_params, "broadcast_in_dim": _broadcast_in_dim_params,
+             "dot_general": _dot_general_params}
 
-# Primitives that call the jaxpr in their param `jaxpr` on their operands. The variables of that
-# jaxpr are named after the operands.
+# Primitives that call their param `jaxpr`. Its variables are named after the operands.
 NAMED_AFTER_CALLER = {"jit"}
 
 # ----------------------------------------------------------------------------------------------
@@ -640,8 +637,7 @@ def tracer_repr(tracer: Any) -> str:
 
 def trace_repr(trace: Any) -> str:
     """`JVPTrace(EvalTrace)`: a trace, with its parents in parentheses."""
-    parent = "" if trace.parent is None else f"({trace.parent!r})"
-    return type(trace).__name__ + parent
+    return type(trace).__name__ + ("" if trace.parent is None else f"({trace.parent!r})")
 
 
 def zero_repr(zero: Any) -> str:

@@ -15,7 +15,7 @@ DEVICES = "where arrays lie, and programs on several devices or processes: chapt
 OUT_OF_SCOPE = "out of scope: programs sent elsewhere, kernels, sparse arrays, profiles"
 ACCELERATORS = "for GPUs and TPUs only"
 XLA_OBJECTS = "objects of MLIR and XLA: our lowering writes StableHLO as text"
-MUTABLE = "arrays that change: no mutable references here"
+MUTABLE = "internal names of mutable references"
 EFFECTS = "tokens that order effects: we order them by the program's own order"
 GUARDS = "guards and records of JAX's own machinery, which we do not have"
 SHAPES = "shapes with unknown sizes, which only `jax.export` needs"
@@ -71,7 +71,7 @@ MISSING: dict[str, dict[str, str]] = {
             shape_tensor token_type unflatten_ir_values_like_types""",
         "interpreters.xla": "Backend canonicalize_dtype_handlers",
     },
-    MUTABLE: {"": "Ref array_garbage_collection_guard empty_ref free_ref freeze new_ref",
+    MUTABLE: {"": "array_garbage_collection_guard",
               "extend.core.primitives": "empty2_p get_p swap_p",
               "experimental": "EArray cur_qdd primal_tangent_dtype"},
     EFFECTS: {"lax": "after_all after_all_p create_token create_token_p",
@@ -91,7 +91,7 @@ MISSING: dict[str, dict[str, str]] = {
     GOING_ON: {"experimental.multihost_utils":
                "ProcessFailureError live_devices reached_preemption_sync_point"},
     INTERNAL: {
-        "": "ad ds",
+        "": "ds",
         "experimental.multihost_utils": """global_array_to_host_local_array_impl
             gtl_abstract_eval host_local_array_to_global_array_impl ltg_abstract_eval
             ltg_batcher""",
@@ -114,13 +114,13 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
         "extend": "ifrt_programs sharding",
     },
     OUT_OF_SCOPE: {
-        "": "export ffi profiler tools collect_profile cloud_tpu_init",
+        "": "export ffi tools collect_profile cloud_tpu_init",
         "experimental": """buffer_callback fused jax2tf mosaic pallas profiler roofline
             scheduling_groups serialize_executable source_mapper sparse xla_metadata""",
         "extend": "pallas",
     },
     XLA_OBJECTS: {"": "lib", "interpreters": "pxla", "extend": "lowering mlir xla"},
-    MUTABLE: {"": "ref", "experimental": "hijax"},
+    MUTABLE: {"experimental": "hijax"},
     GUARDS: {"experimental": "control_deps key_reuse"},
     ACCELERATORS: {"experimental": "random rnn"},
 }
@@ -167,7 +167,6 @@ IGNORED: dict[str, dict[str, str]] = {
         "*": "reduce_axes",
         "api_util.debug_info": "_ignored", "extend.core.find_top_trace": "args",
         "extend.core.get_opaque_trace_state": "convention",
-        "custom_derivatives.zero_from_primal": "symbolic_zeros",
         "extend.source_info_util.summarize": "num_frames",
         "tree_util.PyTreeDef.from_node_data_and_children": "node_registry",
         "interpreters.partial_eval.trace_to_jaxpr_dynamic": "_ignored",

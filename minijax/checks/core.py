@@ -64,6 +64,8 @@ def scalar(x: Any) -> None:
 
 def index(x: Any) -> None:
     """A tracer that is used as a Python index is an integer scalar."""
+    if hasattr(x, "_trace"):
+        escaped(x)
     if x.aval.ndim or x.aval.dtype.kind not in "iu":
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
 

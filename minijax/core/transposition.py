@@ -84,8 +84,8 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
         eqn = linear_eqns.pop()
         if not ct_of.keys().isdisjoint(eqn.outvars):
             cts = [ct_of.pop(v) if v in ct_of else Zero(v.aval) for v in eqn.outvars]
-            operands = [UndefinedPrimal(v.aval) if v in linear else
-                        v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            operands = [v.val if type(v) is Literal else env[v] if v in env else
+                        UndefinedPrimal(v.aval) for v in eqn.invars]
             for v, ct in zip(eqn.invars, _transpose_eqn(eqn, cts, operands)):
                 accumulate(v, ct)
     return [ct_of.get(v, Zero(x.aval)) if is_undefined_primal(x) else None

@@ -196,7 +196,7 @@ def _generator(x):
 
 
 # Errors that say the same in other words.
-OWN_WORDS = ["in text", "of text", "argnums text", "argnums None", "argnums far negative", "a generator",
+OWN_WORDS = ["in text", "of text", "argnums float", "argnums text", "argnums None", "argnums far negative", "a generator",
              "float0 argument", "aux missing", "aux of three", "no function", "None for a function"]
 
 

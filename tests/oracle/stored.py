@@ -439,8 +439,14 @@ def read(module: str) -> dict[str, list]:
     return json.loads(lzma.decompress(path.read_bytes())) if path.exists() else {}
 
 
+# The order of eigenvalues, and the signs of eigenvectors, depend on the machine's processor.
+OF_THIS_MACHINE = re.compile(
+    r"test_(values|vmap|derivatives|double_precision)\[.*(schur|linalg\.eig\(|complex128)")
+
+
 def write(module: str, answers: dict[str, list]) -> None:
-    """Store a test module's answers."""
+    """Store a test module's answers, except those that another machine would answer otherwise."""
+    answers = {name: found for name, found in answers.items() if not OF_THIS_MACHINE.match(name)}
     FOLDER.mkdir(parents=True, exist_ok=True)
     text = json.dumps(answers, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     (FOLDER / f"{module}.json.xz").write_bytes(lzma.compress(text.encode(), preset=9))
