@@ -28,7 +28,7 @@ from ..checks.tree import aux_pair
 from ..errors import api_boundary
 from . import dtypes
 from .array import owned
-from .core import ArrayMethods, state, typeof
+from .core import state, typeof
 from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
 from .primitives import arrayed, constant, stop_gradient_p
 from .tree import PyTreeDef, flatten_fun_nokwargs, tree_flatten, tree_leaves, tree_map
@@ -82,7 +82,7 @@ def _as_tangent(primal, tangent):
     aval = typeof(primal).to_tangent_aval()
     if aval.dtype == dtypes.float0:
         return Zero(aval)
-    if isinstance(tangent, ArrayMethods):
+    if hasattr(tangent, "aval"):
         return tangent
     return constant(owned(tangent), aval.dtype, aval.weak_type)
 
