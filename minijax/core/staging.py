@@ -56,7 +56,7 @@ class JaxprBuilder:
     def constant(self, x) -> Atom:
         """An atom for a value from outside: a literal for a scalar, or else a variable."""
         aval = typeof(x)
-        if isinstance(x, (np.ndarray, np.generic, int, float, complex)) and not np.ndim(x):
+        if isinstance(x, (np.ndarray, np.generic, int, float, complex)) and not aval.ndim:
             return Literal(x if aval.weak_type else aval.dtype.type(x), aval)
         known = self._constants.get(id(x))
         if known is None:

@@ -118,7 +118,7 @@ def same_names(y):
 
 
 def same_names_thrice(y):
-    gs = [renamed(lambda z, i=i: z + i, "g") for i in range(3)] + [renamed(jnp.sin, "g1")]
+    gs = [renamed(lambda z, i=i: z + i, "g") for i in range(3)] + [renamed(lambda z: jnp.sin(z), "g1")]
     return sum(g(y) + g(y + 1.0) for g in gs)
 
 

@@ -81,9 +81,10 @@ def _make_jaxpr(jx: ModuleType, f: Function, args: tuple) -> tuple[Function, tup
     def staged(*xs: Any) -> Any:
         closed, out_shape = jx.make_jaxpr(f, return_shape=True)(*xs)
         outs = jx.extend.core.jaxpr_as_fun(closed)(*jx.tree_util.tree_leaves(xs))
-        # A constant output comes back as the literal's own value, whatever class that has.
-        outs = [x if isinstance(x, jx.Array) else jx.numpy.asarray(x, aval.dtype)
-                for x, aval in zip(outs, closed.out_avals, strict=True)]
+        # A constant output comes back as the literal's own value: in JAX, a kind of Python number.
+        literals = [isinstance(v, jx.extend.core.Literal) for v in closed.jaxpr.outvars]
+        outs = [jx.numpy.asarray(x, aval.dtype) if literal or not isinstance(x, jx.Array) else x
+                for x, aval, literal in zip(outs, closed.out_avals, literals, strict=True)]
         return jx.tree_util.tree_unflatten(jx.tree_util.tree_structure(out_shape), outs)
 
     return staged, args
