@@ -42,60 +42,61 @@ class ShapedArray:
       shape: a sequence of ints.
       dtype: anything that NumPy understands as an element type, or an `ml_dtypes` one.
       weak_type: whether the type came from a Python scalar and yields in promotions.
-      vma: an opaque slot, which extensions fill and interpret (chapter 14: the axes of a mesh of
-        devices over which the array differs, "varying manual axes").
+      placement: an opaque slot, which extensions fill and interpret (chapter 14: the axes of a mesh
+        of devices over which the array differs). `None` where there is nothing to say.
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "placement", "ndim", "size", "__weakref__")
     _interned: dict[tuple, ShapedArray] = {}
 
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
-    vma: frozenset
+    placement: Any
     ndim: int
     size: int
 
-    def __new__(cls, shape, dtype, weak_type=False, vma=frozenset()):
+    def __new__(cls, shape, dtype, weak_type=False, placement=None):
         try:
-            return cls._interned[shape, dtype, weak_type, vma]
+            return cls._interned[shape, dtype, weak_type, placement]
         except (KeyError, TypeError):
             if not isinstance(dtype, dtypes.ExtendedDType):
                 dtype = np.dtype(dtype)
-            return cls._intern(tuple(map(int, shape)), dtype, bool(weak_type), frozenset(vma))
+            return cls._intern(tuple(map(int, shape)), dtype, bool(weak_type), placement)
 
     @classmethod
-    def _intern(cls, shape, dtype, weak_type, vma):
+    def _intern(cls, shape, dtype, weak_type, placement):
         """Make the one object for this type; `setdefault` settles races between threads."""
         self = object.__new__(cls)
-        self.shape, self.dtype, self.weak_type, self.vma = shape, dtype, weak_type, vma
+        self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+        self.placement = placement
         self.ndim, self.size = len(shape), int(np.prod(shape, dtype=np.int64))
-        return cls._interned.setdefault((shape, dtype, weak_type, vma), self)
+        return cls._interned.setdefault((shape, dtype, weak_type, placement), self)
 
     def update(self, **changes) -> ShapedArray:
-        """The same type with some of `shape`, `dtype`, `weak_type`, `vma` replaced."""
+        """The same type with some of `shape`, `dtype`, `weak_type`, `placement` replaced."""
         kept = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type,
-                "vma": self.vma}
+                "placement": self.placement}
         return ShapedArray(**(kept | changes))
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        place = "".join(text(self.vma) for text in hooks.placement_text) if self.vma else ""
+        place = "".join([text(self.placement) for text in hooks.placement_text])
         return f"{name}[{','.join(map(str, self.shape))}]{place}"
 
     def strip_weak_type(self) -> ShapedArray:
         """The same type, not weak."""
-        return ShapedArray(self.shape, self.dtype, False, self.vma)
+        return ShapedArray(self.shape, self.dtype, False, self.placement)
 
     def to_tangent_aval(self) -> ShapedArray:
         """The type of a perturbation: its own for inexact types, `float0` for all others."""
         if dtypes.issubdtype(self.dtype, np.inexact):
             return self
-        return ShapedArray(self.shape, dtypes.float0, False, self.vma)
+        return ShapedArray(self.shape, dtypes.float0, False, self.placement)
 
     to_cotangent_aval = to_ct_aval = to_tangent_aval
 
@@ -104,7 +105,7 @@ class ShapedArray:
         return self.shape[0]
 
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma)
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.placement)
 
     __str__ = printing.aval_str
     __repr__ = printing.aval_repr
@@ -140,7 +141,7 @@ def _abstractify(x) -> ShapedArray:
 
 
 def vary_like(x, aval: ShapedArray):
-    """`x`, made to meet a value of type `aval`: its `vma` is brought to that type's."""
+    """`x`, made to meet a value of type `aval`: brought to that type's placement."""
     for vary_like in hooks.vary_like:
         x = vary_like(x, aval)
     return x
@@ -422,7 +423,7 @@ class Primitive:
     def _remember_out_aval(self, key, avals, params):
         checks.operands(self, avals)
         out = self.abstract_eval(*avals, **params)
-        if any(aval.vma for aval in avals):
+        if any(aval.placement is not None for aval in avals):
             for join_placements in hooks.join_placements:
                 out = join_placements(self, avals, out)
         if len(self._out_avals) >= _CACHE_LIMIT:

@@ -75,7 +75,7 @@ class Extension:
         return out
 
     def placement_text(self, placement: Any) -> str:
-        """What follows the shape where a type with a placement is printed, as `{V:x}`."""
+        """What follows the shape where a type is printed, as `{V:x}`."""
         return ""
 
     def stage_operands(self, builder: Any, primitive: Any, invars: list, params: dict) -> list:

@@ -265,7 +265,7 @@ def full(shape: Sequence[int], value):
 def filled(aval: ShapedArray, value):
     """An array of this type with the scalar `value` everywhere."""
     x = full(aval.shape, convert(value, aval.dtype, aval.weak_type))
-    return vary_like(x, aval) if aval.vma else x
+    return vary_like(x, aval) if aval.placement is not None else x
 
 
 def full_like(x, value):

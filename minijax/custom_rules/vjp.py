@@ -26,6 +26,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
+from ..core.extension import hooks
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
@@ -274,7 +275,7 @@ def _checked_ct(path, aval, ct):
     same = got.shape == wanted.shape and got.dtype == wanted.dtype
     # As JAX, let pass what has the shape: the dtype is often lost in a rule for low precision.
     loosely = got.shape == wanted.shape and type(ct) is not SymbolicZero
-    if (same or loosely) and got.vma <= wanted.vma:
+    if (same or loosely) and not any(hint(wanted, got) for hint in hooks.placement_hint):
         return from_rule(ct)
     raise ValueError(
         "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "

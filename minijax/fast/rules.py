@@ -164,4 +164,4 @@ class TracedRules:
 
 def _is_plain(aval: ShapedArray | None) -> bool:
     """Whether an operand is an array of one of NumPy's element types, on one device."""
-    return aval is not None and isinstance(aval.dtype, np.dtype) and not aval.vma
+    return aval is not None and isinstance(aval.dtype, np.dtype) and aval.placement is None

@@ -177,7 +177,7 @@ def lower_fun(fun: Callable, multiple_results: bool = False) -> Callable:
     """
 
     def rule(ctx, *operands, **params):
-        in_avals = tuple(x.aval.update(vma=()) for x in operands)
+        in_avals = tuple(x.aval.update(placement=None) for x in operands)
         jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs, **params), multiple_results), in_avals)
         outs = ctx.inline(jaxpr, operands)
         return outs if multiple_results else outs[0]

@@ -305,7 +305,7 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.full(tuple(shape), fill_value)
     filled = broadcast(_scalar_fill(convert(fill_value, dtype, weak)), shape)
-    return vary_like(filled, aval) if aval.vma else filled
+    return vary_like(filled, aval) if aval.placement is not None else filled
 
 
 # ----------------------------------------------------------------------------------------------

@@ -94,8 +94,8 @@ def _searchsorted_scan_impl(a, v, side: str, unrolled: bool = False):
 
     (n,), dtype = a.shape, index_dtype(a.shape)
     unsigned, steps = np.dtype(f"u{dtype}").type, n.bit_length()
-    differing = typeof(v).update(vma=typeof(v).vma | typeof(a).vma)  # between devices
-    bounds = tuple([vary_like(bound, differing) for bound in (unsigned(0), unsigned(n))])
+    bounds = tuple([vary_like(vary_like(bound, typeof(v)), typeof(a))
+                    for bound in (unsigned(0), unsigned(n))])
     (_, place), _ = scan(step, bounds, (), steps, unroll=steps if unrolled else 1)
     return convert(place, dtype)
 

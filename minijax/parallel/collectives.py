@@ -32,7 +32,16 @@ from ..lax import elementwise as prim
 from ..lax.control_flow.axes import axis_size
 from ..lax.reductions import reduce_min_p, reduce_sum
 from ..lax.shaping import expand_dims, squeeze
-from .vma import Collective, axis_tuple, check_names, of_mesh, varies, varying
+from .vma import (
+    Collective,
+    along,
+    axis_tuple,
+    check_names,
+    of_mesh,
+    varies,
+    varying,
+    varying_axes,
+)
 
 AxisName = Hashable | Sequence[Hashable]
 Groups = Sequence[Sequence[int]] | None
@@ -103,16 +112,16 @@ def _check_addition(x) -> None:
 def _kept_vma(x: ShapedArray, axes: tuple, name: str) -> frozenset:
     """A result that differs by device along the same axes as the operand."""
     check_names(axes)
-    if settings.check_vma.value and not x.vma.issuperset(of_mesh(axes)):
+    if settings.check_vma.value and not varying_axes(x).issuperset(of_mesh(axes)):
         raise ValueError(f"{name} over {axes} is for values that vary along these axes, got "
                          f"{x.str_short()}.")
-    return x.vma
+    return varying_axes(x)
 
 
 def _reduced_vma(x: ShapedArray, axes: tuple) -> frozenset:
     """A result that is the same along the named axes."""
     check_names(axes)
-    return x.vma.difference(axes)
+    return varying_axes(x).difference(axes)
 
 
 def _reduction_type(x, *, axes, axis_index_groups):
@@ -121,13 +130,13 @@ def _reduction_type(x, *, axes, axis_index_groups):
     dims = tuple(filter(is_positional, axes))
     out = reduce_max_p.abstract_eval(x, axes=dims) if dims else x
     weak = x.weak_type and settings.check_vma.value  # as in JAX
-    return ShapedArray(out.shape, x.dtype, weak, vma=vma)
+    return along(ShapedArray(out.shape, x.dtype, weak), vma)
 
 
 def _psum_invariant_type(x, *, axes):
     if any(map(is_positional, axes)):
         raise ValueError(f"psum_invariant is over named axes, got {axes}.")
-    return x.update(vma=_reduced_vma(x, axes))
+    return along(x, _reduced_vma(x, axes))
 
 
 def _gathered_shape(shape, dimension, size, tiled):
@@ -138,12 +147,12 @@ def _gathered_shape(shape, dimension, size, tiled):
 
 def _all_gather_type(x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
     shape = _gathered_shape(x.shape, all_gather_dimension, axis_size, tiled)
-    return x.update(shape=shape, vma=_kept_vma(x, axis_tuple(axis_name), "all_gather"))
+    return along(x.update(shape=shape), _kept_vma(x, axis_tuple(axis_name), "all_gather"))
 
 
 def _all_gather_invariant_type(x, *, all_gather_dimension, axis_name, axis_size, tiled):
     shape = _gathered_shape(x.shape, all_gather_dimension, axis_size, tiled)
-    return x.update(shape=shape, vma=_reduced_vma(x, axis_name))
+    return along(x.update(shape=shape), _reduced_vma(x, axis_name))
 
 
 def _reduce_scatter_type(x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled):
@@ -152,7 +161,7 @@ def _reduce_scatter_type(x, *, axis_name, scatter_dimension, axis_index_groups, 
     part = shape.pop(scatter_dimension) // axis_size
     if tiled:
         shape.insert(scatter_dimension, part)
-    return x.update(shape=shape, vma=vma)
+    return along(x.update(shape=shape), vma)
 
 
 def _all_to_all_type(x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
@@ -161,12 +170,12 @@ def _all_to_all_type(x, *, axis_name, split_axis, concat_axis, axis_index_groups
     assert shape[split_axis] % size == 0, (shape[split_axis], size)
     shape[split_axis] //= size
     shape[concat_axis] *= size
-    return ShapedArray(shape, x.dtype, vma=vma)
+    return along(ShapedArray(shape, x.dtype), vma)
 
 
 def _same_type(name):
     def rule(x, *, axis_name, **params):
-        return x.update(vma=_kept_vma(x, axis_tuple(axis_name), name))
+        return along(x, _kept_vma(x, axis_tuple(axis_name), name))
 
     return rule
 
@@ -174,7 +183,7 @@ def _same_type(name):
 def _axis_index_type(*, axis_name):
     axes = axis_tuple(axis_name)
     check_names(axes)
-    return ShapedArray((), np.int32, vma=of_mesh(axes) if settings.check_vma.value else ())
+    return along(ShapedArray((), np.int32), of_mesh(axes) if settings.check_vma.value else ())
 
 
 def _collective(name: str, shape_rule: Callable) -> Primitive:

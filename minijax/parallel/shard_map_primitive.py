@@ -52,7 +52,7 @@ from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
-from .vma import operands_apart
+from .vma import along, operands_apart, varying_axes
 
 # ----------------------------------------------------------------------------------------------
 # The scope of a body: over which axes of which mesh it is mapped, and what its types speak of
@@ -77,17 +77,17 @@ class Scope(NamedTuple):
         """The type of a shard of an argument."""
         shape = tuple(n // self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
         axes = spec.all_axes() if self.check_vma else ()
-        return aval.update(shape=shape, vma=aval.vma.union(axes))
+        return along(aval.update(shape=shape), varying_axes(aval).union(axes))
 
     def unshard_aval(self, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
         """The type of a result that is made of such shards."""
         shape = tuple(n * self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
-        return aval.update(shape=shape, vma=aval.vma - self.newly_manual_axes)
+        return along(aval.update(shape=shape), varying_axes(aval) - self.newly_manual_axes)
 
     def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
         """A spec under which nothing of a value is lost, wherever it differs between devices."""
         axes = self.newly_manual_axes  # along others, only an outer `shard_map` can put together
-        differing = self.in_order(axes & aval.vma if self.check_vma else axes)
+        differing = self.in_order(axes & varying_axes(aval) if self.check_vma else axes)
         return P(differing) if differing else P()
 
     def unmentioned(self, spec: PartitionSpec) -> tuple:

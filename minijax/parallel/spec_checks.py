@@ -14,6 +14,7 @@ from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import check_no_axis_twice
+from .vma import varying_axes
 
 
 class _Infer:
@@ -139,7 +140,7 @@ def check_out_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sh
     """Raise a `ValueError` if results cannot be put together as specs say; the path is named."""
     wrong = []
     for i, (spec, aval) in enumerate(zip(specs, avals)):
-        differing = scope.in_order(aval.vma.intersection(scope.unmentioned(spec)))
+        differing = scope.in_order(varying_axes(aval).intersection(scope.unmentioned(spec)))
         if len(spec) > aval.ndim:
             wrong.append((i, f"has {aval.ndim} dimensions, fewer than its spec {spec} has entries. "
                              "(A scalar needs a dimension, `x[None]`, to be put side by side.)"))

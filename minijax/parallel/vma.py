@@ -75,16 +75,26 @@ def of_mesh(axes) -> frozenset:
     return frozenset(() if mesh is None else mesh.manual_axes).intersection(axes)
 
 
+def varying_axes(aval: ShapedArray) -> frozenset:
+    """The axes along which values of this type vary: its placement."""
+    return aval.placement or frozenset()
+
+
+def along(aval: ShapedArray, axes) -> ShapedArray:
+    """The same type of values that vary along these axes."""
+    return aval.update(placement=frozenset(axes) or None)
+
+
 # ----------------------------------------------------------------------------------------------
 # pvary
 
 
 def _pvary_type(x, *, axes):
     check_names(axes)
-    if not x.vma.isdisjoint(axes):
+    if not varying_axes(x).isdisjoint(axes):
         raise ValueError(f"pvary makes an invariant value a varying one, but along {axes} "
                          f"{x.str_short()} varies already.")
-    return x.update(vma=x.vma.union(axes))
+    return along(x, varying_axes(x).union(axes))
 
 
 def _no_mesh(x, *, axes):
@@ -109,7 +119,7 @@ def varying(x, axes):
     """`x` as a value that varies along `axes` at least, where types speak of it."""
     if not settings.check_vma.value:
         return x
-    missing = of_mesh(axes) - typeof(x).vma
+    missing = of_mesh(axes) - varying_axes(typeof(x))
     return pvary_p.bind(x, axes=in_scope_order(missing)) if missing else x
 
 
@@ -119,7 +129,7 @@ def varies(x, axes: tuple, name: str) -> bool:
     Raises:
       ValueError: along some of them it does, along others not.
     """
-    states = {axis in typeof(x).vma for axis in of_mesh(axes)}
+    states = {axis in varying_axes(typeof(x)) for axis in of_mesh(axes)}
     if len(states) > 1:
         raise ValueError(f"{name} over {axes}: {typeof(x).str_short()} varies along some of these "
                          "axes only.")
@@ -196,14 +206,21 @@ class VaryingTypes(Extension):
     def join_placements(self, primitive, avals, out):
         if not _meet(primitive):
             return out
-        vma = frozenset().union(*[aval.vma for aval in avals])
+        axes = frozenset().union(*map(varying_axes, avals))
         if primitive.multiple_results:
-            return [aval.update(vma=vma) for aval in out]
-        return out.update(vma=vma)
+            return [along(aval, axes) for aval in out]
+        return along(out, axes)
 
     def placement_text(self, placement):
+        if placement is None:
+            return ""
         axes = ",".join(sorted(map(str, placement)))
         return f"{{V:({axes})}}" if len(placement) > 1 else f"{{V:{axes}}}"
+
+    def placement_hint(self, a, b):
+        more = tuple(sorted(varying_axes(b) - varying_axes(a)))
+        cast = f"`jax.lax.pcast(…, {more}, to='varying')` makes the first vary as well"
+        return cast if more else ""
 
 
 register(VaryingTypes())
@@ -220,24 +237,24 @@ class VaryingOperands(Extension):
         if types is not None:
             wanted = types(params)
             first = len(invars) - len(wanted)
-            return invars[:first] + [_vary(builder, v, aval.vma)
+            return invars[:first] + [_vary(builder, v, varying_axes(aval))
                                      for v, aval in zip(invars[first:], wanted)]
         if not _meet(primitive):
             return invars
-        vma = frozenset().union(*[v.aval.vma for v in invars])
-        return [_vary(builder, v, vma) for v in invars]
+        axes = frozenset().union(*[varying_axes(v.aval) for v in invars])
+        return [_vary(builder, v, axes) for v in invars]
 
     def vary_like(self, x, aval):
-        return varying(x, aval.vma)
+        return varying(x, varying_axes(aval))
 
 
 _varying_operands = VaryingOperands()
 
 
-def _vary(builder, v, vma):
-    """The operand, declared to vary along the axes `vma` at least."""
-    axes = in_scope_order(vma - v.aval.vma)
-    return builder.add_eqn(pvary_p, [v], {"axes": axes}) if axes else v
+def _vary(builder, v, axes):
+    """The operand, declared to vary along these axes at least."""
+    missing = in_scope_order(axes - varying_axes(v.aval))
+    return builder.add_eqn(pvary_p, [v], {"axes": missing}) if missing else v
 
 
 def _watch(value: bool, begins: bool) -> None:

@@ -94,7 +94,7 @@ class AbstractRef:
     weak_type = property(lambda self: self.inner_aval.weak_type)
     ndim = property(lambda self: self.inner_aval.ndim)
     size = property(lambda self: self.inner_aval.size)
-    vma = property(lambda self: self.inner_aval.vma)
+    placement = property(lambda self: self.inner_aval.placement)
 
     def update(self, inner_aval=None, memory_space=None, kind=None, **changes) -> AbstractRef:
         """The same type with some parts, or attributes of its contents' type, replaced."""

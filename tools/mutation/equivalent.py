@@ -31,8 +31,6 @@ EQUIVALENT: dict[str, str] = {
     "x.dtype, np.integer) and x.dtype != bool -> "
     "(kind in 'iu' and (not dtypes.issubdtype(x.dtype, np.integer)))":
         "booleans are in the range of every integer type: saturation leaves them alone",
-    "minijax/lax/control_flow/common.py type_difference: sorted(b.vma - a.vma) -> (b.vma - a.vma)":
-        "the order of names in a message",
     "minijax/custom_rules/vmap.py _jvp_rule: Zero.from_primal_value(x) -> "
     "(instantiate_zeros(Zero.from_primal_value(x)))": "zeros instead of a symbolic zero: more work",
 }

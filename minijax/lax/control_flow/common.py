@@ -18,6 +18,7 @@ from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, typeof
+from ...core.extension import hooks, point
 from ...core.forward import zeros
 from ...core.jaxpr import (
     ClosedJaxpr,
@@ -190,7 +191,7 @@ def forwarded(jaxpr: ClosedJaxpr) -> list[int | None]:
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are equal up to weak types."""
-    return a is b or (a.shape, a.dtype, a.vma) == (b.shape, b.dtype, b.vma)
+    return a is b or (a.shape, a.dtype, a.placement) == (b.shape, b.dtype, b.placement)
 
 
 def show_avals(avals: Iterable[ShapedArray]) -> str:
@@ -269,10 +270,15 @@ def _tree_differences(name, in_tree, out_tree):
 def type_difference(a: ShapedArray, b: ShapedArray) -> str:
     """In words, what tells two types apart."""
     differing = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
-    differing += ["axes along which they vary"] * (a.vma != b.vma)
-    more = tuple(sorted(b.vma - a.vma))
-    hint = f" (`jax.lax.pcast(…, {more}, to='varying')` makes the first vary as well)" * bool(more)
-    return f"the {' and the '.join(differing)} do not match{hint}"
+    differing += ["axes along which they vary"] * (a.placement != b.placement)
+    hints = [f" ({text})" for hint in hooks.placement_hint if (text := hint(a, b))]
+    return f"the {' and the '.join(differing)} do not match{''.join(hints)}"
+
+
+@point
+def placement_hint(self, a: ShapedArray, b: ShapedArray) -> str:
+    """How a value of type `a` can be given the placement of `b`; "" where it need not."""
+    return ""
 
 
 def leaf_paths(tree: PyTreeDef) -> list[tuple]:
