@@ -124,6 +124,7 @@ from . import experimental
 
 # for extensions, every chapter's part
 from . import compat, extend, interpreters
+from .compat.vmappables import vmap  # noqa: F811 (now also of registered containers)
 
 
 def __getattr__(name):

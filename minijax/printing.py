@@ -621,18 +621,23 @@ def treedef_text(treedef) -> str:
 
 
 def aval_str(aval: Any) -> str:
-    """`float32[2,3]`"""
-    return aval.str_short(short_dtypes=False)
+    """`~float32[2,3]`: the tilde stands for a weak type."""
+    return "~" * aval.weak_type + _strong_text(aval)
+
+
+def _strong_text(aval: Any) -> str:
+    """`float32[2,3]`. (NumPy calls the dtype of `float0` void.)"""
+    return aval.str_short(short_dtypes=False).replace("void", "float0")
 
 
 def aval_repr(aval: Any) -> str:
     """`ShapedArray(float32[2,3], weak_type=True)`"""
-    return f"ShapedArray({aval_str(aval)}{', weak_type=True' * aval.weak_type})"
+    return f"ShapedArray({_strong_text(aval)}{', weak_type=True' * aval.weak_type})"
 
 
 def tracer_repr(tracer: Any) -> str:
     """`BatchTracer(float32[3])`: a tracer as `repr` shows it, unless its class has another way."""
-    return f"{type(tracer).__name__}({aval_str(tracer.aval)})"
+    return f"{type(tracer).__name__}({_strong_text(tracer.aval)})"
 
 
 def trace_repr(trace: Any) -> str:

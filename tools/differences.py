@@ -69,7 +69,7 @@ MISSING: dict[str, dict[str, str]] = {
             jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module make_ir_context
             merge_mlir_modules module_to_bytecode module_to_string register_constant_handler
             shape_tensor token_type unflatten_ir_values_like_types""",
-        "interpreters.xla": "Backend canonicalize_dtype_handlers",
+        "interpreters.xla": "Backend",
     },
     MUTABLE: {"": "array_garbage_collection_guard",
               "extend.core.primitives": "empty2_p get_p swap_p",
@@ -86,7 +86,6 @@ MISSING: dict[str, dict[str, str]] = {
     OLD_NAMES: {"": """host_count host_id host_ids jax2tf_associative_scan_reductions
             legacy_prng_key softmax_custom_jvp""",
                 "custom_derivatives": "remat_opt_p",
-                "interpreters.batching": "register_vmappable unregister_vmappable",
                 "extend.random": "rbg_prng_impl unsafe_rbg_prng_impl"},
     GOING_ON: {"experimental.multihost_utils":
                "ProcessFailureError live_devices reached_preemption_sync_point"},
@@ -167,6 +166,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "*": "reduce_axes",
         "api_util.debug_info": "_ignored", "extend.core.find_top_trace": "args",
         "extend.core.get_opaque_trace_state": "convention",
+        "interpreters.batching.unregister_vmappable": "data_type",
         "extend.source_info_util.summarize": "num_frames",
         "tree_util.PyTreeDef.from_node_data_and_children": "node_registry",
         "interpreters.partial_eval.trace_to_jaxpr_dynamic": "_ignored",

@@ -65,15 +65,18 @@ def _check_tangent(primal, tangent, name):
 # vmap
 
 
+spec_types: set[type] = {int}  # the classes of what says in which dimension the examples lie
+
+
 def vmap_axes(in_axes: Any, out_axes: Any) -> None:
     """Raise TypeError unless the axes are ints and `None`s in containers."""
-    if not (in_axes is None or type(in_axes) in (int, tuple)):
+    if not (in_axes is None or type(in_axes) in (tuple, *spec_types)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got {in_axes!r}."
         )
     for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        if any(type(axis) is not int for axis in tree_leaves(axes)):
+        if any(type(axis) not in spec_types for axis in tree_leaves(axes)):
             raise TypeError(
                 f"vmap {name} must be an int, None, or a (nested) container with those types as "
                 f"leaves, but got {axes!r}."
@@ -99,6 +102,21 @@ def vmap_sizes(fun: Callable, args: tuple, kwargs: dict, leaves: Sequence, axes:
         agreed = False
     if not agreed:
         _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size)
+
+
+def vmappable_size(x: Any, size: Any, axis_size: Any) -> None:
+    """Raise ValueError if a container of `register_vmappable` has another number of examples."""
+    if size is not None and size != axis_size:
+        raise ValueError(f"vmap got inconsistent sizes for array axes to be mapped: a "
+                         f"{type(x).__name__} has {size} examples, another argument {axis_size}.")
+
+
+def vmapped_axis(x: Any, spec: Any) -> int | None:
+    """The dimension of an array that counts the examples; an AssertionError for another spec."""
+    if spec is not None and not isinstance(spec, int):
+        raise AssertionError(f"vmap cannot map over {x!r} by {spec!r}: for an array, `in_axes` is "
+                             "an int or None.")
+    return spec
 
 
 def _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import UnexpectedTracerError
 from . import core
-from .core import EMPTY_CONDITION, escaped
+from .core import EMPTY_CONDITION, escaped, handled, value_handlers
 from .core import index as index  # of arrays and of tracers: the same
 
 IMMUTABLE = (
@@ -54,8 +54,10 @@ def iterable(x: Any) -> None:
         raise TypeError("iteration over a 0-d array")
 
 
-def concrete(x: Any) -> None:
-    """A value that is evaluated is not a tracer."""
+def concrete(x: Any) -> Any:
+    """A value that is evaluated is not a tracer. Returns `x`; if its class is in `value_handlers`,
+    what the handler makes of it."""
     if hasattr(x, "_trace"):
         escaped(x)
         raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")
+    return handled(x) if value_handlers else x

@@ -30,12 +30,29 @@ def python_int(x: int, dtype: np.dtype) -> None:
 pytype_aval_mappings: dict[type, Callable[[Any], Any]] = {}
 
 
+# By a class: a function from its instances to arrays or numbers with the same contents.
+value_handlers: dict[type, Callable[[Any], Any]] = {}
+
+
+def handled(x: Any) -> Any:
+    """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
+    for cls in type(x).__mro__:
+        if cls in value_handlers:
+            return value_handlers[cls](x)
+    return x
+
+
 def registered_type(x: Any) -> Any:
     """The type of a value whose class, or a base of it, is in `pytype_aval_mappings`."""
     for cls in type(x).__mro__:
         if cls in pytype_aval_mappings:
             return pytype_aval_mappings[cls](x)
-    raise TypeError(
+    raise not_a_value(x)
+
+
+def not_a_value(x: Any) -> TypeError:
+    """The error for a value that has no type."""
+    return TypeError(
         f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array or a number "
         "(a list or a tuple must be made one first, by `jnp.asarray`).")
 

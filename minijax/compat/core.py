@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..checks.core import pytype_aval_mappings
+import numpy as np
+
+from ..checks.core import not_a_value, pytype_aval_mappings, value_handlers
 from ..checks.primitives import valid_jaxtype
 from ..core import later
-from ..core.core import Primitive, ShapedArray, Trace, install_methods, state
+from ..core.array import Array, as_array
+from ..core.core import (
+    Primitive, ShapedArray, Trace, Tracer, install_methods, state, typeof,
+)
+from ..core.forward import JVPTrace
 from ..lax.compile_time import ensure_compile_time_eval
 
 
@@ -28,12 +34,53 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list:
     return list(state.axis_sizes)
 
 
+def _identity(trace: Trace) -> Any:
+    """What identifies the tracers of a trace: `None` where it is not a transformation."""
+    return getattr(trace, "tag", trace if isinstance(trace, JVPTrace) else None)
+
+
 def get_bind_params(self: Primitive, params: dict) -> dict:
     """The parameters of an equation that `bind` takes: here, and mostly in JAX, all of them."""
     return params
 
 
-install_methods({"main": property(lambda self: getattr(self, "tag", None))}, Trace)
+def _type_of_subclass(number: type) -> Callable[[Any], ShapedArray]:
+    """The type of a value whose class derives from Python's `number`: that of the number."""
+    return lambda x: typeof(number(x))
+
+
+def _type_of_array(x: Any) -> ShapedArray:
+    """The type of an array, in the form of `pytype_aval_mappings`."""
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "OSUMm":
+        raise not_a_value(x)
+    return typeof(x)
+
+
+def _is_number(scalar_type: type) -> bool:
+    return np.dtype(scalar_type).kind not in "OSUMm"
+
+
+class CanonicalizeDtypeHandlers:
+    """`jax.interpreters.xla.canonicalize_dtype_handlers`: how values of a class become arrays.
+
+    A library adds a class here, and its types to `core.pytype_aval_mappings`. Then instances of
+    the class are arguments for `jit` and the other transformations.
+    """
+
+    def __getitem__(self, cls: type) -> Callable[[Any], Any]:
+        return value_handlers.get(cls, as_array)
+
+    def __setitem__(self, cls: type, handler: Callable[[Any], Any]) -> None:
+        value_handlers[cls] = handler
+
+
+canonicalize_dtype_handlers = CanonicalizeDtypeHandlers()
+pytype_aval_mappings.update(
+    {number: _type_of_subclass(number) for number in (int, float, complex)}
+    | dict.fromkeys([bool, np.ndarray, Array, Tracer, *filter(_is_number, np.sctypeDict.values())],
+                    _type_of_array))
+install_methods({"at_least_vspace": ShapedArray.to_tangent_aval}, ShapedArray)
+install_methods({"main": property(_identity)}, Trace)
 install_methods({"get_bind_params": get_bind_params, "call_primitive": False,
                  "map_primitive": False}, Primitive)
 later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,

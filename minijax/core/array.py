@@ -147,7 +147,7 @@ def contents(x) -> tuple[ShapedArray, Any]:
       UnexpectedTracerError: `x` is a tracer, whose trace may be over.
       TypeError: `x` is neither an array nor a number.
     """
-    checks.concrete(x)
+    x = checks.concrete(x)
     if isinstance(x, Array):
         return x.aval, x._numpy()
     aval = typeof(x)

@@ -243,7 +243,8 @@ def dtype_and_weak_type(x: Any) -> _Typed:
         return x.aval.dtype, x.aval.weak_type
     if hasattr(x, "weak_type"):
         return x.dtype, x.weak_type
-    return python_scalar_dtype(float) if x is None else dtype(x), False
+    subclass = isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
+    return python_scalar_dtype(float) if x is None else dtype(x), subclass
 
 
 _result_memo: dict[Any, _Typed] = {}

@@ -2,3 +2,6 @@
 
 # chapter 6
 from ..runtime.dispatch import apply_primitive
+
+# chapter 9
+from ..compat.core import canonicalize_dtype_handlers

@@ -139,6 +139,14 @@ def is_python_scalar(x: Any) -> bool:
     return type(x) in python_scalar_types
 
 
+python_scalars = (int, float, complex)
+
+
+def plain_number(x: Any) -> int | float | complex:
+    """A value of a class that derives from a Python number, as that number."""
+    return next(number(x) for number in python_scalars if isinstance(x, number))
+
+
 def is_weakly_typed(x: Any) -> bool:
     """Whether the dtype of ``x`` yields to others of its kind: Python numbers but for bools."""
     return dtype_and_weak_type(x)[1]

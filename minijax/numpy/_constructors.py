@@ -22,6 +22,8 @@ from ..lax.dtypes import (
     check_and_canonicalize_user_dtype,
     coerce_to_array,
     default_float_dtype,
+    plain_number,
+    python_scalars,
     result_type,
 )
 from ..lax.elementwise import add, eq, ge, mul
@@ -124,7 +126,8 @@ def _array(x, dtype, copy):
         return _from_list(x, dtype)
     if dtype is None and isinstance(x, (np.ndarray, np.generic)) and not _is_record(x.dtype):
         return known_array(x)
-    if type(x) in dtypes.python_scalar_types:
+    if isinstance(x, python_scalars) and not isinstance(x, np.generic):
+        x = x if type(x) in dtypes.python_scalar_types else plain_number(x)
         value = coerce_to_array(x, dtype)
         return convert(value, value.dtype, dtype is None and type(x) is not bool)
     if x is None:

@@ -144,7 +144,8 @@ def is_tree_node(typ: type) -> bool:
     >>> jax.tree_util.is_tree_node(dict), jax.tree_util.is_tree_node(set)
     (True, False)
     """
-    return typ in registry or (issubclass(typ, tuple) and hasattr(typ, "_fields"))
+    return isinstance(typ, type) and (
+        typ in registry or (issubclass(typ, tuple) and hasattr(typ, "_fields")))
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:

@@ -1,0 +1,155 @@
+"""Containers with a batch dimension of their own: `register_vmappable` of `jax.interpreters.batching`.
+
+`vmap` takes a container of a registered class apart by the library's function `to_elt`, which makes
+one example's container of it, and puts results together by `from_elt`. A class has its own
+specifications, which stand in `in_axes` and `out_axes` in place of an int.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import api as checks
+from ..core import api
+from ..core.batching import AxisData, BatchTracer, batch_subtrace, matchaxis
+from ..core.core import current_trace, typeof
+from ..core.tree import flatten_axes, tree_flatten
+from ..errors import api_boundary
+from ..lax.shaping import iota
+
+
+class Vmappable(NamedTuple):
+    """What a library says of a class of containers."""
+
+    axis_size_type: type
+    to_elt: Callable
+    from_elt: Callable
+
+
+vmappables: dict[type, Vmappable] = {}
+make_iota_handlers: dict[type, Callable] = {}
+
+
+def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable,
+                       from_elt: Callable, make_iota: Callable | None) -> None:
+    """Let `vmap` map over containers of a class.
+
+    Args:
+      data_type: the class.
+      spec_type: the class of its specifications; `int`, or one of its own.
+      axis_size_type: the class of the number of examples.
+      to_elt: `(cont, get_idx, x, spec) -> element`. `cont(part, spec)` makes one example of a part
+        of the container, and `get_idx()` is the number of the example.
+      from_elt: `(cont, axis_size, element, spec) -> x`, with `cont(axis_size, part, spec)`.
+      make_iota: the numbers of the examples, for an axis size of class `axis_size_type`.
+    """
+    vmappables[data_type] = Vmappable(axis_size_type, to_elt, from_elt)
+    checks.spec_types.add(spec_type)
+    if make_iota is not None:
+        make_iota_handlers[axis_size_type] = make_iota
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Does nothing, as in JAX: a class stays registered."""
+
+
+def is_vmappable(x: Any) -> bool:
+    """Whether `x` is a container of a registered class."""
+    return type(x) in vmappables
+
+
+@functools.wraps(api.vmap)
+def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+         axis_size: int | None = None, spmd_axis_name: Any = None) -> Callable:
+    mapped = api.vmap(fun, in_axes, out_axes, axis_name, axis_size, spmd_axis_name)
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+
+    @functools.wraps(mapped)
+    @api_boundary
+    def vmap_f(*args, **kwargs):
+        if not vmappables:
+            return mapped(*args, **kwargs)
+        checks.vmap_arguments(in_axes, args)
+        leaves, in_tree = tree_flatten((args, kwargs), is_vmappable)
+        specs = flatten_axes("vmap in_axes", in_tree, (in_axes, 0), kws=True)
+        size = _number_of_examples(fun, leaves, in_tree, specs, axis_size)
+        return _batch(fun, leaves, in_tree, specs, out_axes,
+                      AxisData(axis_name, size, spmd_axis_name))
+
+    return vmap_f
+
+
+def _number_of_examples(fun, leaves, in_tree, specs, axis_size):
+    """What the arguments, and `axis_size`, agree on."""
+    sizes = [_size_of(x, spec) for x, spec in zip(leaves, specs) if is_vmappable(x)]
+    if axis_size is None:
+        axis_size = next((size for size in sizes if size is not None), None)
+    arrays = [(0, None) if is_vmappable(x) else (x, checks.vmapped_axis(x, spec))
+              for x, spec in zip(leaves, specs)]
+    values, axes = zip(*arrays) if arrays else ((), ())
+    if type(axis_size) not in make_iota_handlers:
+        checks.vmap_sizes(fun, *in_tree.unflatten(values), values, axes, axis_size)
+    for x, size in zip(filter(is_vmappable, leaves), sizes):
+        checks.vmappable_size(x, size, axis_size)
+    if axis_size is not None:
+        return axis_size
+    return next(typeof(x).shape[d] for x, d in arrays if d is not None)
+
+
+def _size_of(x, spec):
+    """The number of examples in a container, if its shape says so."""
+    try:
+        return np.shape(x)[spec] if isinstance(spec, int) else None
+    except Exception:  # a container need not have a shape, and NumPy tries all of its methods
+        return None
+
+
+def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
+    """Call `fun` on all examples."""
+    results: list = []
+
+    def run():
+        trace = current_trace()
+        get_idx = functools.cache(lambda: BatchTracer(trace, _make_iota(axis_data.size), 0))
+        box = functools.partial(_to_elt, trace, get_idx)
+        args, kwargs = in_tree.unflatten(trace.in_parent(lambda: [*map(box, leaves, specs)]))
+        outs, out_tree = tree_flatten(fun(*args, **kwargs), is_vmappable)
+        destinations = flatten_axes("vmap out_axes", out_tree, out_axes)
+        infos = [(0, None) if is_vmappable(x) else trace.to_batch_info(x) for x in outs]
+        arrays = [None if is_vmappable(x) else spec for x, spec in zip(outs, destinations)]
+        checks.vmap_results(*zip(*infos), arrays, out_tree) if infos else None
+        back = functools.partial(_from_elt, trace, axis_data)
+        results.append(out_tree.unflatten(map(back, outs, destinations)))
+        return []
+
+    batch_subtrace(run, axis_data, [], [])
+    return results[0]
+
+
+def _to_elt(trace, get_idx, x, spec):
+    """One example of an argument, or of a part of one."""
+    if is_vmappable(x):
+        part = functools.partial(_to_elt, trace, get_idx)
+        return vmappables[type(x)].to_elt(part, get_idx, x, spec)
+    axis = checks.vmapped_axis(x, spec)
+    return x if axis is None else BatchTracer(trace, x, axis % typeof(x).ndim)
+
+
+def _from_elt(trace, axis_data, x, spec):
+    """All examples of a result, or of a part of one."""
+    if is_vmappable(x):
+        def part(axis_size, element, spec):
+            return _from_elt(trace, axis_data._replace(size=axis_size), element, spec)
+
+        return vmappables[type(x)].from_elt(part, axis_data.size, x, spec)
+    value, dim = trace.to_batch_info(x)
+    return trace.in_parent(matchaxis, axis_data, dim, spec, value)
+
+
+def _make_iota(size):
+    """The numbers of the examples."""
+    return make_iota_handlers.get(type(size), functools.partial(iota, "int32"))(size)
