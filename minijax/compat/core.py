@@ -13,7 +13,13 @@ from ..checks.primitives import valid_jaxtype
 from ..core import later
 from ..core.array import Array, as_array
 from ..core.core import (
-    Primitive, ShapedArray, Trace, Tracer, install_methods, state, typeof,
+    Primitive,
+    ShapedArray,
+    Trace,
+    Tracer,
+    install_methods,
+    state,
+    typeof,
 )
 from ..core.forward import JVPTrace
 from ..lax.compile_time import ensure_compile_time_eval

@@ -1,4 +1,4 @@
-"""Containers with a batch dimension of their own: `register_vmappable` of `jax.interpreters.batching`.
+"""Containers with a batch dimension of their own: `register_vmappable`, as JAX has it.
 
 `vmap` takes a container of a registered class apart by the library's function `to_elt`, which makes
 one example's container of it, and puts results together by `from_elt`. A class has its own
