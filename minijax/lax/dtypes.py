@@ -139,7 +139,7 @@ def is_python_scalar(x: Any) -> bool:
     return type(x) in python_scalar_types
 
 
-python_scalars = (int, float, complex)
+python_scalars: tuple[Any, ...] = (int, float, complex)
 
 
 def plain_number(x: Any) -> int | float | complex:
