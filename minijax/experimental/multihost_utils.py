@@ -179,6 +179,7 @@ def _map_with_specs(convert: Callable, inputs, pspecs):
 
 
 # ----------------------------------------------------------------------------------------------
+# Global arrays, whose parts lie in several processes
 
 
 def _is_spread(x) -> bool:

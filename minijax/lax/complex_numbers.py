@@ -84,6 +84,7 @@ def _units(re, im):
 
 
 # ----------------------------------------------------------------------------------------------
+# Parts: from complex to real, and back
 
 
 def real_part_dtype(dtype) -> np.dtype:

@@ -78,6 +78,12 @@ def test_a_listing_has_its_true_line_numbers_and_a_link():
     assert listing.text.startswith("def process_primitive")  # moved to the margin
 
 
+def test_every_ruler_has_a_heading_under_it():
+    package = listings.PACKAGE
+    files = [path.relative_to(package).as_posix() for path in package.rglob("*.py")]
+    assert len(sum(map(listings.headings, files), [])) > 400
+
+
 def test_a_comment_above_belongs_to_a_definition_but_a_heading_does_not():
     for path in ("core/core.py", "core/forward.py", "core/staging.py"):
         for number, _ in listings.headings(path):

@@ -103,7 +103,8 @@ def test_traced_indices(indices, access):
     same(lambda m: m.jit(lambda x, *i: use(x, i, 2.0)), X, *indices)
     same(lambda m: m.make_jaxpr(lambda x, *i: use(x, i, 2.0)), X, *indices, text=text)
     many = [np.stack([i, i + 1]).astype(i.dtype) for i in indices]
-    same(lambda m: m.vmap(lambda x, *i: use(x, i, 2.0), (None, *[0] * len(many))), X, *many)
+    same(lambda m: lambda x, *i: m.vmap(lambda x, *i: use(x, i, 2.0), (None, *[0] * len(i)))(
+        m.numpy.asarray(x), *i), X, *many)
     same(lambda m: m.make_jaxpr(m.vmap(lambda x, *i: use(x, i, 2.0))), np.stack([X, X]), *many,
          text=text)
 

@@ -37,7 +37,7 @@ def parts(jx, x):
         return names
 
     H = jx.numpy.conj(jx.numpy.swapaxes(x, -1, -2))
-    d = x[..., 0]
+    d = x[..., :1].sum(-1)  # zeros where there is no column
     return parted(jx=jx, linalg=jx.lax.linalg, x=x, H=H, positive=x @ H, d=d,
                   low=jx.numpy.concatenate([0 * d[..., :1], d[..., 1:] / 8], -1),
                   up=jx.numpy.concatenate([d[..., 1:] / 8, 0 * d[..., :1]], -1))
