@@ -21,14 +21,24 @@ def arraylike(name: str, *args) -> None:
                             f"at position {position}.")
 
 
-def operands(name: str, *args) -> None:
-    """`arraylike`, and a value that is no number, such as a key, meets only its like."""
+def operands(args: Sequence[Any], name: str) -> Sequence[Any]:
+    """`arraylike`, and a value that is no number, such as a key, meets only its like.
+
+    Returns the arguments; one that has a method `__jax_array__` is replaced by what that returns.
+    """
     arraylike(name, *args)
+    args = with_own_arrays(args)
     if len(args) > 1 and any(isinstance(getattr(x, "dtype", None), ExtendedDType) for x in args):
         found = [typeof(x).dtype for x in args]
         if len(set(found)) > 1:
             raise TypeError(f"{name} does not accept dtypes "
                             f"{', '.join(dtype.name for dtype in found)}.")
+    return args
+
+
+def with_own_arrays(args: Sequence[Any]) -> list:
+    """The arguments; one that has a method `__jax_array__` is replaced by what that returns."""
+    return [x.__jax_array__() if hasattr(type(x), "__jax_array__") else x for x in args]
 
 
 def broadcast(name: str, shapes: Sequence[tuple]) -> None:

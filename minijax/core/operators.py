@@ -56,13 +56,13 @@ def promote_dtypes_inexact(*args) -> list:
 
 def promote_args(name: str, *args) -> Sequence:
     """The arguments of the function `name` brought to one type and one rank."""
-    checks.operands(name, *args)
+    args = checks.operands(args, name)
     return promote_shapes(name, *promote_dtypes(*args))
 
 
 def promote_args_inexact(name: str, *args) -> Sequence:
     """`promote_args`, and integers to floating point."""
-    checks.operands(name, *args)
+    args = checks.operands(args, name)
     return promote_shapes(name, *promote_dtypes_inexact(*args))
 
 

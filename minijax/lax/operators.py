@@ -18,6 +18,7 @@ import numpy as np
 from .. import settings
 from ..checks.array import numeric
 from ..checks.operators import arraylike as check_arraylike
+from ..checks.operators import with_own_arrays
 from ..checks.primitives import canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
@@ -203,6 +204,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
     if precision is preferred_element_type is None and is_plain_product(a, b):
         return plain_product(a, b)
     check_arraylike("matmul", a, b)
+    a, b = with_own_arrays([a, b])
     for position, x in enumerate((a, b)):
         if typeof(x).ndim == 0:
             raise ValueError(f"matmul input operand {position} must have ndim at least 1, "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.core import unbound_axis
+from ..checks.operators import operands
 from ..checks.primitives import canonical_shape, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
@@ -65,8 +66,7 @@ def promote_dtypes_numeric(*args) -> list:
 
 def promote_args_numeric(name: str, *args):
     """`promote_args`, and booleans to integers."""
-    check_arraylike(name, *args)
-    return promote_shapes(name, *promote_dtypes_numeric(*args))
+    return promote_shapes(name, *promote_dtypes_numeric(*operands(args, name)))
 
 
 def constant_like(x, value) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.operators import with_own_arrays
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
@@ -119,6 +120,7 @@ def _array(x, dtype, copy):
     """`array` for a canonical dtype or `None`."""
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
+        dtype = typeof(x).dtype if dtype is None else dtype  # a weak type is not handed on
     if isinstance(x, ArrayMethods):
         x = copy_p.bind(x) if copy else x
         return x if dtype is None else convert(x, dtype)
@@ -166,6 +168,9 @@ def _is_record(dtype) -> bool:
 def _from_list(xs, dtype):
     """The array of a nested list: by NumPy if all of it is known, else by `concatenate`."""
     leaves = list(_leaves(xs))
+    if any(hasattr(leaf, "__jax_array__") for leaf in leaves):
+        xs = _with_own_arrays(xs)
+        leaves = list(_leaves(xs))
     if dtype is None:
         dtype = _common_dtype(leaves)
     if not any(isinstance(leaf, ArrayMethods) for leaf in leaves):
@@ -199,7 +204,14 @@ def _leaves(xs) -> Iterator:
         elif x is None:
             raise ValueError("None is not a valid value for jnp.array")
         else:
-            yield x.__jax_array__() if hasattr(x, "__jax_array__") else x
+            yield x
+
+
+def _with_own_arrays(xs):
+    """A nested list, in which what has a method `__jax_array__` is replaced by its result."""
+    if isinstance(xs, (list, tuple)):
+        return [*map(_with_own_arrays, xs)]
+    return xs.__jax_array__() if hasattr(xs, "__jax_array__") else xs
 
 
 def _common_dtype(leaves) -> np.dtype:
@@ -317,6 +329,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     """
     check_arraylike("full_like", 0 if hasattr(a, "dtype") and hasattr(a, "shape") else a,
                     fill_value)
+    (fill_value,) = with_own_arrays([fill_value])
     dtype = user_dtype(dtype, "full_like")
     shape = None if shape is None else _shape(shape)
     if not typeof(fill_value).ndim:

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from ..checks.operators import with_own_arrays
 from ..core.core import typeof
 from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
@@ -64,6 +65,8 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     [3.0, 3.0]
     """
     check_no_out("einsum", out)
+    operands = with_own_arrays(operands)
+    (subscripts,) = with_own_arrays([subscripts])
     try:
         arrays, contractions = _opt_einsum().contract_path(
             subscripts, *operands, einsum_call=True, use_blas=True, optimize=_optimizer(optimize))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks.operators import with_own_arrays
 from ..checks.sequences import size_along
 from ..core.api import vmap
 from ..core.array import Array
@@ -271,6 +272,7 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     is_vector = getattr(obj, "ndim", None) and obj.dtype.kind in "iu"
     if assume_unique_indices and is_vector:
         return a[(*(slice(None),) * axis, _places_without(obj, size))]
+    (obj,) = with_own_arrays([obj])
     try:
         gone = [canonical_axis(obj, size)]
     except TypeError:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..checks.operators import with_own_arrays
 from ..checks.sequences import integers, size_along
 from ..core.primitives import convert, select
 from ..lax import cutting, tiling
@@ -45,12 +46,13 @@ from ._ufuncs import remainder
 
 def shape(a) -> tuple[int, ...]:
     """The sizes of the dimensions of `a`."""
+    (a,) = with_own_arrays([a])
     return a.shape if hasattr(a, "shape") else np.shape(a)
 
 
 def ndim(a) -> int:
     """The number of dimensions of `a`."""
-    return a.ndim if hasattr(a, "ndim") else np.ndim(a)
+    return len(shape(a))
 
 
 def size(a, axis: int | Sequence[int] | None = None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..checks.operators import with_own_arrays
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
@@ -100,13 +101,13 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
 @staged
 def fmin(x1, x2):
     """Elementwise minimum; of a number and NaN, the number."""
-    return _where(bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
+    return where(bitwise_or(less(x1, x2), isnan(x2)), x1, x2)
 
 
 @staged
 def fmax(x1, x2):
     """Elementwise maximum; of a number and NaN, the number."""
-    return _where(bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
+    return where(bitwise_or(greater(x1, x2), isnan(x2)), x1, x2)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -298,6 +299,7 @@ def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=N
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     check_arraylike("where", condition, x, y)
+    condition, x, y = with_own_arrays([condition, x, y])
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where "
                          "function.")

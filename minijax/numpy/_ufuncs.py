@@ -523,7 +523,7 @@ def power(x1, x2, /):
     check_arraylike("power", x1, x2)
     exponent = known_integer(x2)
     if exponent is not None:
-        return lax.integer_pow(*promote_dtypes_numeric(x1), exponent)
+        return lax.integer_pow(*promote_dtypes_numeric(ensure_array("power", x1)), exponent)
     return _power(x1, x2)
 
 

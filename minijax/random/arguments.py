@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.operators import with_own_arrays
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import eval_trace, state, typeof
@@ -82,7 +83,7 @@ def at_hand(x):
     are called again and again with the same numbers are quicker so."""
     if type(x) in (int, float) and state.trace is eval_trace:
         return _kept(str(x), x, enable_x64.value)  # by its text, as -0.0 == 0.0
-    return x
+    return with_own_arrays([x])[0]
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as jnp
+from ..checks.operators import with_own_arrays
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
@@ -95,6 +96,7 @@ def resolve_implementation(spec=None) -> PRNGImpl:
 def _from_seed(name, seed, impl):
     if is_key_array(seed):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
+    (seed,) = with_own_arrays([seed])
     if isinstance(seed, int):  # any 64 bits, of which the high ones are lost without x64
         seed = np.int64(seed).astype(dtypes.canonicalize_dtype(np.int64))
     if seed is None:
