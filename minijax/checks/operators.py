@@ -21,7 +21,7 @@ def arraylike(name: str, *args) -> None:
                             f"at position {position}.")
 
 
-def operands(args: Sequence[Any], name: str) -> Sequence[Any]:
+def operands(args: Sequence[Any], name: str) -> Any:
     """`arraylike`, and a value that is no number, such as a key, meets only its like.
 
     Returns the arguments; one that has a method `__jax_array__` is replaced by what that returns.

@@ -65,7 +65,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     [3.0, 3.0]
     """
     check_no_out("einsum", out)
-    operands = with_own_arrays(operands)
+    operands = tuple(with_own_arrays(operands))
     (subscripts,) = with_own_arrays([subscripts])
     try:
         arrays, contractions = _opt_einsum().contract_path(
