@@ -109,7 +109,7 @@ MISSING: dict[str, dict[str, str]] = {
 MISSING_MODULES: dict[str, dict[str, str]] = {
     DEVICES: {
         "experimental": """array_serialization colocated_python compute_on custom_partitioning
-            layout shard_alike topologies transfer""",
+            shard_alike topologies transfer""",
         "extend": "ifrt_programs sharding",
     },
     OUT_OF_SCOPE: {
@@ -223,6 +223,10 @@ OTHERWISE: dict[str, list[str]] = {
     "JAX has what Python returned on one of several devices; here all of them have it": [
         "jax.jit(lambda x: jax.pure_callback(lambda v: v, jnp.ones(8), x))(jax.device_put("
         "np.ones(8, 'f'), jax.NamedSharding(jax.make_mesh((8,), ('x',)), jax.P('x')))) + 1"],
+    "XLA's buffers lie in the order of the dimensions here; a constraint in a program is for it": [
+        "(lambda lay: str(jax.jit(lambda x: lay.with_layout_constraint(x, lay.Layout((1, 0))))("
+        "jnp.ones((2, 3))).format.layout))("
+        "__import__(jax.__name__ + '.experimental.layout', fromlist='x'))"],
     "what jit is told of results is an equation of the jaxpr here, not a parameter": [
         "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
         "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],

@@ -34,6 +34,7 @@ from ..remat import remat_p
 from ..runtime import cuda, xla, xla_on_devices
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import array_classes
+from .layouts import Layout, in_order
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 
@@ -68,17 +69,20 @@ class Shard:
 class PlacedArray(Array):
     """An array on certain devices, as `device_put` makes it. It looks like any other."""
 
-    __slots__ = ("shards", "sharding", "committed", "placed_type", "_host", "_placing")
+    __slots__ = ("shards", "sharding", "committed", "placed_type", "layout", "_host", "_placing")
 
     shards: Any  # XLA's array on several devices, or a buffer on one
     sharding: Sharding
     committed: bool
+    layout: Layout | None  # `None` for the default
     placed_type: Any  # what programs for it depend on: its type, and its place if that is fixed
     _buffer = None  # none of the kind that chapter 6 hands to its programs
 
-    def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True):
+    def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True,
+                 layout: Layout | None = None):
         self.aval, self.shards, self.sharding, self.committed = aval, shards, sharding, committed
-        self.placed_type = (aval, sharding) if committed else aval
+        self.layout = layout
+        self.placed_type = (aval, sharding, layout) if committed or layout else aval
         self._host = None
         self._placing = _placing()
 
@@ -87,7 +91,7 @@ class PlacedArray(Array):
     def _numpy(self):
         if self._host is None:
             self._check_alive()
-            self._host = self._gather()
+            self._host = in_order(self._gather(), self.layout)
         return self._host
 
     def _gather(self):

@@ -30,6 +30,7 @@ from ..pytree.arguments import argument_avals
 from ..runtime import xla
 from ..runtime.jit import jit
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
+from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
 from .mesh import get_mesh
 from .partition_spec import PartitionSpec
 from .placed import (
@@ -112,6 +113,10 @@ def _put(x, where, copy):
     """Move one array."""
     if where is None:
         return _stay(x, copy)
+    layout = where.layout if isinstance(where, Format) else _same_layout(x)
+    if isinstance(where, Format):
+        where = where.sharding or x.sharding
+        return moved(x, where, layout=settled(layout))
     in_parts = type(x) is PlacedArray and not (x.is_fully_addressable or x.is_fully_replicated)
     if in_parts and not isinstance(where, Sharding):
         raise ValueError(f"device_put to {where}: other processes hold parts of the array. "
@@ -119,7 +124,7 @@ def _put(x, where, copy):
     if type(x) is PlacedArray and copy is _REUSE and x.committed and x.sharding == where:
         return x
     sharding = where if isinstance(where, Sharding) else on_one_device(where)
-    out = _mover(sharding)(x) if in_parts else moved(x, sharding)
+    out = _mover(sharding)(x) if in_parts else moved(x, sharding, layout=layout)
     return _other_memory(out, x) if copy is _COPY else out
 
 
@@ -153,12 +158,26 @@ def at_default(x: Array) -> Array:
         x, on_one_device(device), committed=False)
 
 
-def moved(x: Any, sharding: Sharding, committed: bool = True) -> PlacedArray:
+def _same_layout(x):
+    return x.layout if type(x) is PlacedArray else None
+
+
+def moved(x: Any, sharding: Sharding, committed: bool = True,
+          layout: Layout | None = None) -> PlacedArray:
     """The contents of an array, lying so."""
     aval = typeof(x)
     if type(x) is Array and x._value is not None:
         x = Array(x._value, aval)  # without the buffer, which may be donated one day
-    return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed)
+    return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed, layout)
+
+
+@layout_constraint_p.def_impl
+def _constrain_layout(x, *, layout):
+    aval = typeof(x)
+    check_layout(layout, aval, "An argument of with_layout_constraint")
+    check_order(layout, aval)
+    x = as_array(x)
+    return moved(x, x.sharding, x.committed, settled(layout))
 
 
 class PlacedCreation(Extension):
@@ -223,7 +242,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 def _for_leaves(name, prefix, tree):
     """One value for each leaf."""
-    if prefix is None or isinstance(prefix, (Sharding, bool)) or hasattr(prefix, "device_kind"):
+    one_for_all = prefix is None or isinstance(prefix, (Sharding, Format, bool))
+    if one_for_all or hasattr(prefix, "device_kind"):
         return [prefix] * tree.num_leaves
     return flatten_axes(name, tree, prefix)
 
@@ -240,6 +260,14 @@ def concrete_sharding(where: Any) -> Any:
 
 
 def _check_place(aval, where):
+    if isinstance(where, Format):
+        if where.layout is AUTO:
+            raise ValueError(f"device_put to {where}: the layout must be a `Layout` or None, "
+                             f"because nothing is compiled; for the argument {aval}.")
+        if where.layout is not None:
+            check_layout(where.layout, aval, "device_put: its argument")
+            check_order(where.layout, aval)
+        where = where.sharding
     if isinstance(where, Sharding):
         where.check_compatible_aval(aval.shape)
         where.shard_shape(aval.shape)

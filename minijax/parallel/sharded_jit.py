@@ -13,12 +13,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.core import Tracer, typeof
+from ..core.batching import BatchTrace
+from ..core.core import Tracer, state, typeof
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..core.jit import JitFunction, Tracing, jit_function
 from ..core.staging import shaped_abstractify
-from ..core.tree import PyTreeDef, tree_flatten
+from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
 from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.jit import UNSPECIFIED, Placement, jit
@@ -31,6 +32,16 @@ from .constraints import (
     constraint_params,
     flat_shardings,
     sharding_constraint_p,
+)
+from .layouts import (
+    AUTO,
+    Format,
+    Layout,
+    check_layout,
+    default_layout,
+    given_layout,
+    layout_of,
+    settled,
 )
 from .mesh import Mesh
 from .partition_spec import P
@@ -48,6 +59,8 @@ class Shardings(NamedTuple):
 
     ins: tuple | None  # leaves and structure of a prefix of the arguments; `None`: nothing was said
     outs: tuple | None
+    in_layouts: tuple | None  # the same for the layouts, if there are any
+    out_layouts: tuple | None
     entered: bool  # whether the mesh of lone specs is that of `with mesh:`, as for `pjit`
     device: Any
 
@@ -55,6 +68,20 @@ class Shardings(NamedTuple):
         """The mesh of lone specs; an empty one if there is none."""
         around = meshes.entered_mesh if self.entered else meshes.concrete_mesh
         return around.value or meshes.no_mesh
+
+
+def _split(entries: Any) -> tuple[Any, tuple | None]:
+    """Entries of `in_shardings` or `out_shardings` without their layouts; and these, as leaves and
+    structure of a prefix, if there are any."""
+    leaves, tree = tree_flatten(entries, is_leaf=lambda x: x is None)
+    if alone := [x for x in leaves if isinstance(x, Layout) or x is AUTO]:
+        raise ValueError(f"jit takes no layouts without shardings: wrap {alone[0]} in a Format, "
+                         "and pass that.")
+    formats = [x if isinstance(x, Format) else Format() for x in leaves]
+    shardings = [x.sharding if isinstance(x, Format) else x for x in leaves]
+    layouts = tuple([format.layout for format in formats])
+    said = (layouts, tree) if any(layout is not None for layout in layouts) else None
+    return tree.unflatten(shardings), said
 
 
 def _hashable(entries: Any, argument: str, entered: bool) -> tuple | None:
@@ -75,6 +102,7 @@ class ShardedJitFunction(JitFunction):
         super().__init__(fun, _with_placement(options, shardings))
 
     def _traced(self, call):
+        self._check_layouts(call)
         names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
         if names and self._options.more.placement.ins is not None:
             raise ValueError("jit with in_shardings takes positional arguments only, but "
@@ -88,7 +116,40 @@ class ShardedJitFunction(JitFunction):
         for sharding, aval in zip(outs, tracing.jaxpr.out_avals, strict=True):
             if sharding is not None:
                 _check(sharding, aval, "a result")
+        for layout, aval in zip(self._out_layouts(tracing.out_tree), tracing.jaxpr.out_avals):
+            check_layout(layout, aval, "jit: a result")
         return tracing._replace(jaxpr=_constrained(tracing.jaxpr, outs))
+
+    def _in_layouts(self, in_tree: PyTreeDef) -> list:
+        """For each leaf of the arguments the layout that is asked for: a `Layout`, AUTO, `None`."""
+        said = self._options.more.placement.in_layouts
+        if said is None:
+            return [None] * in_tree.num_leaves
+        (leaves, prefix), (args_tree, _) = said, in_tree.children()
+        return flatten_axes("jit: in_shardings", args_tree, prefix.unflatten(leaves),
+                            tupled_args=True)
+
+    def _out_layouts(self, out_tree: PyTreeDef) -> list:
+        """The same for the leaves of the result."""
+        said = self._options.more.placement.out_layouts
+        if said is None:
+            return [None] * out_tree.num_leaves
+        leaves, prefix = said
+        return flatten_axes("jit: out_shardings", out_tree, prefix.unflatten(leaves))
+
+    def _check_layouts(self, call):
+        """An argument that was put somewhere has the layout that is asked for."""
+        for x, layout in zip(call.leaves, self._in_layouts(call.in_tree)):
+            if layout is None:
+                continue
+            check_layout(layout, shaped_abstractify(x), "jit: an argument")
+            if type(x) is not PlacedArray or not x.committed:
+                continue
+            if layout is AUTO or settled(layout) != x.layout:
+                raise ValueError(
+                    f"jit: an argument {typeof(x)} was put somewhere with the layout "
+                    f"{layout_of(x)}, and in_shardings asks for {layout}. Bring it to that layout "
+                    "with jax.device_put. For AUTO, lower the function for a ShapeDtypeStruct.")
 
     def _in_shardings(self, in_tree: PyTreeDef) -> list[Sharding | None]:
         """For each leaf of the arguments how it is to lie."""
@@ -113,6 +174,10 @@ class ShardedJitFunction(JitFunction):
                               tupled_args)
 
     def _bind(self, call, tracing):
+        more = self._options.more.placement
+        if isinstance(state.trace, BatchTrace) and (more.in_layouts or more.out_layouts):
+            raise NotImplementedError("vmap of a function that is jitted with layouts: jit the "
+                                      "result of vmap instead.")
         shardings = self._in_shardings(call.in_tree)
         constrained = [x if sharding is None else _constrain(x, sharding)
                        for x, sharding in zip(call.leaves, shardings, strict=True)]
@@ -120,13 +185,15 @@ class ShardedJitFunction(JitFunction):
 
     def _spec(self, call, tracing):
         outs = tuple(self._out_shardings(tracing.out_tree))
-        placement = Wanted(self._options.more.placement.device, outs)
+        layouts = tuple(map(settled, self._out_layouts(tracing.out_tree)))
+        placement = Wanted(self._options.more.placement.device, outs, layouts)
         return super()._spec(call, tracing)._replace(placement=placement)
 
     def _placed(self, call):
         shardings = self._in_shardings(call.in_tree)
-        return [x if sharding is None else _as_if_placed(x, sharding)
-                for x, sharding in zip(call.leaves, shardings, strict=True)]
+        layouts = self._in_layouts(call.in_tree)
+        return [x if sharding is None else _as_if_placed(x, sharding, layout)
+                for x, sharding, layout in zip(call.leaves, shardings, layouts, strict=True)]
 
 
 def _with_placement(options, placement):
@@ -147,13 +214,15 @@ def _constrain(x, sharding):
     return constrain(x, sharding)
 
 
-def _as_if_placed(x, sharding):
+def _as_if_placed(x, sharding, layout):
     """The type of an argument, as it will lie."""
     aval = shaped_abstractify(x)
     _check(sharding, aval, "an argument")
     _check_place(x, sharding)
     kind = ToBePlaced if committed_sharding(x) is None else ShapeDtypeStruct
-    return kind(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+    layout = given_layout(x) if layout in (None, AUTO) else layout
+    return kind(aval.shape, aval.dtype, sharding=Format(layout, sharding),
+                weak_type=aval.weak_type)
 
 
 def _check_place(x, sharding):
@@ -192,8 +261,10 @@ def _shardings(placement: Placement) -> Shardings:
     ins = tuple(ins) if isinstance(ins, list) else ins
     if backend is not None:
         device = xla().devices(backend)[0]
-    shardings = Shardings(_hashable(ins, "in_shardings", entered),
-                          _hashable(outs, "out_shardings", entered), entered, device)
+    (ins, in_layouts), (outs, out_layouts) = _split(ins), _split(outs)
+    shardings = Shardings(
+        _hashable(ins, "in_shardings", entered), _hashable(outs, "out_shardings", entered),
+        in_layouts, out_layouts, entered, device)
     if device is not None and (shardings.ins is not None or shardings.outs is not None):
         raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
     return shardings
@@ -222,10 +293,26 @@ class ShardedJit(Extension):
         here = SingleDeviceSharding(xla().default_device())
         return [here] * len(program.kept), [here] * len(program.out_avals)
 
+    def program_formats(self, program):
+        ins, outs = self.program_shardings(program)
+        if isinstance(program, PlacedProgram):
+            in_layouts, out_layouts = program.in_layouts, program.out_layouts
+        else:
+            in_layouts = [default_layout(program.in_avals[i].ndim) for i in program.kept]
+            out_layouts = [None] * len(outs)
+        out_layouts = [layout or default_layout(aval.ndim)
+                       for layout, aval in zip(out_layouts, program.out_avals)]
+        return [*map(Format, in_layouts, ins)], [*map(Format, out_layouts, outs)], Format()
+
     def check_places(self, program, args):
-        ins, _ = self.program_shardings(program)
-        for i, sharding in zip(program.kept, ins):
+        ins, _, _ = self.program_formats(program)
+        for i, (sharding, layout) in zip(program.kept, [(x.sharding, x.layout) for x in ins]):
             x = args[i]
+            if type(x) is PlacedArray and x.committed and layout_of(x) != layout:
+                raise ValueError(
+                    f"Compiled for an argument number {i} with the layout {layout}, and called "
+                    f"with one that has {layout_of(x)}. Bring it to that layout with "
+                    "jax.device_put.")
             if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
                     sharding, x.ndim):
                 raise ValueError(f"Compiled for an argument number {i} that lies like {sharding}, "

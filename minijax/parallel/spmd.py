@@ -29,6 +29,7 @@ from ..core.jit import Program, Spec, array_of, lower, runner
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..runtime import timed, xla, xla_on_devices
 from ..runtime.structs import ShapeDtypeStruct
+from .layouts import AUTO, Format, default_layout, given_layout
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P, PartitionSpec
@@ -56,6 +57,7 @@ class Wanted(NamedTuple):
 
     device: Any = None
     out_shardings: tuple[Sharding | None, ...] = ()
+    out_layouts: tuple = ()
 
 
 class Places(NamedTuple):
@@ -72,6 +74,8 @@ class Places(NamedTuple):
     mesh: Mesh | None
     committed: bool
     arrays: bool = True
+    in_layouts: tuple = ()
+    out_layouts: tuple = ()
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
@@ -140,7 +144,8 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     outs = tuple([_concrete(x, mesh) for x in wanted.out_shardings])
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
     return Places(devices, shardings, outs or (None,) * len(jaxpr.out_avals), mesh,
-                  bool(chosen), arrays)
+                  bool(chosen), arrays, tuple(map(given_layout, args)),
+                  wanted.out_layouts)
 
 
 class ToBePlaced(ShapeDtypeStruct):
@@ -163,6 +168,11 @@ def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
         if get_abstract_mesh().empty:
             raise TypeError(f"ShapeDtypeStruct: {sharding} needs a mesh in force: jax.set_mesh.")
         sharding = NamedSharding(concrete_mesh.value or get_abstract_mesh(), sharding)
+    if isinstance(sharding, Format):
+        if sharding.layout is AUTO:
+            raise TypeError("ShapeDtypeStruct: Layout.AUTO says nothing of the type of an "
+                            f"argument; give it to jit's in_shardings. Got {sharding}.")
+        sharding = sharding.sharding
     if not isinstance(sharding, Sharding):
         raise ValueError(f"ShapeDtypeStruct: expected a sharding, got {sharding!r}.")
     sharding.check_compatible_aval(shape)
@@ -245,6 +255,7 @@ def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         moved_to = eqn.params.get("devices", ()) if eqn.primitive.name == "device_put" else ()
         for value in (*eqn.params.values(), *moved_to):
+            value = value.sharding if isinstance(value, Format) else value
             if isinstance(value, Sharding) or isinstance(value, Mesh) and not value.empty:
                 yield value
         for inner in jaxprs_in_params(eqn.params):
@@ -314,9 +325,10 @@ def _factors(n):
 class PlacedProgram(Program):
     """A program whose arguments and results lie in certain ways."""
 
-    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs")
+    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs", "in_layouts",
+                 "out_layouts")
 
-    def _set(self, loaded, module, jaxpr, ins, outs, committed):
+    def _set(self, loaded, module, jaxpr, ins, outs, committed, places):
         """Set the attributes; `ins` are the shardings of the arguments and the constants."""
         handlers = [xla().result_handler(stored(aval), xla_sharding(sharding, aval.ndim))
                     for sharding, aval in zip(outs, jaxpr.out_avals)]
@@ -325,8 +337,11 @@ class PlacedProgram(Program):
         self.kept, self.donated = module.kept, module.donated
         self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
         self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]
-        self.outputs = [(aval, None if aval.dtype == float0 else x)
-                        for aval, x in zip(jaxpr.out_avals, outs)]
+        self.out_layouts = places.out_layouts or (None,) * len(outs)
+        given = places.in_layouts or (None,) * len(jaxpr.in_avals)
+        self.in_layouts = [given[i] or default_layout(jaxpr.in_avals[i].ndim) for i in self.kept]
+        self.outputs = [(aval, None if aval.dtype == float0 else x, layout)
+                        for aval, x, layout in zip(jaxpr.out_avals, outs, self.out_layouts)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
         self.committed, self.run = committed, self._runner(jaxpr.effects)
@@ -344,8 +359,8 @@ class PlacedProgram(Program):
         if self.donated:
             self._forget_donated(args, buffers)
         committed = self.committed
-        return [PlacedArray(aval, x, sharding, committed) if sharding else array_of(x, aval)
-                for x, (aval, sharding) in zip(outs, self.outputs)]
+        return [PlacedArray(aval, x, sharding, committed, layout) if sharding
+                else array_of(x, aval) for x, (aval, sharding, layout) in zip(outs, self.outputs)]
 
     def _forget_donated(self, args, buffers):
         """What XLA could not use, or what lay elsewhere and was copied, is still there."""
@@ -379,7 +394,7 @@ class _SingleDeviceProgram(PlacedProgram):
             ins, outs = [here] * len(in_avals), [x or here for x in places.out_shardings]
         else:
             ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places)
-        self._set(program.loaded, module, jaxpr, ins, outs, places.committed)
+        self._set(program.loaded, module, jaxpr, ins, outs, places.committed, places)
 
 
 class _PartitionedProgram(PlacedProgram):
@@ -392,7 +407,7 @@ class _PartitionedProgram(PlacedProgram):
         loaded = xla.partitioned(module.text, places.devices, options, **module.for_compiler)
         in_avals, asked = _known(module, jaxpr, places)
         ins, outs = _all_in_words(in_avals, asked, jaxpr.out_avals, places, *xla.tilings(loaded))
-        self._set(loaded, module, jaxpr, ins, outs, committed=True)
+        self._set(loaded, module, jaxpr, ins, outs, True, places)
 
     def _runner(self, effects):
         if effects or not _has_messages(self.executable):

@@ -35,6 +35,12 @@ def program_shardings(self, program: Any) -> tuple[Sequence, Sequence]:
 
 
 @point
+def program_formats(self, program: Any) -> tuple[Sequence, Sequence, Any]:
+    """The formats of a compiled program's arguments and results, and that of an unused argument."""
+    raise NotImplementedError
+
+
+@point
 def check_places(self, program: Any, args: Sequence) -> None:
     """Raise ValueError if an argument is not where a `Compiled` program needs it."""
 
@@ -228,6 +234,21 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """How the results lie: a pytree like the result."""
         return self.out_tree.unflatten(self._shardings()[1])
+
+    @property
+    def input_formats(self) -> Any:
+        """The layouts and shardings of the arguments: a pair (args, kwargs)."""
+        (program_formats,) = hooks.program_formats
+        ins, _, unused = program_formats(self._program)
+        formats = dict(zip(self._program.kept, ins))
+        count = len(self._program.in_avals)
+        return self.in_tree.unflatten([formats.get(i, unused) for i in range(count)])
+
+    @property
+    def output_formats(self) -> Any:
+        """The layouts and shardings of the results: a pytree like the result."""
+        (program_formats,) = hooks.program_formats
+        return self.out_tree.unflatten(program_formats(self._program)[1])
 
     def _shardings(self):
         (program_shardings,) = hooks.program_shardings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class ShapeDtypeStruct:
     dtype: Any
     weak_type: bool
     sharding: Any
+    _layout: Any = field(init=False)  # chapter 14: the order of the elements in memory
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
         checks.struct_dtype(dtype)
@@ -59,7 +60,7 @@ class ShapeDtypeStruct:
                             f"{', '.join(unknown)}.")
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
         self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
-        self.weak_type = weak_type
+        self.weak_type, self._layout = weak_type, getattr(sharding, "layout", None)
         if sharding is not None:
             for struct_sharding in hooks.struct_sharding:
                 sharding = struct_sharding(sharding, self.shape)
@@ -81,7 +82,10 @@ class ShapeDtypeStruct:
 
     def update(self, **changes) -> ShapeDtypeStruct:
         """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced."""
-        return replace(self, **changes)
+        changed = replace(self, **changes)
+        if "sharding" not in changes:
+            changed._layout = self._layout
+        return changed
 
     def __len__(self):
         sized(self)
@@ -90,6 +94,7 @@ class ShapeDtypeStruct:
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
         place = "" if self.sharding is None else f", sharding={self.sharding}"
+        place += "" if self._layout is None else f", format={self._layout}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{place})"
 
 
