@@ -180,7 +180,7 @@ def in_order(value: np.ndarray, layout: Layout | None) -> np.ndarray:
     return out
 
 
-def _format(x: Array) -> Format:
+def _format(x: Any) -> Format:
     """The layout and the sharding; random keys have none."""
     if not isinstance(x.dtype, np.dtype):
         raise AttributeError("An array of random keys has no `format`.")
