@@ -126,6 +126,9 @@ from . import experimental
 from . import compat, extend, interpreters
 from .compat.vmappables import vmap  # noqa: F811 (now also of registered containers)
 
+# chapter 6
+_fast.trust_the_library()
+
 
 def __getattr__(name):
     if name == "Device":  # the class of devices, which is jaxlib's: loaded when it is asked for

@@ -219,3 +219,105 @@ def test_tangents_that_are_foreign_values_take_the_cores_way():
         return lambda x: jx.jvp(lambda x: jx.jvp(g, (x,), (x,))[1], (x,), (x,))
 
     both(program, np.array([0.5, 1.0, -0.25], np.float32))
+
+
+# ----------------------------------------------------------------------------------------------
+# Rules that users write, and replace
+
+
+def repeated(call, n: int = 8) -> list:
+    return [call() for _ in range(n)]
+
+
+def own_primitive(jx, name: str):
+    p = jx.extend.core.Primitive(name)
+    p.def_impl(lambda x: jx.numpy.sin(x))
+    p.def_abstract_eval(lambda x: x)
+    return p
+
+
+def test_users_rules_are_called_each_time():
+    """They may depend on variables, and may look at values."""
+    def program(jx):
+        p, factor = own_primitive(jx, "scaled"), [1.0]
+        jx.interpreters.ad.defjvp(p, lambda t, x: t * factor[0] * (1 if float(x) > 0 else -1))
+        jx.interpreters.batching.primitive_batchers[p] = lambda args, dims: (
+            p.bind(args[0]) * factor[0], dims[0])
+
+        def results(i):
+            factor[0] = float(i)
+            x = jx.numpy.float32(1.5 - i % 3)
+            return (jx.grad(p.bind)(x), jx.jvp(p.bind, (x,), (x,)),
+                    jx.vmap(p.bind)(jx.numpy.ones(3)))
+
+        return lambda: [results(i) for i in range(9)]
+
+    both(program)
+
+
+def test_users_transpose_rules_are_called_each_time():
+    def program(jx):
+        p, factor = own_primitive(jx, "linear"), [1.0]
+        jx.interpreters.ad.deflinear(p, lambda ct: [ct * factor[0]])
+
+        def gradient(i):
+            factor[0] = float(i)
+            return jx.grad(lambda x: jx.numpy.sin(p.bind(x) * x))(jx.numpy.float32(0.5))
+
+        return lambda: [gradient(i) for i in range(9)]
+
+    both(program)
+
+
+def test_rules_can_be_replaced():
+    def program(jx):
+        def f():
+            p, x = own_primitive(jx, "replaced"), jx.numpy.float32(1.0)
+            outs = []
+            for factor in 1.0, 10.0:
+                jx.interpreters.ad.defjvp(p, lambda t, x, factor=factor: t * factor)
+                jx.interpreters.batching.primitive_batchers[p] = lambda args, dims, factor=factor: (
+                    p.bind(args[0]) * factor, dims[0])
+                outs += repeated(lambda: jx.grad(p.bind)(x))
+                outs += repeated(lambda: jx.vmap(p.bind)(jx.numpy.ones(3)))
+            return outs
+        return f
+
+    both(program)
+
+
+def test_a_replaced_rule_of_the_librarys_own_is_used():
+    from minijax.interpreters import ad
+    sin_p = minijax.lax.sin_p
+    rule = ad.primitive_jvps[sin_p]
+    gradient, x = minijax.grad(jnp.sin), jnp.float32(0.5)
+    before = repeated(lambda: float(gradient(x)))
+    try:
+        ad.defjvp(sin_p, lambda t, x: t * 7.0)
+        assert repeated(lambda: float(gradient(x))) == [7.0] * 8
+    finally:
+        ad.primitive_jvps[sin_p] = rule
+    assert repeated(lambda: float(gradient(x))) == before
+
+
+def test_a_negative_zero_is_another_parameter():
+    """JAX's caches take it for a zero."""
+    x, i = jnp.ones((1, 3)), jnp.array(9)
+
+    def is_negative(zero):
+        filled = minijax.vmap(lambda x: x.at[i].get(mode="fill", fill_value=zero))(x)
+        return bool(jnp.signbit(filled[0]))
+
+    assert [is_negative(zero) for _ in range(8) for zero in (0.0, -0.0)] == [False, True] * 8
+
+
+@pytest.mark.parametrize(("call", "raises"), [
+    ("jnp.ones(2).at[0].set(2**40)", OverflowError),
+    ("jnp.take(jnp.arange(6.).reshape(2, 3), jnp.array([0, 1]), axis=True)", None),
+    ("jnp.take(jnp.arange(3.), jnp.array([0, 1]), axis=True)", ValueError),
+    ("jnp.ones(2, 'float16') * 1e6", None),
+    ("jnp.ones(2, 'float16').at[0].set(1e6)", None),
+])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_fast_paths_of_indexing_and_operators(call, raises):
+    both(lambda jx: lambda: eval(call, {"jnp": jx.numpy}), raises=raises)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .dtypes import valid_dtype
 
 # ----------------------------------------------------------------------------------------------
 # Values
@@ -24,6 +25,13 @@ def python_int(x: int, dtype: np.dtype) -> None:
     """A Python integer fits in the default integer type."""
     if x.bit_length() >= 8 * dtype.itemsize and x != np.iinfo(dtype).min:
         raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+
+
+def numpy_value(valid: bool, x: Any) -> bool:
+    """Whether a value of NumPy's can be an operand: it has a dtype of ours, and no mask."""
+    if valid or x.dtype.kind in "biufc":
+        valid_dtype(valid, x, x.dtype)
+    return valid
 
 
 # By a class: a function from its instances to their types, for values that only tracing takes.

@@ -57,10 +57,20 @@ def has_dtype(x: Any) -> None:
 
 
 def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:
-    """The dtype of a value is one that arrays can have."""
-    if not valid:
-        raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. "
-                        "Only arrays of numeric types are supported by JAX.")
+    """The dtype of a value is one that arrays can have, and no element is masked."""
+    if isinstance(x, np.ndarray) and hasattr(x, "mask"):
+        raise ValueError("A masked array of NumPy's cannot become an array of JAX's, because its "
+                         "mask would be lost. Use `x.filled(value)`, or `jnp.where` and the mask.")
+    if valid:
+        return
+    if getattr(dtype, "kind", None) in tuple("iufc"):
+        largest = {"f": 8, "c": 16}.get(dtype.kind, dtype.itemsize)
+        similar = np.dtype(f"{dtype.kind}{min(dtype.itemsize, largest)}").name
+        raise TypeError(f"Dtype {dtype} is not a valid JAX array type: the numbers are too wide, or "
+                        "not in this machine's byte order. Convert the array first, with "
+                        f"`x.astype({similar!r})`.")
+    raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. "
+                    "Only arrays of numeric types are supported by JAX.")
 
 
 def numeric_dtype(dtype: Any) -> Any:

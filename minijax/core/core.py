@@ -133,7 +133,7 @@ def _abstractify(x) -> ShapedArray:
         if kind is int:
             checks.python_int(x, dtype)
         return ShapedArray((), dtype, kind is not bool)
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "OSUMm":
+    if isinstance(x, (np.ndarray, np.generic)) and checks.numpy_value(dtypes.is_valid(x.dtype), x):
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if hasattr(kind, "__jax_array__"):
         return typeof(x.__jax_array__())

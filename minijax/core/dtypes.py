@@ -115,7 +115,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return plain if enable_x64.value else short_of.get(plain, plain)
 
 
-def _is_valid(dtype: Any) -> bool:
+def is_valid(dtype: Any) -> bool:
     """Whether arrays can have this dtype."""
     return isinstance(dtype, ExtendedDType) or dtype in scalar_types or dtype == float0
 
@@ -218,7 +218,7 @@ def dtype(x: Any) -> Any:
         return python_scalar_dtype(scalar_type)
     named = isinstance(x, (str, np.dtype)) or isinstance(x, type) and issubclass(x, np.generic)
     found = np.dtype(x) if named else _dtype_of_object(x)  # type: ignore[arg-type]
-    checks.valid_dtype(_is_valid(found), x, found)
+    checks.valid_dtype(is_valid(found), x, found)
     canonical = canonicalize_dtype(found, allow_extended_dtype=True)
     if named:
         checks.shortened_dtype(found, canonical, "dtype")

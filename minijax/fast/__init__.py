@@ -7,7 +7,17 @@ off.
 # chapter 6
 import os
 
-if os.environ.get("MINIJAX_FAST", "1") != "0":
-    from . import batching, evaluation, indexing, jit, operators, staging
+ENABLED = os.environ.get("MINIJAX_FAST", "1") != "0"
+if ENABLED:
+    from . import batching, evaluation, indexing, jit, operators, rules, staging
     # chapter 8
     from . import derivatives
+
+
+# chapter 6
+def trust_the_library() -> None:
+    """All rules that are defined so far are the library's. Those that come later are users', and
+    are called each time."""
+    if ENABLED:
+        for traced_rules in rules.all_traced_rules:
+            traced_rules.trust_the_library()

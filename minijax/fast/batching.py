@@ -26,7 +26,7 @@ def trace_batching_rule(primitive, params, avals, dims):
     return Program(closed), out_dim, mapped_aval(aval.shape[out_dim], out_dim, aval)
 
 
-batching_rules = TracedRules(trace_batching_rule)
+batching_rules = TracedRules(primitive_batchers, trace_batching_rule)
 in_the_core = BatchTrace.process_primitive
 
 

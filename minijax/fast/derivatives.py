@@ -156,7 +156,8 @@ primitive_transposes[linear_part_p] = _transpose
 # ----------------------------------------------------------------------------------------------
 # The trace
 
-jvp_rules, linearized_rules = TracedRules(trace_jvp), TracedRules(trace_linearized)
+jvp_rules = TracedRules(primitive_jvps, trace_jvp)
+linearized_rules = TracedRules(primitive_jvps, trace_linearized)
 in_the_core = JVPTrace.process_primitive
 
 

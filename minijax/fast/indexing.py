@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import fast_paths  # noqa: F401  (it makes `public_function` a point of `Extension`)
-from ..core.array import Array
+from ..core.array import Array, quiet
 from ..core.core import ShapedArray, eval_trace, state
 from ..core.extension import Extension, hooks, register
 
@@ -33,7 +33,8 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False) -> Array 
         `jnp.take_along_axis`).
       axis: an int. With `None`, `x` is flattened first, and `along` must be false.
     """
-    if not (is_concrete(x) and type(indices) is Array and indices.aval.dtype.kind == "i"):
+    if not (is_concrete(x) and type(indices) is Array and indices.aval.dtype.kind == "i"
+            and (axis is None or type(axis) is int)):
         return None
     value, places, aval = x._value, indices._value, x.aval
     if places is None:
@@ -69,13 +70,14 @@ def updated(x: Any, index: Any, y: Any) -> Array | None:
     dtype = x.aval.dtype
     if type(y) is Array and y._value is not None and y.aval.dtype == dtype:
         y = y._value
-    elif not (type(y) is float and dtype.kind in "fc" or type(y) is int and dtype.kind in "iufc"):
+    elif not (type(y) is float and dtype.kind in "fc"
+              or type(y) is int and dtype.kind in "iufc" and -2**31 <= y < 2**31):
         return None
     out = np.array(x._value)
     try:
         if np.ndim(y) and np.ndim(y) > out[entries].ndim:
             return None
-        out[entries] = y
+        quiet.run(out.__setitem__, entries, y)
     except (IndexError, TypeError, ValueError, OverflowError):
         return None
     return Array(out, x.aval)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.array import Array, is_arraylike
+from ..core.array import Array, is_arraylike, quiet
 from ..core.core import Primitive, eval_trace, install_methods, state
 from ..core.dtypes import short_of
 from ..core.extension import Extension, hooks, register
@@ -32,7 +32,7 @@ def scalar_operand(x: Any, aval) -> Any:
     if aval.dtype in short_of and not enable_x64.value:  # the core shortens the dtype
         return None
     try:
-        return aval.dtype.type(x)
+        return quiet.run(aval.dtype.type, x)
     except OverflowError:  # too large for a short type, in which it wraps around
         return None
 
@@ -71,7 +71,7 @@ def fast_operator(function: Callable, primitive: Primitive, kinds: str) -> Calla
                     return evaluate(self, other)
             elif (type(other) is float and aval.dtype.kind == "f" and not aval.weak_type
                   and (aval.dtype.itemsize < 8 or enable_x64.value)):
-                return evaluate(self, aval.dtype.type(other))
+                return evaluate(self, quiet.run(aval.dtype.type, other))
         return function(self, other) if is_arraylike(other) else NotImplemented
 
     return method

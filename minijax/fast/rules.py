@@ -106,6 +106,9 @@ USES = 4  # so many applications take the core's way before the rule is traced
 _LIMIT = 4096
 
 
+all_traced_rules: list[TracedRules] = []
+
+
 def aval_of(x: Any) -> ShapedArray | None:
     """The type of an operand; `None` for Python numbers, NumPy arrays and other foreign values."""
     aval = getattr(x, "aval", None)
@@ -115,15 +118,21 @@ def aval_of(x: Any) -> ShapedArray | None:
 class TracedRules:
     """The traced rule for each kind of application. `clear_caches` forgets them.
 
+    Only the library's rules are traced. A user's rule is an arbitrary function: it may depend on
+    variables and values that change, and it may be replaced.
+
     Args:
+      table: the rules of the transformation.
       trace_rule: `trace_rule(primitive, params, avals, notes)` traces the rule of a primitive for
         operands of these types, or returns `None`. `notes` says of each operand how the
         transformation sees it, in a hashable form: its batch dimension, or the type of its tangent.
         They are `None` for operands that the transformation does not concern.
     """
 
-    def __init__(self, trace_rule: Callable):
-        self._trace_rule = trace_rule
+    def __init__(self, table: dict[Primitive, Any], trace_rule: Callable):
+        self._table, self._trace_rule = table, trace_rule
+        self._of_the_library: dict[Primitive, Any] = {}
+        all_traced_rules.append(self)
         self.found = cache_of(traces, trace_rule, "traced rules")
 
     def find(self, primitive: Primitive, params: dict, operands: list) -> Any:
@@ -133,6 +142,8 @@ class TracedRules:
           operands: the type of the first operand, the note on it, the type of the second, ...
         """
         if not primitive.memoize_avals:  # the key would keep functions and jaxprs alive
+            return None
+        if self._of_the_library.get(primitive) is not self._table.get(primitive):
             return None
         if sys.gettrace() is not None:  # a debugger, or the theatre, shows the rules at work
             return None
@@ -149,6 +160,10 @@ class TracedRules:
                            self._traced(primitive, params, operands))
         return None
 
+    def trust_the_library(self) -> None:
+        """The rules that are in the table now are the library's."""
+        self._of_the_library = self._table.copy()
+
     def _traced(self, primitive, params, operands):
         """What is traced must follow from the types, and its result must be one array."""
         avals, notes = operands[::2], operands[1::2]
@@ -156,6 +171,8 @@ class TracedRules:
             return None
         if not all(map(_is_plain, avals)) or all(note is None for note in notes):
             return None
+        if any(type(x) is float and x == 0 for x in params.values()):
+            return None  # a key does not tell 0.0 from -0.0
         try:
             return self._trace_rule(primitive, params, avals, notes)
         except Exception:  # the core's way raises what there is to raise

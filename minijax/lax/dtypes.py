@@ -13,7 +13,6 @@ import numpy as np
 from ..checks import dtypes as checks
 from ..core.dtypes import (
     PROMOTIONS,
-    _is_valid,
     bfloat16,
     canonicalize_dtype,
     dtype,
@@ -21,6 +20,7 @@ from ..core.dtypes import (
     extended,
     finfo,
     iinfo,
+    is_valid,
     lattice_result_type,
     python_scalar_dtype,
     python_scalar_types,
@@ -111,7 +111,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
       ValueError: it is None or an array.
       TypeError: it is not a dtype that arrays can have.
     """
-    checks.user_dtype(dtype, fun_name, _is_valid)
+    checks.user_dtype(dtype, fun_name, is_valid)
     scalar_type = isinstance(dtype, type) and dtype in python_scalar_types
     canonical = canonicalize_dtype(dtype, allow_extended_dtype=True)
     checks.shortened_dtype(canonical if scalar_type else dtype, canonical, fun_name)
@@ -264,7 +264,7 @@ def itemsize_bits(dtype: Any) -> int:
         return iinfo(plain).bits
     if plain in _FLOATS:
         return finfo(plain).bits
-    if not _is_valid(plain):
+    if not is_valid(plain):
         raise ValueError(f"unexpected input: dtype={dtype!r}")
     return 8 * plain.itemsize
 
