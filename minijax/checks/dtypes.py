@@ -66,8 +66,8 @@ def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:
     if getattr(dtype, "kind", None) in tuple("iufc"):
         largest = {"f": 8, "c": 16}.get(dtype.kind, dtype.itemsize)
         similar = np.dtype(f"{dtype.kind}{min(dtype.itemsize, largest)}").name
-        raise TypeError(f"Dtype {dtype} is not a valid JAX array type: the numbers are too wide, or "
-                        "not in this machine's byte order. Convert the array first, with "
+        raise TypeError(f"Dtype {dtype} is not a valid JAX array type: the numbers are too wide, "
+                        "or not in this machine's byte order. Convert the array first, with "
                         f"`x.astype({similar!r})`.")
     raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. "
                     "Only arrays of numeric types are supported by JAX.")
