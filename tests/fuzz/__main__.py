@@ -92,9 +92,6 @@ def prepare() -> None:
     jax.config.update("jax_compilation_cache_dir", str(ROOT / "build" / "fuzz-xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    from tests.fuzz import quick
-
-    quick.install()
 
 
 if __name__ == "__main__":

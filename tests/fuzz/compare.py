@@ -81,30 +81,27 @@ def namespace(name: str) -> dict[str, Any]:
 
 @contextmanager
 def limited(seconds: int = SECONDS) -> Iterator[None]:
-    """Raise `Timeout` if the block takes too long."""
+    """Raise `Timeout` if the block takes too long, and again where a callback of XLA's swallows it."""
 
     def stop(*_: Any) -> None:
         raise Timeout
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
 def attempt(name: str, text: str, space: dict[str, Any], result: str, x64: bool,
-            quick: bool = False) -> Any:
-    """Execute the text in a namespace. Returns the value of `result`, or the exception.
-
-    `quick` disables `jit`: JAX then compiles single primitives only, and compiles each of them once.
-    """
+            disable_jit: bool = False) -> Any:
+    """Execute the text in a namespace. Returns the value of `result`, or the exception."""
     module = library(name)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"), module.enable_x64(x64), \
-                module.disable_jit(quick):
+                module.disable_jit(disable_jit):
             warnings.simplefilter("ignore")
             exec(compile(text, "<program>", "exec"), space)
             value = space.get(result)
@@ -117,9 +114,9 @@ def _awaited(x: Any) -> Any:
     return x.block_until_ready() if hasattr(x, "block_until_ready") else x
 
 
-def run(name: str, text: str, x64: bool = False, quick: bool = False) -> Any:
+def run(name: str, text: str, x64: bool = False, disable_jit: bool = False) -> Any:
     """A whole program's `result`, or the exception."""
-    return attempt(name, text, namespace(name), "result", x64, quick)
+    return attempt(name, text, namespace(name), "result", x64, disable_jit)
 
 
 # --- comparison ---

@@ -2,8 +2,8 @@
 
 A program is text. It defines inputs `x0`, `x1`, …, a function `f` of them, and `result`, which is
 what `f` returns under up to three transformations. The writer keeps programs well-typed by running
-each statement in JAX before it writes the next one, so that it knows every value's type. A
-statement that JAX refuses is a finding's candidate, too, and is left out of the program.
+each statement in minijax before it writes the next one, so that it knows every value's type. A
+statement that is refused is left out of the program; JAX must refuse it, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLASSES = {"F": "f", "C": "c", "Z": "fc", "I": "iu", "B": "b", "R": "fiu", "N": 
 OPERAND = re.compile(r"\$([FCZIBRNLA])([01vmsn~=']*)(!?)(?=(\.|\[)?)")
 PARAMETER = re.compile(r"@([a-z]+)")
 CHOICE = re.compile(r"\{([^{}]*\|[^{}]*|iota|expn)\}")
-TAILS = 3  # programs for each function
+TAILS = 5  # programs for each function
 LARGEST = 1e4  # larger values are seldom kept: they drown what is computed after them
 
 PRELUDE = '''\
@@ -125,9 +125,9 @@ class Program:
 
 
 class Writer:
-    """Writes one function's programs. `execute(statement)` runs a text in both libraries, and compares.
+    """Writes one function's programs. `execute(name, statement, top)` runs a statement.
 
-    `values` is JAX's namespace, in which the statements have been run.
+    `values` is the namespace in which the statements have been run.
     """
 
     def __init__(self, seed: str, values: dict[str, Any],

@@ -33,8 +33,9 @@ from tests.fuzz.generate import Program, Unusable, Writer
 from tests.fuzz.known import is_fault, known
 from tests.fuzz.laws import check_law, law_of
 from tests.fuzz.shrink import shrink
+from tests.fuzz.staged import jitted, run_staged, stage
 
-AS_IT_IS = 0.005  # the share of programs that JAX compiles from the start
+RUN_BY_JAX = 0.01  # the share of programs that JAX runs in any case
 
 
 class Session:
@@ -79,18 +80,35 @@ class Session:
             self.counts["timeouts"] += 1
 
     def check(self, program: Program) -> None:
-        """Run a whole program in both libraries."""
-        text = program.text
-        quick = random.Random(f"quick {program.seed}").random() > AS_IT_IS
-        theirs = run("jax", text, program.x64, quick)
-        self.counts["refused" if isinstance(theirs, Exception) else "ran"] += 1
-        ours = run("minijax", text, program.x64)
-        if compare(ours, theirs) is None:
+        """Compare a whole program: its result by JAX's jaxpr, or if that differs, by JAX itself.
+
+        Half of the programs are staged here as well, as one jaxpr; the others run as they are,
+        without compilation.
+        """
+        text, x64 = program.text, program.x64
+        pick = random.Random(f"kind {program.seed}").random()
+        if pick < RUN_BY_JAX or "eval_shape" in text:
+            self.counts["values of JAX"] += 1
+            self.ask_jax(program, text, partial(difference, x64=x64))
             return
-        self.counts["asked again"] += quick
-        mismatch = judge(text, ours, run("jax", text, program.x64), program.x64)
+        staged = pick < 0.5
+        theirs = run_staged("jax", text, x64)
+        ours = run_staged("minijax", text, x64) if staged else run("minijax", text, x64, disable_jit=True)
+        if compare(ours, theirs) is None:
+            self.counts["both refuse" if isinstance(theirs, Exception) else "jaxprs of JAX"] += 1
+            return
+        self.counts["values of JAX, after the jaxpr"] += 1
+        if staged:
+            self.ask_jax(program, jitted(text), partial(difference, x64=x64))
+        elif not self.ask_jax(program, text, partial(difference, x64=x64)):
+            self.ask_jax(program, text, partial(difference, x64=x64, disable_jit=True))
+
+    def ask_jax(self, program: Program, text: str, ask: Callable[[str], Mismatch | None]) -> bool:
+        """Run a program in JAX itself; whether our result differs."""
+        mismatch = ask(text)
         if mismatch is not None:
-            self.found(text, mismatch, program.seed, program.x64)
+            self.found(text, mismatch, program.seed, program.x64, ask)
+        return mismatch is not None
 
     def check_law(self, program: Program) -> None:
         """Run a law on a program, in double precision."""
@@ -131,7 +149,8 @@ class Session:
             self.write(text, text, mismatch, seed, x64, [f"unrepeated {mismatch.signature}"])
             return
         head, mark, tail = text.partition("args = ")  # of a law, only the program may shrink
-        small = shrink(head, lambda candidate: fails(f"{candidate}\n{mark}{tail}")) + f"\n{mark}{tail}"
+        seconds = 15 if is_fault(mismatch) else 3
+        small = shrink(head, lambda text: fails(f"{text}\n{mark}{tail}"), seconds) + f"\n{mark}{tail}"
         final = ask(small) or mismatch
         key = key_of(small, final)
         again = key in self.seen or known(small, final) is not None
@@ -172,51 +191,43 @@ def judge(text: str, ours: Any, theirs: Any, x64: bool) -> Mismatch | None:
     return mismatch
 
 
-def difference(text: str, x64: bool) -> Mismatch | None:
-    """Run a program in both libraries."""
+def difference(text: str, x64: bool, disable_jit: bool = False) -> Mismatch | None:
+    """Run a program in both libraries. Without `jit`, minijax may accept what JAX refuses."""
     try:
         ast.parse(text)
     except SyntaxError:
         return None
     theirs = run("jax", text, x64)
-    if isinstance(theirs, (NameError, SyntaxError, UnboundLocalError)):
+    if isinstance(theirs, Exception if disable_jit else (NameError, SyntaxError, UnboundLocalError)):
         return None
-    return judge(text, run("minijax", text, x64), theirs, x64)
+    return judge(text, run("minijax", text, x64, disable_jit), theirs, x64)
 
 
 class Writing:
-    """Runs a writer's statements in both libraries."""
+    """Runs a writer's statements, and asks JAX about those that minijax refuses."""
 
     def __init__(self, session: Session, seed: str, x64: bool) -> None:
         self.session, self.x64 = session, x64
-        self.ours = namespace("minijax")
-        self.theirs = self.ours if session.laws else namespace("jax")
+        self.values = namespace("minijax")
         self.lines: list[str] = []
         self.candidates: list[tuple[str, Mismatch]] = []
-        self.writer = Writer(seed, self.theirs, self.execute, x64)
+        self.writer = Writer(seed, self.values, self.execute, x64)
 
-    def execute(self, name: str, line: str, both: bool) -> bool:
-        """Run a statement; whether JAX ran it and both agree."""
-        if self.session.laws:
-            value = attempt("minijax", line, self.ours, name, self.x64)
-            return not isinstance(value, Exception)
-        value = attempt("jax", line, self.theirs, name, self.x64, quick=True)
-        if isinstance(value, Timeout):
-            raise value
-        failed = isinstance(value, Exception)
-        if both:
-            mine = attempt("minijax", line, self.ours, name, self.x64)
-            mismatch = None if line.startswith("def ") else compare(mine, value)
-            if mismatch is not None:
-                text = "\n".join([*self.lines, line, f"result = {name}"]) + "\n"
-                self.session.counts["asked again"] += 1
-                mismatch = judge(text, mine, run("jax", text, self.x64), self.x64)
-                if mismatch is not None:
-                    self.candidates.append((text, mismatch))
-                    return False
-                failed = True
-            if not failed:
+    def execute(self, name: str, line: str, top: bool) -> bool:
+        """Run a statement, which may be one of the program's own (`top`); whether it ran."""
+        value = attempt("minijax", line, self.values, name, self.x64, disable_jit=True)
+        if not isinstance(value, Exception):
+            if top:
                 self.lines.append(line)
-        if failed:
-            self.session.counts["refused statements"] += 1
-        return not failed
+            return True
+        self.session.counts["refused statements"] += 1
+        if top and not self.session.laws and not line.startswith("def "):
+            self.ask_jax("\n".join([*self.lines, line, f"result = {name}"]) + "\n", value)
+        return False
+
+    def ask_jax(self, text: str, error: Exception) -> None:
+        """JAX must refuse what minijax has refused."""
+        if compare(error, stage("jax", text, self.x64)) is not None:
+            mismatch = difference(text, self.x64)
+            if mismatch is not None:
+                self.candidates.append((text, mismatch))

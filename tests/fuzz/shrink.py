@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def shrink(text: str, fails: Callable[[str], bool], seconds: float = 15.0) -> str:
+def shrink(text: str, fails: Callable[[str], bool], seconds: float = 15) -> str:
     """The smallest program found that still fails: statements and sub-expressions are left out."""
     deadline = time.monotonic() + seconds
     text = ast.unparse(ast.parse(text))

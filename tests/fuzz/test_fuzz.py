@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.oracle import MODE, jax
@@ -14,10 +11,12 @@ if MODE == "stored":
 
 import minijax
 from tests.fuzz.compare import Doubled, Mismatch, compare, rewritten, run, without_nan
+from tests.fuzz.generate import Program
 from tests.fuzz.known import is_fault, known
 from tests.fuzz.laws import LAWS, check_law
 from tests.fuzz.session import Session, difference
 from tests.fuzz.shrink import shrink
+from tests.fuzz.staged import run_staged
 
 jnp, mnp = jax.numpy, minijax.numpy
 
@@ -158,21 +157,34 @@ def test_laws_see_what_is_wrong(law, wrong):
     assert check_law(law, rewritten(text, Doubled())) is not None
 
 
-def test_quick_rules_answer_as_jax():
-    """A session's first answers, made by NumPy, are JAX's."""
-    code = (
-        "from tests.fuzz.__main__ import prepare; prepare()\n"
-        "import jax, jax.numpy as jnp\n"
-        "from tests.fuzz.compare import compare\n"
-        "def f(x):\n"
-        "    return (x[jnp.array([0, 5, 1])], x.at[jnp.array([0, 0])].add(2.0), jnp.sort(0.5 - x),\n"
-        "            jnp.stack([x, x], 1), lax.scan(lambda c, a: (c + a, a * 2), x[0], x),\n"
-        "            lax.cond(x[0, 0] > 1, jnp.sin, jnp.cos, x), jnp.cumsum(x), x @ x.T, x ** 2.5,\n"
-        "            lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, x)))\n"
-        "lax, x = jax.lax, jnp.arange(6.0).reshape(2, 3) + 1\n"
-        "for g in (f, lambda x: jax.jvp(f, (x,), (x,)), lambda x: jax.vmap(f)(x[None])):\n"
-        "    with jax.disable_jit():\n"
-        "        first = g(x)\n"
-        "    assert compare(first, g(x)) is None\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+STAGED = """
+x0 = jnp.arange(6.0).reshape(2, 3) + 1
+def f(x):
+    def row(a):
+        return lax.while_loop(lambda c: c[0] < a[0], lambda c: (c[0] + 1, c[1] * 2), (0, a))[1]
+    total, sums = lax.scan(lambda c, a: (c + a, a * c), x[0], x, reverse=True)
+    nothing = lax.scan(lambda c, a: (c, a), x[0], x[:0])
+    noise = jax.random.normal(jax.random.key(0), x.shape)
+    return (x[jnp.array([0, 5, 1])], x.at[jnp.array([0, 0])].add(2.0), jnp.sort(0.5 - x), total, sums,
+            jax.vmap(row)(x), lax.cond(x[0, 0] > 1, jnp.sin, jnp.cos, x), jax.nn.relu(x), nothing, noise,
+            jax.checkpoint(jnp.tanh)(x), jnp.linalg.solve(x @ x.T + jnp.eye(2), x), x ** 2.5, jnp.argmax(x))
+"""
+@pytest.mark.parametrize("result", ["f(x0)", "jax.jvp(f, (x0,), (x0,))", "jax.vmap(f)(x0[None])"])
+def test_jaxprs_of_jax_compute_the_same_here(result):
+    text = f"{STAGED.lstrip()}result = {result}\n"
+    wanted = run("jax", text)
+    assert not isinstance(wanted, Exception)
+    assert compare(run_staged("jax", text, False), wanted) is None
+    assert compare(run_staged("minijax", text, False), wanted) is None
+
+
+@pytest.mark.parametrize("number", [7, 8])
+def test_a_session_sees_a_fault(tmp_path, number):
+    """`minijax.__name__` stands for a fault. One of the programs is staged here, the other is not."""
+    text = "x0 = jnp.ones(2)\ndef f(x0):\n    return x0 * len(jax.__name__)\n"
+    program = Program(f"{number}", ["x0 = jnp.ones(2)"], [], "x0 * len(jax.__name__)", ["result = f(x0)"])
+    assert program.text == f"{text}result = f(x0)\n"
+    session = Session(tmp_path)
+    session.check(program)
+    assert session.counts["faults"] == 1
+    assert session.counts["values of JAX, after the jaxpr"] == 1

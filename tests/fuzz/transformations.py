@@ -24,7 +24,7 @@ def transform(w: Writer) -> list[str]:
     calls = {p: p for p in params}  # the text of each argument
     lines: list[str] = []
     function = "f"
-    count = w.random.choices([0, 1, 2, 3], [0, 6, 7, 3])[0]
+    count = w.random.choices([0, 1, 2, 3], [1, 6, 7, 3])[0]
     derivatives = 0
     for number in range(count):
         table = {**(DERIVATIVES if derivatives < 2 else {}), **OTHERS}
