@@ -10,6 +10,8 @@ from .settings import (
     debug_infs,
     debug_nans,
     enable_checks,
+    allow_f16_reductions,
+    no_execution,
     no_tracing,
     default_matmul_precision,
     enable_x64,
@@ -112,6 +114,7 @@ from .debugging.callbacks import pure_callback
 from .runtime.effects import effects_barrier
 from .debugging.environment import print_environment_info
 from . import debug, monitoring
+from .debugging import refusals as _refusals  # the settings no_execution, allow_f16_reductions
 from .debugging import value_checks as _value_checks  # the settings debug_nans, debug_infs
 
 from . import state as _state  # references under all transformations

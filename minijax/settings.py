@@ -244,6 +244,12 @@ enable_checks = bool_state(
 no_tracing = bool_state(
     "jax_no_tracing",
     "Whether it is an error that a jitted function has to be traced.")
+no_execution = bool_state(
+    "jax_no_execution",
+    "Whether it is an error to compute anything.")
+allow_f16_reductions = bool_state(
+    "jax_allow_f16_reductions",
+    "Whether lax.reduce_sum takes 16-bit floats, whose sums lose digits.", default=True)
 debug_nans = bool_state(
     "jax_debug_nans",
     "Whether an operation that makes a NaN raises FloatingPointError.")
@@ -320,7 +326,7 @@ checking_leaks = functools.partial(check_tracer_leaks, True)
 
 # The settings that change what tracing a function gives. Later chapters may add some.
 traced_settings = [enable_x64, disable_jit, numpy_rank_promotion, numpy_dtype_promotion,
-                   default_matmul_precision, check_vma]
+                   default_matmul_precision, check_vma, allow_f16_reductions]
 
 
 class _TraceContext(threading.local):

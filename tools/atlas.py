@@ -34,22 +34,24 @@ NO_FORM = "has none in JAX either: cholesky, eigh and eig have one"
 NO_DERIVATIVE = "has no derivative in JAX either"
 BOUND_BY_TRACE = "its `bind` makes the reference in each trace by itself"
 DISCHARGED = "discharged: XLA sees no references"
+TOKENS = "its operands are tokens, which have no contents"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
     "lowering": {DISCHARGED: "new_ref empty_ref get swap addupdate freeze free_ref"},
-    "jvp": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "empty_ref",
+    "jvp": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "empty_ref create_token", TOKENS: "after_all",
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
             NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
-    "batching": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "iota empty_ref",
+    "batching": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "iota empty_ref create_token",
+                 TOKENS: "after_all",
                  AS_IN_JAX: "linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
         DISCHARGED: "new_ref empty_ref free_ref",
-        NO_OPERANDS: "axis_index iota", NO_DERIVATIVE: "pmax pmin",
+        NO_OPERANDS: "axis_index iota create_token", TOKENS: "after_all", NO_DERIVATIVE: "pmax pmin",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1

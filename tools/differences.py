@@ -16,7 +16,6 @@ OUT_OF_SCOPE = "out of scope: programs sent elsewhere, kernels, sparse arrays, p
 ACCELERATORS = "for GPUs and TPUs only"
 XLA_OBJECTS = "objects of MLIR and XLA: our lowering writes StableHLO as text"
 MUTABLE = "internal names of mutable references"
-EFFECTS = "tokens that order effects: we order them by the program's own order"
 GUARDS = "guards and records of JAX's own machinery, which we do not have"
 SHAPES = "shapes with unknown sizes, which only `jax.export` needs"
 HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add two of them"
@@ -51,7 +50,7 @@ MISSING: dict[str, dict[str, str]] = {
     },
     TYPED: {"sharding": "ManualAxisType"},
     ACCELERATORS: {
-        "": "allow_f16_reductions memory",
+        "": "memory",
         "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
         "extend.core.primitives": "ragged_all_to_all_p",
         "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
@@ -74,10 +73,7 @@ MISSING: dict[str, dict[str, str]] = {
     MUTABLE: {"": "array_garbage_collection_guard",
               "extend.core.primitives": "empty2_p get_p swap_p",
               "experimental": "EArray cur_qdd primal_tangent_dtype"},
-    EFFECTS: {"lax": "after_all after_all_p create_token create_token_p",
-              "extend.core": "AbstractToken Token",
-              "extend.core.primitives": "after_all_p create_token_p"},
-    GUARDS: {"": """debug_key_reuse explain_cache_misses make_user_context no_execution thread_guard
+    GUARDS: {"": """debug_key_reuse explain_cache_misses make_user_context thread_guard
             transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host
             transfer_guard_host_to_device"""},
     SHAPES: {"errors": "InconclusiveDimensionOperation",
@@ -165,7 +161,7 @@ IGNORED: dict[str, dict[str, str]] = {
     "an old name or argument, which JAX itself ignores": {
         "*": "reduce_axes",
         "api_util.debug_info": "_ignored", "extend.core.find_top_trace": "args",
-        "extend.core.get_opaque_trace_state": "convention",
+        "extend.core.get_opaque_trace_state": "convention", "lax.create_token": "_",
         "interpreters.batching.unregister_vmappable": "data_type",
         "extend.source_info_util.summarize": "num_frames",
         "tree_util.PyTreeDef.from_node_data_and_children": "node_registry",
@@ -177,6 +173,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "core.Primitive.abstract_eval": "avals params",
         "core.Trace.process_primitive": "primitive args params",
         "experimental.jet.jet": "_",
+        "extend.core.AbstractToken.str_short": "short_dtypes",
         "sharding.Sharding.tiles": "ndim", "sharding.Sharding.check_compatible_aval": "aval_shape",
         "scipy.spatial.transform.Rotation.random": "random_key num",
         "scipy.stats.gaussian_kde.tree_unflatten": "aux_data",

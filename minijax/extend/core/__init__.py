@@ -71,6 +71,9 @@ from ...errors import DebugInfo
 # chapter 8
 from . import primitives
 
+# chapter 11
+from ...lax.order_tokens import AbstractToken, Token
+
 # chapter 10
 from ...custom_rules import CallPrimitive
 

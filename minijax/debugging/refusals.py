@@ -1,0 +1,75 @@
+"""Chapter 15: settings that forbid something while they are on.
+
+`no_execution` forbids to compute, though not to trace, to compile, or to move data. Without
+`allow_f16_reductions`, `reduce_sum` of 16-bit floats is an error, because it loses digits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.core import ShapedArray, typeof
+from ..core.extension import Extension, register, remove
+from ..core.jit import jit_p
+from ..core.primitives import reduce_sum_p
+from ..parallel.placement import device_put_p
+from ..settings import allow_f16_reductions, no_execution
+
+
+class NoExecution(Extension):
+    """Refuses every evaluation. (A look after evaluations takes jitted functions here, too.)"""
+
+    def evaluate(self, primitive, args, params):
+        if no_execution.value and primitive is not device_put_p:
+            name = params["name"] if primitive is jit_p else primitive.name
+            raise RuntimeError(_forbidden(f"jit({name})"))
+        return NotImplemented
+
+    def after_evaluation(self, primitive, args, params, out):
+        pass
+
+    def check_places(self, program, args):
+        if no_execution.value:
+            raise RuntimeError(_forbidden("a compiled function"))
+
+
+def _forbidden(what: str) -> str:
+    return (f"{what} was to be executed, but the setting no_execution forbids it. Call it outside "
+            "of `with jax.no_execution():`.")
+
+
+class No16BitSums(Extension):
+    """Refuses `reduce_sum` of more than one 16-bit float."""
+
+    def evaluate(self, primitive, args, params):
+        if primitive is reduce_sum_p:
+            _check_sum(typeof(args[0]), params["axes"])
+        return NotImplemented
+
+    def stage_operands(self, builder, primitive, invars, params):
+        if primitive is reduce_sum_p:
+            _check_sum(invars[0].aval, params["axes"])
+        return invars
+
+
+def _check_sum(aval: ShapedArray, axes: tuple[int, ...]) -> None:
+    half = str(aval.dtype) in ("float16", "bfloat16")
+    if half and not allow_f16_reductions.value and math.prod(aval.shape[d] for d in axes) != 1:
+        raise ValueError(f"reduce_sum on an operand of type {aval.str_short()} is forbidden by the "
+                         "setting allow_f16_reductions=False. Convert it to float32 first.")
+
+
+def _switch(extension: Extension, forbidding: bool) -> Any:
+    """What puts an extension in force while its setting has the value that forbids."""
+    def watch(value: bool, begins: bool) -> None:
+        if bool(value) is forbidding:
+            (register if begins else remove)(extension)
+
+    return watch
+
+
+for _setting, _watch in ((no_execution, _switch(NoExecution(), True)),
+                         (allow_f16_reductions, _switch(No16BitSums(), False))):
+    _setting.watchers.append(_watch)
+    _watch(_setting.value, True)  # it may come from the environment
