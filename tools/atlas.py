@@ -51,7 +51,8 @@ HOLES: dict[str, dict[str, str]] = {
                  CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
         DISCHARGED: "new_ref empty_ref free_ref",
-        NO_OPERANDS: "axis_index iota create_token", TOKENS: "after_all", NO_DERIVATIVE: "pmax pmin",
+        NO_OPERANDS: "axis_index iota create_token", TOKENS: "after_all",
+        NO_DERIVATIVE: "pmax pmin",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
