@@ -544,6 +544,8 @@ class IndexUpdateRef:
 
         It cannot be differentiated.
         """
+        if not callable(func):
+            raise TypeError(f"`.at[…].apply` takes a function of one element, got {func!r}.")
         def op(x, indices, y, numbers, **params):
             return scatter_apply(x, indices, func, numbers, update_shape=typeof(y).shape, **params)
 

@@ -149,9 +149,10 @@ def _as_fft_type(value) -> FftType:
     if isinstance(value, FftType):
         return value
     if not isinstance(value, str):
-        raise TypeError(f"Unknown FFT type value '{value}'")
+        raise TypeError(f"Unknown FFT type value {value!r}: it must be an FftType, or its name.")
     if value not in {*FftType.__members__, *map(str.lower, FftType.__members__)}:
-        raise ValueError(f"Unknown FFT type '{value}'")
+        raise ValueError(f"Unknown FFT type {value!r}. Use one of "
+                         f"{', '.join(repr(name.lower()) for name in FftType.__members__)}.")
     return FftType[value.upper()]
 
 

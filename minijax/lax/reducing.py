@@ -53,7 +53,11 @@ def reducer_jaxpr(computation: Callable, tree: PyTreeDef,
 
     Raises:
       NotImplementedError: the function closes over traced values.
+      TypeError: it is not a function.
     """
+    if not callable(computation):
+        raise TypeError("A reduction's `computation` must be a function of two scalars, such as "
+                        f"`lax.add`; got {computation!r}.")
     key = (tree, avals, settings.trace_context())
     known = _reducers.setdefault(computation, {})
     if key not in known:

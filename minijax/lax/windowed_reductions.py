@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
 from ..core.batching import bdim_at_front, primitive_batchers
@@ -215,12 +216,13 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
     check_trees(tree, init_tree)
     if not operands:
         raise ValueError("reduce_window must have at least one operand.")
+    window_dimensions = integers("reduce_window: window_dimensions", window_dimensions)
     ones = (1,) * len(window_dimensions)
     if isinstance(padding, str):
         sizes = dilated_shape(window_dimensions, window_dilation or ones)
         padding = padtype_to_pads(typeof(operands[0]).shape, sizes, window_strides or (), padding)
     pads = tuple((low, high) for low, high in padding)
-    windows = Windows(tuple(window_dimensions), tuple(window_strides or ones), pads,
+    windows = Windows(window_dimensions, tuple(window_strides or ones), pads,
                       tuple(base_dilation or ones), tuple(window_dilation or ones))._asdict()
     known = _known_primitive(computation, inits)
     if known is not None:

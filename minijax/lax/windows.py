@@ -78,7 +78,8 @@ class GatherScatterMode(enum.Enum):
         if isinstance(s, GatherScatterMode):
             return s
         if s not in _MODES:
-            raise ValueError(f'Unknown gather mode "{s}"')
+            raise ValueError(f"Unknown gather mode {s!r}. Use one of "
+                             f"{', '.join(repr(name) for name in _MODES if name)}.")
         return _MODES[s]
 
 

@@ -59,7 +59,8 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: flo
                for n in (query_seq_lengths, key_value_seq_lengths)]
     _check_arguments(query, key, value, bias, mask, *lengths)
     if implementation not in (None, "xla"):
-        raise ValueError(f"Unsupported implementation option: {implementation}")
+        raise ValueError(f"Unsupported implementation option: {implementation!r}. Use 'xla' or "
+                         "None.")
     heads, kv_heads, size = query.shape[2], key.shape[2], key.shape[3]
     grouped = query.reshape(*query.shape[:2], kv_heads, heads // kv_heads, size)
     bias, mask = (_in_groups(x, kv_heads, heads // kv_heads) for x in (bias, mask))

@@ -162,7 +162,8 @@ def _units(mode: str, fan_in: float, fan_out: float) -> float:
         return (fan_in + fan_out) / 2
     if mode == "fan_geo_avg":
         return (fan_in * fan_out) ** 0.5
-    raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+    raise ValueError(f"invalid mode for variance scaling initializer: {mode!r}. Use 'fan_in', "
+                     "'fan_out', 'fan_avg' or 'fan_geo_avg'.")
 
 
 def _fans(shape, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
@@ -196,7 +197,8 @@ def _draw(distribution: str, key, shape, dtype, variance):
         if is_real:
             return random.truncated_normal(key, -2, 2, shape, dtype) * stddev
         return _complex_truncated_normal(key, shape, dtype) * stddev
-    raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+    raise ValueError("invalid distribution for variance scaling initializer: "
+                     f"{distribution!r}. Use 'normal', 'truncated_normal' or 'uniform'.")
 
 
 def _complex_uniform(key, shape, dtype):

@@ -86,7 +86,7 @@ def _take_mode(indices, size, mode):
         return indices, CLIP
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
-    raise ValueError(f"Invalid mode '{mode}' for np.take")
+    raise ValueError(f"Invalid mode {mode!r} for jnp.take. Use 'fill', 'wrap' or 'clip'.")
 
 
 @with_fast_path

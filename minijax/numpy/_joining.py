@@ -207,9 +207,13 @@ def _split(name, ary, indices_or_sections, axis) -> list:
         sizes = [int(n) for n in np.diff([0, *places, size])]
     else:
         sections = concrete_or_error(int, indices_or_sections, context)
+        if not sections:
+            raise ZeroDivisionError(f"jnp.{name}: cannot cut an array into 0 parts. Pass a "
+                                    "positive number of parts.")
         part, rest = divmod(size, sections)
         if rest and name != "array_split":
-            raise ValueError(f"array split does not result in an equal division: rest is {rest}")
+            raise ValueError(f"array split does not result in an equal division: rest is {rest}. "
+                             "Use `jnp.array_split` for parts of different sizes.")
         sizes = [part + 1] * rest + [part] * (sections - rest)
     return list(cutting.split(ary, sizes, axis))
 

@@ -56,7 +56,8 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     if callable(mode):
         return _pad_with_function(array, widths, mode, kwargs)
     if mode not in _PAD_OPTIONS:
-        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad.")
+        raise NotImplementedError(f"Unimplemented padding mode {mode!r} for jnp.pad. Use one of "
+                                  f"{', '.join(map(repr, _PAD_OPTIONS))}, or a function.")
     unsupported = set(kwargs) - set(_PAD_OPTIONS[mode])
     if unsupported:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unsupported}")
@@ -90,7 +91,8 @@ def _pad(array, pad_width, mode, constant_values, stat_length, end_values, refle
     if array.ndim == 0:
         return array
     if any(n < 0 for pair in pad_width for n in pair):
-        raise ValueError("index can't contain negative values")
+        raise ValueError(f"jnp.pad: pad_width can't contain negative values, got {pad_width}. Use "
+                         "a slice to cut something off.")
     if mode == "constant":
         return _pad_constant(array, pad_width, asarray(constant_values))
     pairs = {"end_values": end_values, "stat_length": stat_length}

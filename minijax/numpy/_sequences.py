@@ -115,7 +115,8 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
         raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 "
                          "elements are required.")
     if len(spacing) not in (0, 1, len(axes)):
-        raise TypeError(f"Invalid number of spacing arguments {len(spacing)} for {axis=}")
+        raise TypeError(f"Invalid number of spacing arguments {len(spacing)} for {axis=}: give "
+                        "one, or one for each axis.")
     steps = (spacing or [1.0]) * (1 if len(spacing) == len(axes) else len(axes))
     out = [_gradient_along(a, h, d) for d, h in zip(axes, steps)]
     return out[0] if len(out) == 1 else out

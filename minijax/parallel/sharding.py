@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.sequences import integers
 from .mesh import AbstractMesh, Mesh, is_local
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 
@@ -105,7 +106,7 @@ class Sharding:
         Raises:
           ValueError: a dimension cannot be cut into equal parts.
         """
-        return _shard_shape(self, tuple(global_shape))
+        return _shard_shape(self, integers("shard_shape: global_shape", global_shape))
 
     def devices_indices_map(self, global_shape: Shape) -> dict[Any, Index]:
         """What each device holds, as an index into the array."""

@@ -174,7 +174,7 @@ def gumbel(key, shape: Sequence[int] = (), dtype=None, mode: str | None = None):
     key, dtype = typed_key("gumbel", key), float_dtype("gumbel", dtype)
     mode = "low" if mode is None else mode
     if mode not in ("highest", "high", "low"):
-        raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
+        raise ValueError(f"gumbel: unknown mode {mode!r}. Use 'low', 'high' or 'highest'.")
     return _gumbel(key, canonical_shape(shape), dtype, mode)
 
 

@@ -188,6 +188,8 @@ def scan_length(xs_tree, leaves, length) -> int:
         if len(set(sizes)) > 1:
             raise ValueError(f"scan got values with different leading axis sizes: {listed}.")
         return sizes[0]
+    if isinstance(length, str):
+        raise ValueError(f"scan: `length` must be an integer, got {length!r}.")
     length = concrete_or_error(
         int, length, "The `length` argument to `scan` expects a concrete `int` value. For "
         "scan-like iteration with a dynamic length, use `while_loop` or `fori_loop`.")

@@ -106,7 +106,8 @@ def qr(a, mode: str = "reduced"):
         a, taus = lax_linalg.geqrf(a)
         return QRResult(a.mT, taus)
     if mode not in ("reduced", "r", "full", "complete"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}. Use 'reduced', "
+                         "'complete', 'full', 'r' or 'raw'.")
     q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 

@@ -72,7 +72,8 @@ def _matrix_norm(x, ord, axes, keepdims):
     if ord in _OF_SUMS:
         return _extreme_sum(x, ord, axes, keepdims)
     if ord not in _OF_SINGULAR_VALUES:
-        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+        raise ValueError(f"Invalid order {ord!r} for a matrix norm. Use 'fro', 'nuc', inf, -inf, "
+                         "1, -1, 2 or -2.")
     s = svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)
     if ord == "nuc":
         value = sum(s, axis=-1)

@@ -123,7 +123,8 @@ def qr(a, overwrite_a: bool = False, lwork=None, mode: str = "full", pivoting: b
 @staged(static_argnames=("mode", "pivoting"))
 def _qr(a, mode, pivoting):
     if mode not in ("full", "r", "economic"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}. Use 'full', 'economic' "
+                         "or 'r'.")
     q, *rest = lax_linalg.qr(*inexact(a), pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
 

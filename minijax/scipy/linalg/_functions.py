@@ -336,7 +336,7 @@ def polar(a, side: str = "right", *, method: str = "qdwh", eps: float | None = N
     if side not in ("right", "left"):
         raise ValueError("The argument `side` must be either 'right' or 'left'.")
     if method not in ("qdwh", "svd"):
-        raise ValueError(f"Unknown polar decomposition method {method}.")
+        raise ValueError(f"Unknown polar decomposition method {method!r}. Use 'qdwh' or 'svd'.")
     size = "n" if side == "right" else "m"
     factorize = functools.partial(_polar_by_svd if method == "svd" else _polar_by_qdwh, eps, side)
     return jnp.vectorize(factorize, signature=f"(m,n)->(m,n),({size},{size})")(a)

@@ -22,6 +22,13 @@ from ...runtime.jit import jit
 from ._factorizations import cho_factor, inexact, schur
 
 
+def _pair(name: str, value, maker: str):
+    """What a function for factorizations returns, which is two values."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"{name} must be the pair that `{maker}` returns, got {value!r}.")
+    return value
+
+
 def _signature(name: str, a, b, between: str = "") -> str:
     """How `vectorize` is to take `a` and `b` apart: is `b` a vector, or does it hold matrices?"""
     if a.ndim == b.ndim + 1 and b.ndim > 1 and a.shape[-1] == b.shape[-1]:
@@ -63,7 +70,7 @@ def solve_triangular(a, b, trans: int | str = 0, lower: bool = False, unit_diago
 @staged(static_argnames=("trans", "lower", "unit_diagonal"))
 def _solve_triangular(a, b, trans, lower, unit_diagonal):
     if trans not in (0, 1, 2, "N", "T", "C"):
-        raise ValueError(f"Invalid 'trans' value {trans}")
+        raise ValueError(f"Invalid 'trans' value {trans!r}. Use 0 or 'N', 1 or 'T', 2 or 'C'.")
     a, b = inexact(a, b)
     solve_one = functools.partial(
         lax_linalg.triangular_solve, left_side=True, lower=lower, transpose_a=trans not in (0, "N"),
@@ -78,7 +85,7 @@ def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bo
       c_and_lower: what `cho_factor` returns.
       b: a vector `(n,)`, or matrices `(…, n, k)`.
     """
-    c, lower = c_and_lower
+    c, lower = _pair("cho_solve: c_and_lower", c_and_lower, "cho_factor")
     return _cho_solve(c, b, lower)
 
 
@@ -106,7 +113,7 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False,
     Raises:
       ValueError: another `trans`.
     """
-    lu, pivots = lu_and_piv
+    lu, pivots = _pair("lu_solve: lu_and_piv", lu_and_piv, "lu_factor")
     lu, b = inexact(lu, b)
     permutation = lax_linalg.lu_pivots_to_permutation(pivots, lu.shape[-2])
     solve_one = functools.partial(lax_linalg.lu_solve, trans=trans)

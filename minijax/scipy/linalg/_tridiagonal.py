@@ -44,6 +44,9 @@ def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a",
     if d.dtype != e.dtype or d.dtype not in ("float32", "float64", "complex64", "complex128"):
         raise TypeError("eigh_tridiagonal: diagonal and off-diagonal values must have the same "
                         f"32- or 64-bit floating or complex dtype, got {d.dtype} and {e.dtype}")
+    if d.ndim != 1 or e.shape != (max(len(d) - 1, 0),) and len(d) > 1:
+        raise TypeError("eigh_tridiagonal: d must be a vector, and e one with an element less; got "
+                        f"the shapes {d.shape} and {e.shape}.")
     numbers = _numbers(len(d), select, select_range)
     if len(d) <= 1:
         return jnp.real(d) if eigvals_only else (jnp.real(d), jnp.eye(len(d), dtype=d.dtype))

@@ -259,7 +259,7 @@ def _scale(win, fs, scaling):
         return 1.0 / (fs * (win * win).sum())
     if scaling == "spectrum":
         return 1.0 / win.sum() ** 2
-    raise ValueError(f"Unknown scaling: {scaling}")
+    raise ValueError(f"Unknown scaling: {scaling!r}. Use 'density' or 'spectrum'.")
 
 
 def stft(x, fs=1.0, window="hann", nperseg: int = 256, noverlap: int | None = None,
