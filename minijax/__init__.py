@@ -83,7 +83,9 @@ from .numpy import _segments as ops
 
 # chapter 13
 from . import image, nn, random, scipy
-from .random.settings import default_prng_impl, enable_custom_prng, threefry_partitionable
+from .random.settings import (
+    default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable,
+)
 
 # chapter 14
 from . import distributed, sharding

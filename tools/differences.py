@@ -80,9 +80,8 @@ MISSING: dict[str, dict[str, str]] = {
              "extend.core": "InconclusiveDimensionOperation"},
     HALF_MADE: {"numpy": "float6_e2m3fn float6_e3m2fn int1 uint1"},
     OLD_NAMES: {"": """host_count host_id host_ids jax2tf_associative_scan_reductions
-            legacy_prng_key softmax_custom_jvp""",
-                "custom_derivatives": "remat_opt_p",
-                "extend.random": "rbg_prng_impl unsafe_rbg_prng_impl"},
+            softmax_custom_jvp""",
+                "custom_derivatives": "remat_opt_p"},
     GOING_ON: {"experimental.multihost_utils":
                "ProcessFailureError live_devices reached_preemption_sync_point"},
     INTERNAL: {

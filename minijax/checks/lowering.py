@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from ..core.dtypes import ExtendedDType
 from ..core.jaxpr import ClosedJaxpr
 from .jaxpr import lowerable_effects
 
 
 def effects(jaxpr: ClosedJaxpr) -> None:
     """Raise ValueError if the jaxpr has an effect that XLA cannot have."""
+    for aval in (*jaxpr.in_avals, *(v.aval for e in jaxpr.eqns for v in e.outvars)):
+        if isinstance(aval.dtype, ExtendedDType) and aval.dtype.storage.kind == "V":
+            raise NotImplementedError(
+                f"XLA has no elements of {aval.dtype.itemsize} bytes, as those of dtype "
+                f"{aval.dtype.name} are. Use them outside of compiled functions, or keys of at "
+                "most four words.")
     if unknown := lowerable_effects.filter_not_in(jaxpr.effects):
         raise ValueError(f"Cannot lower jaxpr with effects: {unknown}")

@@ -18,3 +18,4 @@ from .gamma import (
 )
 from .counts import binomial, multinomial, poisson
 from .vectors import multivariate_normal, orthogonal
+from . import counters, generators

@@ -25,6 +25,8 @@ from ..lax.special import lgamma
 from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype
 from .key_functions import split, typed_key
+from .keys import impl_of
+from .threefry_keys import THREEFRY
 from .uniform import split_key, uniform
 
 # ----------------------------------------------------------------------------------------------
@@ -39,8 +41,14 @@ def poisson(key, lam, shape: Sequence[int] | None = None, dtype=None):
       lam: a float array.
       shape: the result's shape; by default that of `lam`.
       dtype: an integer dtype.
+
+    Raises:
+      NotImplementedError: keys for another generator than Threefry.
     """
     key = typed_key("poisson", key)
+    if impl_of(key) is not THREEFRY:
+        raise NotImplementedError("poisson needs a key for threefry2x32, as its loops use keys of "
+                                  f"varying number; got one for {impl_of(key).name}.")
     dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype)
     shape = typeof(lam).shape if shape is None else canonical_shape(shape)
     return _poisson(key, convert(jnp.broadcast_to(lam, shape), np.dtype(np.float32)), shape, dtype)

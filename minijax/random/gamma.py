@@ -19,6 +19,7 @@ from ..core.lowering import register_lowering
 from ..core.primitives import convert, select
 from ..lax import bitwise
 from ..lax import elementwise as lax
+from ..lax.control_flow.map import map as loop_map
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.families import lower_fun
 from ..lax.incomplete_gamma import random_gamma_grad
@@ -29,7 +30,8 @@ from ..runtime.jit import jit
 from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
 from .key_functions import typed_key
-from .keys import random_split_p
+from .keys import impl_of, random_split_p
+from .threefry_keys import THREEFRY
 from .uniform import rademacher, split_key, uniform
 
 # ----------------------------------------------------------------------------------------------
@@ -97,6 +99,8 @@ def _samples(key, alpha, *, log_space):
     keys_ndim, shape = typeof(key).ndim, typeof(alpha).shape
     keys = random_split_p.bind(key, shape=(math.prod(shape[keys_ndim:]),)).flatten()
     one_sample = functools.partial(_one_sample, log_space=log_space)
+    if impl_of(keys) is not THREEFRY:  # `vmap` may draw the bits of all samples from one key
+        return reshape(loop_map(lambda args: one_sample(*args), (keys, alpha.flatten())), shape)
     return reshape(vmap(one_sample)(keys, alpha.flatten()), shape)
 
 

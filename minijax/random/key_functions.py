@@ -7,6 +7,7 @@ dimension is 2. Every function takes both, and those that return keys return the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..checks.operators import with_own_arrays
 from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import typeof
+from ..errors import user_stacklevel
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
 from .keys import (
     KeyTy,
@@ -27,10 +29,10 @@ from .keys import (
     random_fold_in_p,
     random_seed_p,
     random_split_p,
-    random_unwrap_p,
-    random_wrap_p,
+    unwrap,
+    wrap,
 )
-from .settings import default_prng_impl, enable_custom_prng
+from .settings import default_prng_impl, enable_custom_prng, legacy_prng_key
 from .threefry_keys import IMPLEMENTATIONS
 
 
@@ -44,7 +46,8 @@ def typed_key(name: str, key, batched: bool = False) -> Any:
     if is_key_array(key):
         typed = key
     elif hasattr(key, "dtype") and hasattr(key, "shape"):
-        typed = random_wrap_p.bind(key, impl=resolve_implementation())
+        _check_old_style()
+        typed = wrap(key, resolve_implementation())
     else:
         raise TypeError(f"unexpected PRNG key type {type(key)}: expected a key from "
                         "jax.random.key() or jax.random.PRNGKey()")
@@ -54,10 +57,21 @@ def typed_key(name: str, key, batched: bool = False) -> Any:
     return typed
 
 
+def _check_old_style() -> None:
+    """Keys of the old style are allowed, unless `jax_legacy_prng_key` says otherwise."""
+    if legacy_prng_key.value == "allow":
+        return
+    message = ("a key of the old style, an array of uint32, was passed to a function of "
+               "jax.random. Make keys by jax.random.key(), or set jax_legacy_prng_key to 'allow'.")
+    if legacy_prng_key.value == "error":
+        raise ValueError(f"Legacy {message}")
+    warnings.warn(f"Legacy {message}", stacklevel=user_stacklevel())
+
+
 def _in_style_of(key, new_keys):
     if is_key_array(key) or enable_custom_prng.value:
         return new_keys
-    return random_unwrap_p.bind(new_keys)
+    return unwrap(new_keys)
 
 
 def _implementation(impl, dtype, name: str) -> PRNGImpl:
@@ -140,7 +154,7 @@ def PRNGKey(seed, *, impl=None):
     Array([0, 7], dtype=uint32)
     """
     typed = _from_seed("PRNGKey", seed, _implementation(impl, None, "key"))
-    return typed if enable_custom_prng.value else random_unwrap_p.bind(typed)
+    return typed if enable_custom_prng.value else unwrap(typed)
 
 
 def key_dtype(impl_spec=None) -> KeyTy:
@@ -167,7 +181,7 @@ def key_data(keys):
     >>> jax.random.key_data(jax.random.key(7))
     Array([0, 7], dtype=uint32)
     """
-    return random_unwrap_p.bind(typed_key("key_data", keys, batched=True))
+    return unwrap(typed_key("key_data", keys, batched=True))
 
 
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
@@ -184,7 +198,7 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
         raise TypeError("JAX encountered invalid PRNG key data: expected an array, got "
                         f"{key_bits_array!r}")
     impl = _implementation(impl, dtype, "wrap_key_data")
-    return random_wrap_p.bind(key_bits_array, impl=impl)
+    return wrap(key_bits_array, impl)
 
 
 def key_impl(keys) -> str | PRNGImpl:
@@ -229,10 +243,10 @@ def fold_in(key, data):
     typed = typed_key("fold_in", key)
     if data is None or isinstance(data, str):
         raise ValueError(f"fold_in: data must be an integer, got {data!r}.")
-    if typeof(data).ndim:
-        raise TypeError("fold_in accepts a scalar, but was given an array of shape "
-                        f"{typeof(data).shape} != (). Use jax.vmap for batching.")
     data = jnp.asarray(data, dtype=np.uint32)
+    if data.ndim:
+        raise TypeError("fold_in accepts a scalar, but was given an array of shape "
+                        f"{data.shape} != (). Use jax.vmap for batching.")
     return _in_style_of(key, random_fold_in_p.bind(typed, data))
 
 

@@ -1,14 +1,15 @@
 """Chapter 13: keys as array elements, and the primitives that make and use them.
 
 To the programs of this library a key is one element of dtype `key<fry>`, so that arrays of keys
-can be indexed, stacked, mapped over and carried through loops like any others. Underneath it is
-64 bits, two words of 32: NumPy and XLA move it about as one `uint64`, and only the primitives of
-this file look inside. What they compute is up to the implementation that the dtype names
-(`threefry_keys.py`).
+can be indexed, stacked, mapped over and carried through loops like any others. Underneath it is a
+few words of 32 bits, usually two: NumPy and XLA move them about as one `uint64`, and only the
+primitives of this file look inside. What they compute is up to the implementation that the dtype
+names (`threefry_keys.py`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +19,17 @@ import numpy as np
 from ..core.array import Array, def_numpy
 from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.dtypes import ExtendedDType, issubdtype
+from ..core.dtypes import ExtendedDType, issubdtype, storage_dtype
 from ..core.forward import defjvp_zero
-from ..core.lowering import register_lowering, tensor_type
+from ..core.lowering import Value, register_lowering, stored, tensor_type
 from ..core.primitives import elementwise_shape
+from ..core.staging import trace_to_jaxpr
+from ..lax.bits import bitcast_convert_type_p
+from ..lax.complex_numbers import complex_p, imag_p, real_p
+from ..lax.cutting import index_in_dim, stack
 from ..lax.dtypes import prng_key
 from ..lax.families import lower_fun
-from ..lax.shaping import broadcast, full
+from ..lax.shaping import broadcast, full, reshape
 
 # ----------------------------------------------------------------------------------------------
 # The dtype
@@ -37,6 +42,7 @@ class PRNGImpl:
     Its functions take arrays of keys of any shape, and apply to each key by itself.
     """
 
+    key_shape: tuple[int, ...]  # of the words of one key
     name: str
     tag: str
     seed: Callable  # (seeds, impl) -> keys
@@ -57,7 +63,13 @@ class KeyTy(ExtendedDType):
 
     _impl: PRNGImpl
     type = prng_key
-    storage = np.dtype(np.uint64)
+
+    @property
+    def storage(self) -> np.dtype:  # type: ignore[override]
+        """One number of the size of a key. NumPy has such types for any size, XLA up to four words:
+        complex numbers, of which nobody computes anything, are moved about bit by bit."""
+        n_words = math.prod(self._impl.key_shape)
+        return _STORAGE.get(n_words) or np.dtype((np.void, 4 * n_words))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -65,14 +77,13 @@ class KeyTy(ExtendedDType):
 
     def readable(self, value) -> np.ndarray:
         """Stored elements as the words that people want to see."""
-        return _unwrap(value)
+        return _unwrap(value).reshape(*np.shape(value), *self._impl.key_shape)
 
     def full(self, shape, fill_value):
         """Keys that are all `fill_value`, or whose words are."""
         if is_key_array(fill_value):
             return broadcast(fill_value, shape)
-        words = full((*shape, 2), fill_value, np.uint32)
-        return random_wrap_p.bind(words, impl=self._impl)
+        return wrap(full((*shape, *self._impl.key_shape), fill_value, np.uint32), self._impl)
 
     def __repr__(self) -> str:
         return self.name
@@ -84,7 +95,34 @@ def is_key_array(x) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------
-# Into keys, and out of them
+# Into keys, and out of them. The primitives know the words of a key as a vector.
+
+_STORAGE = {1: np.dtype(np.uint32), 2: np.dtype(np.uint64), 4: np.dtype(np.complex128)}
+
+
+def wrap(data, impl: PRNGImpl):
+    """Keys made of their words, an array whose last dimensions are `impl.key_shape`.
+
+    Raises:
+      TypeError: an array of another dtype or shape.
+    """
+    aval, ndim = typeof(data), len(impl.key_shape)
+    if ndim != 1:
+        if aval.shape[max(aval.ndim - ndim, 0):] != impl.key_shape:
+            raise _bad_shape(aval, impl)
+        data = reshape(data, (*aval.shape[: aval.ndim - ndim], math.prod(impl.key_shape)))
+    return random_wrap_p.bind(data, impl=impl)
+
+
+def unwrap(keys) -> Any:
+    """The words of keys, `impl.key_shape` for each."""
+    data, key_shape = random_unwrap_p.bind(keys), impl_of(keys).key_shape
+    return data if len(key_shape) == 1 else reshape(data, (*typeof(keys).shape, *key_shape))
+
+
+def _bad_shape(data, impl) -> TypeError:
+    return TypeError("JAX encountered invalid PRNG key data: expected key_data.shape to end "
+                     f"with {impl.key_shape}; got shape={data.shape} for impl={impl}")
 
 
 def _unwrap(keys):
@@ -92,14 +130,13 @@ def _unwrap(keys):
 
 
 def _wrap(data, *, impl):
-    return np.asarray(data, order="C").view(np.uint64)[..., 0]
+    return np.asarray(data, order="C").view(KeyTy(impl).storage)[..., 0]
 
 
 def _wrapped_type(data, *, impl):
-    """Raises `TypeError` unless the last dimension of `data` holds the two words of a key."""
-    if data.ndim < 1 or data.shape[-1] != 2:
-        raise TypeError("JAX encountered invalid PRNG key data: expected key_data.shape to end "
-                        f"with (2,); got shape={data.shape} for impl={impl}")
+    """Raises `TypeError` unless the last dimension of `data` holds the words of a key."""
+    if data.ndim < 1 or data.shape[-1] != math.prod(impl.key_shape):
+        raise _bad_shape(data, impl)
     if data.dtype != np.uint32:
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.dtype = uint32; "
                         f"got dtype={data.dtype.name}")
@@ -107,9 +144,30 @@ def _wrapped_type(data, *, impl):
 
 
 def _reinterpret(ctx, x, **params):
-    """As long as nobody looks, a pair of words and one of twice the size are the same bits."""
+    """The bits of words read as one number, or the other way round."""
     (out,) = ctx.avals_out
+    if "complex" in x.type:
+        return ctx.inline(trace_to_jaxpr(_apart, (stored(x.aval),)), [x])[0]
+    if "complex" in tensor_type(out):
+        (number,) = ctx.inline(trace_to_jaxpr(_together, (x.aval.update(placement=None),)), [x])
+        return Value(number.name, out)
+    if storage_dtype(x.aval.dtype) == storage_dtype(out.dtype):  # keys of one word
+        return ctx.op(f"stablehlo.reshape {x.name} : ({x.type}) -> {tensor_type(out)}", out)
     return ctx.op(f"stablehlo.bitcast_convert {x.name} : ({x.type}) -> {tensor_type(out)}", out)
+
+
+def _together(words):
+    """Four words as one complex number: XLA reads no bits as a complex number, but as two reals."""
+    pairs = reshape(words, (*words.shape[:-1], 2, 2))
+    reals = bitcast_convert_type_p.bind(pairs, new_dtype=np.dtype(np.float64))
+    return [complex_p.bind(*(index_in_dim(reals, i, -1, keepdims=False) for i in (0, 1)))]
+
+
+def _apart(number):
+    """The inverse of `_together`."""
+    reals = stack([real_p.bind(number), imag_p.bind(number)], number.ndim)
+    pairs = bitcast_convert_type_p.bind(reals, new_dtype=np.dtype(np.uint32))
+    return [reshape(pairs, (*number.shape, 4))]
 
 
 def _batch_wrap(args, dims, *, impl):
@@ -125,7 +183,8 @@ defjvp_zero(random_wrap_p)
 register_lowering(random_wrap_p, _reinterpret)
 
 random_unwrap_p = Primitive("random_unwrap")
-random_unwrap_p.def_abstract_eval(lambda keys: ShapedArray((*keys.shape, 2), np.uint32))
+random_unwrap_p.def_abstract_eval(
+    lambda keys: ShapedArray((*keys.shape, math.prod(keys.dtype._impl.key_shape)), np.uint32))
 def_numpy(random_unwrap_p, _unwrap)
 defvectorized(random_unwrap_p)
 defjvp_zero(random_unwrap_p)

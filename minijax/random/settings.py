@@ -5,12 +5,17 @@ from __future__ import annotations
 from ..settings import bool_state, choice_state, traced_settings
 
 default_prng_impl = choice_state(
-    "jax_default_prng_impl", ("threefry2x32", "rbg", "unsafe_rbg"), "threefry2x32",
-    "The implementation that keys are for, unless they say another. (minijax has the first.)")
+    "jax_default_prng_impl",
+    ("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
+    "threefry2x32",
+    "The implementation that keys are for, unless they say another.")
 enable_custom_prng = bool_state(
     "jax_enable_custom_prng", "Whether `random.PRNGKey`, too, makes keys of the new style.")
 threefry_partitionable = bool_state(
     "jax_threefry_partitionable",
     "Whether each random word is made by itself, so that devices can share the work; when off, the "
     "numbers are those of old releases.", default=True)
+legacy_prng_key = choice_state(
+    "jax_legacy_prng_key", ("allow", "warn", "error"), "allow",
+    "What to do with keys of the old style, arrays of `uint32`, where a key is expected.")
 traced_settings += [default_prng_impl, enable_custom_prng, threefry_partitionable]

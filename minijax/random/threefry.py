@@ -92,9 +92,6 @@ def _result_types(*avals):
 threefry2x32_p = Primitive("threefry2x32", multiple_results=True)
 threefry2x32_p.def_abstract_eval(_result_types)
 def_numpy(threefry2x32_p, _evaluate)
-
-
-
 defbroadcasting(threefry2x32_p)
 _batch_one_result = primitive_batchers[threefry2x32_p]
 
@@ -108,13 +105,13 @@ primitive_batchers[threefry2x32_p] = _batch
 defjvp_zero(threefry2x32_p)
 
 
-def _rotate(x, distance):
+def rotate(x, distance):
     left, right = np.uint32(distance), np.uint32(32 - distance)
     return bitwise.bitwise_or(bitwise.shift_left(x, left), bitwise.shift_right_logical(x, right))
 
 
 def _program(key0, key1, x0, x1):
-    return _rounds(x0, x1, _schedule(key0, key1), _rotate)
+    return _rounds(x0, x1, _schedule(key0, key1), rotate)
 
 
 register_lowering(threefry2x32_p, lower_fun(_program, multiple_results=True))

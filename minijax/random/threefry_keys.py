@@ -50,7 +50,7 @@ def _seed(seeds, impl):
 # Each block for itself
 
 
-def _counters(shape):
+def counters(shape):
     """0, 1, 2 … in row-major order, as the high and the low words of 64-bit numbers."""
     size = math.prod(shape)
     if size <= 2**32:
@@ -66,7 +66,7 @@ def _blocks(keys, shape):
     keys_shape = typeof(keys).shape
     with_positions = keys_shape + (1,) * len(shape)
     key_words = [reshape(word, with_positions) for word in _words(keys)]
-    high, low = _counters((1,) * len(keys_shape) + shape)
+    high, low = counters((1,) * len(keys_shape) + shape)
     return threefry2x32_p.bind(*key_words, high, low)
 
 
@@ -117,10 +117,10 @@ def _random_bits(keys, bit_width, shape):
     word0, word1 = _blocks(keys, shape)
     if bit_width < 64:
         return convert(bitwise.bitwise_xor(word0, word1), dtype)
-    return _joined(word0, word1)
+    return joined(word0, word1)
 
 
-def _joined(high, low):
+def joined(high, low):
     """Two words as one of 64 bits."""
     wide = np.dtype(np.uint64)
     high = bitwise.shift_left(convert(high, wide), np.uint64(32))
@@ -155,7 +155,7 @@ def _old_bits(keys, bit_width, shape):
     axis = len(keys_shape)
     if bit_width == 64:
         halves = (slice_in_dim(words, i * size, (i + 1) * size, axis=axis) for i in (0, 1))
-        bits = _joined(*halves)
+        bits = joined(*halves)
     elif bit_width == 32:
         bits = words
     else:  # the bytes of each word, the low ones first
@@ -166,5 +166,13 @@ def _old_bits(keys, bit_width, shape):
     return reshape(bits, (*keys_shape, *shape))
 
 
-THREEFRY = PRNGImpl("threefry2x32", "fry", _seed, _split, _random_bits, _fold_in)
-IMPLEMENTATIONS = {THREEFRY.name: THREEFRY}
+THREEFRY = PRNGImpl((2,), "threefry2x32", "fry", _seed, _split, _random_bits, _fold_in)
+IMPLEMENTATIONS: dict[str, PRNGImpl] = {}
+
+
+def register(impl: PRNGImpl) -> None:
+    """Make an implementation known by its name."""
+    IMPLEMENTATIONS[impl.name] = impl
+
+
+register(THREEFRY)
