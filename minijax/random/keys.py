@@ -69,7 +69,7 @@ class KeyTy(ExtendedDType):
         """One number of the size of a key. NumPy has such types for any size, XLA up to four words:
         complex numbers, of which nobody computes anything, are moved about bit by bit."""
         n_words = math.prod(self._impl.key_shape)
-        return _STORAGE.get(n_words) or np.dtype((np.void, 4 * n_words))
+        return _STORAGE.get(n_words) or np.dtype(f"V{4 * n_words}")
 
     @property
     def name(self) -> str:  # type: ignore[override]
