@@ -94,8 +94,8 @@ MISSING: dict[str, dict[str, str]] = {
         "interpreters.partial_eval": """custom_partial_eval_rules dce_jaxpr_call_rule
             dce_jaxpr_closed_call_rule partial_eval_jaxpr_custom_rules""",
         "extend.core": "call_impl",
-        "experimental.jet": """JetTracer ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv
-            deflinear defzero deriv_prop fact linear_prop zero_prop zero_series zero_term""",
+        "experimental.jet": """JetTracer call_param_updaters def_comp def_deriv deflinear defzero
+            deriv_prop linear_prop zero_prop""",
         "experimental.ode": "ravel_first_arg",
     },
 }

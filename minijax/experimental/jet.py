@@ -85,8 +85,10 @@ from ..lax import (
 from ..lax.control_flow.parts import PartsTrace as _PartsTrace
 from ..lax.cutting import concatenate_p, pad_p, slice_p, split_p
 from ..lax.shaping import copy_p
+from ..lax.special import lgamma
 from ..numpy._arguments import ensure_array
 from ..pytree.functions import treedef_is_leaf
+from ..pytree.registration import register_pytree_node
 
 Polynomial = list  # of coefficients
 
@@ -126,6 +128,31 @@ def jet(fun: Callable, primals: Sequence, series: Sequence, factorial_scaled: bo
     return out_tree().unflatten(values), out_tree().unflatten(derivatives)
 
 
+jet2 = functools.partial(jet, factorial_scaled=False)
+
+
+def fact(n):
+    """The factorial of a number, as JAX computes it: by the gamma function.
+
+    >>> fact(3).item()
+    6.0
+    """
+    return lax.exp(lgamma(n + 1.0))
+
+
+class ZeroTerm:
+    """JAX's mark for a derivative that is zero, here for programs that name it."""
+
+
+class ZeroSeries:
+    """JAX's mark for derivatives that are all zero. Our results hold arrays instead."""
+
+
+zero_term, zero_series = ZeroTerm(), ZeroSeries()
+register_pytree_node(ZeroTerm, lambda _: ((), None), lambda _, __: zero_term)
+register_pytree_node(ZeroSeries, lambda _: ((), None), lambda _, __: zero_series)
+
+
 def _order(primals, series) -> int:
     """The length that all lists have."""
     elements("jet: series", series, "a sequence with a list of derivatives for each argument")
@@ -147,8 +174,10 @@ def _curve(scale, primal, terms) -> Polynomial:
     """An argument as a polynomial."""
     primal = ensure_array("jet", primal)
     if not dtypes.issubdtype(primal.dtype, np.inexact):
-        raise TypeError(f"jet: an argument of dtype {primal.dtype} cannot move along a curve: make "
-                        "it a float, or close over it.")
+        if primal.dtype != bool and any(np.any(t) for t in terms):
+            raise TypeError(f"jet: an argument of dtype {primal.dtype} cannot move along a curve: "
+                            "make it a float, close over it, or give derivatives that are zero.")
+        return [primal]
     return [primal, *(convert(t, primal.dtype, typeof(t).weak_type) / k
                       for k, t in zip(scale, terms))]
 

@@ -97,7 +97,8 @@ def is_key_array(x) -> bool:
 # ----------------------------------------------------------------------------------------------
 # Into keys, and out of them. The primitives know the words of a key as a vector.
 
-_STORAGE = {1: np.dtype(np.uint32), 2: np.dtype(np.uint64), 4: np.dtype(np.complex128)}
+_STORAGE: dict[int, np.dtype] = {
+    1: np.dtype(np.uint32), 2: np.dtype(np.uint64), 4: np.dtype(np.complex128)}
 
 
 def wrap(data, impl: PRNGImpl):

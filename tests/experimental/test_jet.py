@@ -274,3 +274,36 @@ def test_every_primitive(row):
         for a, b in zip(ours, minijax.tree.leaves(theirs), strict=True):
             if b.dtype != minijax.dtypes.float0:
                 np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+# ----------------------------------------------------------------------------------------------
+# JAX's vocabulary
+
+
+def test_factorials():
+    both(lambda jx: lambda: [jx.experimental.jet.fact(n) for n in (0, 1, 2, 3, 5)])
+
+
+def test_coefficients():
+    both(lambda jx: lambda: jx.experimental.jet.jet2(jx.numpy.sin, (1.0,), ([1.0, 0.5],)))
+
+
+def test_marks_of_zeros():
+    def program(jx):
+        jet = jx.experimental.jet
+        leaves = jx.tree.leaves((jet.zero_series, jet.zero_term))
+        x = jx.numpy.ones(1)
+        series = jet.jet(lambda x: 2.0, (x,), ([x, x],))[1]
+        return lambda: (leaves, type(jet.zero_series).__name__, series is jet.zero_series)
+
+    both(program)
+
+
+def test_arguments_that_do_not_move():
+    """A boolean has no slope, whatever is given as such; an integer's is to be zero."""
+    terms = [X, X * 2]
+    both(lambda jx: lambda: jx.experimental.jet.jet(
+        jx.numpy.where, (X > 0.4, X, -X), (terms, terms, terms)))
+    both(lambda jx: lambda: jx.experimental.jet.jet(lambda x, n: x * n, (1.5, 2), ([1.0], [0])))
+    with pytest.raises(TypeError, match="int32"):
+        minijax.experimental.jet.jet(lambda x, n: x * n, (1.5, 2), ([1.0], [1]))
