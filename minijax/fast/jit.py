@@ -22,9 +22,19 @@ from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
 from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember, traces
 from ..core.tree import BUILTIN_NODE_TYPES, registry
+from ..core.util import partition_list
 from ..runtime import xla
 from ..runtime.jit import array_classes
 from ..settings import trace_context
+
+
+class Statics(NamedTuple):
+    """Which arguments of a call are static, by position and by name, and which are not."""
+
+    positions: list[int]
+    names: list[str]
+    dynamic_positions: list[int]
+    dynamic_names: list[str]
 
 
 class Entry(NamedTuple):
@@ -46,6 +56,7 @@ _placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
 
 
 _FOREIGN = {np.ndarray, float, int, bool, complex}
+_NUMBERS = {float, int, bool}
 
 
 def _signature(x):
@@ -54,6 +65,13 @@ def _signature(x):
 
 
 def _buffer(x, aval):
+    """`buffer_of` an argument; that of a Python number is kept for the next call."""
+    if type(x) not in _NUMBERS or (x == 0 and type(x) is float):  # 0.0 and -0.0 are equal
+        return _new_buffer(x, aval)
+    return _numbers.get((x, aval)) or remember(_numbers, (x, aval), _new_buffer(x, aval))
+
+
+def _new_buffer(x, aval):
     """`buffer_of` an argument, without questions if its contents need no conversion."""
     if type(x) in _FOREIGN and aval.dtype.isbuiltin == 1:
         value = np.asarray(x, None if type(x) is np.ndarray else aval.dtype)
@@ -62,37 +80,52 @@ def _buffer(x, aval):
     return buffer_of(x, aval)
 
 
+# (Python number, type) -> a buffer with it
+_numbers: dict[tuple, Any] = cache_of(traces, _buffer, "numbers")
+
+
+def in_order(kwargs: dict) -> tuple | None:
+    """The names of arguments, if they stand in the order in which a dictionary is flattened."""
+    names = tuple(kwargs)
+    return names if len(names) < 2 or [*names] == sorted(names) else None
+
+
 class FastCall(JitFunction):
     """A jitted function with the fast path."""
 
-    __slots__ = ("_has_statics", "_entries", "_flatten")
+    __slots__ = ("_has_statics", "_statics_of", "_entries", "_flatten")
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
         self._has_statics = bool(options.static_argnums or options.static_argnames)
+        self._statics_of: dict[tuple, Statics] = {}
         self._entries = cache_of(traces, fun, ("fast", options))
         self._flatten: Callable | None = None  # set by the first call
 
     def __call__(self, *args, **kwargs):
         if self._flatten is None or state.trace is not eval_trace or hooks.after_evaluation:
             return JitFunction.__call__(self, *args, **kwargs)
-        statics: tuple = ()
+        dynamic_args, dynamic_kwargs, statics = args, kwargs, ()
         try:
             if self._has_statics:
                 dynamic_args, dynamic_kwargs, statics = self._split(args, kwargs)
-                leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
-            else:
-                leaves, tree = args, None  # nothing but leaves: their number is the structure
-                for x in args:
-                    if type(x) not in array_classes and type(x) not in _FOREIGN:
-                        leaves, tree = self._flatten((args, kwargs))
-                        break
-                else:
-                    if kwargs:
-                        leaves, tree = self._flatten((args, kwargs))
+            leaves, tree, foreign = dynamic_args, None, False
+            if dynamic_kwargs:
+                leaves, tree = (*leaves, *dynamic_kwargs.values()), in_order(dynamic_kwargs)
+                if tree is None:
+                    leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
+            for x in leaves:
+                if type(x) in _FOREIGN:
+                    foreign = True
+                elif type(x) not in array_classes:
+                    leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
+                    break
             try:
-                avals, buffers = [*map(_placed_type, leaves)], [*map(_buffer_at_hand, leaves)]
-            except AttributeError:  # a NumPy array, a number
+                if foreign:
+                    avals, buffers = [*map(_signature, leaves)], None
+                else:
+                    avals, buffers = [*map(_placed_type, leaves)], [*map(_buffer_at_hand, leaves)]
+            except AttributeError:  # a NumPy array or a number in a container
                 avals, buffers = [*map(_signature, leaves)], None
             entry = self._entries.get((tree, trace_context(), statics, *avals))
         except (TypeError, ValueError):
@@ -118,6 +151,24 @@ class FastCall(JitFunction):
             return Array(None, out_avals[0], outs[0])
         return unflatten([*map(Array, repeat(None), out_avals, outs)])
 
+    def _split(self, args, kwargs):
+        names = (len(args), *kwargs)
+        found = self._statics_of.get(names) or self._find_statics(names, args, kwargs)
+        static = [(i, args[i], type(args[i])) for i in found.positions]
+        static += [(name, kwargs[name], type(kwargs[name])) for name in found.names]
+        return (tuple([args[i] for i in found.dynamic_positions]),
+                {name: kwargs[name] for name in found.dynamic_names}, tuple(static))
+
+    def _find_statics(self, names, args, kwargs):
+        static = {place for place, _, _ in super()._split(args, kwargs)[2]}
+
+        def apart(places):
+            return partition_list([place in static for place in places], places)
+
+        (dynamic, positions), (dynamic_names, static_names) = apart(range(len(args))), apart(kwargs)
+        return remember(self._statics_of, names, Statics(
+            positions, static_names, dynamic, dynamic_names))
+
     def _run(self, call, tracing):
         program = self._program(call, tracing)
         outs = program(call.leaves)
@@ -137,9 +188,10 @@ class FastCall(JitFunction):
             program.out_avals,
             None if out_tree == flatten(0)[1] else out_tree.unflatten,
         )
-        only_leaves = array_classes | _FOREIGN >= {*map(type, call.args)}
-        plain = only_leaves and not (call.kwargs or self._has_statics)
-        key = (None if plain else tree, trace_context(), call.statics)
+        types = {*map(type, call.args), *map(type, call.kwargs.values())}
+        if types <= array_classes | _FOREIGN and (names := in_order(call.kwargs)) is not None:
+            tree = names or None  # nothing but leaves: their number and names are the structure
+        key = (tree, trace_context(), call.statics)
         remember(self._entries, (*key, *map(_signature, leaves)), entry)
         self._flatten = flatten
 
