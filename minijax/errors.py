@@ -168,12 +168,14 @@ def fun_name(fun: Callable) -> str:
     return name if name and isinstance(name, str) else "<unnamed function>"
 
 
+_TYPES_OF_ATTRIBUTES = {"__name__": str, "__qualname__": str, "__annotations__": dict}
+
+
 def wraps(fun: Callable) -> Callable:
-    """`functools.wraps(fun)`, which leaves out names that are not strings. Libraries have modules
-    with a field `__name__`, or a field that holds one."""
-    left_out = {name for name in ("__name__", "__qualname__")
-                if not isinstance(getattr(fun, name, ""), str)}
-    assigned = [name for name in functools.WRAPPER_ASSIGNMENTS if name not in left_out]
+    """`functools.wraps(fun)`, which leaves out attributes of other types than a function's. Libraries
+    have modules with a field `__name__`, and objects that answer to any name."""
+    assigned = [name for name in functools.WRAPPER_ASSIGNMENTS
+                if isinstance(getattr(fun, name, None), _TYPES_OF_ATTRIBUTES.get(name, object))]
     return functools.wraps(fun, assigned)
 
 

@@ -44,6 +44,7 @@ class ShapedArray:
       weak_type: whether the type came from a Python scalar and yields in promotions.
       placement: an opaque slot, which extensions fill and interpret (chapter 14: the axes of a mesh
         of devices over which the array differs). `None` where there is nothing to say.
+      sharding: ignored; JAX's types may state one.
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
@@ -59,7 +60,7 @@ class ShapedArray:
     ndim: int
     size: int
 
-    def __new__(cls, shape, dtype, weak_type=False, placement=None):
+    def __new__(cls, shape, dtype, weak_type=False, placement=None, *, sharding=None):
         try:
             return cls._interned[shape, dtype, weak_type, placement]
         except (KeyError, TypeError):

@@ -258,9 +258,9 @@ def without_literals(operands: Iterable) -> list:
 
 def residuals_without_literals(residuals: Iterable) -> list:
     """The residuals of an equation as `bwd` gets them. A number that the trace turned into a
-    literal is a concrete array, which `bwd` can still use as a Python integer; a bool is a bool."""
+    literal is a concrete array, which `bwd` can still use as a Python integer."""
     with set_current_trace(eval_trace):
-        return [bool(x) if isinstance(x, (bool, np.bool_)) else without_literals((x,))[0]
+        return [x if isinstance(x, (bool, np.bool_)) else without_literals((x,))[0]
                 for x in residuals]
 
 

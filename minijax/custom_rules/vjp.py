@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..core import dtypes
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
@@ -245,7 +247,9 @@ class FlatBwd:
     def __call__(self, *leaves):
         out_tree, res_tree = self.out_trees()
         n = res_tree.num_leaves
-        cts = self.bwd(res_tree.unflatten(leaves[:n]), out_tree.unflatten(leaves[n:]))
+        # A literal is a NumPy scalar, but a Python bool is a bool again, which rules branch on.
+        residuals = [bool(x) if isinstance(x, np.bool_) else x for x in leaves[:n]]
+        cts = self.bwd(res_tree.unflatten(residuals), out_tree.unflatten(leaves[n:]))
         names = self.in_tree.unflatten(range(self.in_tree.num_leaves))
         return [_checked_ct(path, aval, ct) for (path, _), aval, ct in
                 zip(tree_flatten_with_path(names)[0], self.in_avals, self._flatten(cts, names))]

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..core.core import ShapedArray, install_methods
 from ..core.staging import shaped_abstractify
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import api_boundary, wraps
@@ -182,3 +183,15 @@ def _with_types(mesh, names, axis_type):
             raise NotImplementedError(f"The axis {name!r} is of type Manual, within a shard_map: "
                                       f"there is no way back to {axis_type}.")
     return mesh.update_axis_types(dict.fromkeys(names, axis_type))
+
+
+# ----------------------------------------------------------------------------------------------
+# Shardings of types
+
+
+def _sharding_of_type(aval: ShapedArray) -> NamedSharding:
+    """The sharding that a type states: none along any dimension, over the current mesh."""
+    return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
+
+
+install_methods({"sharding": property(_sharding_of_type)}, ShapedArray)

@@ -19,6 +19,7 @@ from ..lax.shaping import broadcast_shapes
 from ..runtime.jit import jit
 from ..settings import enable_x64
 from .key_functions import typed_key
+from .shardings import shardable
 
 
 def float_dtype(name: str, dtype, kind=np.floating) -> np.dtype:
@@ -108,7 +109,7 @@ def without_parameters(sample: Callable) -> Callable:
         f"{sample.__doc__}\n\nArgs:\n  key: one key.\n  shape: the result's shape.\n"
         "  dtype: a float dtype.\n\nRaises:\n  ValueError: another dtype.\n"
     )
-    return draw
+    return shardable(draw)
 
 
 def draw(compiled: Callable, name: str, key, params: tuple, shape, dtype):

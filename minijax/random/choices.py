@@ -26,12 +26,14 @@ from ..lax.windows import GatherDimensionNumbers
 from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype, int_dtype, shape_with
 from .key_functions import typed_key
+from .shardings import shardable
 from .uniform import _uniform, randint, random_bits, split_key, uniform
 
 # ----------------------------------------------------------------------------------------------
 # Shuffling
 
 
+@shardable
 def permutation(key, x, axis: int = 0, independent: bool = False):
     """An array in random order along an axis.
 
@@ -158,6 +160,7 @@ def _indices(key, n, shape, replace, p, mode):
 # Categories
 
 
+@shardable
 def gumbel(key, shape: Sequence[int] = (), dtype=None, mode: str | None = None):
     """The Gumbel distribution: -log of an exponential sample.
 
@@ -218,6 +221,7 @@ def _float_of_64_bits(high, low):
     return bitcast_convert_type(bitwise.bitwise_or(exponent, mantissa), np.float32)
 
 
+@shardable
 def categorical(key, logits, axis: int = -1, shape: Sequence[int] | None = None,
                 replace: bool = True, mode: str | None = None):
     """Indices of categories, whose log-probabilities are known up to a constant.
@@ -266,6 +270,7 @@ def _categories(key, logits, axis, shape, k, mode):
 # Waiting
 
 
+@shardable
 def geometric(key, p, shape: Sequence[int] | None = None, dtype=None):
     """How many coins have to be thrown until one shows its side of probability `p`.
 

@@ -24,12 +24,14 @@ from ..numpy import linalg
 from ..runtime.jit import jit
 from .arguments import check_shape, draw, float_dtype, shape_with, without_parameters
 from .key_functions import typed_key
+from .shardings import shardable
 from .uniform import rademacher, split_key, uniform
 
 # ----------------------------------------------------------------------------------------------
 # The normal distribution, and those made of it
 
 
+@shardable
 def normal(key, shape: Sequence[int] = (), dtype=None):
     """Floats of the normal distribution, with mean 0 and variance 1.
 
@@ -69,6 +71,7 @@ def _normal_real(key, shape, dtype):
 _ONE = np.float32(1)
 
 
+@shardable
 def lognormal(key, sigma=_ONE, shape: Sequence[int] | None = None, dtype=None):
     """exp(`sigma` · a normal sample).
 
@@ -87,6 +90,7 @@ def _lognormal(key, sigma, shape, dtype):
     return lax.exp(normal(key, shape, dtype) * convert(sigma, dtype))
 
 
+@shardable
 def truncated_normal(key, lower, upper, shape: Sequence[int] | None = None, dtype=None):
     """Normal samples that lie between two bounds.
 
@@ -149,6 +153,7 @@ def _double_sided_maxwell(key, loc, scale, shape, dtype):
     return rademacher(sign_key, shape, dtype) * maxwell(speed_key, shape, dtype) * scale + loc
 
 
+@shardable
 def wald(key, mean, shape: Sequence[int] | None = None, dtype=None):
     """The Wald (inverse Gaussian) distribution with this `mean` and scale 1.
 
@@ -212,6 +217,7 @@ exponential, laplace, logistic, cauchy = _exponential, _laplace, _logistic, _cau
 # Those made of uniform numbers, with parameters
 
 
+@shardable
 def pareto(key, b, shape: Sequence[int] | None = None, dtype=None):
     """The Pareto distribution with exponent `b`: the density falls as x^-(b + 1), from 1 on.
 
@@ -229,6 +235,7 @@ def _pareto(key, b, shape, dtype):
     return lax.exp(exponential(key, shape, dtype) / convert(b, dtype))
 
 
+@shardable
 def rayleigh(key, scale, shape: Sequence[int] | None = None, dtype=None):
     """The Rayleigh distribution: the length of a vector of two normal samples times `scale`.
 
@@ -267,6 +274,7 @@ def _weibull_min(key, scale, concentration, shape, dtype):
     return jnp.power(-jnp.log1p(-u), 1.0 / concentration) * scale
 
 
+@shardable
 def triangular(key, left, mode, right, shape: Sequence[int] | None = None, dtype=None):
     """The triangular distribution: the density rises from `left` to `mode`, and falls to `right`.
 

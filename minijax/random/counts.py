@@ -26,6 +26,7 @@ from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype
 from .key_functions import split, typed_key
 from .keys import impl_of
+from .shardings import shardable
 from .threefry_keys import THREEFRY
 from .uniform import split_key, uniform
 
@@ -33,6 +34,7 @@ from .uniform import split_key, uniform
 # Events: the Poisson distribution
 
 
+@shardable
 def poisson(key, lam, shape: Sequence[int] | None = None, dtype=None):
     """The Poisson distribution: how many events happen where `lam` are expected.
 

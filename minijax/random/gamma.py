@@ -31,6 +31,7 @@ from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
 from .key_functions import typed_key
 from .keys import impl_of, random_split_p
+from .shardings import shardable
 from .threefry_keys import THREEFRY
 from .uniform import rademacher, split_key, uniform
 
@@ -138,6 +139,7 @@ def _gamma(key, a, shape, dtype, log_space=False):
     return random_gamma_p.bind(key, alpha, log_space=log_space)
 
 
+@shardable
 def gamma(key, a, shape: Sequence[int] | None = None, dtype=None):
     """The gamma distribution: the density is proportional to x^(`a` - 1) exp(-x).
 
@@ -154,6 +156,7 @@ def gamma(key, a, shape: Sequence[int] | None = None, dtype=None):
     return _gamma(key, a, shape=_optional(shape), dtype=dtype)
 
 
+@shardable
 def loggamma(key, a, shape: Sequence[int] | None = None, dtype=None):
     """The logarithm of a `gamma` sample, exact also where that would be too small.
 
@@ -172,6 +175,7 @@ def _optional(shape):
 # Distributions made of it
 
 
+@shardable
 def beta(key, a, b, shape: Sequence[int] | None = None, dtype=None):
     """The beta distribution: the density is proportional to x^(`a` - 1) (1 - x)^(`b` - 1).
 
@@ -193,6 +197,7 @@ def _beta(key, a, b, shape, dtype):
     return x / (x + y)
 
 
+@shardable
 def dirichlet(key, alpha, shape: Sequence[int] | None = None, dtype=None):
     """The Dirichlet distribution: vectors of positive numbers that add up to 1.
 
@@ -220,6 +225,7 @@ def _dirichlet(key, alpha, shape, dtype):
     return softmax(loggamma(key, convert(alpha, dtype), (*shape, n), dtype), -1)
 
 
+@shardable
 def chisquare(key, df, shape: Sequence[int] | None = None, dtype=None):
     """The χ² distribution: the sum of the squares of `df` normal samples.
 
@@ -238,6 +244,7 @@ def _chisquare(key, df, shape, dtype):
     return lax.mul(lax.exp(loggamma(key, lax.div(convert(df, dtype), two), shape, dtype)), two)
 
 
+@shardable
 def f(key, dfnum, dfden, shape: Sequence[int] | None = None, dtype=None):
     """The F distribution: the ratio of two χ² samples, each divided by its degrees of freedom.
 
@@ -258,6 +265,7 @@ def _f(key, dfnum, dfden, shape, dtype):
     return ratios[0] / ratios[1]
 
 
+@shardable
 def t(key, df, shape: Sequence[int] | None = None, dtype=None):
     """Student's t distribution: a normal sample over the root of a χ² one divided by `df`.
 
@@ -278,6 +286,7 @@ def _t(key, df, shape, dtype):
     return x * lax.sqrt(half / gamma(gamma_key, half, shape, dtype))
 
 
+@shardable
 def generalized_normal(key, p, shape: Sequence[int] = (), dtype=None):
     """The generalized normal distribution: the density is proportional to exp(-|x|^`p`).
 
@@ -298,6 +307,7 @@ def _generalized_normal(key, p, shape, dtype):
     return rademacher(sign_key, shape, dtype) * sizes ** (1 / p)
 
 
+@shardable
 def ball(key, d: int, p: float = 2, shape: Sequence[int] = (), dtype=None):
     """Points that are equally likely everywhere in the unit ball of `d` dimensions.
 

@@ -33,6 +33,7 @@ from .keys import (
     wrap,
 )
 from .settings import default_prng_impl, enable_custom_prng, legacy_prng_key
+from .shardings import shardable
 from .threefry_keys import IMPLEMENTATIONS
 
 
@@ -255,6 +256,7 @@ def clone(key):
     return random_clone_p.bind(key)
 
 
+@shardable
 def bits(key, shape: Sequence[int] = (), dtype=None):
     """Random bits: unsigned integers, each as likely as any other.
 

@@ -22,6 +22,7 @@ from ..runtime.jit import jit
 from .arguments import at_hand, check_shape, float_dtype, int_dtype
 from .key_functions import typed_key
 from .keys import random_bits_p, random_split_p
+from .shardings import shardable
 
 
 def random_bits(key, bit_width: int, shape):
@@ -38,6 +39,7 @@ def split_key(key, num: int = 2) -> list:
 # Floats
 
 
+@shardable
 def uniform(key, shape: Sequence[int] = (), dtype=None, minval=0.0, maxval=1.0):
     """Floats between two bounds, each as likely as any other.
 
@@ -79,6 +81,7 @@ def _uniform(key, minval, maxval, shape, dtype):
 # Integers
 
 
+@shardable
 def randint(key, shape: Sequence[int], minval, maxval, dtype=None):
     """Integers between two bounds, each as likely as any other.
 
@@ -150,6 +153,7 @@ def _span(minval, maxval, beyond, unsigned):
 # Coins
 
 
+@shardable
 def bernoulli(key, p=0.5, shape: Sequence[int] | None = None, mode: str = "low"):
     """Booleans that are true with probability `p`.
 
@@ -186,6 +190,7 @@ def _bernoulli(key, p, shape, mode):
     return fine * 2.0 ** -dtypes.finfo(p.dtype).nmant < p - coarse
 
 
+@shardable
 def rademacher(key, shape: Sequence[int] = (), dtype=None):
     """Either 1 or -1.
 

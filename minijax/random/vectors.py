@@ -18,8 +18,10 @@ from ..settings import numpy_rank_promotion
 from .arguments import check_shape, float_dtype
 from .continuous import normal
 from .key_functions import typed_key
+from .shardings import shardable
 
 
+@shardable
 def multivariate_normal(key, mean, cov, shape: Sequence[int] | None = None, dtype=None,
                         method: str = "cholesky"):
     """Vectors of the normal distribution with a mean and a covariance: `mean` + a root of `cov`
@@ -77,6 +79,7 @@ def _root(cov, method):
     return vectors * jnp.sqrt(values[..., None, :])
 
 
+@shardable
 def orthogonal(key, n: int, shape: Sequence[int] = (), dtype=None, m: int | None = None):
     """Orthogonal (or unitary) matrices, each as likely as any other.
 

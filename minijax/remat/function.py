@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..checks import remat as checks
@@ -54,7 +54,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     def fun_remat(*args, **kwargs):
         statics = _static_arguments(static_argnums, args)
         names = tuple(sorted(kwargs))
-        of_dynamic = (remember if all(isinstance(x, Hashable) for _, x in statics)
+        of_dynamic = (remember if all(_has_hash(x) for _, x in statics)
                       else _of_dynamic_arguments)(fun, statics, names)
         dynamic = [x for i, x in enumerate(args) if i not in dict(statics)]
         return _call(of_dynamic, [*dynamic, *(kwargs[name] for name in names)], prevent_cse, policy)
@@ -63,6 +63,15 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
 
 
 remat = renamed(checkpoint, "remat")
+
+
+def _has_hash(x) -> bool:
+    """Whether `x` can be a key of a cache. Of a tuple, its elements decide."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _static_arguments(static_argnums, args) -> tuple[tuple[int, Any], ...]:

@@ -85,7 +85,7 @@ def residual_types(jx: Any, transformed: Any) -> list:
     seen: list = []
     f = jx.custom_vjp(lambda x: 2 * x)
     f.defvjp(lambda x: (2 * x, True),
-             lambda r, g: (seen.append(type(r).__name__), (2 * g,))[1])
+             lambda r, g: (seen.append(type(r) is bool), (2 * g,))[1])
     transformed(jx, f)
     return seen
 
@@ -348,3 +348,95 @@ def test_annotate_function_keeps_the_function():
 
     both(lambda jx: lambda: (lambda g: (g(1, y=2), g.__name__, g.__doc__))(
         jx.profiler.annotate_function(f)))
+
+
+# ----------------------------------------------------------------------------------------------
+# Static arguments, and shardings of types
+
+
+def checkpoint_of_static(jx: Any, static: Any) -> Any:
+    f = jx.checkpoint(lambda s, x: jx.numpy.sin(x) * s[0]["a"], static_argnums=(0,))
+    return jx.grad(f, argnums=1)(static, 2.0), jx.jit(lambda x: f(static, x))(2.0)
+
+
+@pytest.mark.parametrize("static", [({"a": 2.0},), [{"a": 3.0}]], ids=["tuple", "list"])
+def test_checkpoint_takes_static_arguments_without_a_hash(static):
+    both(lambda jx: lambda: checkpoint_of_static(jx, static))
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+def test_types_state_no_sharding(shape):
+    def texts(jx):
+        seen = [str(jx.typeof(jx.numpy.ones(shape)).sharding)]
+        jx.jit(lambda x: (seen.append(str(jx.typeof(x).sharding)), x)[1])(np.ones(shape, "f"))
+        again = jx.core.ShapedArray(shape, "int8", sharding=jx.typeof(np.ones(shape)).sharding)
+        return [*seen, str(again)]
+
+    both(lambda jx: lambda: texts(jx))
+
+
+def samples_where_the_operand_lies(jx: Any, *shape: int) -> list:
+    key, x = jx.random.key(0), jx.numpy.zeros(shape)
+    place = {"out_sharding": jx.typeof(x).sharding}
+    return [jx.random.normal(key, shape, **place), jx.random.bernoulli(key, 0.5, shape, **place),
+            jx.random.laplace(key, shape, **place), jx.random.bits(key, shape, **place)]
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+def test_samples_take_an_operands_sharding(shape):
+    both(lambda jx: lambda: samples_where_the_operand_lies(jx, *shape))
+
+
+# ----------------------------------------------------------------------------------------------
+# The private names that libraries import
+
+
+PRIVATE = {
+    "ad_util": ["stop_gradient_p"],
+    "api_util": ["infer_argnums_and_argnames"],
+    "checkify": ["Error", "JaxException", "checkify", "user_checks"],
+    "compiler": [],
+    "core": ["ShapedArray", "trace_state_clean"],
+    "dispatch": ["wait_for_tokens"],
+    "dtypes": ["DType", "ExtendedDType", "TypePromotionError", "extended", "finfo",
+               "supports_inf", "to_complex_dtype"],
+    "flatten_util": ["ravel_pytree"],
+    "state.types": ["AbstractRef"],
+    "traceback_util": ["UnfilteredStackTrace", "api_boundary", "include_frame",
+                       "register_exclusion"],
+    "tree_util": ["_registry", "flatten_one_level"],
+}
+
+
+@pytest.mark.parametrize("module", PRIVATE)
+def test_private_names_that_libraries_import(module):
+    both(lambda jx: lambda: [callable(getattr(part(jx, f"_src.{module}"), name))
+                             for name in PRIVATE[module]])
+
+
+def test_other_private_names_are_absent():
+    with pytest.raises(ImportError):
+        import_module("minijax._src.lax")
+
+
+def test_trace_state_is_clean_outside_transformations():
+    def states(jx):
+        clean = part(jx, "_src.core").trace_state_clean
+        seen = [clean()]
+        jx.jit(lambda x: (seen.append(clean()), x)[1])(1.0)
+        jx.grad(lambda x: (seen.append(clean()), x)[1])(1.0)
+        return [*seen, clean()]
+
+    both(lambda jx: lambda: states(jx))
+
+
+def test_private_registry_tells_which_types_are_nodes():
+    class Pair(list):
+        pass
+
+    def answers(jx):
+        jx.tree_util.register_pytree_node(Pair, lambda p: (list(p), None), lambda _, xs: Pair(xs))
+        registry = part(jx, "_src.tree_util")._registry
+        return [t in registry for t in (Pair, dict, list, tuple, int, np.ndarray)]
+
+    both(lambda jx: lambda: answers(jx))

@@ -1,0 +1,3 @@
+"""What flax takes from `jax._src.state`."""
+
+from . import types
