@@ -59,8 +59,8 @@ CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.p
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
            "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
-           "dtypes", "extend", "flatten_util", "interpreters", "monitoring", "ops", "profiler", "ref",
-           "sharding", "stages", "tree", "tree_util", "typing", "version")
+           "dtypes", "extend", "flatten_util", "interpreters", "monitoring", "ops", "profiler",
+           "ref", "sharding", "stages", "tree", "tree_util", "typing", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 
