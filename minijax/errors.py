@@ -172,8 +172,8 @@ _TYPES_OF_ATTRIBUTES = {"__name__": str, "__qualname__": str, "__annotations__":
 
 
 def wraps(fun: Callable) -> Callable:
-    """`functools.wraps(fun)`, which leaves out attributes of other types than a function's. Libraries
-    have modules with a field `__name__`, and objects that answer to any name."""
+    """`functools.wraps(fun)`, which leaves out attributes of types that a function's cannot have.
+    Libraries have modules with a field `__name__`, and wrap the annotations of their classes."""
     assigned = [name for name in functools.WRAPPER_ASSIGNMENTS
                 if isinstance(getattr(fun, name, None), _TYPES_OF_ATTRIBUTES.get(name, object))]
     return functools.wraps(fun, assigned)

@@ -8,6 +8,7 @@ import gzip
 import json
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,15 @@ class Named:
     """A callable whose `__name__` is not a string, as a module with a field of that name has."""
 
     __name__ = 3  # type: ignore[assignment]
+
+    def __call__(self, x):
+        return x * x
+
+
+class Annotated:
+    """A callable whose annotations are a view, as modules have whose classes wrap their fields."""
+
+    __annotations__ = MappingProxyType({"x": "float"})  # type: ignore[assignment]
 
     def __call__(self, x):
         return x * x
@@ -194,12 +204,13 @@ def test_broadcast_in_dim_takes_dimensions_in_any_order(shape, dims):
 
 @pytest.mark.parametrize("transform", [
     "vmap", "grad", "checkpoint", "value_and_grad", "jacfwd", "jacrev", "hessian", "linearize"])
-def test_callables_whose_name_is_not_a_string(transform):
+@pytest.mark.parametrize("kind", [Named, Annotated])
+def test_callables_with_attributes_that_no_function_has(transform, kind):
     def program(jx):
         if transform == "linearize":
-            return lambda x: jx.linearize(Named(), x)[0]
-        function = getattr(jx, transform)(Named())
-        assert isinstance(function.__name__, str)
+            return lambda x: jx.linearize(kind(), x)[0]
+        function = getattr(jx, transform)(kind())
+        assert isinstance(getattr(function, "__name__", ""), str)
         return function
 
     both(program, np.ones(2, "float32") if transform == "vmap" else 2.0)
