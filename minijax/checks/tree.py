@@ -149,6 +149,9 @@ class SequenceKey:
     def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
+    def __hash__(self) -> int:  # those of the four classes differ, and are JAX's
+        return hash(self.idx + 1)
+
 
 @dataclass(frozen=True, slots=True)
 class DictKey:
@@ -158,6 +161,9 @@ class DictKey:
 
     def __str__(self) -> str:
         return f"[{self.key!r}]"
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +175,9 @@ class GetAttrKey:
     def __str__(self) -> str:
         return f".{self.name}"
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class FlattenedIndexKey:
@@ -178,6 +187,9 @@ class FlattenedIndexKey:
 
     def __str__(self) -> str:
         return f"[<flat index {self.key}>]"
+
+    def __hash__(self) -> int:
+        return hash(self.key + 42)
 
 
 KeyEntry = Any  # one of the four above, or any object that a registered type uses as its key

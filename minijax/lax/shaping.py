@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..core import dtypes
 from ..core.array import Array, as_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
 from ..core.core import ShapedArray, typeof, vary_like
+from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor_type
 from ..core.lowering_rules import emit_transpose
@@ -295,6 +297,21 @@ def _scalar_fill(value):
     return value
 
 
+@point
+def place_new(self, x: Any, device: Any, like: Any) -> Any:
+    """`x`, a new array, on the `device` that the user named; if that is `None`, placed like
+    the array `like`, or on the default device."""
+    return x
+
+
+def on_device(x: Array, device: Any, like: Any = None) -> Array:
+    """A function's new array on the `device` that the user named. If that is `None`, it is placed
+    like the array `like`, or on the default device."""
+    for place_new in hooks.place_new:
+        x = place_new(x, device, like)
+    return x
+
+
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
     """`full` with the shape and the dtype of `x`, unless given."""
     aval = typeof(x) if hasattr(x, "aval") or not hasattr(x, "shape") \
@@ -305,7 +322,10 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.full(tuple(shape), fill_value)
     filled = broadcast(_scalar_fill(convert(fill_value, dtype, weak)), shape)
-    return vary_like(filled, aval) if aval.placement is not None else filled
+    if aval.placement is not None:
+        return vary_like(filled, aval)
+    placed = isinstance(x, Array) and type(x) is not Array and isinstance(filled, Array)
+    return on_device(filled, None, like=x) if placed else filled
 
 
 # ----------------------------------------------------------------------------------------------

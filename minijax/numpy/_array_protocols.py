@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import array as checks
+from ..core import dtypes
 from ..core.array import Array
 from ..core.core import Tracer, install_methods
 from ..core.jit import buffer_of
@@ -27,7 +28,15 @@ def _deepcopy(self, memo):
 
 
 def _reduce(self):
-    return Array, (np.asarray(self._numpy()), self.aval)
+    return restored, (np.asarray(self._numpy()), self.aval)
+
+
+def restored(value: np.ndarray, aval) -> Array:
+    """A pickled array. One of 64 bits loses half of them where x64 is off."""
+    dtype = dtypes.canonicalize_dtype(aval.dtype, allow_extended_dtype=True)
+    if dtype == aval.dtype:
+        return Array(value, aval)
+    return Array(value.astype(dtype), aval.update(dtype=dtype))
 
 
 def _dlpack(self, *, max_version=None, **kwargs):

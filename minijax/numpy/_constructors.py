@@ -14,7 +14,6 @@ from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
 from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof
-from ..core.extension import hooks, point
 from ..core.primitives import broadcast_in_dim_p, convert
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error, is_concrete
@@ -36,6 +35,7 @@ from ..lax.shaping import (
     copy_p,
     expand_dims,
     iota,
+    on_device,
 )
 from ..lax.shaping import full as lax_full
 from ..lax.shaping import full_like as lax_full_like
@@ -48,21 +48,6 @@ from ._arguments import (
     known_sizes,
     user_dtype,
 )
-
-
-@point
-def place_new(self, x: Any, device: Any, like: Any) -> Any:
-    """`x`, a new array, on the `device` that the user named; if that is `None`, placed like
-    the array `like`, or on the default device."""
-    return x
-
-
-def on_device(x: Array, device: Any, like: Any = None) -> Array:
-    """A function's new array on the `device` that the user named. If that is `None`, it is placed
-    like the array `like`, or on the default device."""
-    for place_new in hooks.place_new:
-        x = place_new(x, device, like)
-    return x
 
 # ----------------------------------------------------------------------------------------------
 # array and asarray

@@ -30,6 +30,7 @@ from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
 from ..lax.reducing import reduce_p
 from ..lax.windowed_reductions import reduce_window_p
+from ..numpy._array_protocols import restored
 from ..remat import remat_p
 from ..runtime import cuda, xla, xla_on_devices
 from ..runtime.dispatch import apply_primitive
@@ -237,7 +238,7 @@ class PlacedArray(Array):
         return self
 
     def __reduce__(self):
-        return Array, (np.asarray(self._numpy()), self.aval)
+        return restored, (np.asarray(self._numpy()), self.aval)
 
     def __repr__(self):
         if self.is_deleted() or self._is_whole:

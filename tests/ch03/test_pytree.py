@@ -29,7 +29,7 @@ from tests.ch03.trees import (
     Pair,
     Point,
 )
-from tests.oracle import jax
+from tests.oracle import both, jax
 
 jax_api_util = jax._src.api_util
 jax_tree_util = jax._src.tree_util
@@ -639,3 +639,13 @@ def test_prefixes(tree, data):
     assert values == [0] * len(pytree.tree_leaves(tree))
     assert pytree.prefix_errors(prefix, tree) == []
     assert list(pytree.equality_errors(tree, pytree.tree_map(str, tree))) == []
+
+
+def test_hashes_of_keys():
+    def program(jx):
+        t = jx.tree_util
+        indexed = [[hash(k(i)) for i in (0, 1, 7)] for k in (t.SequenceKey, t.DictKey,
+                                                              t.FlattenedIndexKey)]
+        return lambda: (indexed, hash(t.DictKey("a")) == hash(t.GetAttrKey("a")) == hash("a"))
+
+    both(program)

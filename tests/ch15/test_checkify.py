@@ -268,3 +268,56 @@ def test_sets_of_checks():
         ours, theirs = (getattr(module, name) for module in (our_checkify, jax_checkify))
         assert {c.__name__ for c in ours} == {c.__name__ for c in theirs}
     assert our_checkify.init_error.get() is jax.experimental.checkify.init_error.get() is None
+
+
+# ----------------------------------------------------------------------------------------------
+# On several devices
+
+
+X8 = np.array([1, -2, 3, 4, 0, 1, -1, 1], F32)
+
+
+@pytest.mark.parametrize("x", [X8, np.ones(8, F32)], ids=["bad", "good"])
+@pytest.mark.parametrize("checks", ["user_checks", "float_checks", "all_checks"])
+def test_pmap(x, checks):
+    def program(jx):
+        L = library(jx)
+
+        def f(x):
+            L.C.check(x >= 0, "x is {x}", x=x)
+            return L.np.sin(x / x)
+
+        def run():
+            error, out = L.C.checkify(jx.pmap(f), errors=getattr(L.C, checks))(x)
+            return error.get(), out
+
+        return run
+
+    both(program)
+
+
+@pytest.mark.parametrize("how", ["checkify(f)", "jit(checkify(f))", "checkify(jit(f))",
+                                 "checkify(after_check(f))"])
+@pytest.mark.parametrize("x", [X8, np.ones(8, F32)], ids=["bad", "good"])
+def test_shard_map(how, x):
+    def program(jx):
+        L = library(jx)
+        mesh = jx.sharding.Mesh(np.array(jx.devices()[:8]), "i")
+
+        def on_shard(x):
+            L.C.check(x.sum() >= 0, "the sum is {}", x.sum())
+            return L.np.sin(x)
+
+        def after_check(f):
+            return lambda x: (L.C.check(L.np.asarray(x)[0] > 0, "first"), f(x))[1]
+
+        f = jx.shard_map(on_shard, mesh=mesh, in_specs=jx.P("i"), out_specs=jx.P("i"))
+        names = {"checkify": L.C.checkify, "jit": jx.jit, "f": f, "after_check": after_check}
+
+        def run():
+            error, out = eval(how, names)(x)
+            return error.get(), out
+
+        return run
+
+    both(program)

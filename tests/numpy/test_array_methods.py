@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -87,3 +88,19 @@ def test_places():
     with pytest.raises(NotImplementedError):
         jnp.ones(2).to_device(device, stream=1)
     assert minijax.jit(lambda x: x + 1)(jnp.ones(3)).on_device_size_in_bytes() == 12
+
+
+@pytest.mark.parametrize("make", [
+    "jnp.arange(3)", "jnp.asarray(1)", "jnp.ones(2)", "jnp.asarray(1.5)", "jnp.asarray(1j)",
+    "jnp.arange(3, dtype='uint64')", "jnp.arange(3, dtype='int8')"])
+def test_pickled_with_64_bits(make):
+    """Read where x64 is off, an array has half its bits; where it is on, all of them."""
+    def program(jx):
+        def run():
+            with jx.enable_x64(True):
+                text = pickle.dumps(eval(make, {"jnp": jx.numpy}))
+                wide = pickle.loads(text)
+            return wide, pickle.loads(text)
+        return run
+
+    both(program)

@@ -26,6 +26,7 @@ from .errors import (
     debug_check,
     init_error,
 )
+from . import shards
 from .interpreter import (
     all_checks,
     automatic_checks,
