@@ -71,7 +71,7 @@ MISSING: dict[str, dict[str, str]] = {
         "interpreters.xla": "Backend",
     },
     MUTABLE: {"": "array_garbage_collection_guard",
-              "extend.core.primitives": "empty2_p get_p swap_p",
+              "extend.core.primitives": "empty2_p",
               "experimental": "EArray cur_qdd primal_tangent_dtype"},
     GUARDS: {"": """debug_key_reuse explain_cache_misses make_user_context thread_guard
             transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host

@@ -12,7 +12,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
 from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
-from .arguments import are_arrays, arg_names, leaf_names
+from ..errors import fun_name
+from .arguments import are_arrays, arg_names, distinct_references, leaf_names
 from .primitives import valid_jaxtype
 from .tree import equality_errors_pytreedef, keystr, leaves_with_path
 
@@ -95,6 +96,8 @@ def vmap_arguments(in_axes: Any, args: tuple) -> None:
 def vmap_sizes(fun: Callable, args: tuple, kwargs: dict, leaves: Sequence, axes: Sequence,
                axis_size: Any) -> None:
     """Raise ValueError unless all mapped arguments, and `axis_size`, agree on the batch size."""
+    mapped = [x for x, d in zip(leaves, axes) if d is not None and hasattr(x, "aval")]
+    distinct_references([x.aval for x in mapped], fun_name(fun), mapped)
     try:
         found = {typeof(x).shape[d] for x, d in zip(leaves, axes) if d is not None}
         agreed = len(found if axis_size is None else found | {operator.index(axis_size)}) == 1

@@ -270,3 +270,17 @@ def _check_argnames(signature, argnames, what):
             raise ValueError(f"{what}: {name!r} cannot be passed by keyword to {signature}.")
         if kind not in by_keyword and not takes_any:
             raise ValueError(f"{what}: {name!r} is not an argument of the function {signature}.")
+
+
+def distinct_references(avals: Sequence, name: str, leaves: Sequence) -> None:
+    """Raise `ValueError` if the same reference is passed twice to the function `name`."""
+    seen: set[int] = set()
+    for aval, x in zip(avals, leaves):
+        if not hasattr(aval, "inner_aval"):
+            continue
+        if id(x) in seen:
+            raise ValueError(
+                "only one reference to a mutable array may be passed as an argument to a function, "
+                f"but `{name}` got a reference of type {aval.str_short()} more than once. Pass it "
+                "once.")
+        seen.add(id(x))

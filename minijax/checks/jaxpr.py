@@ -68,9 +68,13 @@ def note_equation(error: Exception, eqn: JaxprEqn) -> None:
 
 
 class Effect:
-    """A kind of side effect. `jaxpr.effects` holds instances of its subclasses."""
+    """A kind of side effect. `jaxpr.effects` holds instances of its subclasses.
+
+    Programs with an effect that `is_discharged` are rewritten to others before they are compiled.
+    """
 
     __slots__ = ()
+    is_discharged = False
 
 
 Effects = frozenset  # of `Effect`s

@@ -9,6 +9,7 @@ from .. import printing, settings
 from ..core.core import ShapedArray, Tracer, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
 from ..errors import JaxprTypeError, UnexpectedTracerError, format_location, fun_name
+from .arguments import distinct_references
 from .core import escaped, leaks
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def origin(tracer: DynamicJaxprTracer) -> str:
         return ""
     name = info.arg_names[invars.index(tracer.atom)]
     return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
+
+
+def arguments_apart(avals: list, fun: Callable, leaves: Sequence[Any]) -> list:
+    """The types `avals` of arguments; a `ValueError` if the same reference is passed twice."""
+    distinct_references(avals, fun_name(fun), leaves)
+    return avals
 
 
 def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,

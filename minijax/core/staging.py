@@ -208,7 +208,7 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
       TypeError: an argument is not an array or a number; the message names it.
     """
     try:
-        return [*map(shaped_abstractify, leaves)]
+        return checks.arguments_apart([*map(shaped_abstractify, leaves)], fun, leaves)
     except TypeError:
         checks.traced_arguments(fun, leaves, names, shaped_abstractify)
         raise

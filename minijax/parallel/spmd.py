@@ -122,6 +122,8 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     Raises:
       ValueError: arguments, or shardings in the program, are on different devices.
     """
+    if any(effect.is_discharged for effect in jaxpr.effects):
+        return None  # chapter 15 asks again, for a program without references
     wanted = spec.placement or Wanted()
     if wanted.device is not None:
         nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None

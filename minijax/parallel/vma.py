@@ -252,7 +252,9 @@ _varying_operands = VaryingOperands()
 
 
 def _vary(builder, v, axes):
-    """The operand, declared to vary along these axes at least."""
+    """The operand, declared to vary along these axes at least. (References stay what they are.)"""
+    if type(v.aval) is not ShapedArray:
+        return v
     missing = in_scope_order(axes - varying_axes(v.aval))
     return builder.add_eqn(pvary_p, [v], {"axes": missing}) if missing else v
 

@@ -135,3 +135,14 @@ def condition_only_reads(effects: Iterable, writes: tuple) -> None:
     if any(isinstance(effect, writes) for effect in effects):
         raise NotImplementedError("The condition of `while_loop` changes a reference. Change it in "
                                   "the body instead; the condition may read it.")
+
+
+def contents_agree(spec: Any, aval: Any, axes: frozenset, check: bool) -> None:
+    """Raise `ValueError` if what a reference brings out of `shard_map` may differ between devices
+    where its spec says that they agree."""
+    different = axes.difference(spec.all_axes())
+    if check and different:
+        raise ValueError(
+            f"shard_map: the contents of a reference come out with the spec {spec}. They are of "
+            f"type {aval.str_short()}, and may differ along {sorted(map(str, different))}. Name "
+            "these axes in the spec, or write what is the same on all devices.")

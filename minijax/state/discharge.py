@@ -26,6 +26,9 @@ from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
+from ..parallel.shard_map_primitive import _scope_of as scope_of
+from ..parallel.shard_map_primitive import inside, shard_map_p
+from ..parallel.vma import varying, varying_axes
 from . import checks
 from . import primitives as prim
 from .indexing import accumulate, read, write
@@ -236,8 +239,32 @@ def _discharge_cond(is_ref, values, params):
     return split_results(cond_p.bind(*values, **params | {"branches": branches}), is_ref)
 
 
+def _discharge_shard_map(is_ref, values, params):
+    """Each device returns its part of the contents, which are put together as they were cut.
+
+    Raises:
+      ValueError: the parts of different devices may differ where the specs say that they agree.
+    """
+    jaxpr, rest = params["jaxpr"], {k: v for k, v in params.items() if k != "jaxpr"}
+    specs = [spec for spec, ref in zip(params["in_specs"], is_ref) if ref]
+    n_outs, scope = len(jaxpr.out_avals), scope_of(params)
+
+    def body(*args):
+        outs = run_discharged(jaxpr.jaxpr, jaxpr.consts, args)
+        return outs[:n_outs] + [varying(x, spec.all_axes())
+                                for x, spec in zip(outs[n_outs:], specs)]
+
+    with inside(scope):
+        pure = trace_to_jaxpr(body, [*map(inner_type, jaxpr.in_avals)], jaxpr.jaxpr.debug_info)
+    rest["out_specs"] = (*params["out_specs"], *specs)
+    for spec, aval in zip(rest["out_specs"], pure.out_avals):
+        checks.contents_agree(spec, aval, varying_axes(aval), scope.check_vma)
+    return split_results(shard_map_p.bind(*values, jaxpr=pure, **rest), is_ref)
+
+
 discharge_rules.update({primitive: _discharge_call(call) for primitive, call in calls.items()})
 discharge_rules.update({
+    shard_map_p: _discharge_shard_map,
     scan_p: _discharge_scan,
     while_p: _discharge_while,
     cond_p: _discharge_cond,

@@ -22,6 +22,7 @@ class RefEffect(effects.Effect):
     """An equation reads or changes a reference."""
 
     __slots__ = ()
+    is_discharged = True
 
     def __repr__(self):
         return type(self).__name__.removesuffix("Effect")

@@ -54,4 +54,5 @@ from ...parallel.constraints import sharding_constraint_p
 from ...parallel.placement import device_put_p
 
 # chapter 15
+from ...state.primitives import get_p, swap_p
 from ...debugging.callbacks import debug_callback_p, io_callback_p, pure_callback_p

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.arguments import leaf_names
+from ...checks.arguments import distinct_references, leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.sequences import elements
 from ...checks.staging import custom_typechecks
@@ -109,6 +109,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
         return (true_fun if pred else false_fun)(*operands)
     leaves, in_tree = tree_flatten(operands)
     avals = argument_avals(leaves, "cond", lambda: leaf_names("operands", operands))
+    distinct_references(avals, "cond", leaves)
     if_true = stage(true_fun, in_tree, avals, "cond")
     if_false = stage(false_fun, in_tree, avals, "cond")
     _check_branches("cond", {"true_fun": true_fun, "false_fun": false_fun}, [if_true, if_false])
@@ -190,6 +191,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
         return branches[int(index)](*operands)
     leaves, in_tree = tree_flatten(operands)
     avals = argument_avals(leaves, "switch", lambda: leaf_names("operands", operands))
+    distinct_references(avals, "switch", leaves)
     staged = [stage(branch, in_tree, avals, "switch") for branch in branches]
     _check_branches("switch", {f"branch {i}": f for i, f in enumerate(branches)}, staged)
     jaxprs, consts = share_constants(*staged)
