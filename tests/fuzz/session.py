@@ -93,12 +93,14 @@ class Session:
             return
         staged = pick < 0.5
         theirs = run_staged("jax", text, x64)
-        ours = run_staged("minijax", text, x64) if staged else run("minijax", text, x64, disable_jit=True)
+        refused = isinstance(theirs, Exception)  # perhaps only because it is staged
+        ours = (run_staged("minijax", text, x64) if staged or refused
+                else run("minijax", text, x64, disable_jit=True))
         if compare(ours, theirs) is None:
-            self.counts["both refuse" if isinstance(theirs, Exception) else "jaxprs of JAX"] += 1
+            self.counts["both refuse" if refused else "jaxprs of JAX"] += 1
             return
         self.counts["values of JAX, after the jaxpr"] += 1
-        if staged:
+        if staged or refused:
             self.ask_jax(program, jitted(text), partial(difference, x64=x64))
         elif not self.ask_jax(program, text, partial(difference, x64=x64)):
             self.ask_jax(program, text, partial(difference, x64=x64, disable_jit=True))
