@@ -94,7 +94,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         y, pullback, *aux = vjp(partial_fun, *dyn_args, has_aux=has_aux)
         checks.real_outputs("jacrev", tree_leaves(y), holomorphic)
         x, jac = (_as_chosen(argnums, v) for v in (dyn_args, vmap(pullback)(_standard_basis(y))))
-        jac = tree_map(lambda x, j: _split_axis(y, 0, _as_numbers(j, x)), x, jac)
+        jac = tree_map(lambda x, j: _rows(y, x, _as_numbers(j, x)), x, jac)
         jac = tree_transpose(tree_structure(x), tree_structure(y), jac)
         return (jac, *aux) if has_aux else jac
 
@@ -132,6 +132,11 @@ def _standard_basis(tree) -> Any:
 def _with_dtype_of(leaf, stack):
     aval = typeof(leaf)
     return convert_element_type_p.bind(stack, new_dtype=aval.dtype, weak_type=aval.weak_type)
+
+
+def _rows(y, x, jac):
+    """The derivatives by `x`, cut into the leaves of `y`; their type is `x`'s, weak if that is."""
+    return tree_map(lambda rows: _with_dtype_of(x, rows), _split_axis(y, 0, jac))
 
 
 def _as_numbers(jac, integers):

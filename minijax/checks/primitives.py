@@ -254,17 +254,21 @@ def dot_general(x: ShapedArray, y: ShapedArray, dimension_numbers, precision,
             raise TypeError("dot_general requires batch dimensions and contracting dimensions to "
                             f"be disjoint, got {batch} and {contract}.")
     if preferred_element_type is not None and not hasattr(precision, "compute_types"):
-        _preferred(dtypes.promote_types(x.dtype, y.dtype), preferred_element_type)
+        _preferred([x.dtype, y.dtype], preferred_element_type)
 
 
-def _preferred(dtype, preferred):
-    """The preferred type may narrow floats only."""
+def _preferred(operands, preferred):
+    """The preferred type may narrow floats only. Complex operands decide before floats, and those
+    before integers."""
     def bits(d):
         return 1 if d == bool else (dtypes.iinfo if d.kind in "iu" else dtypes.finfo)(d).bits
 
-    if not dtypes.issubdtype(dtype, np.floating) and bits(preferred) < bits(dtype):
+    kinds = (np.complexfloating, np.floating, np.integer, np.bool_)
+    kind = next(k for k in kinds if any(dtypes.issubdtype(d, k) for d in operands))
+    dtype = max((d for d in operands if dtypes.issubdtype(d, kind)), key=bits)
+    if kind is not np.floating and bits(preferred) < bits(dtype):
         raise TypeError("`preferred_element_type` must not be narrower than the original type, got "
-                        f"preferred_element_type of {preferred.name} for result type of "
+                        f"preferred_element_type of {preferred.name} for an operand of "
                         f"{dtype.name}.")
 
 

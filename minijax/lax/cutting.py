@@ -18,7 +18,6 @@ import numpy as np
 
 from ..checks.primitives import same_dtypes
 from ..checks.sequences import integers, size_along
-from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import (
     batch_size,
@@ -414,15 +413,7 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     >>> lax.pad(jnp.array([1, 2]), 0, [(1, 0, 2)]).tolist()
     [0, 1, 0, 0, 2]
     """
-    config = _padding_triples(padding_config)
-    aval = typeof(operand)
-    if type(padding_value) in (bool, int, float) and _kind_fits(padding_value, aval.dtype):
-        padding_value = aval.dtype.type(padding_value)
-    return pad_p.bind(operand, padding_value, padding_config=config)
-
-
-def _kind_fits(scalar, dtype):
-    return dtypes.python_scalar_dtype(type(scalar)) == dtype
+    return pad_p.bind(operand, padding_value, padding_config=_padding_triples(padding_config))
 
 
 # ----------------------------------------------------------------------------------------------

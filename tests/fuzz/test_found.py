@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,16 @@ jnp.setdiff1d(jnp.broadcast_to(jnp.asarray(0.5), (3,)), jnp.array([1.5]), size=2
 jnp.setdiff1d(jnp.arange(3), jnp.array([1]), size=3)
 jnp.gcd(jnp.broadcast_to(jnp.asarray(6), (3,)), 4)
 jnp.gcd(jnp.asarray(6), jnp.asarray(4))
+lax.dot(jnp.ones(2, 'int8'), jnp.ones(2, 'uint8'), preferred_element_type='uint8')
+lax.dot(jnp.ones(2, 'int32'), jnp.ones(2, 'int8'), preferred_element_type='int8') -> TypeError
+lax.pad(jnp.broadcast_to(jnp.asarray(2.0), (3,)), 0.0, [(1, 0, 0)])
+lax.pad(jnp.broadcast_to(jnp.asarray(2.0), (3,)), jnp.float32(0), [(1, 0, 0)])
+lax.pad(jnp.ones(3, 'int8'), 0, [(1, 0, 0)]) -> TypeError
+jax.make_jaxpr(jax.jacrev(lambda x: lax.pad(x, 0.0, [(1, 0, 0)])))(jnp.broadcast_to(jnp.asarray(2.0), (3,)))
+jax.make_jaxpr(jax.jacrev(lambda x: lax.slice(x, (0,), (1,))))(jnp.broadcast_to(jnp.asarray(2.0), (3,)))
+jax.jacrev(lambda x: (lax.slice(x, (0,), (1,)), x * np.float32(2)))(jnp.broadcast_to(jnp.asarray(2.0), (3,)))
+jax.jacrev(lambda x: x[0])(jnp.broadcast_to(jnp.asarray(2.0), (3,)))
+jax.jacrev(lambda x: lax.dynamic_slice(x, (1,), (2,)))(jnp.broadcast_to(jnp.asarray(2.0), (3,)))
 jnp.gcd(jnp.broadcast_to(jnp.asarray(6), (3,)), jnp.int8(4))
 """
 
@@ -80,6 +92,25 @@ def test_found(row):
         return lambda: eval(text, space)
 
     both(program, raises=error or None)
+
+
+def test_transposed_products_that_prefer_a_narrow_complex_type():
+    """Their cotangents are of complex64, and the other operand of float64."""
+
+    def program(jx):
+        def f(x, y):
+            return jx.numpy.matmul(x, y, preferred_element_type="complex64")
+
+        def derivatives(ct):
+            with jx.enable_x64(True):
+                x, y = jx.numpy.array([1.0, 2.0]), jx.numpy.array([3.0, 1.0])
+                with warnings.catch_warnings(action="ignore", category=np.exceptions.ComplexWarning):
+                    return [jx.vjp(g, x, y)[1](ct.astype("complex64"))
+                            for g in (f, jx.checkpoint(f), jx.jit(f))]
+
+        return derivatives
+
+    both(program, np.complex64(2))
 
 
 def test_second_derivatives_of_pinv_with_traced_rtol():
