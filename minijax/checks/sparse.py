@@ -1,0 +1,256 @@
+"""What functions of sparse arrays refuse, and the words for it."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConcretizationTypeError
+from ..lax.compile_time import concrete_or_error
+
+
+class SparseEfficiencyError(ValueError):
+    """A sparse array would be stored in a layout that takes much memory."""
+
+
+class SparseEfficiencyWarning(UserWarning):
+    """A sparse array is stored in a layout that takes much memory."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """JAX gives it on GPUs; it exists here so that programs can name it."""
+
+
+def nse_of_dense(nse: Any, count: Any) -> int:
+    """How many elements of a dense array to store: `nse`, or by default the largest `count`."""
+    return concrete_or_error(operator.index, count.max(initial=0) if nse is None else nse, """
+The error arose for the nse argument of fromdense. Within jit and other transformations, the
+number of stored elements must be given as a concrete integer.
+""")
+
+
+def nse_of_unique(nse: Any, count: Any) -> int:
+    """How many unique indices to store: `nse`, or by default the largest `count`."""
+    try:
+        return concrete_or_error(operator.index, count.max(initial=0) if nse is None else nse)
+    except ConcretizationTypeError:
+        raise ValueError("bcoo_sum_duplicates: nse must be specified when using the function "
+                         "within jit, vmap, and other transformations requiring abstract "
+                         "evaluation.") from None
+
+
+def buffers(mat: Any, *index_names: str) -> None:
+    """Raise unless the buffers of a sparse array fit each other and the shape."""
+    name, shape = type(mat).__name__, mat.shape
+    for index_name in index_names:
+        dtype = getattr(mat, index_name).dtype
+        if not np.issubdtype(dtype, np.integer):
+            raise TypeError(f"{name}: {index_name} must be integers, got {dtype}.")
+    for buffer in ("data", *index_names):
+        sizes = getattr(mat, buffer).shape[: mat.n_batch]
+        if len(sizes) > len(shape) or any(n not in (1, m) for n, m in zip(sizes, shape)):
+            raise ValueError(f"{buffer} batch dimensions not compatible for {buffer}.shape="
+                             f"{getattr(mat, buffer).shape}, {shape=}")
+    dense = shape[mat.n_batch + mat.n_sparse:]
+    if (len(shape) != mat.n_batch + mat.n_sparse + mat.n_dense
+            or mat.data.shape[mat.n_batch:] != (mat.nse, *dense)):
+        raise ValueError(f"Invalid data.shape={mat.data.shape} for nse={mat.nse}, n_batch="
+                         f"{mat.n_batch}, n_sparse={mat.n_sparse}, n_dense={len(dense)}, {shape=}")
+    if index_names[1:] and mat.indptr.shape[mat.n_batch:] != (shape[mat.n_batch] + 1,):
+        raise ValueError(f"indptr shape must match the matrix shape plus 1: got indptr.shape="
+                         f"{mat.indptr.shape}, {shape=}.")
+
+
+def aux_data(cls: type, given: dict, keys: set) -> None:
+    """Raise ValueError unless the static part of a pytree is that of a sparse array."""
+    if given.keys() != keys:
+        raise ValueError(f"{cls.__name__}.tree_unflatten: invalid aux_data={given}; expected the "
+                         f"keys {sorted(keys)}")
+
+
+def dimension_counts(shape: Sequence[int], n_batch: int, n_dense: int, nse: int = 0) -> None:
+    """Raise ValueError unless so many of the dimensions can be batch and dense ones."""
+    if n_batch < 0 or n_dense < 0 or nse < 0 or n_batch + n_dense > len(shape):
+        raise ValueError(f"Invalid inputs: {shape=}, {n_dense=}, {n_batch=}, {nse=}: the numbers "
+                         "of dimensions must be non-negative, and not more than there are.")
+
+
+def from_scipy(mat: Any, n_batch: int, n_dense: int) -> None:
+    """Raise unless a matrix of SciPy is to be stored with sparse dimensions only."""
+    if n_dense or n_batch:
+        raise NotImplementedError("from_scipy_sparse with nonzero n_dense/n_batch: use "
+                                  "update_layout of the result.")
+    if mat.ndim != 2:
+        raise ValueError(f"from_scipy_sparse requires 2D array; {mat.ndim}D is given.")
+
+
+def permutation(mat: Any, given: Sequence[int]) -> None:
+    """Raise unless batch, sparse and dense dimensions are permuted among themselves."""
+    if not isinstance(given, (tuple, list, np.ndarray)):
+        raise TypeError(f"transpose permutation must be a tuple/list/ndarray, got {type(given)}.")
+    if sorted(given) != [*range(mat.ndim)]:
+        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
+                        f"permutation {given} for shape {mat.shape}.")
+    for kind, part, dims in zip(("batch", "sparse", "dense"), mat.split(given),
+                                mat.split(range(mat.ndim))):
+        if sorted(part) != [*dims]:
+            raise NotImplementedError(
+                f"transpose permutation cannot permute {kind} axes with others; got permutation "
+                f"{given}, with n_batch={mat.n_batch}, n_dense={mat.n_dense}.")
+
+
+def broadcast(mat: Any, shape: Sequence[int], dims: Sequence[int]) -> None:
+    """Raise unless the dimensions keep their order, and only batch and dense ones grow."""
+    if mat.ndim != len(dims):
+        raise ValueError(f"{mat.shape=} and broadcast_dimensions={dims} must have the same length")
+    batch, sparse, dense = mat.split(dims)
+    for first, then in (batch, sparse), (sparse, dense):
+        if max(first, default=0) > min(then, default=len(shape)):
+            raise ValueError("Cannot mix batch, sparse and dense dimensions during "
+                             f"broadcast_in_dim: got broadcast_dimensions={dims}")
+    new = shape[min((*sparse, *dense), default=len(shape)):min(dense, default=len(shape))]
+    if np.prod(mat.sparse_shape) != np.prod(new):
+        raise NotImplementedError("Adding sparse dimensions with lengths != 1: got shape="
+                                  f"{mat.shape}, and {shape} is wanted")
+
+
+def squeeze(mat: Any, dimensions: Sequence[int]) -> None:
+    """Raise ValueError unless the dimensions have size 1."""
+    if any(not 0 <= d < mat.ndim or mat.shape[d] != 1 for d in dimensions):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "
+                         f"got shape={mat.shape} and {dimensions=}")
+
+
+def multiply_dense(mat: Any, v: Any, out_shape: tuple) -> None:
+    """Raise NotImplementedError if the product is larger than the sparse array."""
+    if out_shape != mat.shape:
+        raise NotImplementedError(
+            "multiplication between sparse and dense is only implemented for cases where the "
+            f"output shape matches the sparse matrix shape. Got shape={mat.shape}, {v.shape=}")
+
+
+def sparse_times_dense(mat: Any, contract: Sequence[int], batch: Sequence[int]) -> None:
+    """Raise unless batch dimensions are stored as such, and no dense dimension is summed."""
+    if max(batch, default=-1) >= mat.n_batch:
+        raise NotImplementedError(
+            "bcoo_dot_general batch dimensions must be among the batch dimensions in the sparse "
+            f"representation. Got lhs_batch={batch}, n_batch={mat.n_batch}")
+    if max(contract, default=-1) >= mat.n_batch + mat.n_sparse:
+        raise NotImplementedError("bcoo_dot_general: contracting over dense dimensions.")
+
+
+def bcsr_operands(lhs: Any, rhs: Any, cls: type) -> None:
+    """Raise unless a `BCSR` is multiplied by a dense array."""
+    if isinstance(rhs, cls) or not isinstance(lhs, cls):
+        raise NotImplementedError("bcsr_dot_general currently implemented for BCSR lhs and dense "
+                                  f"rhs; got {type(lhs)}, {type(rhs)}.")
+
+
+def addition(x: Any, y: Any, out_shape: tuple, cls: type) -> None:
+    """Raise NotImplementedError for a sum that is neither sparse nor as large as its dense term."""
+    if not (isinstance(x, cls) and isinstance(y, cls)):
+        dense = y if isinstance(x, cls) else x
+        if dense.shape != out_shape:
+            raise NotImplementedError(
+                "Addition between a sparse array X and a dense array Y is not implemented when the "
+                "output shape is larger than Y.shape. If this is your intent, use todense().")
+    elif x.shape != y.shape:
+        raise NotImplementedError("Addition between sparse matrices of different shapes.")
+    elif x.pattern is not y.pattern and (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
+        raise NotImplementedError("Addition between sparse matrices with different batch/dense "
+                                  "dimensions.")
+
+
+def subtraction(x: Any, y: Any, cls: type) -> None:
+    """Raise NotImplementedError unless both operands are sparse."""
+    if not (isinstance(x, cls) and isinstance(y, cls)):
+        raise NotImplementedError("Subtraction between sparse and dense array: use todense().")
+
+
+def division(y: Any, cls: type) -> None:
+    """Raise NotImplementedError if the divisor is sparse."""
+    if isinstance(y, cls):
+        raise NotImplementedError(f"Division by a sparse array{_DENSE}")
+
+
+_DENSE = (" is not implemented because it would result in dense output. If this is your intent, "
+          "use sparse.todense() to convert your arguments to dense arrays.")
+
+
+def elementwise(primitive: Any, params: dict) -> None:
+    """Raise NotImplementedError for a power of zero that is not zero."""
+    if (y := params.get("y", 1)) <= 0:
+        raise NotImplementedError(f"sparse rule for integer_pow with non-positive exponent {y}"
+                                  f"{_DENSE}")
+
+
+def no_rule(primitive: Any, densifying: bool) -> NotImplementedError:
+    """The error for a primitive without a rule for sparse operands."""
+    return NotImplementedError(f"sparse rule for {primitive}"
+                               f"{_DENSE if densifying else ' is not implemented.'}")
+
+
+def sparse_format(given: str, formats: dict) -> None:
+    """Raise ValueError unless there is such a class."""
+    if given not in formats:
+        raise ValueError(f"sparse_format={given!r} not recognized; must be one of {[*formats]}")
+
+
+def random_indices(nse: Any, sparse_size: int, dtype: Any) -> None:
+    """Raise ValueError unless so many elements fit, and the dtype holds their numbers."""
+    if not 0 <= nse < sparse_size:
+        raise ValueError(f"got {nse=}, expected to be between 0 and {sparse_size}")
+    if sparse_size > np.iinfo(dtype).max:
+        raise ValueError(f"indices_dtype={dtype} does not have enough range to generate sparse "
+                         f"indices of size {sparse_size}.")
+
+
+def solve_operands(data: Any, indices: Any, indptr: Any, b: Any, reorder: int) -> None:
+    """Raise ValueError unless the arguments are those of a square system in compressed rows."""
+    if data.dtype != b.dtype:
+        raise ValueError(f"data types do not match: {data.dtype=} {b.dtype=}")
+    if not all(np.issubdtype(x.dtype, np.integer) for x in (indices, indptr)):
+        raise ValueError(f"index arrays must be integer typed; got {indices.dtype=} "
+                         f"{indptr.dtype=}")
+    if not data.ndim == indices.ndim == indptr.ndim == b.ndim == 1:
+        raise ValueError("Arrays must be one-dimensional. "
+                         f"Got {data.shape=} {indices.shape=} {indptr.shape=} {b.shape=}")
+    if indptr.size != b.size + 1 or data.shape != indices.shape:
+        raise ValueError(f"Invalid CSR buffer sizes: {data.shape=} {indices.shape=} "
+                         f"{indptr.shape=}")
+    if reorder not in [0, 1, 2, 3]:
+        raise ValueError(f"{reorder=} not valid, must be one of [0, 1, 2, 3]")
+
+
+def multiply_sparse(lhs: Any, rhs: Any) -> None:
+    """Raise unless the two sparse arrays have equal numbers of dimensions of each kind."""
+    if lhs.ndim != rhs.ndim:
+        raise TypeError("bcoo_multiply_sparse: arrays must have same number of dimensions, got "
+                        f"{lhs.shape}, {rhs.shape}")
+    if (lhs.n_batch, lhs.n_dense) != (rhs.n_batch, rhs.n_dense):
+        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of batch or "
+                                  f"dense dimensions: {lhs}, {rhs}")
+
+
+def sparse_times_sparse(lhs: Any, rhs: Any, contract: Sequence, batch: Sequence) -> None:
+    """Raise unless only sparse dimensions are summed, and all batch dimensions are matched."""
+    if lhs.n_dense or rhs.n_dense:
+        raise NotImplementedError("bcoo_spdot_general with dense dimensions.")
+    for mat, dims, batch_dims in zip((lhs, rhs), contract, batch):
+        if sorted(batch_dims) != [*range(mat.n_batch)]:
+            raise NotImplementedError(
+                "bcoo_spdot_general: the batch dimensions of the product must be those of the "
+                f"sparse representation; got {batch_dims}, and n_batch={mat.n_batch}.")
+        if min(dims, default=mat.ndim) < mat.n_batch:
+            raise NotImplementedError("bcoo_spdot_general only supports contraction of sparse "
+                                      "indices.")
+
+
+def two_sparse_dimensions(n_sparse: int) -> None:
+    """Raise ValueError unless there are two sparse dimensions."""
+    if n_sparse != 2:
+        raise ValueError(f"BCSR: must have 2 sparse dimensions, got {n_sparse}.")

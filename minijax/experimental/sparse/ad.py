@@ -1,0 +1,60 @@
+"""Derivatives with respect to sparse arrays: with respect to their data.
+
+A gradient is then a sparse array with the indices of the argument. It is the gradient in the space
+of the arrays with this pattern, and not the gradient with respect to the dense array.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ... import jacobians
+from ...core import api
+from ...core.tree import ensure_index_tuple, tree_leaves, tree_map
+from .bcoo import JAXSparse
+
+
+def is_sparse(x) -> bool:
+    """Whether `x` is a sparse array."""
+    return isinstance(x, JAXSparse)
+
+
+def _with_data(x, data):
+    """`x` with other data, which has further leading dimensions if it is a Jacobian."""
+    if not is_sparse(x):
+        return data
+    restored = x.with_data
+    for _ in range(data.ndim - x.data.ndim):
+        restored = api.vmap(restored)
+    return restored(data)
+
+
+def _sparse_aware(transform: Callable) -> Callable:
+    """`transform`, which differentiates by arrays, for arguments that contain sparse ones."""
+    @functools.wraps(transform)
+    def of_function(fun, argnums=0, has_aux=False, **options):
+        @functools.wraps(fun)
+        def derivative(*args):
+            numbers = sorted(ensure_index_tuple(argnums))
+            given = [args[i] for i in numbers]
+            restored = lambda data: tree_map(_with_data, given, data, is_leaf=is_sparse)
+
+            def of_data(*data):
+                new = dict(zip(numbers, restored([*data])))
+                return fun(*(new.get(i, x) for i, x in enumerate(args)))
+
+            data = tree_map(lambda x: x.data if is_sparse(x) else x, given, is_leaf=is_sparse)
+            out = transform(of_data, argnums=(*range(len(data)),), has_aux=has_aux, **options)(*data)
+            place = 1 if transform is api.value_and_grad else 0
+            grads = [g for g in restored([*(out[place] if place or has_aux else out)])
+                     if tree_leaves(g)]
+            grads = grads[0] if len(grads) == 1 else tuple(grads)
+            return (out[0], grads) if place else (grads, out[1]) if has_aux else grads
+        return derivative
+    return of_function
+
+
+grad, value_and_grad, jacfwd, jacrev = map(_sparse_aware, (
+    api.grad, api.value_and_grad, jacobians.jacfwd, jacobians.jacrev))
+jacobian = jacrev

@@ -1,0 +1,622 @@
+"""`BCOO`, batched coordinates: the sparse array that all functions of this package take.
+
+    data     (*batch, nse, *dense)      the stored elements; nse: number of specified elements
+    indices  (*batch, nse, n_sparse)    where in the sparse dimensions each of them is
+
+An element may be stored in several parts, whose sum it is, so duplicate indices are allowed.
+An index that is too large marks padding. Both follow from one choice: the dense array is a
+*scatter* that adds, and drops what is out of bounds. Its transpose is a *gather* that fills with
+zeros, and looks a dense array up at the indices.
+
+    dense = zeros(shape).at[indices].add(data)      data = dense.at[indices].get(fill_value=0)
+
+All functions here are written with these two, with sorts of the indices, and with arithmetic on
+them. So sparse arrays need no primitives of their own, and no rules for `jit`, `vmap`, `jvp` and
+`grad`. A function says what happens to one example, and `nfold_vmap` does the batch dimensions.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import lax
+from ... import numpy as jnp
+from ...checks import sparse as checks
+from ...checks.primitives import canonical_shape
+from ...core.api import eval_shape, vmap
+from ...core.array import Array
+from ...core.core import Tracer
+from ...pytree.registration import register_pytree_node_class
+from ...runtime.structs import ShapeDtypeStruct
+from .transform import call_rules, elementwise_rules, sparse_rules, sparsify
+
+# ----------------------------------------------------------------------------------------------
+# What the classes of sparse arrays have in common
+
+
+def nfold_vmap(fun: Callable, n: int) -> Callable:
+    """`fun` of one example, applied along the `n` leading dimensions of its arguments.
+
+    A dimension of size 1 is the same for all examples.
+    """
+    for _ in range(n):
+        fun = functools.partial(_over_leading_dimension, fun)
+    return fun
+
+
+def _over_leading_dimension(fun, *args):
+    size = next((x.shape[0] for x in args if x.shape[0] != 1), 1)
+    axes = [0 if x.shape[0] == size else None for x in args]
+    args = tuple(lax.squeeze(x, (0,)) if axis is None else x for x, axis in zip(args, axes))
+    return vmap(fun, axes)(*args)
+
+
+class JAXSparse:
+    """Base class of the sparse arrays. They are pytrees of their buffers.
+
+    An array has `n_batch` leading dimensions, along which each example has its own pattern of
+    stored elements, then `n_sparse` sparse ones, and `n_dense` dimensions that are stored whole.
+
+    Under `vmap` the buffers lose a leading dimension. So the sizes of the batch dimensions are
+    read from the buffers when these have more or fewer of them than the shape.
+    """
+
+    _buffers: tuple[str, ...]  # the first are `data` and `indices`
+    _index_ndim: int  # how many dimensions `indices` has for one example
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, args: Sequence, *, shape: Sequence[int], indices_sorted: bool = False,
+                 unique_indices: bool = False):
+        vars(self).update(zip(self._buffers, map(jnp.asarray, args), strict=True))
+        self.shape = canonical_shape(shape)
+        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        checks.buffers(self, *self._buffers[1:])
+
+    dtype = property(lambda self: self.data.dtype)
+    size = property(lambda self: math.prod(self.shape))
+    ndim = property(lambda self: len(self.shape))
+    n_batch = property(lambda self: self.indices.ndim - self._index_ndim)
+    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
+    nse = property(lambda self: self.indices.shape[self.n_batch])  # number of specified elements
+    sparse_shape = property(lambda self: self.split(self.shape)[1])
+    T = property(lambda self: self.transpose())
+
+    def split(self, items: Sequence) -> tuple:
+        """`items`, one for each dimension: those of batch, sparse and dense dimensions."""
+        n, m = self.n_batch, self.n_batch + self.n_sparse
+        return items[:n], items[n:m], items[m:]
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __repr__(self):
+        try:
+            counts = "".join(f", {name}={n}" for name in ("nse", "n_batch", "n_dense")
+                             if (n := getattr(self, name)) or name == "nse")
+            text = f"{type(self).__name__}({self.dtype}{[*self.shape]}{counts})"
+        except (AttributeError, IndexError, TypeError):  # a pytree of something else than arrays
+            text = f"{type(self).__name__}(<invalid>)"
+        return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
+
+    def tree_flatten(self):
+        """The buffers, and a dict of what is static."""
+        flags = {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
+        return tuple(getattr(self, b) for b in self._buffers), {"shape": self.shape, **flags}
+
+    @classmethod
+    def tree_unflatten(cls, aux_data, children):
+        """The array with these buffers, which may be anything."""
+        checks.aux_data(cls, aux_data, {"shape", "indices_sorted", "unique_indices"})
+        self = object.__new__(cls)
+        vars(self).update(zip(cls._buffers, children), **aux_data)
+        if all(hasattr(x, "shape") and x.ndim for x in (self.data, self.indices)):
+            n, inner = self.n_batch, self.n_sparse + self.n_dense
+            if n >= 0 and inner <= self.ndim != n + inner:
+                batch = np.broadcast_shapes(self.data.shape[:n], self.indices.shape[:n])
+                self.shape = batch + self.shape[self.ndim - inner:]
+        return self
+
+    def with_data(self, data):
+        """The array with the same pattern of stored elements and other values."""
+        (_, *rest), aux_data = self.tree_flatten()
+        out = type(self).tree_unflatten(aux_data, (data, *rest))
+        out._pattern = self.pattern
+        return out
+
+    pattern = property(lambda self: vars(self).get("_pattern", self), doc=(
+        "An object that arrays share if they are known to store the same elements."))
+
+
+# ----------------------------------------------------------------------------------------------
+# Gather and scatter
+
+
+def _columns(indices, dims: Sequence[int]) -> tuple:
+    """The indices into some of the sparse dimensions, as NumPy takes them."""
+    return tuple(indices[..., d] for d in dims)
+
+
+def _add_at(indices, sizes: Sequence[int], data):
+    """A dense example of which `data` is added at the indices, tuples of arrays."""
+    if not indices:
+        return data.sum(0, dtype=data.dtype)
+    return jnp.zeros((*sizes, *data.shape[1:]), data.dtype).at[indices].add(data)
+
+
+def _look_up(dense, indices, fill_value=0):
+    return dense.at[indices].get(mode="fill", fill_value=fill_value)
+
+
+def _inside(indices, sizes):
+    """Which indices are not padding."""
+    return jnp.all(indices < jnp.array(sizes, indices.dtype), -1)
+
+
+def _where(mask, data, other):
+    """`jnp.where` with a mask that has only the first dimensions of `data`."""
+    return jnp.where(lax.expand_dims(mask, range(mask.ndim, data.ndim)), data, other)
+
+
+def _bcoo(data, indices, shape, indices_sorted=False, unique_indices=False):
+    return BCOO((data, indices), shape=shape, indices_sorted=indices_sorted,
+                unique_indices=unique_indices)
+
+
+# ----------------------------------------------------------------------------------------------
+# To and from dense arrays
+
+
+def bcoo_todense(mat: BCOO) -> Array:
+    """The dense array: the stored elements are added where they belong."""
+    def example(data, indices):
+        return _add_at(_columns(indices, range(mat.n_sparse)), mat.sparse_shape, data)
+    return jnp.broadcast_to(nfold_vmap(example, mat.n_batch)(mat.data, mat.indices), mat.shape)
+
+
+def _extract(indices, dense):
+    """The elements of a dense example at the indices; 0 for padding."""
+    if not indices.shape[1]:
+        return jnp.broadcast_to(dense, (len(indices), *dense.shape))
+    return _look_up(dense, _columns(indices, range(indices.shape[1])))
+
+
+def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
+                   index_dtype: Any = jnp.int32) -> BCOO:
+    """The sparse array with the elements of a dense one that are not 0.
+
+    Args:
+      mat: a dense array.
+      nse: how many elements to store for each example; by default, as many as there are.
+      n_batch, n_dense: how many leading and trailing dimensions are not sparse.
+      index_dtype: the dtype of the indices.
+
+    Raises:
+      ConcretizationTypeError: `nse` is not given, and `mat` is traced.
+
+    >>> from minijax.experimental import sparse
+    >>> sparse.bcoo_fromdense(jnp.eye(3), n_batch=1)
+    BCOO(float32[3, 3], nse=1, n_batch=1)
+    """
+    mat = jnp.asarray(mat)
+    checks.dimension_counts(mat.shape, n_batch, n_dense)
+    mask = jnp.any(mat != 0, [*range(mat.ndim - n_dense, mat.ndim)])
+    count = mask.sum([*range(n_batch, mask.ndim)])
+    nse = checks.nse_of_dense(nse, count)
+
+    def example(mask, count, mat):
+        indices = jnp.zeros((nse, 0), index_dtype)
+        if mask.ndim:
+            places = jnp.nonzero(mask, size=nse, fill_value=mask.shape)
+            indices = jnp.stack(places, 1).astype(index_dtype)
+        return _where(jnp.arange(nse) < count, _extract(indices, mat), 0), indices
+
+    return _bcoo(*nfold_vmap(example, n_batch)(mask, count, mat), mat.shape, True, True)
+
+
+# ----------------------------------------------------------------------------------------------
+# The order of the stored elements
+
+
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """The same array with its indices in order."""
+    def example(data, indices):
+        order = jnp.lexsort(_columns(indices, range(mat.n_sparse))[::-1])
+        return data[order], indices[order]
+    sort = nfold_vmap(example, mat.n_batch) if mat.n_sparse else lambda *buffers: buffers
+    return _bcoo(*sort(mat.data, mat.indices), mat.shape, True, mat.unique_indices)
+
+
+def _unique(indices, sizes):
+    """The different indices in order, padded; for each index, its number among them; and how many
+    there are, without padding."""
+    if not indices.size:
+        found = jnp.zeros((not sizes, len(sizes)), indices.dtype)
+        return found, jnp.zeros(len(indices), int), jnp.array(len(found))
+    end = jnp.array(sizes, indices.dtype)
+    indices = _where(_inside(indices, sizes), indices, end)
+    found, number = jnp.unique(indices, axis=0, return_inverse=True, size=len(indices),
+                               fill_value=end)
+    return found, number.ravel(), _inside(found, sizes).sum()
+
+
+def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
+    """The same array with unique indices in order.
+
+    Args:
+      mat: a sparse array.
+      nse: how many elements to store for each example: padding is added, or elements are dropped.
+        By default as many as are needed.
+
+    Raises:
+      ValueError: `nse` is not given under a transformation that hides the indices.
+    """
+    sizes = mat.sparse_shape
+    found, number, count = nfold_vmap(lambda i: _unique(i, sizes), mat.n_batch)(mat.indices)
+    nse = checks.nse_of_unique(nse, count)
+    data = nfold_vmap(lambda data, i: _add_at((i,), (nse,), data), mat.n_batch)(mat.data, number)
+    return _bcoo(data, _resized(found, nse, sizes), mat.shape, True, True)
+
+
+def _resized(indices, nse, sizes):
+    """The first `nse` indices, padded if there are fewer."""
+    n_more = max(0, nse - indices.shape[-2])
+    end = jnp.array(sizes, indices.dtype)
+    padding = jnp.broadcast_to(end, (*indices.shape[:-2], n_more, len(sizes)))
+    return jnp.concatenate([indices[..., :nse, :], padding], -2)
+
+
+# ----------------------------------------------------------------------------------------------
+# Shapes
+
+
+def _axes(mat, dims) -> tuple[list, list, list]:
+    """Of some dimensions of an array, those of batches; the columns of `indices` for the sparse
+    ones; and the axes of `data` for the dense ones."""
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    return ([d for d in dims if d < n], [d - n for d in dims if n <= d < m],
+            [d - mat.n_sparse + 1 for d in dims if d >= m])
+
+
+def _without(items, dims):
+    return tuple(x for d, x in enumerate(items) if d not in dims)
+
+
+def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
+    """The array with its dimensions permuted: batch, sparse and dense ones among themselves.
+
+    Raises:
+      NotImplementedError: the permutation mixes the three kinds.
+      TypeError: it is not a permutation.
+    """
+    checks.permutation(mat, permutation)
+    (batch, sparse, dense), n = _axes(mat, permutation), mat.n_batch
+    indices = jnp.take(mat.indices, np.array(sparse, int), -1).transpose(*batch, n, n + 1)
+    return _bcoo(mat.data.transpose(*batch, n, *dense), indices, [mat.shape[p] for p in permutation],
+                 mat.indices_sorted and sparse == sorted(sparse), mat.unique_indices)
+
+
+def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int],
+                          sharding=None) -> BCOO:
+    """As `lax.broadcast_in_dim`. New dimensions before the sparse ones become batch dimensions.
+
+    Raises:
+      NotImplementedError: a sparse dimension would grow.
+      ValueError: batch, sparse and dense dimensions would mix.
+    """
+    checks.broadcast(mat, shape, broadcast_dimensions)
+    batch, sparse, dense = mat.split(tuple(broadcast_dimensions))
+    n, end = min(sparse + dense, default=len(shape)), min(dense, default=len(shape))
+    data = lax.broadcast_in_dim(mat.data, (*shape[:n], mat.nse, *shape[end:]),
+                                (*batch, n, *(d + 1 - (end - n) for d in dense)))
+    indices = lax.broadcast_in_dim(mat.indices, (*shape[:n], mat.nse, mat.n_sparse),
+                                   (*batch, n, n + 1))
+    new = jnp.zeros((*shape[:n], mat.nse, end - n), indices.dtype)
+    return _bcoo(data, new.at[..., np.array(sparse, int) - n].set(indices), shape)
+
+
+def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+    """The array without some dimensions, whose size is 1."""
+    dimensions = [d + arr.ndim if d < 0 else d for d in dimensions]
+    checks.squeeze(arr, dimensions)
+    batch, sparse, dense = _axes(arr, dimensions)
+    indices = jnp.delete(arr.indices, np.array(sparse, int), -1)
+    return _bcoo(lax.squeeze(arr.data, batch + dense), lax.squeeze(indices, batch),
+                 _without(arr.shape, dimensions), arr.indices_sorted, arr.unique_indices)
+
+
+# ----------------------------------------------------------------------------------------------
+# Sums and products
+
+
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """The sum along some dimensions. Along sparse ones, it is enough to drop their indices."""
+    (batch, sparse, dense), n = _axes(mat, axes), mat.n_batch
+    data = _where(_inside(mat.indices, mat.sparse_shape), mat.data.sum(dense), 0)
+    indices = jnp.delete(mat.indices, np.array(sparse, int), -1)
+    for d in batch:
+        data = jnp.broadcast_to(data, (*data.shape[:d], mat.shape[d], *data.shape[d + 1:]))
+        data = data.sum(d, keepdims=True) if indices.shape[d] == 1 else data
+    others = _without(range(n), batch)
+
+    def joined(x):
+        nse = math.prod(x.shape[d] for d in (*batch, n))
+        return lax.reshape(x, (*(x.shape[d] for d in others), nse, *x.shape[n + 1:]),
+                           (*others, *batch, *range(n, x.ndim)))
+
+    return _bcoo(joined(data), joined(indices), _without(mat.shape, axes))
+
+
+def bcoo_multiply_dense(sp_mat: BCOO, v) -> Array:
+    """The data of the elementwise product of a sparse and a dense array, at the same indices.
+
+    Raises:
+      NotImplementedError: the product is larger than the sparse array.
+    """
+    v = jnp.asarray(v)
+    if v.ndim == 0:
+        return sp_mat.data * v
+    checks.multiply_dense(sp_mat, v, lax.broadcast_shapes(v.shape, sp_mat.shape))
+
+    def example(data, indices, v):
+        columns = _columns(indices, range(sp_mat.n_sparse))
+        columns = tuple(jnp.where(n == 1, 0, i) for i, n in zip(columns, v.shape))
+        return data * (_look_up(v, columns) if columns else v)
+
+    v = lax.expand_dims(v, range(sp_mat.ndim - v.ndim))
+    return nfold_vmap(example, sp_mat.n_batch)(sp_mat.data, sp_mat.indices, v)
+
+
+def _agree(indices, columns, indices2, columns2):
+    """Which pairs of stored elements of two arrays have equal indices in some columns."""
+    pairs = jnp.ones((len(indices), len(indices2)), bool)
+    for d, e in zip(columns, columns2):
+        pairs &= indices[:, None, d] == indices2[:, e]
+    return pairs
+
+
+def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
+    """The elementwise product of two sparse arrays, with an element for each pair of elements that
+    have one index."""
+    checks.multiply_sparse(lhs, rhs)
+    shape = lax.broadcast_shapes(lhs.shape, rhs.shape)
+    both = [d for d, sizes in enumerate(zip(lhs.sparse_shape, rhs.sparse_shape)) if 1 not in sizes]
+
+    def example(data, indices, data2, indices2):
+        pairs = _agree(indices, both, indices2, both)
+        i, j = jnp.nonzero(pairs, size=pairs.size, fill_value=pairs.shape)
+        ends = _look_up(indices, i, max(shape, default=0)), _look_up(indices2, j, max(shape, default=0))
+        return _look_up(data, i) * _look_up(data2, j), jnp.maximum(*ends)
+
+    buffers = nfold_vmap(example, lhs.n_batch)(lhs.data, lhs.indices, rhs.data, rhs.indices)
+    return _bcoo(*buffers, shape)
+
+
+def _struct(x):
+    return ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None,
+                     out_sharding=None):
+    """As `lax.dot_general`. The result is sparse if both operands are.
+
+    Raises:
+      NotImplementedError: a batch dimension of the product is not one of the sparse operand, or
+        the sum is along a dense dimension.
+    """
+    pairs = [tuple(tuple(map(int, np.ravel(dims))) for dims in pair) for pair in dimension_numbers]
+    product = functools.partial(lax.dot_general, dimension_numbers=tuple(pairs),
+                                preferred_element_type=preferred_element_type)
+    if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
+        return product(lhs, rhs, precision=precision)
+    lhs, rhs = (x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs))
+    out = eval_shape(product, _struct(lhs), _struct(rhs))
+    if not isinstance(rhs, BCOO):
+        return jnp.broadcast_to(_sparse_times_dense(lhs, rhs, *pairs, out.dtype), out.shape)
+    if isinstance(lhs, BCOO):
+        return _sparse_times_sparse(lhs, rhs, *pairs, out)
+    swapped = _sparse_times_dense(rhs, lhs, *(pair[::-1] for pair in pairs), out.dtype)
+    n_batch, n_rows = len(pairs[1][0]), rhs.ndim - len(pairs[0][0])
+    order = (*range(n_batch), *range(n_rows, swapped.ndim), *range(n_batch, n_rows))
+    return jnp.broadcast_to(swapped.transpose(order), out.shape)
+
+
+def _sparse_times_dense(mat, dense, contract, batch, dtype):
+    """The batch dimensions of `mat` are matched with those of `dense`: first those of the product,
+    then those that stay in the result, last those that are summed. For each example, rows of
+    `dense` are looked up at the indices, multiplied with the data, and added where they belong."""
+    checks.sparse_times_dense(mat, contract[0], batch[0])
+    n, sizes, contracted = mat.n_batch, mat.sparse_shape, [*zip(*contract)]
+    summed = [(d, e) for d, e in contracted if d < n]
+    rows = [(d - n, e) for d, e in contracted if d >= n]
+    free = [d for d in range(n) if d not in (*batch[0], *contract[0])]
+    order = [*batch[0], *free, *(d for d, _ in summed)]
+    data, indices = (x.transpose(*order, *range(n, x.ndim)) for x in (mat.data, mat.indices))
+    used = [*batch[1], *(e for _, e in summed + rows)]
+    dense = dense.transpose(*used, *_without(range(dense.ndim), used))
+    dense = lax.expand_dims(dense, range(len(batch[0]), len(batch[0]) + len(free)))
+    kept = _without(range(mat.n_sparse), [d for d, _ in rows])
+
+    def example(data, indices, dense):
+        both = [0] if rows else []
+        if rows:
+            dense = _look_up(dense, _columns(indices, [d for d, _ in rows]))
+        terms = lax.dot_general(data, dense, (([], []), (both, both)), preferred_element_type=dtype)
+        return _add_at(_columns(indices, kept), [sizes[d] for d in kept], terms)
+
+    result = nfold_vmap(example, n)(data, indices, dense)
+    return result.sum([*range(n - len(summed), n)], dtype=dtype)
+
+
+def _sparse_times_sparse(lhs, rhs, contract, batch, out):
+    """The sum over all pairs of elements whose contracted indices agree."""
+    checks.sparse_times_sparse(lhs, rhs, contract, batch)
+    n = len(batch[0])
+    (_, on, _), (_, on2, _) = _axes(lhs, contract[0]), _axes(rhs, contract[1])
+    kept, kept2 = _without(range(lhs.n_sparse), on), _without(range(rhs.n_sparse), on2)
+
+    def example(data, indices, data2, indices2):
+        pairs = _agree(indices, on, indices2, on2) & _inside(indices, lhs.sparse_shape)[:, None]
+        terms = jnp.where(pairs, data[:, None] * data2, 0).astype(out.dtype)
+        columns = jnp.broadcast_arrays(
+            terms, *_columns(indices[:, None], kept), *_columns(indices2, kept2))[1:]
+        places = jnp.stack(columns, -1) if columns else jnp.zeros((*terms.shape, 0), int)
+        return terms.ravel(), places.reshape(terms.size, places.shape[-1])
+
+    buffers = [x.transpose(*dims, *range(n, x.ndim)) for mat, dims in zip((lhs, rhs), batch)
+               for x in (mat.data, mat.indices)]
+    mat = _bcoo(*nfold_vmap(example, n)(*buffers), out.shape)
+    nse = (lhs.nse if kept else 1) * (rhs.nse if kept2 else 1)
+    mat = bcoo_sum_duplicates(mat, min(nse, math.prod(mat.sparse_shape)))
+    return _bcoo(mat.data, mat.indices, out.shape)
+
+
+# ----------------------------------------------------------------------------------------------
+# The class, whose operators are those of dense arrays, sparsified
+
+
+def _method(name):
+    return lambda self, *args, **kwargs: sparsify(
+        lambda x: getattr(x, name)(*args, **kwargs))(self)
+
+
+def _operators(*functions):
+    return map(sparsify, functions)
+
+
+def _reflected(*functions):
+    return (sparsify(lambda x, y, f=f: f(y, x)) for f in functions)
+
+
+@register_pytree_node_class
+class BCOO(JAXSparse):
+    """A sparse array in batched coordinates.
+
+    Args:
+      args: the pair `(data, indices)`, of shapes `(*batch, nse, *dense)` and
+        `(*batch, nse, n_sparse)`. A batch dimension of size 1 is the same for all examples.
+      shape: the shape of the array, `(*batch, *sparse, *dense)`.
+      indices_sorted, unique_indices: what is known of the indices.
+
+    Raises:
+      ValueError: the buffers do not fit the shape.
+
+    >>> from minijax.experimental import sparse
+    >>> M = sparse.BCOO((jnp.array([1., 3.]), jnp.array([[0, 0], [1, 2]])), shape=(2, 3))
+    >>> M
+    BCOO(float32[2, 3], nse=2)
+    >>> M @ jnp.ones(3)
+    Array([1., 3.], dtype=float32)
+    """
+
+    _buffers = ("data", "indices")
+    _index_ndim = 2
+    n_sparse = property(lambda self: self.indices.shape[-1])
+
+    @classmethod
+    def from_scipy_sparse(cls, mat, *, index_dtype: Any = None, n_dense: int = 0,
+                          n_batch: int = 0) -> BCOO:
+        """The sparse array of one of `scipy.sparse`."""
+        checks.from_scipy(mat, n_batch, n_dense)
+        mat = mat.tocoo()
+        indices = jnp.column_stack((mat.row, mat.col)).astype(index_dtype or jnp.int32)
+        return cls((mat.data, indices), shape=mat.shape)
+
+    @classmethod
+    def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense=0, n_batch=0, nse=0):
+        checks.dimension_counts(shape, n_batch, n_dense, nse)
+        n, sizes = len(shape) - n_dense, shape[n_batch:len(shape) - n_dense]
+        indices = jnp.zeros((*shape[:n_batch], 0, len(sizes)), index_dtype)
+        return cls((jnp.zeros((*shape[:n_batch], nse, *shape[n:]), dtype),
+                    _resized(indices, nse, sizes)), shape=shape, indices_sorted=True,
+                   unique_indices=True)
+
+    fromdense = staticmethod(bcoo_fromdense)
+    todense, sort_indices = bcoo_todense, bcoo_sort_indices
+
+    def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
+        """The array with its dimensions permuted, or reversed."""
+        axes = [*range(self.ndim)][::-1] if axes is None else axes
+        return bcoo_transpose(self, permutation=axes)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
+        """The same array with unique indices in order, and without stored zeros.
+
+        Under transformations, `nse` must be given. `remove_zeros=True` makes indices depend on
+        data, and so has no derivative.
+        """
+        indices = self.indices
+        if remove_zeros:
+            zero = jnp.all(self.data == 0, [*range(self.n_batch + 1, self.data.ndim)])
+            shared = [d for d in range(self.n_batch) if indices.shape[d] == 1]
+            zero = jnp.all(zero, shared, keepdims=True)
+            indices = _where(~zero, indices, jnp.array(self.sparse_shape, indices.dtype))
+        return bcoo_sum_duplicates(_bcoo(self.data, indices, self.shape), nse)
+
+    astype, reshape, sum, __getitem__ = map(_method, ("astype", "reshape", "sum", "__getitem__"))
+
+    def __pow__(self, exponent):
+        return sparsify(lambda x: jnp.power(x, exponent))(self)
+
+    __abs__, __neg__, __pos__ = _operators(jnp.abs, jnp.negative, jnp.positive)
+    __add__, __sub__, __mul__, __truediv__, __matmul__ = _operators(
+        jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.matmul)
+    __radd__, __rsub__, __rmul__, __rtruediv__, __rmatmul__, __rpow__ = _reflected(
+        jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.matmul, jnp.power)
+    __gt__, __ge__, __lt__, __le__, __eq__, __ne__ = _operators(
+        jnp.greater, jnp.greater_equal, jnp.less, jnp.less_equal, jnp.equal, jnp.not_equal)
+
+
+# ----------------------------------------------------------------------------------------------
+# Rules for `sparsify`
+
+
+def _add(x, y):
+    checks.addition(x, y, lax.broadcast_shapes(x.shape, y.shape), BCOO)
+    if not isinstance(x, BCOO):
+        return x + y.todense()
+    if not isinstance(y, BCOO):
+        return x.todense() + y
+    if x.pattern is y.pattern:
+        return x.with_data(x.data + y.data)
+    return _bcoo(jnp.concatenate([x.data, y.data], x.n_batch),
+                 jnp.concatenate([x.indices, y.indices], x.n_batch), x.shape)
+
+
+def _sub(x, y):
+    checks.subtraction(x, y, BCOO)
+    return _add(x, y.with_data(-y.data))
+
+
+def _mul(x, y):
+    if not isinstance(x, BCOO):
+        x, y = y, x
+    if not isinstance(y, BCOO):
+        return x.with_data(bcoo_multiply_dense(x, y))
+    if x.pattern is y.pattern and x.unique_indices:
+        return x.with_data(x.data * y.data)
+    return bcoo_multiply_sparse(x, y)
+
+
+def _div(x, y):
+    checks.division(y, BCOO)
+    return _mul(x, 1.0 / y)
+
+
+def _reduce_sum(x, *, axes, **_):
+    out = bcoo_reduce_sum(x, axes=axes)
+    return out if out.shape else out.data.sum()
+
+
+sparse_rules[BCOO] = {
+    **elementwise_rules, **call_rules,
+    lax.add_p: _add, lax.sub_p: _sub, lax.mul_p: _mul, lax.div_p: _div,
+    lax.dot_general_p: bcoo_dot_general, lax.reduce_sum_p: _reduce_sum,
+    lax.transpose_p: bcoo_transpose, lax.broadcast_in_dim_p: bcoo_broadcast_in_dim,
+    lax.squeeze_p: bcoo_squeeze,
+}

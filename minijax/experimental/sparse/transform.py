@@ -1,0 +1,150 @@
+"""`sparsify`: how does a function of dense arrays become one of sparse arrays?
+
+The function is traced as if its arguments were dense. The jaxpr is then evaluated with sparse
+arrays in place of the dense ones: an equation with a sparse operand is computed by the rule that
+the class of the operand has for the primitive.
+
+    sparse_rules[BCOO][primitive] : (*operands, **params) → result, or a list if it has several
+
+A result of a rule may be dense, and equations without a sparse operand are computed as ever. So
+the transformation needs no trace of its own; it is `eval_jaxpr` with one more table.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ... import lax
+from ... import numpy as jnp
+from ...checks import sparse as checks
+from ...core import batching, forward, jit, lowering, staging, transposition, tree
+from ...core.core import Primitive, ShapedArray, typeof
+from ...core.jaxpr import ClosedJaxpr, Literal
+from ...core.primitives import arrayed, make_primitive
+
+sparse_rules: dict[type, dict[Primitive, Callable]] = {}
+
+
+def is_sparse(x) -> bool:
+    """Whether `x` is of a class that has sparse rules."""
+    return type(x) in sparse_rules
+
+
+def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
+    """Turn a function of dense arrays into one that also takes sparse arrays.
+
+    Args:
+      f: a function of pytrees of arrays.
+      use_tracer: JAX has two implementations with the same results; here there is one.
+
+    Returns:
+      a function of pytrees of arrays, `BCOO`s and `BCSR`s. Further keyword arguments are static.
+
+    Raises:
+      NotImplementedError: a primitive has no sparse rule, or its result would be dense.
+
+    >>> from minijax.experimental import sparse
+    >>> M = sparse.BCOO.fromdense(jnp.arange(12).reshape(3, 4))
+    >>> f = sparse.sparsify(lambda M, v: 2 * M.T @ v)
+    >>> f(M, jnp.array([3, 4, 2]))
+    Array([ 64,  82, 100, 118], dtype=int32)
+    """
+    @functools.wraps(f)
+    def sparsified(*args, **params):
+        leaves, in_tree = tree.tree_flatten(args, is_leaf=is_sparse)
+        leaves = [tree.tree_map(jnp.asarray, x) for x in leaves]  # new objects share no pattern
+        flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
+        closed = staging.trace_to_jaxpr(flat, [*map(_dense_type, leaves)])
+        return out_tree().unflatten(eval_sparse(closed, *leaves))
+    return sparsified
+
+
+def _dense_type(x):
+    return ShapedArray(x.shape, x.dtype, typeof(x.data).weak_type) if is_sparse(x) else typeof(x)
+
+
+def eval_sparse(closed: ClosedJaxpr, *args) -> list:
+    """Apply a jaxpr to dense and sparse arrays."""
+    jaxpr = closed.jaxpr
+    env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args]))
+    read = lambda atom: arrayed(atom.val) if type(atom) is Literal else env[atom]
+    for eqn in jaxpr.eqns:
+        operands = [*map(read, eqn.invars)]
+        rule = _rule(eqn.primitive, {*map(type, operands)})
+        outs = rule(*operands, **eqn.params)
+        env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+    return [*map(read, jaxpr.outvars)]
+
+
+def _rule(primitive, classes):
+    """What computes an equation with operands of these classes."""
+    rules = next((sparse_rules[cls] for cls in sparse_rules if cls in classes), None)
+    if rules is None:
+        return primitive.bind
+    if primitive not in rules:
+        raise checks.no_rule(primitive, primitive in _DENSIFYING)
+    return rules[primitive]
+
+
+# ----------------------------------------------------------------------------------------------
+# Elementwise functions that map 0 to 0
+
+
+def _on_data(primitive: Primitive, linear: bool) -> Callable:
+    """Apply the primitive to the stored elements. Elements that are stored in several parts are
+    summed before, unless the function is linear."""
+    def rule(x, **params):
+        checks.elementwise(primitive, params)
+        if not (linear or x.unique_indices):
+            x = x.sum_duplicates(nse=x.nse, remove_zeros=False)
+        return x.with_data(primitive.bind(x.data, **params))
+    return rule
+
+
+def _primitives(names):
+    return [getattr(lax, f"{name}_p") for name in names.split()]
+
+
+_DENSIFYING = _primitives("acos acosh bessel_i0e cos cosh eq exp ge gt le lt log ne xor")
+elementwise_rules: dict[Primitive, Callable] = {
+    **{p: _on_data(p, True) for p in _primitives("conj copy imag neg real")},
+    **{p: _on_data(p, False) for p in _primitives(
+        "abs asin asinh atan atanh bessel_i1e expm1 log1p sign sin sinh sqrt square tan tanh "
+        "convert_element_type integer_pow")},
+}
+
+
+# `todense`, the only primitive of this package, is a mark in the jaxpr of a function to sparsify.
+todense_p = make_primitive("todense", lambda x: x)
+todense_p.def_impl(lambda x: x)
+forward.deflinear_jvp(todense_p)
+transposition.deftranspose(todense_p, lambda ct, x: todense_p.bind(ct))
+batching.defvectorized(todense_p)
+lowering.register_lowering(todense_p, lambda ctx, x: x)
+elementwise_rules[todense_p] = lambda x: x.todense()
+
+
+# ----------------------------------------------------------------------------------------------
+# Primitives that contain functions are called with pytrees, which sparse arrays are
+
+
+def _inside(closed, *consts):
+    """The function of a jaxpr, of sparse and dense arrays."""
+    return functools.partial(eval_sparse, closed, *consts)
+
+
+def _while(*operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    n = cond_nconsts + body_nconsts
+    keep_going = _inside(cond_jaxpr, *operands[:cond_nconsts])
+    body = _inside(body_jaxpr, *operands[cond_nconsts:n])
+    return lax.while_loop(lambda carry: keep_going(*carry)[0], lambda carry: body(*carry),
+                          [*operands[n:]])
+
+
+call_rules: dict[Primitive, Callable] = {
+    jit.jit_p: lambda *operands, jaxpr, **_: jit.jit(_inside(jaxpr))(*operands),
+    lax.cond_p: lambda index, *operands, branches, **_: lax.switch(
+        index, [*map(_inside, branches)], *operands),
+    lax.while_p: _while,
+}
