@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 DEVICES = "where arrays lie, and programs on several devices or processes: chapter 14"
-OUT_OF_SCOPE = "out of scope: programs sent elsewhere, kernels, sparse arrays, profiles"
+OUT_OF_SCOPE = "out of scope: programs sent elsewhere, kernels, profiles"
 ACCELERATORS = "for GPUs and TPUs only"
 XLA_OBJECTS = "objects of MLIR and XLA: our lowering writes StableHLO as text"
 MUTABLE = "internal names of mutable references"
@@ -21,6 +21,7 @@ SHAPES = "shapes with unknown sizes, which only `jax.export` needs"
 HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add two of them"
 OLD_NAMES = "old names, which JAX itself advises against"
 GOING_ON = "jobs that go on when a process fails, or is told to leave: here all end"
+SPARSE = "sparse arrays are a small room: `BCOO` and `BCSR`, without primitives of their own"
 INTERNAL = "internals of JAX that its modules happen to show"
 TYPED = "shardings in the types of arrays: here they are the compiler's affair"
 
@@ -33,7 +34,8 @@ scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.
 scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
 example_libraries.optimizers experimental
-experimental.checkify experimental.jet experimental.ode interpreters interpreters.ad
+experimental.checkify experimental.jet experimental.ode experimental.sparse
+experimental.sparse.linalg interpreters interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
 extend.source_info_util sharding experimental.mesh_utils
@@ -98,6 +100,16 @@ MISSING: dict[str, dict[str, str]] = {
             deriv_prop linear_prop zero_prop""",
         "experimental.ode": "ravel_first_arg",
     },
+    SPARSE: {
+        "experimental.sparse": """COO CSC CSR SparseTracer bcoo_concatenate
+            bcoo_conv_general_dilated bcoo_dot_general_sampled bcoo_dynamic_slice bcoo_extract
+            bcoo_gather
+            bcoo_multiply_sparse bcoo_reshape bcoo_rev bcoo_slice bcoo_squeeze
+            bcoo_update_layout bcsr_broadcast_in_dim bcsr_concatenate bcsr_extract
+            bcsr_sum_duplicates coo_fromdense coo_matmat coo_matvec coo_todense
+            csr_fromdense csr_matmat csr_matvec csr_todense""",
+        "experimental.sparse.linalg": "lobpcg_standard",
+    },
 }
 
 # reason -> package -> modules that are not there
@@ -110,7 +122,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
     OUT_OF_SCOPE: {
         "": "export ffi tools collect_profile cloud_tpu_init",
         "experimental": """buffer_callback fused jax2tf mosaic pallas profiler roofline
-            scheduling_groups serialize_executable source_mapper sparse xla_metadata""",
+            scheduling_groups serialize_executable source_mapper xla_metadata""",
         "extend": "pallas",
     },
     XLA_OBJECTS: {"": "lib", "interpreters": "pxla", "extend": "lowering mlir xla"},
@@ -142,10 +154,12 @@ IGNORED: dict[str, dict[str, str]] = {
         "scipy.linalg.expm_frechet": "method", "lax.linalg.qdwh": "is_hermitian",
         "lax.scan": "_split_transpose", "lax.DotAlgorithm.compute_types": "lhs rhs out",
         "interpreters.mlir.register_lowering": "inline cacheable",
-        "debug.breakpoint": "backend",
+        "debug.breakpoint": "backend", "experimental.sparse.bcoo_dot_general": "precision",
+        "experimental.sparse.linalg.spsolve": "tol", "experimental.sparse.sparsify": "use_tracer",
     },
     TYPED: {
-        "*": "out_sharding", "lax.full": "sharding", "lax.full_like": "sharding",
+        "*": "out_sharding", "experimental.sparse.bcoo_broadcast_in_dim": "sharding",
+        "lax.full": "sharding", "lax.full_like": "sharding",
         "pure_callback": "sharding", "experimental.io_callback": "sharding",
         "interpreters.mlir.emit_python_callback":
             "operand_avals returns_token partitioned sharding",
@@ -171,7 +185,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "dtypes.ExtendedDType.full": "shape", "core.Primitive.impl": "args params",
         "core.Primitive.abstract_eval": "avals params",
         "core.Trace.process_primitive": "primitive args params",
-        "experimental.jet.jet": "_",
+        "experimental.jet.jet": "_", "experimental.sparse.JAXSparse.transpose": "args kwargs",
         "extend.core.AbstractToken.str_short": "short_dtypes",
         "sharding.Sharding.tiles": "ndim", "sharding.Sharding.check_compatible_aval": "aval_shape",
         "scipy.spatial.transform.Rotation.random": "random_key num",
@@ -248,6 +262,9 @@ OTHERWISE: dict[str, list[str]] = {
         "jax.vjp((lambda h: (h.defvjp(lambda a: (jnp.argsort(a), a), lambda a, ct: (2 * a,)), "
         "h)[1])(jax.custom_vjp(lambda a: jnp.argsort(a))), jnp.array([0.5, 0.3]))[1]("
         "np.zeros(2, jax.dtypes.float0))[0]"],
+    "sparse arrays that share their indices are added element by element; JAX appends one": [
+        "(lambda M: (M + M).nse)(__import__('importlib').import_module("
+        "jax.__name__ + '.experimental.sparse').BCOO.fromdense(jnp.ones(3)))"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import operator
-import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..core import dtypes
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error
+from .primitives import canonical_shape  # noqa: F401 (for the classes)
 
 
 class SparseEfficiencyError(ValueError):
@@ -33,14 +35,20 @@ number of stored elements must be given as a concrete integer.
 """)
 
 
-def nse_of_unique(nse: Any, count: Any) -> int:
-    """How many unique indices to store: `nse`, or by default the largest `count`."""
+def nse_of_unique(count: Any) -> int:
+    """The largest number of unique indices in an example."""
     try:
-        return concrete_or_error(operator.index, count.max(initial=0) if nse is None else nse)
+        return concrete_or_error(operator.index, count.max(initial=0))
     except ConcretizationTypeError:
         raise ValueError("bcoo_sum_duplicates: nse must be specified when using the function "
                          "within jit, vmap, and other transformations requiring abstract "
                          "evaluation.") from None
+
+
+def refused(mat: Any, *args, **kwargs) -> Any:
+    """Raise NotImplementedError: what `BCOO` can, and other sparse arrays cannot."""
+    raise NotImplementedError(f"{type(mat).__name__} has only products with dense arrays, and "
+                              "functions that are sparsified. Use to_bcoo().")
 
 
 def buffers(mat: Any, *index_names: str) -> None:
@@ -70,6 +78,14 @@ def aux_data(cls: type, given: dict, keys: set) -> None:
     if given.keys() != keys:
         raise ValueError(f"{cls.__name__}.tree_unflatten: invalid aux_data={given}; expected the "
                          f"keys {sorted(keys)}")
+
+
+def mapped_axis(mat: Any, axis: int | None, last: int) -> None:
+    """Raise ValueError unless `vmap` maps over one of the batch dimensions, up to the `last`."""
+    if not (axis is None or 0 <= axis <= last):
+        raise ValueError(
+            f"vmap: cannot map axis {axis} of {type(mat).__name__} array with n_batch="
+            f"{mat.n_batch}: in_axes and out_axes must be among the leading batch dimensions.")
 
 
 def dimension_counts(shape: Sequence[int], n_batch: int, n_dense: int, nse: int = 0) -> None:
@@ -118,13 +134,6 @@ def broadcast(mat: Any, shape: Sequence[int], dims: Sequence[int]) -> None:
                                   f"{mat.shape}, and {shape} is wanted")
 
 
-def squeeze(mat: Any, dimensions: Sequence[int]) -> None:
-    """Raise ValueError unless the dimensions have size 1."""
-    if any(not 0 <= d < mat.ndim or mat.shape[d] != 1 for d in dimensions):
-        raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "
-                         f"got shape={mat.shape} and {dimensions=}")
-
-
 def multiply_dense(mat: Any, v: Any, out_shape: tuple) -> None:
     """Raise NotImplementedError if the product is larger than the sparse array."""
     if out_shape != mat.shape:
@@ -160,21 +169,30 @@ def addition(x: Any, y: Any, out_shape: tuple, cls: type) -> None:
                 "output shape is larger than Y.shape. If this is your intent, use todense().")
     elif x.shape != y.shape:
         raise NotImplementedError("Addition between sparse matrices of different shapes.")
-    elif x.pattern is not y.pattern and (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
+    elif x.indices is not y.indices and (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
         raise NotImplementedError("Addition between sparse matrices with different batch/dense "
                                   "dimensions.")
 
 
-def subtraction(x: Any, y: Any, cls: type) -> None:
-    """Raise NotImplementedError unless both operands are sparse."""
+def subtrahend(x: Any, y: Any, cls: type) -> Any:
+    """`y`; both operands must be sparse, else NotImplementedError."""
     if not (isinstance(x, cls) and isinstance(y, cls)):
         raise NotImplementedError("Subtraction between sparse and dense array: use todense().")
+    return y
 
 
-def division(y: Any, cls: type) -> None:
-    """Raise NotImplementedError if the divisor is sparse."""
-    if isinstance(y, cls):
+def divisor(y: Any) -> Any:
+    """`y`, which must be dense: else NotImplementedError."""
+    if hasattr(y, "todense"):
         raise NotImplementedError(f"Division by a sparse array{_DENSE}")
+    return y
+
+
+def sparse_operand(lhs: Any, rhs: Any, cls: type) -> None:
+    """Raise TypeError unless an operand is sparse."""
+    if not (isinstance(lhs, cls) or isinstance(rhs, cls)):
+        raise TypeError(f"bcoo_dot_general: expected a BCOO array among the operands, got "
+                        f"{type(lhs)} and {type(rhs)}. Use lax.dot_general for dense arrays.")
 
 
 _DENSE = (" is not implemented because it would result in dense output. If this is your intent, "
@@ -188,25 +206,37 @@ def elementwise(primitive: Any, params: dict) -> None:
                                   f"{_DENSE}")
 
 
-def no_rule(primitive: Any, densifying: bool) -> NotImplementedError:
-    """The error for a primitive without a rule for sparse operands."""
-    return NotImplementedError(f"sparse rule for {primitive}"
-                               f"{_DENSE if densifying else ' is not implemented.'}")
+_DENSIFYING = "acos acosh bessel_i0e cos cosh eq exp ge gt le lt log ne xor".split()
 
 
-def sparse_format(given: str, formats: dict) -> None:
-    """Raise ValueError unless there is such a class."""
+def no_rule(primitive: Any) -> NoReturn:
+    """Raise the error for a primitive without a rule for sparse operands."""
+    why = _DENSE if primitive.name in _DENSIFYING else " is not implemented."
+    raise NotImplementedError(f"sparse rule for {primitive}{why}")
+
+
+def sparse_format(given: str, formats: dict) -> type:
+    """The class of this name."""
     if given not in formats:
         raise ValueError(f"sparse_format={given!r} not recognized; must be one of {[*formats]}")
+    return formats[given]
 
 
-def random_indices(nse: Any, sparse_size: int, dtype: Any) -> None:
-    """Raise ValueError unless so many elements fit, and the dtype holds their numbers."""
+def eye(N: Any, M: Any, k: Any, given_format: str) -> tuple[int, int, int]:
+    """The arguments of `eye` as integers, which must be known."""
+    sparse_format(given_format, {"bcoo": None})
+    N, M, k = (concrete_or_error(operator.index, n) for n in (N, N if M is None else M, k))
+    return N, M, k
+
+
+def random_nse(nse: Any, sparse_size: int, dtype: Any) -> int:
+    """The number of random elements, of which so many must fit; the dtype must hold the indices."""
     if not 0 <= nse < sparse_size:
         raise ValueError(f"got {nse=}, expected to be between 0 and {sparse_size}")
-    if sparse_size > np.iinfo(dtype).max:
+    if sparse_size > np.iinfo(dtypes.canonicalize_dtype(dtype)).max:
         raise ValueError(f"indices_dtype={dtype} does not have enough range to generate sparse "
                          f"indices of size {sparse_size}.")
+    return math.ceil(nse * sparse_size) if 0 < nse < 1 else operator.index(nse)
 
 
 def solve_operands(data: Any, indices: Any, indptr: Any, b: Any, reorder: int) -> None:
@@ -226,14 +256,13 @@ def solve_operands(data: Any, indices: Any, indptr: Any, b: Any, reorder: int) -
         raise ValueError(f"{reorder=} not valid, must be one of [0, 1, 2, 3]")
 
 
-def multiply_sparse(lhs: Any, rhs: Any) -> None:
-    """Raise unless the two sparse arrays have equal numbers of dimensions of each kind."""
-    if lhs.ndim != rhs.ndim:
-        raise TypeError("bcoo_multiply_sparse: arrays must have same number of dimensions, got "
-                        f"{lhs.shape}, {rhs.shape}")
-    if (lhs.n_batch, lhs.n_dense) != (rhs.n_batch, rhs.n_dense):
-        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of batch or "
-                                  f"dense dimensions: {lhs}, {rhs}")
+def multiply_sparse(x: Any, y: Any) -> None:
+    """Raise NotImplementedError unless two sparse arrays store the same elements."""
+    if x.indices is not y.indices or not x.unique_indices:
+        raise NotImplementedError(
+            "The elementwise product of two sparse arrays is implemented for arrays that share "
+            "their indices, which are unique, as x and sin(x) in a sparsified function do. Use "
+            "todense() of one of them.")
 
 
 def sparse_times_sparse(lhs: Any, rhs: Any, contract: Sequence, batch: Sequence) -> None:

@@ -16,4 +16,4 @@ from ..core.batching import defbroadcasting, defreducer, defvectorized
 
 # chapter 9
 from ..compat.batching import axis_primitive_batchers, fancy_primitive_batchers
-from ..compat.vmappables import register_vmappable, unregister_vmappable
+from ..pytree.vmappables import register_vmappable, unregister_vmappable

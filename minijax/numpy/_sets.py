@@ -18,7 +18,7 @@ from ..lax.compile_time import concrete_or_error, ensure_known
 from ..lax.cutting import concatenate
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne
-from ..lax.shaping import expand_dims, full_like, iota
+from ..lax.shaping import broadcast_to, expand_dims, iota
 from ..lax.sorting import sort as lax_sort
 from ._arguments import (
     canonical_axis,
@@ -134,7 +134,7 @@ class _Unique:
                 is_one = arange(self.size) < sum(self.is_new)
                 out = _where(expand_dims(is_one, range(1, out.ndim)), out, fill)
             else:
-                out = full_like(out, fill, shape=(self.size, *out.shape[1:]))
+                out = broadcast_to(fill, (self.size, *out.shape[1:]))
         return moveaxis(out, 0, self.axis)
 
     def indices(self):

@@ -13,7 +13,7 @@ import pytest
 
 from minijax.checks.api import spec_types
 from minijax.checks.core import pytype_aval_mappings, value_handlers
-from minijax.compat import vmappables
+from minijax.pytree import vmappables
 from tests.oracle import both, subject
 
 

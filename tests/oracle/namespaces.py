@@ -31,8 +31,8 @@ JAX_SUBMODULES = (
     "ad_checkpoint", "api_util", "core", "custom_batching", "custom_derivatives", "debug",
     "dtypes", "errors", "example_libraries.optimizers", "example_libraries.stax",
     "experimental.checkify", "experimental.compilation_cache.compilation_cache",
-    "experimental.jet", "experimental.ode", "extend.core", "extend.linear_util", "extend.random",
-    "flatten_util", "image", "monitoring", "nn.initializers", "numpy", "scipy.interpolate",
+    "experimental.jet", "experimental.ode", "experimental.sparse", "extend.core",
+    "extend.linear_util", "extend.random", "flatten_util", "image", "monitoring", "nn.initializers", "numpy", "scipy.interpolate",
     "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.sparse.linalg",
     "scipy.spatial.transform", "scipy.special", "scipy.stats", "test_util",
 )  # fmt: skip

@@ -10,24 +10,19 @@ import functools
 from collections.abc import Callable
 
 from ... import jacobians
+from ... import numpy as jnp
 from ...core import api
-from ...core.tree import ensure_index_tuple, tree_leaves, tree_map
-from .bcoo import JAXSparse
-
-
-def is_sparse(x) -> bool:
-    """Whether `x` is a sparse array."""
-    return isinstance(x, JAXSparse)
+from ...core.tree import ensure_index_tuple, tree_map
+from .transform import is_sparse
 
 
 def _with_data(x, data):
     """`x` with other data, which has further leading dimensions if it is a Jacobian."""
     if not is_sparse(x):
         return data
-    restored = x.with_data
-    for _ in range(data.ndim - x.data.ndim):
-        restored = api.vmap(restored)
-    return restored(data)
+    lead = data.shape[:data.ndim - x.data.ndim]
+    others = (jnp.broadcast_to(buffer, lead + buffer.shape) for buffer in x.buffers[1:])
+    return x.rebuilt((data, *others), shape=lead + x.shape)
 
 
 def _sparse_aware(transform: Callable) -> Callable:
@@ -38,23 +33,22 @@ def _sparse_aware(transform: Callable) -> Callable:
         def derivative(*args):
             numbers = sorted(ensure_index_tuple(argnums))
             given = [args[i] for i in numbers]
-            restored = lambda data: tree_map(_with_data, given, data, is_leaf=is_sparse)
+            restored = lambda data: tree_map(_with_data, given, [*data], is_leaf=is_sparse)
 
             def of_data(*data):
-                new = dict(zip(numbers, restored([*data])))
+                new = dict(zip(numbers, restored(data)))
                 return fun(*(new.get(i, x) for i, x in enumerate(args)))
 
             data = tree_map(lambda x: x.data if is_sparse(x) else x, given, is_leaf=is_sparse)
-            out = transform(of_data, argnums=(*range(len(data)),), has_aux=has_aux, **options)(*data)
-            place = 1 if transform is api.value_and_grad else 0
-            grads = [g for g in restored([*(out[place] if place or has_aux else out)])
-                     if tree_leaves(g)]
-            grads = grads[0] if len(grads) == 1 else tuple(grads)
-            return (out[0], grads) if place else (grads, out[1]) if has_aux else grads
+            out = transform(of_data, (*range(len(data)),), has_aux=has_aux, **options)(*data)
+            parts = [*out] if has_aux or transform is api.value_and_grad else [out]
+            place = int(transform is api.value_and_grad)
+            grads = restored(parts[place])
+            parts[place] = grads[0] if len(grads) == 1 else tuple(grads)
+            return tuple(parts) if parts[1:] else parts[0]
         return derivative
     return of_function
 
 
 grad, value_and_grad, jacfwd, jacrev = map(_sparse_aware, (
     api.grad, api.value_and_grad, jacobians.jacfwd, jacobians.jacrev))
-jacobian = jacrev

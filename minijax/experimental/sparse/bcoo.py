@@ -19,20 +19,17 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ... import lax
+from ... import lax, printing
 from ... import numpy as jnp
 from ...checks import sparse as checks
-from ...checks.primitives import canonical_shape
 from ...core.api import eval_shape, vmap
-from ...core.array import Array
-from ...core.core import Tracer
 from ...pytree.registration import register_pytree_node_class
+from ...pytree.vmappables import register_vmappable
 from ...runtime.structs import ShapeDtypeStruct
 from .transform import call_rules, elementwise_rules, sparse_rules, sparsify
 
@@ -45,12 +42,10 @@ def nfold_vmap(fun: Callable, n: int) -> Callable:
 
     A dimension of size 1 is the same for all examples.
     """
-    for _ in range(n):
-        fun = functools.partial(_over_leading_dimension, fun)
-    return fun
+    return functools.reduce(lambda f, _: functools.partial(_over_first, f), range(n), fun)
 
 
-def _over_leading_dimension(fun, *args):
+def _over_first(fun, *args):
     size = next((x.shape[0] for x in args if x.shape[0] != 1), 1)
     axes = [0 if x.shape[0] == size else None for x in args]
     args = tuple(lax.squeeze(x, (0,)) if axis is None else x for x, axis in zip(args, axes))
@@ -62,19 +57,17 @@ class JAXSparse:
 
     An array has `n_batch` leading dimensions, along which each example has its own pattern of
     stored elements, then `n_sparse` sparse ones, and `n_dense` dimensions that are stored whole.
-
-    Under `vmap` the buffers lose a leading dimension. So the sizes of the batch dimensions are
-    read from the buffers when these have more or fewer of them than the shape.
     """
 
     _buffers: tuple[str, ...]  # the first are `data` and `indices`
+    _static = "shape", "indices_sorted", "unique_indices"
     _index_ndim: int  # how many dimensions `indices` has for one example
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, args: Sequence, *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
         vars(self).update(zip(self._buffers, map(jnp.asarray, args), strict=True))
-        self.shape = canonical_shape(shape)
+        self.shape = checks.canonical_shape(shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
         checks.buffers(self, *self._buffers[1:])
 
@@ -86,6 +79,8 @@ class JAXSparse:
     nse = property(lambda self: self.indices.shape[self.n_batch])  # number of specified elements
     sparse_shape = property(lambda self: self.split(self.shape)[1])
     T = property(lambda self: self.transpose())
+    transpose = sum = __neg__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = checks.refused
+    __repr__ = printing.sparse_repr
 
     def split(self, items: Sequence) -> tuple:
         """`items`, one for each dimension: those of batch, sparse and dense dimensions."""
@@ -95,62 +90,68 @@ class JAXSparse:
     def __len__(self):
         return self.shape[0]
 
-    def __repr__(self):
-        try:
-            counts = "".join(f", {name}={n}" for name in ("nse", "n_batch", "n_dense")
-                             if (n := getattr(self, name)) or name == "nse")
-            text = f"{type(self).__name__}({self.dtype}{[*self.shape]}{counts})"
-        except (AttributeError, IndexError, TypeError):  # a pytree of something else than arrays
-            text = f"{type(self).__name__}(<invalid>)"
-        return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
+    buffers = property(lambda self: tuple(getattr(self, name) for name in self._buffers))
 
     def tree_flatten(self):
         """The buffers, and a dict of what is static."""
-        flags = {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
-        return tuple(getattr(self, b) for b in self._buffers), {"shape": self.shape, **flags}
+        return self.buffers, {name: getattr(self, name) for name in self._static}
 
     @classmethod
     def tree_unflatten(cls, aux_data, children):
         """The array with these buffers, which may be anything."""
-        checks.aux_data(cls, aux_data, {"shape", "indices_sorted", "unique_indices"})
+        checks.aux_data(cls, aux_data, {*cls._static})
         self = object.__new__(cls)
         vars(self).update(zip(cls._buffers, children), **aux_data)
-        if all(hasattr(x, "shape") and x.ndim for x in (self.data, self.indices)):
-            n, inner = self.n_batch, self.n_sparse + self.n_dense
-            if n >= 0 and inner <= self.ndim != n + inner:
-                batch = np.broadcast_shapes(self.data.shape[:n], self.indices.shape[:n])
-                self.shape = batch + self.shape[self.ndim - inner:]
         return self
 
-    def with_data(self, data):
-        """The array with the same pattern of stored elements and other values."""
-        (_, *rest), aux_data = self.tree_flatten()
-        out = type(self).tree_unflatten(aux_data, (data, *rest))
-        out._pattern = self.pattern
-        return out
+    def rebuilt(self, buffers: Iterable, **static) -> JAXSparse:
+        """The array with other buffers, and perhaps another shape."""
+        return type(self).tree_unflatten(self.tree_flatten()[1] | static, buffers)
 
-    pattern = property(lambda self: vars(self).get("_pattern", self), doc=(
-        "An object that arrays share if they are known to store the same elements."))
+    def with_data(self, data) -> JAXSparse:
+        """The array with the same indices and other elements."""
+        return self.rebuilt((data, *self.buffers[1:]))
+
+
+def _one_example(part, _, mat, axis):
+    """How `vmap` takes one example of a sparse array: it maps over batch dimensions."""
+    checks.mapped_axis(mat, axis, mat.n_batch - 1)
+    return mat.rebuilt((part(x, axis) for x in mat.buffers), shape=_without(mat.shape, [axis]))
+
+
+def _all_examples(part, size, mat, axis):
+    """How `vmap` puts examples together."""
+    checks.mapped_axis(mat, axis, mat.n_batch)
+    shape = (*mat.shape[:axis], size, *mat.shape[axis:])
+    return mat.rebuilt((part(size, x, axis) for x in mat.buffers), shape=shape)
+
+
+def sparse_class(cls: type) -> type:
+    """Decorator: register a class with pytrees and with `vmap`."""
+    register_vmappable(cls, int, int, _one_example, _all_examples, None)
+    return register_pytree_node_class(cls)
 
 
 # ----------------------------------------------------------------------------------------------
 # Gather and scatter
 
 
-def _columns(indices, dims: Sequence[int]) -> tuple:
-    """The indices into some of the sparse dimensions, as NumPy takes them."""
-    return tuple(indices[..., d] for d in dims)
+def _columns(indices, dims: Iterable[int]) -> tuple:
+    """The indices of an example into some sparse dimensions, as NumPy takes them, after indices
+    into one more dimension, of size 1. So arrays without sparse dimensions are no special case."""
+    indices = jnp.pad(indices, [(0, 0), (1, 0)])
+    return tuple(indices[:, d + 1] for d in (-1, *dims))
 
 
-def _add_at(indices, sizes: Sequence[int], data):
-    """A dense example of which `data` is added at the indices, tuples of arrays."""
-    if not indices:
-        return data.sum(0, dtype=data.dtype)
-    return jnp.zeros((*sizes, *data.shape[1:]), data.dtype).at[indices].add(data)
+def _scatter(data, indices, dims, sizes):
+    """A dense example in which the data are added at the indices into some dimensions."""
+    dense = jnp.zeros((1, *(sizes[d] for d in dims), *data.shape[1:]), data.dtype)
+    return dense.at[_columns(indices, dims)].add(data)[0]
 
 
-def _look_up(dense, indices, fill_value=0):
-    return dense.at[indices].get(mode="fill", fill_value=fill_value)
+def _gather(dense, indices, dims):
+    """The elements of a dense example at the indices into some dimensions; 0 for padding."""
+    return dense[None].at[_columns(indices, dims)].get(mode="fill", fill_value=0)
 
 
 def _inside(indices, sizes):
@@ -163,27 +164,20 @@ def _where(mask, data, other):
     return jnp.where(lax.expand_dims(mask, range(mask.ndim, data.ndim)), data, other)
 
 
-def _bcoo(data, indices, shape, indices_sorted=False, unique_indices=False):
-    return BCOO((data, indices), shape=shape, indices_sorted=indices_sorted,
-                unique_indices=unique_indices)
+def make_bcoo(data, indices, shape, *flags) -> BCOO:
+    """The array with these buffers; the flags are `indices_sorted` and `unique_indices`."""
+    return BCOO((data, indices), shape=shape, **dict(zip(JAXSparse._static[1:], flags)))
 
 
 # ----------------------------------------------------------------------------------------------
 # To and from dense arrays
 
 
-def bcoo_todense(mat: BCOO) -> Array:
+def bcoo_todense(mat: BCOO) -> jnp.ndarray:
     """The dense array: the stored elements are added where they belong."""
     def example(data, indices):
-        return _add_at(_columns(indices, range(mat.n_sparse)), mat.sparse_shape, data)
+        return _scatter(data, indices, range(mat.n_sparse), mat.sparse_shape)
     return jnp.broadcast_to(nfold_vmap(example, mat.n_batch)(mat.data, mat.indices), mat.shape)
-
-
-def _extract(indices, dense):
-    """The elements of a dense example at the indices; 0 for padding."""
-    if not indices.shape[1]:
-        return jnp.broadcast_to(dense, (len(indices), *dense.shape))
-    return _look_up(dense, _columns(indices, range(indices.shape[1])))
 
 
 def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
@@ -210,13 +204,12 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
     nse = checks.nse_of_dense(nse, count)
 
     def example(mask, count, mat):
-        indices = jnp.zeros((nse, 0), index_dtype)
-        if mask.ndim:
-            places = jnp.nonzero(mask, size=nse, fill_value=mask.shape)
-            indices = jnp.stack(places, 1).astype(index_dtype)
-        return _where(jnp.arange(nse) < count, _extract(indices, mat), 0), indices
+        places = jnp.nonzero(mask[None], size=nse, fill_value=(1, *mask.shape))
+        indices = jnp.stack(places, 1)[:, 1:].astype(index_dtype)
+        data = _gather(mat, indices, range(mask.ndim))
+        return _where(jnp.arange(nse) < count, data, 0), indices
 
-    return _bcoo(*nfold_vmap(example, n_batch)(mask, count, mat), mat.shape, True, True)
+    return make_bcoo(*nfold_vmap(example, n_batch)(mask, count, mat), mat.shape, True, True)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -228,21 +221,8 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
     def example(data, indices):
         order = jnp.lexsort(_columns(indices, range(mat.n_sparse))[::-1])
         return data[order], indices[order]
-    sort = nfold_vmap(example, mat.n_batch) if mat.n_sparse else lambda *buffers: buffers
-    return _bcoo(*sort(mat.data, mat.indices), mat.shape, True, mat.unique_indices)
-
-
-def _unique(indices, sizes):
-    """The different indices in order, padded; for each index, its number among them; and how many
-    there are, without padding."""
-    if not indices.size:
-        found = jnp.zeros((not sizes, len(sizes)), indices.dtype)
-        return found, jnp.zeros(len(indices), int), jnp.array(len(found))
-    end = jnp.array(sizes, indices.dtype)
-    indices = _where(_inside(indices, sizes), indices, end)
-    found, number = jnp.unique(indices, axis=0, return_inverse=True, size=len(indices),
-                               fill_value=end)
-    return found, number.ravel(), _inside(found, sizes).sum()
+    buffers = nfold_vmap(example, mat.n_batch)(mat.data, mat.indices)
+    return make_bcoo(*buffers, mat.shape, True, mat.unique_indices)
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
@@ -257,18 +237,23 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
       ValueError: `nse` is not given under a transformation that hides the indices.
     """
     sizes = mat.sparse_shape
-    found, number, count = nfold_vmap(lambda i: _unique(i, sizes), mat.n_batch)(mat.indices)
-    nse = checks.nse_of_unique(nse, count)
-    data = nfold_vmap(lambda data, i: _add_at((i,), (nse,), data), mat.n_batch)(mat.data, number)
-    return _bcoo(data, _resized(found, nse, sizes), mat.shape, True, True)
 
+    def unique(nse):
+        """The first `nse` unique indices in order, padded if there are fewer; and for each index,
+        its number among them."""
+        def example(indices):
+            end = jnp.array((1, *sizes), indices.dtype)
+            rows = _where(_inside(indices, sizes), jnp.pad(indices, [(0, 0), (1, 0)]), end)
+            found, number = jnp.unique(rows, axis=0, return_inverse=True, size=nse, fill_value=end)
+            return found[:, 1:], number.reshape(len(rows), 1)
+        return nfold_vmap(example, mat.n_batch)(mat.indices)
 
-def _resized(indices, nse, sizes):
-    """The first `nse` indices, padded if there are fewer."""
-    n_more = max(0, nse - indices.shape[-2])
-    end = jnp.array(sizes, indices.dtype)
-    padding = jnp.broadcast_to(end, (*indices.shape[:-2], n_more, len(sizes)))
-    return jnp.concatenate([indices[..., :nse, :], padding], -2)
+    if nse is None:
+        needed = _inside(unique(mat.nse)[0], sizes).sum(-1)
+        nse = checks.nse_of_unique(needed if sizes else jnp.ones((), int))
+    found, number = unique(nse)
+    add = nfold_vmap(lambda data, number: _scatter(data, number, [0], [nse]), mat.n_batch)
+    return make_bcoo(add(mat.data, number), found, mat.shape, True, True)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -276,8 +261,8 @@ def _resized(indices, nse, sizes):
 
 
 def _axes(mat, dims) -> tuple[list, list, list]:
-    """Of some dimensions of an array, those of batches; the columns of `indices` for the sparse
-    ones; and the axes of `data` for the dense ones."""
+    """Of some dimensions of an array: batch dimensions, columns of `indices` for the sparse ones,
+    and axes of `data` for the dense ones."""
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     return ([d for d in dims if d < n], [d - n for d in dims if n <= d < m],
             [d - mat.n_sparse + 1 for d in dims if d >= m])
@@ -297,8 +282,9 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     checks.permutation(mat, permutation)
     (batch, sparse, dense), n = _axes(mat, permutation), mat.n_batch
     indices = jnp.take(mat.indices, np.array(sparse, int), -1).transpose(*batch, n, n + 1)
-    return _bcoo(mat.data.transpose(*batch, n, *dense), indices, [mat.shape[p] for p in permutation],
-                 mat.indices_sorted and sparse == sorted(sparse), mat.unique_indices)
+    data, shape = mat.data.transpose(*batch, n, *dense), [mat.shape[p] for p in permutation]
+    return make_bcoo(data, indices, shape, mat.indices_sorted and sparse == sorted(sparse),
+                     mat.unique_indices)
 
 
 def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int],
@@ -317,17 +303,7 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensio
     indices = lax.broadcast_in_dim(mat.indices, (*shape[:n], mat.nse, mat.n_sparse),
                                    (*batch, n, n + 1))
     new = jnp.zeros((*shape[:n], mat.nse, end - n), indices.dtype)
-    return _bcoo(data, new.at[..., np.array(sparse, int) - n].set(indices), shape)
-
-
-def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """The array without some dimensions, whose size is 1."""
-    dimensions = [d + arr.ndim if d < 0 else d for d in dimensions]
-    checks.squeeze(arr, dimensions)
-    batch, sparse, dense = _axes(arr, dimensions)
-    indices = jnp.delete(arr.indices, np.array(sparse, int), -1)
-    return _bcoo(lax.squeeze(arr.data, batch + dense), lax.squeeze(indices, batch),
-                 _without(arr.shape, dimensions), arr.indices_sorted, arr.unique_indices)
+    return make_bcoo(data, new.at[..., np.array(sparse, int) - n].set(indices), shape)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -349,56 +325,24 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
         return lax.reshape(x, (*(x.shape[d] for d in others), nse, *x.shape[n + 1:]),
                            (*others, *batch, *range(n, x.ndim)))
 
-    return _bcoo(joined(data), joined(indices), _without(mat.shape, axes))
+    return make_bcoo(joined(data), joined(indices), _without(mat.shape, axes))
 
 
-def bcoo_multiply_dense(sp_mat: BCOO, v) -> Array:
+def bcoo_multiply_dense(sp_mat: BCOO, v) -> jnp.ndarray:
     """The data of the elementwise product of a sparse and a dense array, at the same indices.
 
     Raises:
       NotImplementedError: the product is larger than the sparse array.
     """
     v = jnp.asarray(v)
-    if v.ndim == 0:
-        return sp_mat.data * v
     checks.multiply_dense(sp_mat, v, lax.broadcast_shapes(v.shape, sp_mat.shape))
 
     def example(data, indices, v):
-        columns = _columns(indices, range(sp_mat.n_sparse))
-        columns = tuple(jnp.where(n == 1, 0, i) for i, n in zip(columns, v.shape))
-        return data * (_look_up(v, columns) if columns else v)
+        indices = jnp.where(np.array(v.shape[:sp_mat.n_sparse]) == 1, 0, indices)
+        return data * _gather(v, indices, range(sp_mat.n_sparse))
 
     v = lax.expand_dims(v, range(sp_mat.ndim - v.ndim))
     return nfold_vmap(example, sp_mat.n_batch)(sp_mat.data, sp_mat.indices, v)
-
-
-def _agree(indices, columns, indices2, columns2):
-    """Which pairs of stored elements of two arrays have equal indices in some columns."""
-    pairs = jnp.ones((len(indices), len(indices2)), bool)
-    for d, e in zip(columns, columns2):
-        pairs &= indices[:, None, d] == indices2[:, e]
-    return pairs
-
-
-def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The elementwise product of two sparse arrays, with an element for each pair of elements that
-    have one index."""
-    checks.multiply_sparse(lhs, rhs)
-    shape = lax.broadcast_shapes(lhs.shape, rhs.shape)
-    both = [d for d, sizes in enumerate(zip(lhs.sparse_shape, rhs.sparse_shape)) if 1 not in sizes]
-
-    def example(data, indices, data2, indices2):
-        pairs = _agree(indices, both, indices2, both)
-        i, j = jnp.nonzero(pairs, size=pairs.size, fill_value=pairs.shape)
-        ends = _look_up(indices, i, max(shape, default=0)), _look_up(indices2, j, max(shape, default=0))
-        return _look_up(data, i) * _look_up(data2, j), jnp.maximum(*ends)
-
-    buffers = nfold_vmap(example, lhs.n_batch)(lhs.data, lhs.indices, rhs.data, rhs.indices)
-    return _bcoo(*buffers, shape)
-
-
-def _struct(x):
-    return ShapeDtypeStruct(x.shape, x.dtype)
 
 
 def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None,
@@ -409,13 +353,12 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_e
       NotImplementedError: a batch dimension of the product is not one of the sparse operand, or
         the sum is along a dense dimension.
     """
+    checks.sparse_operand(lhs, rhs, BCOO)
     pairs = [tuple(tuple(map(int, np.ravel(dims))) for dims in pair) for pair in dimension_numbers]
+    lhs, rhs = (x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs))
     product = functools.partial(lax.dot_general, dimension_numbers=tuple(pairs),
                                 preferred_element_type=preferred_element_type)
-    if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
-        return product(lhs, rhs, precision=precision)
-    lhs, rhs = (x if isinstance(x, BCOO) else jnp.asarray(x) for x in (lhs, rhs))
-    out = eval_shape(product, _struct(lhs), _struct(rhs))
+    out = eval_shape(product, *(ShapeDtypeStruct(x.shape, x.dtype) for x in (lhs, rhs)))
     if not isinstance(rhs, BCOO):
         return jnp.broadcast_to(_sparse_times_dense(lhs, rhs, *pairs, out.dtype), out.shape)
     if isinstance(lhs, BCOO):
@@ -431,23 +374,21 @@ def _sparse_times_dense(mat, dense, contract, batch, dtype):
     then those that stay in the result, last those that are summed. For each example, rows of
     `dense` are looked up at the indices, multiplied with the data, and added where they belong."""
     checks.sparse_times_dense(mat, contract[0], batch[0])
-    n, sizes, contracted = mat.n_batch, mat.sparse_shape, [*zip(*contract)]
-    summed = [(d, e) for d, e in contracted if d < n]
-    rows = [(d - n, e) for d, e in contracted if d >= n]
-    free = [d for d in range(n) if d not in (*batch[0], *contract[0])]
+    n = mat.n_batch
+    summed, rows = ([(d, e) for d, e in zip(*contract) if (d < n) == in_batch]
+                    for in_batch in (True, False))
+    free = _without(range(n), batch[0] + contract[0])
     order = [*batch[0], *free, *(d for d, _ in summed)]
     data, indices = (x.transpose(*order, *range(n, x.ndim)) for x in (mat.data, mat.indices))
     used = [*batch[1], *(e for _, e in summed + rows)]
     dense = dense.transpose(*used, *_without(range(dense.ndim), used))
     dense = lax.expand_dims(dense, range(len(batch[0]), len(batch[0]) + len(free)))
-    kept = _without(range(mat.n_sparse), [d for d, _ in rows])
+    columns = [d - n for d, _ in rows]
 
     def example(data, indices, dense):
-        both = [0] if rows else []
-        if rows:
-            dense = _look_up(dense, _columns(indices, [d for d, _ in rows]))
-        terms = lax.dot_general(data, dense, (([], []), (both, both)), preferred_element_type=dtype)
-        return _add_at(_columns(indices, kept), [sizes[d] for d in kept], terms)
+        terms = lax.dot_general(data, _gather(dense, indices, columns), (([], []), ([0], [0])),
+                                preferred_element_type=dtype)
+        return _scatter(terms, indices, _without(range(mat.n_sparse), columns), mat.sparse_shape)
 
     result = nfold_vmap(example, n)(data, indices, dense)
     return result.sum([*range(n - len(summed), n)], dtype=dtype)
@@ -461,19 +402,20 @@ def _sparse_times_sparse(lhs, rhs, contract, batch, out):
     kept, kept2 = _without(range(lhs.n_sparse), on), _without(range(rhs.n_sparse), on2)
 
     def example(data, indices, data2, indices2):
-        pairs = _agree(indices, on, indices2, on2) & _inside(indices, lhs.sparse_shape)[:, None]
+        pairs = _inside(indices, lhs.sparse_shape)[:, None]
+        for d, e in zip(on, on2):
+            pairs &= indices[:, None, d] == indices2[:, e]
         terms = jnp.where(pairs, data[:, None] * data2, 0).astype(out.dtype)
-        columns = jnp.broadcast_arrays(
-            terms, *_columns(indices[:, None], kept), *_columns(indices2, kept2))[1:]
-        places = jnp.stack(columns, -1) if columns else jnp.zeros((*terms.shape, 0), int)
-        return terms.ravel(), places.reshape(terms.size, places.shape[-1])
+        columns = [x[:, None] for x in _columns(indices, kept)] + [*_columns(indices2, kept2)[1:]]
+        columns = [jnp.broadcast_to(x, terms.shape).ravel() for x in columns]
+        return terms.ravel(), jnp.stack(columns, 1)[:, 1:]
 
     buffers = [x.transpose(*dims, *range(n, x.ndim)) for mat, dims in zip((lhs, rhs), batch)
                for x in (mat.data, mat.indices)]
-    mat = _bcoo(*nfold_vmap(example, n)(*buffers), out.shape)
+    mat = make_bcoo(*nfold_vmap(example, n)(*buffers), out.shape)
     nse = (lhs.nse if kept else 1) * (rhs.nse if kept2 else 1)
     mat = bcoo_sum_duplicates(mat, min(nse, math.prod(mat.sparse_shape)))
-    return _bcoo(mat.data, mat.indices, out.shape)
+    return make_bcoo(mat.data, mat.indices, out.shape)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -485,15 +427,11 @@ def _method(name):
         lambda x: getattr(x, name)(*args, **kwargs))(self)
 
 
-def _operators(*functions):
-    return map(sparsify, functions)
-
-
 def _reflected(*functions):
     return (sparsify(lambda x, y, f=f: f(y, x)) for f in functions)
 
 
-@register_pytree_node_class
+@sparse_class
 class BCOO(JAXSparse):
     """A sparse array in batched coordinates.
 
@@ -530,11 +468,10 @@ class BCOO(JAXSparse):
     @classmethod
     def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense=0, n_batch=0, nse=0):
         checks.dimension_counts(shape, n_batch, n_dense, nse)
-        n, sizes = len(shape) - n_dense, shape[n_batch:len(shape) - n_dense]
-        indices = jnp.zeros((*shape[:n_batch], 0, len(sizes)), index_dtype)
-        return cls((jnp.zeros((*shape[:n_batch], nse, *shape[n:]), dtype),
-                    _resized(indices, nse, sizes)), shape=shape, indices_sorted=True,
-                   unique_indices=True)
+        batch, n = shape[:n_batch], len(shape) - n_dense
+        end = jnp.array(shape[n_batch:n], index_dtype)
+        return make_bcoo(jnp.zeros((*batch, nse, *shape[n:]), dtype),
+                         jnp.broadcast_to(end, (*batch, nse, len(end))), shape, True, True)
 
     fromdense = staticmethod(bcoo_fromdense)
     todense, sort_indices = bcoo_todense, bcoo_sort_indices
@@ -556,20 +493,20 @@ class BCOO(JAXSparse):
             shared = [d for d in range(self.n_batch) if indices.shape[d] == 1]
             zero = jnp.all(zero, shared, keepdims=True)
             indices = _where(~zero, indices, jnp.array(self.sparse_shape, indices.dtype))
-        return bcoo_sum_duplicates(_bcoo(self.data, indices, self.shape), nse)
+        return bcoo_sum_duplicates(make_bcoo(self.data, indices, self.shape), nse)
 
     astype, reshape, sum, __getitem__ = map(_method, ("astype", "reshape", "sum", "__getitem__"))
 
     def __pow__(self, exponent):
         return sparsify(lambda x: jnp.power(x, exponent))(self)
 
-    __abs__, __neg__, __pos__ = _operators(jnp.abs, jnp.negative, jnp.positive)
-    __add__, __sub__, __mul__, __truediv__, __matmul__ = _operators(
-        jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.matmul)
+    __abs__, __neg__, __pos__ = map(sparsify, (jnp.abs, jnp.negative, jnp.positive))
+    __add__, __sub__, __mul__, __truediv__, __matmul__ = map(sparsify, (
+        jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.matmul))
     __radd__, __rsub__, __rmul__, __rtruediv__, __rmatmul__, __rpow__ = _reflected(
         jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.matmul, jnp.power)
-    __gt__, __ge__, __lt__, __le__, __eq__, __ne__ = _operators(
-        jnp.greater, jnp.greater_equal, jnp.less, jnp.less_equal, jnp.equal, jnp.not_equal)
+    __gt__, __ge__, __lt__, __le__, __eq__, __ne__ = map(sparsify, (
+        jnp.greater, jnp.greater_equal, jnp.less, jnp.less_equal, jnp.equal, jnp.not_equal))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -578,45 +515,31 @@ class BCOO(JAXSparse):
 
 def _add(x, y):
     checks.addition(x, y, lax.broadcast_shapes(x.shape, y.shape), BCOO)
-    if not isinstance(x, BCOO):
-        return x + y.todense()
-    if not isinstance(y, BCOO):
-        return x.todense() + y
-    if x.pattern is y.pattern:
+    if not (isinstance(x, BCOO) and isinstance(y, BCOO)):
+        return x.todense() + y if isinstance(x, BCOO) else x + y.todense()
+    if x.indices is y.indices:
         return x.with_data(x.data + y.data)
-    return _bcoo(jnp.concatenate([x.data, y.data], x.n_batch),
+    return make_bcoo(jnp.concatenate([x.data, y.data], x.n_batch),
                  jnp.concatenate([x.indices, y.indices], x.n_batch), x.shape)
 
 
-def _sub(x, y):
-    checks.subtraction(x, y, BCOO)
-    return _add(x, y.with_data(-y.data))
-
-
 def _mul(x, y):
-    if not isinstance(x, BCOO):
-        x, y = y, x
+    x, y = (x, y) if isinstance(x, BCOO) else (y, x)
     if not isinstance(y, BCOO):
         return x.with_data(bcoo_multiply_dense(x, y))
-    if x.pattern is y.pattern and x.unique_indices:
-        return x.with_data(x.data * y.data)
-    return bcoo_multiply_sparse(x, y)
+    checks.multiply_sparse(x, y)
+    return x.with_data(x.data * y.data)
 
 
-def _div(x, y):
-    checks.division(y, BCOO)
-    return _mul(x, 1.0 / y)
-
-
-def _reduce_sum(x, *, axes, **_):
-    out = bcoo_reduce_sum(x, axes=axes)
-    return out if out.shape else out.data.sum()
+def _if_scalar_dense(x):
+    return x if x.shape else x.todense()
 
 
 sparse_rules[BCOO] = {
-    **elementwise_rules, **call_rules,
-    lax.add_p: _add, lax.sub_p: _sub, lax.mul_p: _mul, lax.div_p: _div,
-    lax.dot_general_p: bcoo_dot_general, lax.reduce_sum_p: _reduce_sum,
-    lax.transpose_p: bcoo_transpose, lax.broadcast_in_dim_p: bcoo_broadcast_in_dim,
-    lax.squeeze_p: bcoo_squeeze,
+    **elementwise_rules, **call_rules, lax.add_p: _add, lax.mul_p: _mul,
+    lax.sub_p: lambda x, y: _add(x, elementwise_rules[lax.neg_p](checks.subtrahend(x, y, BCOO))),
+    lax.div_p: lambda x, y: _mul(x, 1.0 / checks.divisor(y)),
+    lax.reduce_sum_p: lambda x, *, axes, **_: _if_scalar_dense(bcoo_reduce_sum(x, axes=axes)),
+    lax.dot_general_p: bcoo_dot_general, lax.transpose_p: bcoo_transpose,
+    lax.broadcast_in_dim_p: bcoo_broadcast_in_dim,
 }

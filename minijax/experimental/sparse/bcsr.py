@@ -1,5 +1,7 @@
-"""`BCSR`, batched compressed rows: like `BCOO` with two sparse dimensions, whose first indices are
-in order, so that it is enough to know where each row begins.
+"""`BCSR`, batched compressed rows, and new arrays of both classes.
+
+A `BCSR` is like a `BCOO` with two sparse dimensions, whose first indices are in order, so that it
+is enough to know where each row begins.
 
     data (*batch, nse, *dense)    indices (*batch, nse)    indptr (*batch, rows + 1)
 
@@ -8,18 +10,27 @@ Every function goes by way of `BCOO`.
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import lax
+from ... import lax, random
 from ... import numpy as jnp
 from ...checks import sparse as checks
-from ...core.array import Array
-from ...pytree.registration import register_pytree_node_class
-from .bcoo import BCOO, JAXSparse, bcoo_dot_general, nfold_vmap
+from .bcoo import BCOO, JAXSparse, bcoo_dot_general, make_bcoo, nfold_vmap, sparse_class
 from .transform import elementwise_rules, sparse_rules, sparsify
 
 
-@register_pytree_node_class
+def _as_bcoo(name):
+    """The constructor of `BCOO` with this name."""
+    @functools.wraps(getattr(BCOO, name))
+    def constructor(cls, *args, **options):
+        return cls.from_bcoo(getattr(BCOO, name)(*args, **options))
+    return classmethod(constructor)
+
+
+@sparse_class
 class BCSR(JAXSparse):
     """A sparse array in batched compressed rows.
 
@@ -40,15 +51,8 @@ class BCSR(JAXSparse):
 
     _buffers = ("data", "indices", "indptr")
     _index_ndim, n_sparse = 1, 2
-
-    @classmethod
-    def from_scipy_sparse(cls, mat, *, index_dtype: Any = None, n_dense: int = 0,
-                          n_batch: int = 0) -> BCSR:
-        """The sparse array of one of `scipy.sparse`."""
-        checks.from_scipy(mat, n_batch, n_dense)
-        mat = mat.tocsr()
-        indices = (jnp.asarray(x, index_dtype or jnp.int32) for x in (mat.indices, mat.indptr))
-        return cls((mat.data, *indices), shape=mat.shape)
+    fromdense, from_scipy_sparse, _empty = map(
+        _as_bcoo, ("fromdense", "from_scipy_sparse", "_empty"))
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
@@ -68,11 +72,7 @@ class BCSR(JAXSparse):
         indices = nfold_vmap(example, self.n_batch)(self.indices, self.indptr)
         return BCOO((self.data, indices), shape=self.shape)
 
-    @classmethod
-    def _empty(cls, shape, **options):
-        return cls.from_bcoo(BCOO._empty(shape, **options))
-
-    def todense(self) -> Array:
+    def todense(self) -> jnp.ndarray:
         """The dense array."""
         return self.to_bcoo().todense()
 
@@ -80,19 +80,77 @@ class BCSR(JAXSparse):
         """As `BCOO.sum_duplicates`."""
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
-    @classmethod
-    def fromdense(cls, mat, **options) -> BCSR:
-        """The sparse array of a dense one; the arguments are those of `bcoo_fromdense`."""
-        return cls.from_bcoo(BCOO.fromdense(mat, **options))
-
     __matmul__, __rmatmul__ = sparsify(jnp.matmul), sparsify(lambda x, y: jnp.matmul(y, x))
 
 
-def bcsr_dot_general(lhs, rhs, *, dimension_numbers, **options):
+def bcsr_dot_general(lhs: BCSR, rhs, *, dimension_numbers, **options) -> jnp.ndarray:
     """As `bcoo_dot_general`, for a sparse and a dense operand."""
     checks.bcsr_operands(lhs, rhs, BCSR)
     return bcoo_dot_general(lhs.to_bcoo(), rhs, dimension_numbers=dimension_numbers, **options)
 
 
-bcsr_fromdense, bcsr_todense, bcsr_sum_duplicates = BCSR.fromdense, BCSR.todense, BCSR.sum_duplicates
+bcsr_fromdense, bcsr_todense = BCSR.fromdense, BCSR.todense
 sparse_rules[BCSR] = {**elementwise_rules, lax.dot_general_p: bcsr_dot_general}
+
+# ----------------------------------------------------------------------------------------------
+# New arrays
+
+
+def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32",
+          sparse_format: str = "bcoo", **kwds) -> JAXSparse:
+    """A sparse array of zeros: nothing is stored, or `nse` elements of padding.
+
+    >>> from minijax.experimental import sparse
+    >>> sparse.empty((2, 3))
+    BCOO(float32[2, 3], nse=0)
+    """
+    cls = checks.sparse_format(sparse_format, {"bcsr": BCSR, "bcoo": BCOO})
+    return cls._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = "int32",
+        sparse_format: str = "bcoo") -> BCOO:
+    """A sparse matrix with ones on its `k`th diagonal.
+
+    >>> from minijax.experimental import sparse
+    >>> sparse.eye(3)
+    BCOO(float32[3, 3], nse=3)
+    """
+    N, M, k = checks.eye(N, M, k, sparse_format)
+    rows = jnp.arange(max(0, -k), max(0, -k, min(N, M - k)), dtype=index_dtype)
+    indices = jnp.stack([rows, rows + k], 1)
+    return make_bcoo(jnp.ones(len(rows), dtype), indices, (N, M), True, True)
+
+
+def random_bcoo(key, shape: Sequence[int], *, dtype: Any = jnp.float_, indices_dtype: Any = int,
+                nse: int | float = 0.2, n_batch: int = 0, n_dense: int = 0,
+                unique_indices: bool = True, sorted_indices: bool = False,
+                generator: Callable = random.uniform, **kwds) -> BCOO:
+    """A sparse array with random elements at random indices.
+
+    Args:
+      key: a random key.
+      shape: the shape of the array.
+      nse: how many elements are stored; a number below 1 is a fraction.
+      unique_indices: whether all indices differ.
+      sorted_indices: whether they are in order.
+      generator: a function of a key, `shape` and `dtype`, which returns the elements. It gets
+        further keyword arguments.
+
+    >>> from minijax.experimental import sparse
+    >>> sparse.random_bcoo(jax.random.key(0), (4, 5), nse=3)
+    BCOO(float32[4, 5], nse=3)
+    """
+    checks.dimension_counts(shape, n_batch, n_dense)
+    batch, (*sizes,) = shape[:n_batch], shape[n_batch:len(shape) - n_dense]
+    nse = checks.random_nse(nse, math.prod(sizes), indices_dtype)
+
+    def example(key):
+        numbers = random.choice(key, math.prod(sizes), (nse,), replace=not unique_indices)
+        return jnp.stack(jnp.unravel_index(numbers, (1, *sizes)), 1)[:, 1:]
+
+    data_key, *keys = random.split(key, math.prod(batch) + 1)
+    data = generator(data_key, (*batch, nse, *shape[len(shape) - n_dense:]), dtype, **kwds)
+    indices = jnp.stack([*map(example, keys)]).reshape(*batch, nse, len(sizes))
+    mat = BCOO((data, indices.astype(indices_dtype)), shape=shape)
+    return mat.sort_indices() if sorted_indices else mat

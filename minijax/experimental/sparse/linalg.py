@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ...checks import sparse as checks
-from ...core.array import Array
 from ...custom_rules.solves import custom_linear_solve
 from ...debugging.callbacks import pure_callback
 from ...runtime.structs import ShapeDtypeStruct
 from .bcsr import BCSR
 
 
-def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1) -> Array:
+def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1):
     """Solve A x = b for x, with SciPy's direct solver.
 
     Args:

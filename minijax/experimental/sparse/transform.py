@@ -53,7 +53,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     @functools.wraps(f)
     def sparsified(*args, **params):
         leaves, in_tree = tree.tree_flatten(args, is_leaf=is_sparse)
-        leaves = [tree.tree_map(jnp.asarray, x) for x in leaves]  # new objects share no pattern
+        leaves = [x if is_sparse(x) else jnp.asarray(x) for x in leaves]
         flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
         closed = staging.trace_to_jaxpr(flat, [*map(_dense_type, leaves)])
         return out_tree().unflatten(eval_sparse(closed, *leaves))
@@ -82,9 +82,7 @@ def _rule(primitive, classes):
     rules = next((sparse_rules[cls] for cls in sparse_rules if cls in classes), None)
     if rules is None:
         return primitive.bind
-    if primitive not in rules:
-        raise checks.no_rule(primitive, primitive in _DENSIFYING)
-    return rules[primitive]
+    return rules.get(primitive) or checks.no_rule(primitive)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -106,7 +104,6 @@ def _primitives(names):
     return [getattr(lax, f"{name}_p") for name in names.split()]
 
 
-_DENSIFYING = _primitives("acos acosh bessel_i0e cos cosh eq exp ge gt le lt log ne xor")
 elementwise_rules: dict[Primitive, Callable] = {
     **{p: _on_data(p, True) for p in _primitives("conj copy imag neg real")},
     **{p: _on_data(p, False) for p in _primitives(
@@ -123,6 +120,12 @@ transposition.deftranspose(todense_p, lambda ct, x: todense_p.bind(ct))
 batching.defvectorized(todense_p)
 lowering.register_lowering(todense_p, lambda ctx, x: x)
 elementwise_rules[todense_p] = lambda x: x.todense()
+
+
+def todense(arr) -> jnp.ndarray:
+    """The dense array of a sparse one; a dense one is returned as it is. In a function that is
+    sparsified, this marks where an array is to become dense."""
+    return arr.todense() if is_sparse(arr) else todense_p.bind(jnp.asarray(arr))
 
 
 # ----------------------------------------------------------------------------------------------
