@@ -666,18 +666,6 @@ def batch_tracer_repr(tracer: Any) -> str:
     return f"VmapTracer(aval={aval_str(tracer.aval)}, batched={aval_str(whole)})"
 
 
-def sparse_repr(mat: Any) -> str:
-    """`BCOO(float32[3, 4], nse=2, n_batch=1)`, within the name of the tracer that its data is."""
-    name = type(mat).__name__
-    try:
-        counts = f", nse={mat.nse}" + "".join(
-            f", {count}={n}" for count in ("n_batch", "n_dense") if (n := getattr(mat, count)))
-        text = f"{name}({mat.dtype}{[*mat.shape]}{counts})"
-    except Exception:  # a pytree with other leaves than arrays
-        text = f"{name}(<invalid>)"
-    return f"{type(mat.data).__name__}[{text}]" if hasattr(mat.data, "_trace") else text
-
-
 def format_tracer(tracer: Any, spec: str) -> str:
     """A tracer in an f-string: its `repr`. A specification such as `.2f` asks for contents."""
     if spec:

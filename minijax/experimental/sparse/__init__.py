@@ -7,7 +7,7 @@
     linalg.py     linear systems
 """
 
-from ...checks.sparse import (
+from .._sparse_checks import (
     CuSparseEfficiencyWarning, SparseEfficiencyError, SparseEfficiencyWarning)
 from .transform import sparsify, todense, todense_p
 from .bcoo import (

@@ -24,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from ... import lax, printing
+from ... import lax
 from ... import numpy as jnp
-from ...checks import sparse as checks
 from ...core.api import eval_shape, vmap
 from ...pytree.registration import register_pytree_node_class
 from ...pytree.vmappables import register_vmappable
 from ...runtime.structs import ShapeDtypeStruct
+from .. import _sparse_checks as checks
 from .transform import call_rules, elementwise_rules, sparse_rules, sparsify
 
 # ----------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class JAXSparse:
     sparse_shape = property(lambda self: self.split(self.shape)[1])
     T = property(lambda self: self.transpose())
     transpose = sum = __neg__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = checks.refused
-    __repr__ = printing.sparse_repr
+    __repr__ = checks.sparse_repr
 
     def split(self, items: Sequence) -> tuple:
         """`items`, one for each dimension: those of batch, sparse and dense dimensions."""

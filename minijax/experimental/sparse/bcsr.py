@@ -17,7 +17,7 @@ from typing import Any
 
 from ... import lax, random
 from ... import numpy as jnp
-from ...checks import sparse as checks
+from .. import _sparse_checks as checks
 from .bcoo import BCOO, JAXSparse, bcoo_dot_general, make_bcoo, nfold_vmap, sparse_class
 from .transform import elementwise_rules, sparse_rules, sparsify
 
@@ -122,7 +122,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype
     return make_bcoo(jnp.ones(len(rows), dtype), indices, (N, M), True, True)
 
 
-def random_bcoo(key, shape: Sequence[int], *, dtype: Any = jnp.float_, indices_dtype: Any = int,
+def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = int,
                 nse: int | float = 0.2, n_batch: int = 0, n_dense: int = 0,
                 unique_indices: bool = True, sorted_indices: bool = False,
                 generator: Callable = random.uniform, **kwds) -> BCOO:

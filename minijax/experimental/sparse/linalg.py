@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...checks import sparse as checks
 from ...custom_rules.solves import custom_linear_solve
 from ...debugging.callbacks import pure_callback
 from ...runtime.structs import ShapeDtypeStruct
+from .. import _sparse_checks as checks
 from .bcsr import BCSR
 
 

@@ -17,11 +17,11 @@ from collections.abc import Callable
 
 from ... import lax
 from ... import numpy as jnp
-from ...checks import sparse as checks
 from ...core import batching, forward, jit, lowering, staging, transposition, tree
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.jaxpr import ClosedJaxpr, Literal
 from ...core.primitives import arrayed, make_primitive
+from .. import _sparse_checks as checks
 
 sparse_rules: dict[type, dict[Primitive, Callable]] = {}
 

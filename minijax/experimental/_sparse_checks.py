@@ -1,4 +1,4 @@
-"""What functions of sparse arrays refuse, and the words for it."""
+"""What the functions of `sparse/` refuse, and the words for it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..checks.primitives import canonical_shape  # noqa: F401 (for the classes)
 from ..core import dtypes
+from ..core.core import Tracer
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error
-from .primitives import canonical_shape  # noqa: F401 (for the classes)
 
 
 class SparseEfficiencyError(ValueError):
@@ -43,6 +44,18 @@ def nse_of_unique(count: Any) -> int:
         raise ValueError("bcoo_sum_duplicates: nse must be specified when using the function "
                          "within jit, vmap, and other transformations requiring abstract "
                          "evaluation.") from None
+
+
+def sparse_repr(mat: Any) -> str:
+    """`BCOO(float32[3, 4], nse=2, n_batch=1)`, within the name of the tracer that its data is."""
+    name = type(mat).__name__
+    try:
+        counts = f", nse={mat.nse}" + "".join(
+            f", {count}={n}" for count in ("n_batch", "n_dense") if (n := getattr(mat, count)))
+        text = f"{name}({mat.dtype}{[*mat.shape]}{counts})"
+    except Exception:  # a pytree with other leaves than arrays
+        text = f"{name}(<invalid>)"
+    return f"{type(mat.data).__name__}[{text}]" if isinstance(mat.data, Tracer) else text
 
 
 def refused(mat: Any, *args, **kwargs) -> Any:
