@@ -1,4 +1,4 @@
-"""The extension point at which public functions of arrays get their fast paths."""
+"""The extension points at which public functions of arrays get their fast paths."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from .core.extension import hooks, point
 @point
 def public_function(self, function: Any) -> Any:
     """A public function of arrays: `function`, or a faster one with the same results."""
+    return function
+
+
+@point
+def staged_function(self, function: Any, static: Any) -> Any:
+    """A function that is one equation when it is traced: `function`, or a faster one with the same
+    results. `static` has the names or the positions of its parameters that are no arrays."""
     return function
 
 

@@ -9,7 +9,7 @@ import os
 
 ENABLED = os.environ.get("MINIJAX_FAST", "1") != "0"
 if ENABLED:
-    from . import batching, evaluation, indexing, jit, operators, rules, staging
+    from . import batching, evaluation, indexing, jit, operators, rules, staged, staging
     # chapter 8
     from . import derivatives
 

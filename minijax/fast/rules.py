@@ -27,12 +27,14 @@ from .evaluation import SCALAR_AVALS, evaluations
 # A jaxpr as a Python function
 
 
-def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable) -> Callable:
+def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable,
+                    fold: bool = False) -> Callable:
     """The jaxpr as a Python function of its arguments that returns a tuple.
 
     Args:
       operation: `operation(primitive)` computes the primitive from operands and parameters.
       constant: `constant(x)` is what the operations take for a constant of the jaxpr.
+      fold: whether to compute at once what is small and does not depend on the arguments.
     """
     names: dict[Any, str] = {}
     scope: dict[str, Any] = {}
@@ -52,19 +54,29 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
     for i, eqn in enumerate(closed.eqns):
         compute = operation(eqn.primitive)
         scope[f"f{i}"] = partial(compute, **eqn.params) if eqn.params else compute
-        outvars = eqn.outvars
-        results = listed(outvars) if eqn.primitive.multiple_results else name(outvars[0])
-        lines.append(f"{results} = f{i}({listed(eqn.invars)})")
+        outvars, multiple = eqn.outvars, eqn.primitive.multiple_results
+        operands = [name(atom) for atom in eqn.invars]
+        if fold and all(x in scope for x in operands) and _small(outvars):
+            outs = scope[f"f{i}"](*[scope[x] for x in operands])
+            scope |= zip(map(name, outvars), outs if multiple else [outs])
+            continue
+        results = listed(outvars) if multiple else name(outvars[0])
+        lines.append(f"{results} = f{i}({', '.join(operands)})")
     lines.append(f"return ({listed(closed.outvars)})")
     exec("\n    ".join(lines), scope)
     return scope["run"]
+
+
+def _small(variables: Sequence[Any]) -> bool:
+    return all(v.aval.size <= 1024 for v in variables)
 
 
 def on_numpy(closed: ClosedJaxpr) -> Callable | None:
     """The jaxpr as a function of NumPy values; `None` if a primitive is evaluated otherwise."""
     if any(eqn.primitive.impl is not evaluations.get(eqn.primitive) for eqn in closed.eqns):
         return None
-    return python_function(closed, numpy_rules.__getitem__, lambda x: contents(x)[1])
+    return quiet.run(
+        python_function, closed, numpy_rules.__getitem__, lambda x: contents(x)[1], fold=True)
 
 
 class Program:

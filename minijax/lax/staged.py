@@ -12,7 +12,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .. import fast_paths  # noqa: F401  (it makes `staged_function` a point of `Extension`)
 from ..core.core import state
+from ..core.extension import hooks
 from ..runtime.jit import jit
 
 
@@ -32,9 +34,13 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
     jitted = functools.cache(lambda: jit(
         function, static_argnames=static_argnames, static_argnums=static_argnums))
 
+    at_once = function
+    for faster in hooks.staged_function:
+        at_once = faster(at_once, {*static_argnames, *(static_argnums or ())})
+
     @functools.wraps(function)
     def call(*args, **kwargs):
         plain = eager and not state.trace.staging
-        return (function if plain else jitted())(*args, **kwargs)
+        return (at_once if plain else jitted())(*args, **kwargs)
 
     return call

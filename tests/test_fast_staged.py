@@ -1,0 +1,97 @@
+"""Functions that are called often give what they gave at first, to the last bit.
+
+The first calls with arguments of some types run the function as it is, and the later ones the
+program that was traced.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from tests.counting import calls_in
+from tests.numpy.calls import ARRAYS, rows
+from tests.test_fast_rules import outcome
+
+pytestmark = pytest.mark.skipif(os.environ.get("MINIJAX_FAST") == "0", reason="no fast paths")
+
+# The same types with other values. (The integers stay indices.)
+OTHERS = {name: a[::-1].copy() if a.ndim and a.dtype.kind in "fc" else a
+          for name, a in ARRAYS.items()}
+CALLS = [row for row in rows() if "empty" not in row]  # that promises no values
+
+
+def result(row: str, arrays: dict = ARRAYS):
+    """What a call gives, with its types and bits, or the error."""
+    names = {name: jnp.asarray(a) for name, a in arrays.items()}
+    try:
+        return outcome(lambda: eval(row, {"jnp": jnp, "np": np, **names}))
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("row", CALLS)
+def test_a_call_repeated(row):
+    minijax.clear_caches()
+    others = result(row, OTHERS)
+    minijax.clear_caches()
+    first = result(row)
+    for _ in range(6):
+        assert result(row) == first
+    assert result(row, OTHERS) == others  # the program depends on types alone
+
+
+REPEATED = {
+    "numbers": lambda a: jnp.linspace(a, a + 1.0, 4),
+    "a static argument": lambda a: jnp.diff(a * jnp.ones(3), n=2),
+    "a tree": lambda a: jnp.frexp(a * jnp.ones(3)),
+    "none": lambda a: jnp.var(a * jnp.ones(3), where=None),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_numbers_of_other_values(name):
+    minijax.clear_caches()
+    first = [outcome(lambda: REPEATED[name](a)) for a in (0.0, -0.0, 2.5, -1e30)]
+    for _ in range(6):
+        assert [outcome(lambda: REPEATED[name](a)) for a in (0.0, -0.0, 2.5, -1e30)] == first
+
+
+def test_values_of_static_arguments_and_types_are_told_apart():
+    x = jnp.array([3.0, 1.0, 2.0])
+    for _ in range(8):
+        assert [jnp.linspace(0, 1, n).shape for n in (2, 3)] == [(2,), (3,)]
+        assert jnp.linspace(0, 2, 3, dtype=int).dtype == np.int32
+        assert jnp.linspace(0, 2, 3).dtype == np.float32
+        assert jnp.std(x, ddof=0) != jnp.std(x, ddof=1)
+        with minijax.enable_x64(True):
+            assert jnp.linspace(0, 1, 3).dtype == np.float64
+
+
+def test_large_integers_overflow_as_before():
+    for _ in range(8):
+        jnp.diff(jnp.arange(3), prepend=7)
+    with pytest.raises(OverflowError):
+        jnp.diff(jnp.arange(3), prepend=2**40)
+
+
+def test_transformations_see_the_function_itself():
+    x = jnp.array([0.5, 1.0, 2.0])
+    for _ in range(8):
+        jnp.sinc(x)
+    assert "jit[name=sinc" in str(minijax.make_jaxpr(jnp.sinc)(x)).replace("\n", "")
+    assert minijax.grad(lambda x: jnp.sinc(x).sum())(x).shape == (3,)
+    assert minijax.vmap(jnp.sinc)(x).tolist() == jnp.sinc(x).tolist()
+
+
+def test_a_hot_function_costs_fewer_calls():
+    x = jnp.array([0.5, 1.0, 2.0])
+    minijax.clear_caches()
+    first = calls_in(lambda: jnp.nan_to_num(x))
+    for _ in range(6):
+        jnp.nan_to_num(x)
+    assert calls_in(lambda: jnp.nan_to_num(x)) < first
