@@ -126,7 +126,6 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
         "extend": "pallas",
     },
     XLA_OBJECTS: {"": "lib", "interpreters": "pxla", "extend": "lowering mlir xla"},
-    MUTABLE: {"experimental": "hijax"},
     GUARDS: {"experimental": "control_deps key_reuse"},
     ACCELERATORS: {"experimental": "random rnn"},
 }
@@ -237,6 +236,12 @@ OTHERWISE: dict[str, list[str]] = {
         "(lambda lay: str(jax.jit(lambda x: lay.with_layout_constraint(x, lay.Layout((1, 0))))("
         "jnp.ones((2, 3))).format.layout))("
         "__import__(jax.__name__ + '.experimental.layout', fromlist='x'))"],
+    "values of types of hijax are not traced here": [
+        "(lambda hj, P: (lambda T: [hj.register_hitype(P, lambda p: T()), jax.jit(lambda p: 1.0)("
+        "P())][1])(type('T', (hj.HiType,), {'__hash__': lambda s: 1, '__eq__': lambda s, o: True, "
+        "'lo_ty': lambda s: [jax.typeof(1.0)], 'lower_val': lambda s, p: [1.0], "
+        "'str_short': lambda s, *a, **k: 'T', 'raise_val': lambda s, x: P()})))("
+        "__import__(jax.__name__ + '.experimental.hijax', fromlist='x'), type('P', (), {}))"],
     "what jit is told of results is an equation of the jaxpr here, not a parameter": [
         "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
         "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],

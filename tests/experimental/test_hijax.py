@@ -1,0 +1,218 @@
+"""`jax.experimental.hijax`: operations whose rules are methods."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import minijax
+from tests.oracle import both
+
+
+def hijax(jx):
+    return import_module(f"{jx.__name__}.experimental.hijax")
+
+
+X, Y = np.float32(3.0), np.arange(3.0, dtype="float32")
+
+
+def product(jx, methods):
+    """An operation on a pair and a number, with some rules. Its derivative has one factor more."""
+    base, jnp = hijax(jx).VJPHiPrimitive, jx.numpy
+
+    class Product(base):
+        def __init__(self, pair, z, factor):
+            self.in_avals, self.out_aval = (pair, z), {"out": z}
+            self.params = {"factor": factor}
+            super().__init__()
+
+        def expand(self, pair, z):
+            return {"out": self.factor * pair["x"] * pair["y"] * jnp.sin(z)}
+
+    def vjp_fwd(self, nonzeros, pair, z):
+        return self(pair, z), (pair, z)
+
+    def cotangents(self, res, ct):
+        (pair, z), ct, k = res, ct["out"], 10.0 * self.factor
+        return ({"x": k * pair["y"] * jnp.sin(z) * ct, "y": k * pair["x"] * jnp.sin(z) * ct},
+                k * pair["x"] * pair["y"] * jnp.cos(z) * ct)
+
+    def vjp_bwd(self, res, ct, pair, z):
+        (pair_ct, z_ct) = cotangents(self, res, ct)
+        pair["x"].accum(pair_ct["x"])
+        pair["y"].accum(pair_ct["y"])
+        z.accum(z_ct)
+
+    def jvp(self, primals, tangents):
+        (pair, z), (pair_dot, z_dot), k = primals, tangents, 10.0 * self.factor
+        slope = (pair_dot["x"] * pair["y"] + pair["x"] * pair_dot["y"]) * jnp.sin(z)
+        return self(pair, z), {"out": k * (slope + pair["x"] * pair["y"] * jnp.cos(z) * z_dot)}
+
+    rules = {"vjp_fwd": vjp_fwd, "vjp_bwd_retval": cotangents, "vjp_bwd": vjp_bwd, "jvp": jvp,
+             "lin": lambda self, nonzeros, pair, z: (self(pair, z), (pair, z)),
+             "linearized": lambda self, res, *tangents: jvp(self, res, tangents)[1],
+             "batch_dim_rule": lambda self, axis_data, dims: {"out": 0}}
+    for name in methods.split():
+        setattr(Product, name, rules[name])
+
+    def apply(pair, z, factor=2.0):
+        avals = jx.tree.map(jx.typeof, (pair, z))
+        return Product(*avals, factor)(pair, z)["out"]
+
+    return apply
+
+
+RETVAL, BWD = "vjp_fwd vjp_bwd_retval batch_dim_rule", "vjp_fwd vjp_bwd batch_dim_rule"
+VJP = [RETVAL, BWD, RETVAL + " jvp"]
+PAIR = {"x": X, "y": X + 1}
+PAIRS = {"x": Y, "y": Y + 1}
+
+USES = {
+    "value": (lambda jx, f: f(PAIR, X), ["", *VJP]),
+    "jit": (lambda jx, f: jx.jit(f)(PAIR, X), ["", *VJP]),
+    "in a program": (lambda jx, f: jx.jit(lambda x: f({"x": x, "y": x}, x) + 1)(X), ["", *VJP]),
+    "eval_shape": (lambda jx, f: jx.eval_shape(f, PAIR, X).shape, [""]),
+    "grad": (lambda jx, f: jx.grad(f, (0, 1))(PAIR, X), VJP),
+    "grad of jit": (lambda jx, f: jx.grad(jx.jit(f), (0, 1))(PAIR, X), VJP),
+    "jit of grad": (lambda jx, f: jx.jit(jx.grad(f, (0, 1)))(PAIR, X), VJP),
+    "grad of a program": (lambda jx, f: jx.grad(lambda x: 2 * f({"x": x, "y": x}, x))(X), VJP),
+    "vjp": (lambda jx, f: jx.vjp(f, PAIR, X)[1](X), VJP),
+    "jvp": (lambda jx, f: jx.jvp(f, (PAIR, X), (PAIR, X)), ["jvp", RETVAL + " jvp"]),
+    "jvp of jit": (lambda jx, f: jx.jvp(jx.jit(f), (PAIR, X), (PAIR, X)), ["jvp"]),
+    "linearize": (lambda jx, f: jx.linearize(f, PAIR, X)[1](PAIR, X), ["lin linearized"]),
+    "vmap": (lambda jx, f: jx.vmap(f)(PAIRS, Y), VJP),
+    "vmap, one the same": (lambda jx, f: jx.vmap(f, (0, None))(PAIRS, X), VJP),
+    "jit of vmap": (lambda jx, f: jx.jit(jx.vmap(f))(PAIRS, Y), VJP),
+    "vmap of grad": (lambda jx, f: jx.vmap(jx.grad(f, 1))(PAIRS, Y), VJP),
+    "grad of vmap": (lambda jx, f: jx.grad(
+        lambda p, z: jx.vmap(f, (0, None))(p, z).sum(), (0, 1))(PAIRS, X), [RETVAL]),
+    "jvp of vmap": (lambda jx, f: jx.jvp(jx.vmap(f), (PAIRS, Y), (PAIRS, Y)),
+                    [RETVAL + " jvp"]),
+}
+
+
+@pytest.mark.parametrize(("name", "methods"), [
+    (name, methods) for name, (_, all_methods) in USES.items() for methods in all_methods])
+def test_vjp_hi_primitive(name, methods):
+    both(lambda jx: lambda: USES[name][0](jx, product(jx, methods)))
+
+
+REFUSED = {
+    "no grad": (lambda jx, f: jx.grad(f, 1)(PAIR, X), ""),
+    "no jvp": (lambda jx, f: jx.jvp(lambda z: f(PAIR, z), (X,), (X,)), RETVAL),
+    "no vmap": (lambda jx, f: jx.vmap(f)(PAIRS, Y), "jvp"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_vjp_hi_primitive_lacks_a_rule(name):
+    run, methods = REFUSED[name]
+    both(lambda jx: lambda: run(jx, product(jx, methods)), raises=NotImplementedError)
+
+
+@pytest.mark.parametrize("given", [{}, {"in_avals": ()}, {"in_avals": (), "out_aval": ()}])
+def test_vjp_hi_primitive_needs_types(given):
+    def program(jx):
+        class Nothing(hijax(jx).VJPHiPrimitive):
+            def __init__(self):
+                vars(self).update(given)
+                super().__init__()
+
+        return Nothing
+
+    both(program, raises=AttributeError)
+
+
+def test_rules_of_vmap_are_those_of_one_example():
+    """The rule of the operation has a factor that the true derivative does not have."""
+    f = product(minijax, RETVAL)
+    slopes = minijax.grad(lambda z: minijax.vmap(f)(PAIRS, z).sum())(Y)
+    assert np.allclose(slopes, 20 * PAIRS["x"] * PAIRS["y"] * np.cos(Y))
+
+
+def cube(jx):
+    class Cube(hijax(jx).HiPrimitive):
+        def abstract_eval(self, x, *, scale):
+            return x, set()
+
+        def to_lojax(self, x, *, scale):
+            return scale * x * x * x
+
+        def jvp(self, primals, tangents, *, scale):
+            (x,), (t,) = primals, tangents
+            return self.bind(x, scale=scale), 30 * scale * x * x * t
+
+    p = Cube("cube")
+    return lambda x: p.bind(x, scale=2.0)
+
+
+@pytest.mark.parametrize("run", [
+    lambda jx, f: f(jx.numpy.float32(3.0)), lambda jx, f: jx.jit(lambda x: f(x) + 1)(X),
+    lambda jx, f: jx.jvp(f, (X,), (X,)), lambda jx, f: jx.eval_shape(f, X).shape,
+], ids=["value", "jit", "jvp", "eval_shape"])
+def test_hi_primitive(run):
+    both(lambda jx: lambda: run(jx, cube(jx)))
+
+
+def boxed(jx):
+    """A type of values that are no arrays, as libraries declare it when they are imported."""
+    hj = hijax(jx)
+
+    class Point:
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+    class PointType(hj.HiType):
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            return isinstance(other, PointType)
+
+        def str_short(self, *args, **kwargs):
+            return "Point"
+
+        def lower_val(self, p):
+            return [p.x, p.y]
+
+        def raise_val(self, x, y):
+            return Point(x, y)
+
+    class Norm(hj.HiPrimitive):
+        def abstract_eval(self, p):
+            return jx.typeof(np.float32(0)), set()
+
+        def to_lojax(self, p):
+            return jx.numpy.hypot(p.x, p.y)
+
+    hj.register_hitype(Point, lambda p: PointType())
+    return Point, PointType, Norm("norm")
+
+
+def test_types_of_other_values():
+    def program(jx):
+        def run():
+            Point, PointType, norm_p = boxed(jx)
+            p = Point(np.float32(3), np.float32(4))
+            return norm_p.bind(p), jx.typeof(p) == PointType(), jx.typeof(p).is_high
+        return run
+
+    both(program)
+
+
+def test_values_of_other_types_are_not_traced():
+    Point, _, norm_p = boxed(minijax)
+    p = Point(1.0, 2.0)
+    with pytest.raises(NotImplementedError, match="cannot be traced"):
+        minijax.jit(lambda x: norm_p.bind(p) + x)(1.0)
+    with pytest.raises(NotImplementedError, match="cannot be traced"):
+        minijax.jit(norm_p.bind)(p)
+
+
+def test_names_of_hijax():
+    both(lambda jx: lambda: [hasattr(hijax(jx), name) for name in (
+        "Zero AbstractValue AvalQDD ShapedArray aval_method aval_property AvalMutableQDD "
+        "instantiate_zeros is_undefined_primal control_flow_allowed_effects HiPrimitive HiPspec "
+        "HiType MutableHiType VJPHiPrimitive register_hitype AbstractRef TransformedRef").split()])
