@@ -84,7 +84,7 @@ from .numpy import _segments as ops
 # chapter 13
 from . import image, nn, random, scipy
 from .random.settings import (
-    default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable,
+    debug_key_reuse, default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable,
 )
 
 # chapter 14
@@ -126,6 +126,7 @@ from .state.gradients import ad, vjp  # noqa: F811 (now with residuals in sight,
 
 # chapter 16
 from . import experimental
+from .experimental import key_reuse as _key_reuse  # the setting debug_key_reuse
 
 # for extensions, every chapter's part
 from . import compat, extend, interpreters

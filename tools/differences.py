@@ -75,7 +75,7 @@ MISSING: dict[str, dict[str, str]] = {
     MUTABLE: {"": "array_garbage_collection_guard",
               "extend.core.primitives": "empty2_p",
               "experimental": "EArray cur_qdd primal_tangent_dtype"},
-    GUARDS: {"": """debug_key_reuse explain_cache_misses make_user_context thread_guard
+    GUARDS: {"": """explain_cache_misses make_user_context thread_guard
             transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host
             transfer_guard_host_to_device"""},
     SHAPES: {"errors": "InconclusiveDimensionOperation",
@@ -126,7 +126,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
         "extend": "pallas",
     },
     XLA_OBJECTS: {"": "lib", "interpreters": "pxla", "extend": "lowering mlir xla"},
-    GUARDS: {"experimental": "control_deps key_reuse"},
+    GUARDS: {"experimental": "control_deps"},
     ACCELERATORS: {"experimental": "random rnn"},
 }
 

@@ -29,7 +29,7 @@ from ..lax.complex_numbers import complex_p, imag_p, real_p
 from ..lax.cutting import index_in_dim, stack
 from ..lax.dtypes import prng_key
 from ..lax.families import lower_fun
-from ..lax.shaping import broadcast, full, reshape
+from ..lax.shaping import broadcast, copy_p, full, reshape
 
 # ----------------------------------------------------------------------------------------------
 # The dtype
@@ -242,3 +242,4 @@ random_fold_in_p = _primitive(
     "random_fold_in", lambda keys, data: impl_of(keys).fold_in(keys, data), _fold_in_type)
 defbroadcasting(random_fold_in_p)
 random_clone_p = _primitive("random_clone", lambda keys: keys, lambda keys: keys)
+random_clone_p.def_impl(copy_p.bind)  # another array, for those who keep account of keys

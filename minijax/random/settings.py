@@ -18,4 +18,7 @@ threefry_partitionable = bool_state(
 legacy_prng_key = choice_state(
     "jax_legacy_prng_key", ("allow", "warn", "error"), "allow",
     "What to do with keys of the old style, arrays of `uint32`, where a key is expected.")
+debug_key_reuse = bool_state(
+    "jax_debug_key_reuse",
+    "Whether using a random key for the second time raises an error.")
 traced_settings += [default_prng_impl, enable_custom_prng, threefry_partitionable]
