@@ -54,6 +54,7 @@ from .shaping import (
     rev,
     squeeze,
 )
+from .slicing import counts_to
 from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter
 
 # ----------------------------------------------------------------------------------------------
@@ -174,7 +175,10 @@ def _from_front(entry: Entry, size: int) -> Entry:
     if not entry.is_integer:
         return entry
     if isinstance(entry.index, (int, np.integer)):
-        return entry._replace(index=entry.index + size if entry.index < 0 else entry.index)
+        index = entry.index
+        if isinstance(index, np.integer) and not counts_to(size, index.dtype):
+            index = int(index)
+        return entry._replace(index=index + size if index < 0 else index)
     return entry._replace(index=from_front(entry.index, size))
 
 
@@ -183,6 +187,8 @@ def from_front(index, size: int):
     dtype = typeof(index).dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return index
+    if not counts_to(size, dtype):
+        index, dtype = convert(index, np.dtype("int32")), np.dtype("int32")
     size = dtype.type(min(size, np.iinfo(dtype).max))
     if type(index) is Array and not state.trace.staging:
         value = np.asarray(index)

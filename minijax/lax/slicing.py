@@ -121,8 +121,17 @@ def _scalar_indices(operand, start_indices, allow_negative):
     dtype = typeof(start_indices[0]).dtype if len(start_indices) else None
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
+    if any(negative and not counts_to(n, dtype) for n, negative in zip(shape, allow_negative)):
+        dtype = np.dtype("int32")
     return [_from_front(i, n, dtype) if negative else convert(i, dtype)
             for i, n, negative in zip(start_indices, shape, allow_negative)]
+
+
+def counts_to(size: int, dtype) -> bool:
+    """Whether indices of this dtype can count from the end of a dimension of this size. Those of
+    eight bits cannot if the dimension has 300 elements: -1 would become 43."""
+    signed = dtypes.issubdtype(dtype, np.signedinteger)
+    return not signed or size <= np.iinfo(dtype).max
 
 
 def _from_front(i, n, dtype):
@@ -131,8 +140,8 @@ def _from_front(i, n, dtype):
         return dtype.type(i + n if i < 0 else i)
     if dtypes.issubdtype(dtype, np.unsignedinteger) or not dtypes.issubdtype(dtype, np.integer):
         return i
-    negative = lt(i, convert_scalar(0, i))
     i = convert(i, dtype)
+    negative = lt(i, convert_scalar(0, i))
     return select(negative, add(i, np.asarray(n).astype(dtype)[()]), i)
 
 

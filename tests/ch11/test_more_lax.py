@@ -187,3 +187,42 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     both(lambda m: lambda: ERRORS[name](m))
+
+
+# ----------------------------------------------------------------------------------------------
+# Found by mutation testing
+
+STRONG, WEAK_SHAPE = np.ones((1, 1, 4), np.float32), (1, 1, 3)
+BYTES = np.array([-100, 100, -1, 3], np.int8)
+
+
+def weak_ones(m):
+    return m.lax.full(WEAK_SHAPE, 1.0)
+
+
+def shifts(m):
+    counts = np.array([7, 8, 9, 100], np.int8)
+    return m.lax.shift_right_arithmetic(BYTES, counts), m.lax.shift_right_arithmetic(
+        BYTES.astype(np.int32), counts.astype(np.int32))
+
+
+SURVIVORS = {
+    "a convolution of weak arrays": lambda m: m.lax.conv(weak_ones(m), weak_ones(m), (1,), "SAME"),
+    "a convolution by a weak array": lambda m: m.lax.conv(STRONG, weak_ones(m), (1,), "SAME"),
+    "a convolution of a weak array": lambda m: m.lax.conv(weak_ones(m), STRONG, (1,), "SAME"),
+    "no indices": lambda m: m.vmap(lambda x: m.numpy.take(x, np.zeros((0, 2), int), axis=0))(X),
+    "shifts by more than the width": shifts,
+    "powers of zero": lambda m: m.lax.pow(np.zeros(3, np.complex64),
+                                          np.array([1j, 2, 2 + 1j], np.complex64)),
+    "a large update of a factor": lambda m: m.lax.linalg.cholesky_update(
+        m.numpy.eye(3), np.array([5, -3, 4], np.float32)),
+    "solutions for one right side": lambda m: m.numpy.linalg.solve(
+        np.stack([np.eye(3, dtype="f"), 2 * np.eye(3, dtype="f")]), np.ones((1, 3, 1), "f")),
+    "a byte as an index": lambda m: m.jit(lambda x, i: x[i])(X[0], np.uint8(1)),
+    "remainders": lambda m: m.lax.rem(np.array([5, -5, 5, 7, 5]), np.array([0, 0, 1, -2, 3])),
+}
+
+
+@pytest.mark.parametrize("name", SURVIVORS)
+def test_survivors(name):
+    both(lambda m: lambda: SURVIVORS[name](m))

@@ -6,9 +6,11 @@ import math
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import minijax
 from tests.oracle.compare import both
 
 UPDATES = "set add subtract multiply divide power min max apply".split()
@@ -109,3 +111,33 @@ def test_traced_indices_have_jax_s_text(case):
         return f
 
     both(lambda m: m.make_jaxpr(read(m)), x, *traced)
+
+
+NARROW = {
+    "dynamic_index_in_dim": lambda jx, x, i: jx.lax.dynamic_index_in_dim(x, i, keepdims=False),
+    "dynamic_slice": lambda jx, x, i: jx.lax.dynamic_slice(x, (i,), (1,))[0],
+    "integer": lambda jx, x, i: x[i],
+    "array": lambda jx, x, i: x[i[None]][0],
+    "take": lambda jx, x, i: jx.numpy.take(x, i),
+    "take, wrapped": lambda jx, x, i: jx.numpy.take(x, i, mode="wrap"),
+    "take_along_axis": lambda jx, x, i: jx.numpy.take_along_axis(x, i[None], 0)[0],
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_indices_count_from_the_end_of_a_long_dimension(name, jit, dtype):
+    """In JAX, -1 in eight bits is 43 of 300 elements, or an OverflowError."""
+    x = minijax.numpy.arange(300.0)
+    call = minijax.jit(lambda x, i: NARROW[name](minijax, x, i)) if jit else (
+        lambda x, i: NARROW[name](minijax, x, i))
+    for i in (5, 100) if dtype == "uint8" else (5, -1, -100):
+        assert call(x, minijax.numpy.asarray(i, dtype)) == i % 300
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_narrow_indices_of_updates(jit):
+    f = lambda i: minijax.numpy.zeros(300).at[i].set(1.0).argmax()
+    f = minijax.jit(f) if jit else f
+    assert f(np.int8(-1)) == 299 and f(np.array([-2], np.int8)) == 298
