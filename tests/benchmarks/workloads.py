@@ -93,6 +93,12 @@ COMPILED_IN_JAX = {
     "sort": lambda jx, x, y, i: jx.numpy.sort(x, axis=0),
     "softmax": lambda jx, x, y, i: jx.nn.softmax(x),
     "at[].add": lambda jx, x, y, i: x.at[i].add(1.0),
+    "linspace": lambda jx, x, y, i: jx.numpy.linspace(0.0, 1.0, 8),
+    "one_hot": lambda jx, x, y, i: jx.nn.one_hot(i, 8),
+    "var": lambda jx, x, y, i: jx.numpy.var(x),
+    "median": lambda jx, x, y, i: jx.numpy.median(x),
+    "searchsorted": lambda jx, x, y, i: jx.numpy.searchsorted(x[0], y),
+    "nan_to_num": lambda jx, x, y, i: jx.numpy.nan_to_num(x),
 }
 
 
@@ -233,6 +239,26 @@ def dispatch_tree(jx):
 def dispatch_numpy(jx):
     f = jx.jit(lambda x: x + 1.0)
     return lambda: f(X8)
+
+
+@workload("jit dispatch, Python number", goal=1.2)
+def dispatch_number(jx):
+    f = jx.jit(lambda x: x + 1.0)
+    return lambda: f(2.5)
+
+
+@workload("jit dispatch, static argument", goal=1.2)
+def dispatch_static(jx):
+    f = jx.jit(lambda x, n: x + n, static_argnums=1)
+    x = jx.numpy.asarray(X8)
+    return lambda: f(x, 3)
+
+
+@workload("jit dispatch, keyword argument", goal=1.2)
+def dispatch_keyword(jx):
+    f = jx.jit(lambda x, y: x + y)
+    x = jx.numpy.asarray(X8)
+    return lambda: f(x, y=x)
 
 
 def mlp_loss(jx: Any, params: Any, x: Any, y: Any) -> Any:
