@@ -270,6 +270,11 @@ OTHERWISE: dict[str, list[str]] = {
     "sparse arrays that share their indices are added element by element; JAX appends one": [
         "(lambda M: (M + M).nse)(__import__('importlib').import_module("
         "jax.__name__ + '.experimental.sparse').BCOO.fromdense(jnp.ones(3)))"],
+    "JAX pairs every example with every other, where an argument of custom_vmap is batched with "
+    "its tangent, and of another argument only the tangent is": [
+        "(lambda f: [f.def_vmap(lambda n, b, x, y: (x * y, any(b))), jax.vmap(lambda y, t: jax.jvp("
+        "f, (5.0, y), (t, t))[1])(np.arange(3.0), np.ones(3))][1].shape)("
+        "jax.custom_batching.custom_vmap(lambda x, y: x * y))"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.api import vmap
 from ..core.batching import bdim_at_front, moveaxis, primitive_batchers
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero, instantiate_zeros, jvpfun, primitive_jvps
@@ -160,9 +161,17 @@ def _jvp(primals, tangents, *, call, rule, in_tree, out_tree):
 
 
 def _jvp_rule(rule, nonzeros, nonzeros_out, size, batched, leaves):
-    """The rule's derivative. A primal and its tangent are batched if one of them is."""
+    """The rule's derivative. A primal and its tangent are batched if one of them is.
+
+    Where no primal is batched together with its tangent, each example has the rule's derivative at
+    arguments that are not batched, as in JAX.
+    """
     primals, tangents = split_list(leaves, [len(nonzeros)])
     flags, tangent_flags = split_list(batched, [len(nonzeros)])
+    if not any(a and b for a, b in zip(partition_list(nonzeros, flags)[1], tangent_flags)):
+        found = _jvp_of_each(rule, nonzeros, nonzeros_out, size, flags, tangent_flags, leaves)
+        if found is not None:
+            return found
     zeros = [False] * nonzeros.count(False)
     either = [a or b for a, b in zip(flags, merge_lists(nonzeros, zeros, tangent_flags))]
     primals = [_with_batch(x, b, e, size) for x, b, e in zip(primals, flags, either)]
@@ -178,6 +187,31 @@ def _jvp_rule(rule, nonzeros, nonzeros_out, size, batched, leaves):
     outs, out_tangents = jvpfun(run, primals, merge_lists(nonzeros, zero_tangents, tangents))
     kept = [instantiate_zeros(t) for t in partition_list(nonzeros_out, out_tangents)[1]]
     return [*outs, *kept], [*out_flags, *partition_list(nonzeros_out, out_flags)[1]]
+
+
+def _jvp_of_each(rule, nonzeros, nonzeros_out, size, flags, tangent_flags, leaves):
+    """The derivative of `rule` for arguments that are not batched, mapped over the examples; `None`
+    if the rule makes batched results of them."""
+    n = len(nonzeros)
+    out_flags: list[bool] = []
+
+    def of_one(*leaves):
+        primals, tangents = split_list(leaves, [n])
+        zeros = [Zero.from_primal_value(x) for x in partition_list(nonzeros, primals)[0]]
+
+        def run(*primals):
+            outs, out_flags[:] = rule(size, [False] * n, primals)
+            return outs
+
+        outs, out_tangents = jvpfun(run, primals, merge_lists(nonzeros, zeros, tangents))
+        kept = partition_list(nonzeros_out, out_tangents)[1]
+        return [*outs], [*map(instantiate_zeros, kept)]
+
+    in_axes = tuple(0 if b else None for b in (*flags, *tangent_flags))
+    outs, kept = vmap(of_one, in_axes, (0 if any(flags) else None, 0), axis_size=size)(*leaves)
+    if any(out_flags):
+        return None
+    return [*outs, *kept], [any(flags)] * len(outs) + [True] * len(kept)
 
 
 def _with_batch(x, is_batched: bool, wanted: bool, size: int):

@@ -112,3 +112,36 @@ def _closing(jx, y):
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     both(lambda jx: lambda: ERRORS[name](jx))
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)], ids=str)
+def test_what_a_rule_under_a_jvp_is_told(axes):
+    """A rule is told of a batch where an argument is batched together with its tangent."""
+    def program(jx):
+        told = []
+
+        @jx.custom_batching.custom_vmap
+        def f(x):
+            return jx.numpy.sin(x)
+
+        @f.def_vmap
+        def rule(axis_size, in_batched, x):
+            told.append((axis_size, *in_batched))
+            return jx.numpy.cos(x), in_batched[0]
+
+        out_axes = (axes[0], 0)
+        values = [np.arange(1, 4, dtype=np.float32) if axis == 0 else np.float32(2) for axis in axes]
+        return lambda: (jx.vmap(lambda x, t: jx.jvp(f, (x,), (t,)), axes, out_axes)(*values), told)
+
+    both(program)
+
+
+def test_arguments_batched_in_several_ways():
+    """One argument with its tangent, of another only the tangent: JAX multiplies all with all."""
+    import minijax as jax
+
+    f = jax.custom_batching.custom_vmap(lambda x, y: x * y)
+    f.def_vmap(lambda n, batched, x, y: (2 * x * y, any(batched)))
+    y, t = np.arange(1, 4, dtype=np.float32), np.ones(3, np.float32)
+    _, slope = jax.vmap(lambda y, t: jax.jvp(f, (5.0, y), (t, t)))(y, t)
+    np.testing.assert_allclose(slope, 2 * (y + 5))
