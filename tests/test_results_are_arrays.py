@@ -162,8 +162,7 @@ def answers(jx, name) -> dict[str, list[str]]:
 
 # transformation -> the functions or arguments whose results are otherwise, and known to be.
 EXCEPT = {
-    "vjp": "Python int",  # an integer handed back stays a Python integer here
-    "aux of vjp": "Python int",
+    "aux of vjp": "Python int",  # an integer handed back stays a Python integer in aux
     "linear_transpose": "Python int",  # zeros of the argument's own type, in JAX float0
     "linearize": "no clip",  # where clip does nothing, the tangent is handed back as it was
     "jacfwd": "bool",  # JAX refuses a derivative of a bool

@@ -341,9 +341,10 @@ def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     fun_of_primals, aux = _without_aux(fun, has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
-    in_avals, out_avals = tuple(map(typeof, leaves)), tuple(map(typeof, outs))
-    derivative = Linearization(closed.jaxpr, tuple(nonzeros), in_avals, out_avals, in_tree,
-                               out_tree(), fun_sourceinfo(fun))
+    derivative = Linearization(closed.jaxpr, tuple(nonzeros), tuple(map(typeof, leaves)),
+                               tuple(map(typeof, outs)), in_tree, out_tree(), fun_sourceinfo(fun))
+    given = {*map(id, leaves)}  # an integer that `fun` hands back becomes an array
+    outs = [arrayed(out) if id(out) in given else out for out in outs]
     return out_tree().unflatten(outs), derivative, closed.consts, aux
 
 
@@ -417,9 +418,8 @@ def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequen
     cts = [ct for ct, nonzero in zip(cts, derivative.nonzeros) if nonzero]
     args = [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
     outs = iter(backward_pass(derivative.jaxpr, residuals, args, cts))
-    return [
-        instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
-        for aval in derivative.in_avals]
+    return [instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
+            for aval in derivative.in_avals]
 
 
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
