@@ -316,8 +316,16 @@ exp2_p, exp2 = unary_row(
 log1p_p, log1p = unary_row(
     "log1p", INEXACT, np.log1p, "Elementwise log(1 + x), exact near 0.", lowering="log_plus_one",
     jvp=lambda t, x: div(t, add(x, const_like(x, 1))))
+def _expm1(x):
+    """`np.expm1` mixes the parts: a real number that is infinite or NaN has no imaginary part."""
+    out = np.expm1(x)
+    if out.dtype.kind != "c":
+        return out
+    return np.where((np.imag(x) == 0) & np.isnan(np.imag(out)), np.real(out), out)
+
+
 expm1_p, expm1 = unary_row(
-    "expm1", INEXACT, np.expm1, "Elementwise exp(x) - 1, exact near 0.",
+    "expm1", INEXACT, _expm1, "Elementwise exp(x) - 1, exact near 0.",
     lowering="exponential_minus_one",
     jvp_of_result=lambda t, y, x: mul(t, add(y, const_like(x, 1))))
 sqrt_p, sqrt = unary_row(

@@ -5,9 +5,11 @@ https://data-apis.org/array-api/2024.12/API_specification/index.html
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import minijax.numpy as jnp
+from tests.oracle import both
 
 NAMES = """
 e inf nan newaxis pi
@@ -55,3 +57,26 @@ def test_results_with_names():
         (jnp.linalg.qr(m), "Q R"), (jnp.linalg.slogdet(m), "sign logabsdet"), (jnp.linalg.svd(m), "U S Vh"),
     ]:
         assert result._fields == tuple(fields.split())
+
+
+# What the standard's suite asks beyond names, with JAX's answers.
+BEHAVIOUR = """
+[type(getattr(jnp.finfo('float32'), f)).__name__ for f in ('eps', 'max', 'min', 'smallest_normal', 'bits')]
+[type(getattr(jnp.finfo(jnp.ones(1)), f)).__name__ for f in ('eps', 'max', 'min', 'smallest_normal', 'bits')]
+jnp.permute_dims(jnp.arange(24).reshape(2, 3, 4), (-1, 0, 1))
+jnp.permute_dims(jnp.arange(24).reshape(2, 3, 4), (2, -2, 0))
+jnp.searchsorted(jnp.array([1, 2, 3], 'int8'), jnp.array([2.5, 0.0]))
+jnp.searchsorted(jnp.array([1, 3, 2]), jnp.array([2]), side='right', sorter=jnp.array([0, 2, 1]))
+[jnp.cumulative_prod(jnp.array([1, 2, 0], d), include_initial=True) for d in ('bool', 'int8', 'uint8', 'int16', 'float16')]
+[jnp.cumulative_sum(jnp.array([1, 2, 0], d)) for d in ('bool', 'int8', 'uint8', 'int16', 'float16')]
+jnp.expm1(jnp.array([complex(np.inf, 0), complex(np.nan, 0), complex(-np.inf, 0), complex(0.0, 0)]))
+jax.jit(jnp.expm1)(jnp.array([complex(np.inf, 0), complex(np.nan, 0), complex(-np.inf, 0)]))
+jnp.sign(jnp.array([0.0, -0.0, -np.inf, np.nan]))
+jnp.floor_divide(jnp.array([0.0, -0.0, 0.0, -1.0]), jnp.array([1.0, 1.0, -1.0, np.inf]))
+jnp.unique(jnp.zeros((0, 2), int), axis=0, return_inverse=True, size=2, fill_value=jnp.array([8, 9]))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", BEHAVIOUR)
+def test_behaviour(text):
+    both(lambda jx: lambda: eval(text, {"jax": jx, "jnp": jx.numpy, "np": np}))
