@@ -105,43 +105,38 @@ def an_associative_scan(w: Writer, into: list[str]) -> str:
     return f"lax.associative_scan({operation}, {x}, reverse={w.random.random() < 0.3})"
 
 
-def a_custom_jvp(w: Writer, into: list[str]) -> str:
-    """`jax.custom_jvp`, whose rule may close over values in reach."""
+def custom_function(w: Writer, into: list[str], decorator: str, *rules: str) -> str:
+    """A function with one of several rules, which may close over a value in reach."""
     x = chosen(w, "fc")
     body = w.function({"a": w.values[x]}, into, inexact_result, 2, closed=0.05)
     closed = chosen(w, "f", lambda v: v.ndim == 0) if w.random.random() < 0.2 and w.matching(
         "f", lambda v: v.ndim == 0) else "2.0"
     name = w.fresh("h")
-    rule = w.random.choice([
-        f"{name}.defjvps(lambda t, out, a: jax.jvp({body}, (a,), (t,))[1] * 3)",
-        f"{name}.defjvp(lambda p, t: tuple(jax.jvp({body}, p, (t[0] * 0.5,))))",
-        f"{name}.defjvp(lambda p, t: ({body}(*p), jax.jvp({body}, p, (({closed} * t[0]).astype(t[0].dtype),))[1]))",
-    ])  # fmt: skip
-    into += [f"{name} = jax.custom_jvp({body})", rule]
+    rule = w.random.choice(rules).format(body=body, closed=closed)
+    into += [f"{name} = {decorator}({body})", f"{name}.{rule}"]
     for line in into[-2:]:
         if not w.execute(name, line, w.depth == 0):
             raise Unusable
     return f"{name}({x})"
+
+
+def a_custom_jvp(w: Writer, into: list[str]) -> str:
+    """`jax.custom_jvp`, with one rule for each argument, or one for all."""
+    return custom_function(
+        w, into, "jax.custom_jvp",
+        "defjvps(lambda t, out, a: jax.jvp({body}, (a,), (t,))[1] * 3)",
+        "defjvp(lambda p, t: tuple(jax.jvp({body}, p, (t[0] * 0.5,))))",
+        "defjvp(lambda p, t: ({body}(*p), jax.jvp({body}, p, (({closed} * t[0]).astype(t[0].dtype),))[1]))")
 
 
 def a_custom_vjp(w: Writer, into: list[str]) -> str:
-    """`jax.custom_vjp`, whose rules may close over values in reach."""
-    x = chosen(w, "fc")
-    body = w.function({"a": w.values[x]}, into, inexact_result, 2, closed=0.05)
-    closed = chosen(w, "f", lambda v: v.ndim == 0) if w.random.random() < 0.2 and w.matching(
-        "f", lambda v: v.ndim == 0) else "2.0"
-    name = w.fresh("h")
-    rule = w.random.choice([
-        f"{name}.defvjp(lambda a: jax.vjp({body}, a), lambda back, ct: back(ct))",
-        f"{name}.defvjp(lambda a: ({body}(a), a), lambda a, ct: (({closed} * a).astype(a.dtype),))",
-        f"{name}.defvjp(lambda a: ({body}(a), (a, jnp.sin(a))), lambda res, ct: (res[1] * 0.5,))",
-        f"{name}.defvjp(lambda a: ({body}(a), a), lambda a, ct: (None,))",
-    ])  # fmt: skip
-    into += [f"{name} = jax.custom_vjp({body})", rule]
-    for line in into[-2:]:
-        if not w.execute(name, line, w.depth == 0):
-            raise Unusable
-    return f"{name}({x})"
+    """`jax.custom_vjp`, with residuals of several kinds."""
+    return custom_function(
+        w, into, "jax.custom_vjp",
+        "defvjp(lambda a: jax.vjp({body}, a), lambda back, ct: back(ct))",
+        "defvjp(lambda a: ({body}(a), a), lambda a, ct: (({closed} * a).astype(a.dtype),))",
+        "defvjp(lambda a: ({body}(a), (a, jnp.sin(a))), lambda res, ct: (res[1] * 0.5,))",
+        "defvjp(lambda a: ({body}(a), a), lambda a, ct: (None,))")
 
 
 def a_call(w: Writer, into: list[str]) -> str:
