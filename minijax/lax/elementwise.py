@@ -365,6 +365,7 @@ def _pow_jvp_base(t, z, x, y):
     if dtypes.issubdtype(typeof(y).dtype, np.integer):
         # At y = 0 the power of x may be infinite, and must not meet the factor 0.
         y = full_like(x, y) if not typeof(y).shape else convert(y, typeof(x).dtype)
+        x, y = broadcast_tangent(x, z), broadcast_tangent(y, z)
         slope = mul(_nonzero(y), pow(x, sub(y, full_like(y, 1))))
         return mul(t, select(eq(y, const_like(y, 0)), full_like(y, 0), slope))
     return mul(t, mul(y, pow(x, sub(y, full_like(y, 1)))))

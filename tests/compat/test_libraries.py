@@ -451,3 +451,12 @@ def test_private_registry_tells_which_types_are_nodes():
         return [t in registry for t in (Pair, dict, list, tuple, int, np.ndarray)]
 
     both(lambda jx: lambda: answers(jx))
+
+
+@pytest.mark.parametrize("shapes", [((1, 3), (1, 1)), ((1, 1), (1, 3)), ((2, 1), (1, 3))])
+def test_derivative_of_integer_powers_of_other_shapes(shapes):
+    """Optimal transport takes powers of a row, with exponents for each problem."""
+    base = np.linspace(0.5, 2, int(np.prod(shapes[0])), dtype="float32").reshape(shapes[0])
+    power = np.arange(int(np.prod(shapes[1])), dtype="int32").reshape(shapes[1])
+    both(lambda jx: lambda x: jx.jvp(lambda x: jx.lax.pow(x, power), (x,), (x + 1,)), base)
+    both(lambda jx: jx.jit(jx.grad(lambda x: jx.lax.pow(x, power).sum())), base)
