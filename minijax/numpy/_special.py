@@ -22,6 +22,7 @@ from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum, mu
 from ..lax.reductions import argmax_p
 from ..lax.shaping import expand_dims as lax_expand_dims
 from ..lax.shaping import full_like
+from ..settings import numpy_dtype_promotion
 from ._arguments import (
     check_arraylike,
     complex_input,
@@ -158,7 +159,10 @@ def array_equiv(a1, a2):
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return array(False)
-    return all(a1 == a2)
+    if a1.ndim != a2.ndim:
+        a1, a2 = broadcast_arrays(a1, a2)
+    with numpy_dtype_promotion("standard"):  # values of all types can be compared
+        return all(a1 == a2)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -288,7 +288,7 @@ class ufunc:
             row, i = row_and_number
             inside = (i > indices) & (i < ends)
             inside = inside.reshape(-1, *[1] * (out.ndim - 1))
-            return _where(inside, self(out, row), out), None
+            return _where(inside, self(out, row[None]), out), None
 
         out, _ = scan(step, rows[indices], (rows, arange(len(rows))))
         return moveaxis(out, 0, axis)

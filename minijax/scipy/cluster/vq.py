@@ -32,6 +32,6 @@ def vq(obs, code_book, check_finite: bool = True):
         obs, codes = obs[:, None], codes[:, None]
     if obs.ndim != 2:
         raise ValueError(f"obs and code_book must be of rank 1 or 2; got rank {obs.ndim}")
-    distances = jnp.linalg.norm(obs[:, None] - codes, axis=-1)
+    distances = jnp.linalg.norm(obs[:, None] - codes[None], axis=-1)
     code = jnp.argmin(distances, axis=-1)
     return code, jnp.take_along_axis(distances, code[:, None], axis=1)[:, 0]

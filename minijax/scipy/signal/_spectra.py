@@ -134,7 +134,8 @@ def _transforms(x, win, without_trend: Callable, n: int, step: int, nfft: int, o
     """The Fourier transforms of the segments of `x`."""
     if x.dtype.kind == "i":
         x = x.astype(win.dtype)
-    windowed = win * without_trend(_segments(x, n, step))
+    segments = without_trend(_segments(x, n, step))
+    windowed = win.reshape(*[1] * (segments.ndim - 1), -1) * segments
     return fft.rfft(windowed.real, nfft) if onesided else fft.fft(windowed, nfft)
 
 

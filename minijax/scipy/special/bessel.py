@@ -102,4 +102,4 @@ def bessel_jn(z, *, v: int, n_iter: int = 50):
 
     start = full_like(z, 0.0), full_like(z, 1e-16), full_like(z, 0.0)
     (_, order_zero, total), values = scan(down, start, iota(dtype, n_iter + 1), reverse=True)
-    return values[:v + 1] / (total - order_zero)
+    return values[:v + 1] / (total - order_zero)[None]

@@ -227,6 +227,7 @@ def _owens_t(h, a):
 def _owens_integral(h, a):
     points, weights = np.polynomial.legendre.leggauss(26)
     points, weights = (y[13:].astype(h.dtype) for y in (points, weights))  # by symmetry
+    points = points.reshape(*[1] * h.ndim, -1)
     r = 1 + (a[..., None] * points) ** 2
     return a * ((jnp.exp(-0.5 * (h**2)[..., None] * r) / r) @ weights) / (2 * math.pi)
 

@@ -43,7 +43,7 @@ def _legendre(x, n: int, is_normalized: bool):
     for degree, (a, b) in enumerate(rows, 1):
         last = columns[-1]
         a, b = (np.asarray(y, x.dtype)[:, None] for y in (a, b))
-        lower = a * x * last[:degree] - b * before[:degree]
+        lower = a * x[None] * last[:degree] - b * before[:degree]
         highest = float(diagonal[degree - 1]) * root * last[degree - 1]
         columns.append(jnp.stack([*lower, highest] + [zero] * (n - degree)))
         before = last

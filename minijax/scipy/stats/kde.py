@@ -252,7 +252,7 @@ def _evaluate(in_log, kde, points):
     log_height = -_log_normalizer(1 / jnp.diag(whitening))
 
     def at_point(point):
-        exponents = log_height - 0.5 * jnp.sum(jnp.square(centers - point), axis=1)
+        exponents = log_height - 0.5 * jnp.sum(jnp.square(centers - point[None]), axis=1)
         if in_log:
             return logsumexp(jnp.log(kde.weights) + exponents)
         return jnp.sum(kde.weights * jnp.exp(exponents))

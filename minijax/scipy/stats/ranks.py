@@ -120,7 +120,8 @@ def _ranks(a, method):
     # `starts[k]`: how many elements are less than the k-th of the different values.
     starts = jnp.nonzero(is_new, size=a.size + 1, fill_value=a.size)[0]
     first, last = starts[dense - 1] + 1, starts[dense]
-    return {"min": first, "max": last, "average": 0.5 * (first + last)}[method]
+    average = 0.5 * (first + last).astype(default_float_dtype())
+    return {"min": first, "max": last, "average": average}[method]
 
 
 @jit(static_argnames=("axis", "nan_policy", "keepdims"))

@@ -1,0 +1,41 @@
+"""Nothing of ours promotes ranks or dtypes implicitly: what JAX computes under the strict settings,
+minijax computes. The rows once failed; any call can be added."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from tests.oracle import both
+
+V = np.array([0.2, 0.5, 0.7], "float32")
+X = np.linspace(0.1, 0.9, 6, dtype="float32").reshape(2, 3)
+CALLS = {
+    "array_equiv of dtypes": lambda jnp, scipy: jnp.array_equiv(V, np.arange(3)),
+    "array_equiv of ranks": lambda jnp, scipy: jnp.array_equiv(X, X[0]),
+    "maximum.reduceat": lambda jnp, scipy: jnp.maximum.reduceat(X, np.array([0, 1]), axis=1),
+    "add.reduceat": lambda jnp, scipy: jnp.add.reduceat(V, np.array([0, 2])),
+    "add.at": lambda jnp, scipy: jnp.add.at(V, np.array([0, 2]), V[:2], inplace=False),
+    "multiply.outer": lambda jnp, scipy: jnp.multiply.outer(V, V),
+    "lpmn_values": lambda jnp, scipy: scipy("special").lpmn_values(2, 2, V, True),
+    "bessel_jn": lambda jnp, scipy: scipy("special").bessel_jn(V, v=2),
+    "rankdata": lambda jnp, scipy: scipy("stats").rankdata(V),
+    "stft": lambda jnp, scipy: scipy("signal").stft(np.ones(64, "f"), nperseg=16)[2],
+    "welch": lambda jnp, scipy: scipy("signal").welch(np.ones(64, "f"), nperseg=16)[1],
+    "csd": lambda jnp, scipy: scipy("signal").csd(np.ones(64, "f"), np.ones(64, "f"), nperseg=16)[1],
+    "vq": lambda jnp, scipy: scipy("cluster.vq").vq(X, X)[0],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_strict_promotion(name):
+    def program(jx):
+        def run():
+            with jx.numpy_rank_promotion("raise"), jx.numpy_dtype_promotion("strict"):
+                return CALLS[name](
+                    jx.numpy, lambda part: import_module(f"{jx.__name__}.scipy.{part}"))
+        return run
+
+    both(program)
