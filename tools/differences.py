@@ -199,7 +199,16 @@ OTHERWISE: dict[str, list[str]] = {
     "Ctrl-C in a callback of a compiled program is no error of that program here": [
         "__import__('pytest').raises(KeyboardInterrupt, jax.jit(lambda x: jax.pure_callback("
         "lambda x: (_ for _ in ()).throw(KeyboardInterrupt), x, x)), 1.0).type.__name__"],
-    "JAX reads the wrong elements; here it is as in NumPy": ["jnp.arange(3)[None, True, :]"],
+    "JAX reads the wrong elements; here it is as in NumPy": [
+        "jnp.arange(3)[None, True, :]", "jnp.take(jnp.arange(300), np.int8(-1))",
+        "jnp.arange(300)[jnp.int8(-1)]",
+        "jax.lax.dynamic_index_in_dim(jnp.arange(300), np.int8(-1))",
+        "jnp.zeros(300).at[jnp.array([-1], 'int8')].set(1.0).argmax()"],
+    "JAX forgets the mask of a masked array; here it is refused": [
+        "jnp.array(np.ma.masked_array([1, 2], [0, 1]))"],
+    "a fill value of 0.0 and one of -0.0 are two in a cache here": [
+        "[bool(jnp.signbit(jax.vmap(lambda x: x.at[jnp.array(9)].get(mode='fill', "
+        "fill_value=zero))(jnp.ones((1, 3)))[0])) for zero in (0.0, -0.0)]"],
     "JAX raises an error of its inner parts; here there is a result": [
         "jax.lax.clamp(1j, jnp.array([1j]), 2j)",
         "jnp.add.at(jnp.arange(3), slice(2), 1, inplace=False)",
