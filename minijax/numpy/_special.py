@@ -159,7 +159,7 @@ def array_equiv(a1, a2):
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return array(False)
-    if a1.ndim != a2.ndim:
+    if a1.ndim and a2.ndim and a1.ndim != a2.ndim:
         a1, a2 = broadcast_arrays(a1, a2)
     with numpy_dtype_promotion("standard"):  # values of all types can be compared
         return all(a1 == a2)
