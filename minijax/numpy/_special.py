@@ -22,7 +22,7 @@ from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum, mu
 from ..lax.reductions import argmax_p
 from ..lax.shaping import expand_dims as lax_expand_dims
 from ..lax.shaping import full_like
-from ..settings import numpy_dtype_promotion
+from ..settings import numpy_dtype_promotion, numpy_rank_promotion
 from ._arguments import (
     check_arraylike,
     complex_input,
@@ -159,9 +159,7 @@ def array_equiv(a1, a2):
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return array(False)
-    if a1.ndim and a2.ndim and a1.ndim != a2.ndim:
-        a1, a2 = broadcast_arrays(a1, a2)
-    with numpy_dtype_promotion("standard"):  # values of all types can be compared
+    with numpy_rank_promotion("allow"), numpy_dtype_promotion("standard"):  # values of all types can be compared
         return all(a1 == a2)
 
 
