@@ -159,7 +159,8 @@ def array_equiv(a1, a2):
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return array(False)
-    with numpy_rank_promotion("allow"), numpy_dtype_promotion("standard"):  # values of all types can be compared
+    # Values of all types and ranks can be compared.
+    with numpy_rank_promotion("allow"), numpy_dtype_promotion("standard"):
         return all(a1 == a2)
 
 
