@@ -206,6 +206,9 @@ OTHERWISE: dict[str, list[str]] = {
         "jnp.zeros(300).at[jnp.array([-1], 'int8')].set(1.0).argmax()"],
     "JAX forgets the mask of a masked array; here it is refused": [
         "jnp.array(np.ma.masked_array([1, 2], [0, 1]))"],
+    "static arguments of `checkpoint` that are equal but of two types are two here": [
+        "[f(jnp.arange(3), n).dtype.name for f in [jax.checkpoint(lambda x, n: x + n, "
+        "static_argnums=1)] for n in (1, 1.0)]"],
     "a fill value of 0.0 and one of -0.0 are two in a cache here": [
         "[bool(jnp.signbit(jax.vmap(lambda x: x.at[jnp.array(9)].get(mode='fill', "
         "fill_value=zero))(jnp.ones((1, 3)))[0])) for zero in (0.0, -0.0)]"],

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..checks import remat as checks
 from ..checks.arguments import arg_names
+from ..core.jit import by_place
 from ..core.tree import tree_flatten, with_statics
 from ..core.util import split_list
 from ..errors import api_boundary, renamed, wraps
@@ -54,9 +55,9 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     def fun_remat(*args, **kwargs):
         statics = _static_arguments(static_argnums, args)
         names = tuple(sorted(kwargs))
-        of_dynamic = (remember if all(_has_hash(x) for _, x in statics)
-                      else _of_dynamic_arguments)(fun, statics, names)
-        dynamic = [x for i, x in enumerate(args) if i not in dict(statics)]
+        of_dynamic = (remember if _has_hash(statics) else _of_dynamic_arguments)(
+            fun, statics, names)
+        dynamic = [x for i, x in enumerate(args) if i not in by_place(statics)]
         return _call(of_dynamic, [*dynamic, *(kwargs[name] for name in names)], prevent_cse, policy)
 
     return api_boundary(fun_remat)
@@ -74,10 +75,10 @@ def _has_hash(x) -> bool:
     return True
 
 
-def _static_arguments(static_argnums, args) -> tuple[tuple[int, Any], ...]:
-    """(position, value) of each static argument."""
+def _static_arguments(static_argnums, args) -> tuple[tuple[int, Any, type], ...]:
+    """(position, value, type) of each static argument: 1 and True are equal."""
     checks.static_argnums(static_argnums, len(args))
-    return tuple((i, args[i]) for i in sorted({i % len(args) for i in static_argnums}))
+    return tuple((i, args[i], type(args[i])) for i in sorted({i % len(args) for i in static_argnums}))
 
 
 def _of_dynamic_arguments(fun, statics, names):
@@ -87,7 +88,7 @@ def _of_dynamic_arguments(fun, statics, names):
 
     def of_dynamic(*args):
         positional, named = split_list(args, [len(args) - len(names)])
-        return with_statics(functools.partial(fun, **dict(zip(names, named))), dict(statics))(
+        return with_statics(functools.partial(fun, **dict(zip(names, named))), by_place(statics))(
             *positional)
 
     return wraps(fun)(of_dynamic)

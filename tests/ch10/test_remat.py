@@ -144,6 +144,13 @@ def test_both_policies_must_answer_with_a_bool():
     both(program, 1.0)
 
 
+def test_static_arguments_that_are_equal_are_told_apart_by_type():
+    """JAX takes 1.0 for the 1 of an earlier call, and returns integers."""
+    f = minijax.checkpoint(lambda x, n: x + n, static_argnums=1)
+    dtypes = [f(minijax.numpy.arange(3), n).dtype for n in (1, True, 1.0, 1)]
+    assert dtypes == [np.int32, np.int32, np.float32, np.int32]
+
+
 def test_partly_known():
     """Where one operand is differentiated only, the rest is computed in advance."""
     def program(jx):
