@@ -418,7 +418,8 @@ class Printer:
         results = self.vars(eqn.outvars, binders=True)
         rule = pp_rules.get(primitive, _sorted_params) if custom else _sorted_params
         params = yield from self.params(rule(eqn.params))
-        stack = _name_stack(eqn) if self.options.name_stack else None
+        names = getattr(eqn.source_info, "name_stack", "")
+        stack = f"[{names}]" if self.options.name_stack else None
         application = [Text(primitive, note=stack), *params, " ", self.vars(eqn.invars)]
         if not eqn.outvars:
             return Concat(application)
@@ -458,10 +459,6 @@ class Printer:
 
 def _is_var(atom) -> bool:
     return not hasattr(atom, "val")
-
-
-def _name_stack(eqn) -> str:
-    return f"[{getattr(eqn.source_info, 'name_stack', '')}]"
 
 
 def _plain_param(value) -> str:
@@ -539,7 +536,7 @@ class PrettyPrinted:
           width: the column after which lines are broken where possible.
           use_color: mark keywords and types by terminal colours.
         """
-        note = source_of if source_info else _no_note
+        note = source_of if source_info else lambda eqn: None
         options = PrintOptions(print_shapes, name_stack, custom_pp_eqn_rules, note, print_effects)
         return print_jaxpr(self, options, width, use_color)
 
@@ -555,10 +552,6 @@ class PrettyPrinted:
 def source_of(eqn) -> str:
     """The user's line that an equation comes from."""
     return str(eqn.source_info or "unknown")
-
-
-def _no_note(eqn) -> None:
-    return None
 
 
 def print_jaxpr(jaxpr, options: PrintOptions, width: int = 80, use_color: bool = False) -> str:

@@ -162,7 +162,7 @@ def _truth_of_word(word: str, name: str) -> bool:
                      f"use one of {', '.join(_TRUE_WORDS + _FALSE_WORDS)}.")
 
 
-def _parse_choice(choices: tuple[str | None, ...], value: Any) -> Any:
+def parse_choice(choices: tuple[str | None, ...], value: Any) -> Any:
     if value is not None and not isinstance(value, str) or value not in choices:
         raise ValueError(f"new enum value must be in {list(choices)}, "
                          f"got {value} of type {type(value)}.")
@@ -173,7 +173,7 @@ def _parse_promotion(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("jax_numpy_dtype_promotion must be 'standard' or 'strict', "
                         f"got {value} of type {type(value)}.")
-    return _parse_choice(("standard", "strict"), value)
+    return parse_choice(("standard", "strict"), value)
 
 
 def _parse_number(kinds: tuple[type, ...], value: Any) -> Any:
@@ -229,7 +229,7 @@ def string_state(name: str, default: str | None, help: str) -> State:
 def choice_state(name: str, choices: tuple[str | None, ...], default: str | None,
                  help: str) -> State:
     """Makes a setting with a few possible values."""
-    return define(name, default, functools.partial(_parse_choice, choices), help)
+    return define(name, default, functools.partial(parse_choice, choices), help)
 
 
 enable_x64 = bool_state(

@@ -17,7 +17,12 @@ from tests.counting import calls_in
 from tests.numpy.calls import ARRAYS, rows
 from tests.test_fast_rules import outcome
 
-pytestmark = pytest.mark.skipif(os.environ.get("MINIJAX_FAST") == "0", reason="no fast paths")
+
+@pytest.fixture(autouse=True)
+def _with_fast_paths():
+    if os.environ.get("MINIJAX_FAST") == "0":
+        pytest.skip("there are no fast paths")
+
 
 # The same types with other values. (The integers stay indices.)
 OTHERS = {name: a[::-1].copy() if a.ndim and a.dtype.kind in "fc" else a

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks.core import not_a_value, pytype_aval_mappings, value_handlers
 from ..checks.primitives import valid_jaxtype
-from ..core import later
+from ..core import dtypes, later
 from ..core.array import Array, as_array
 from ..core.core import (
     Primitive,
@@ -57,7 +57,7 @@ def _type_of_subclass(number: type) -> Callable[[Any], ShapedArray]:
 
 def _type_of_array(x: Any) -> ShapedArray:
     """The type of an array, in the form of `pytype_aval_mappings`."""
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "OSUMm":
+    if isinstance(x, (np.ndarray, np.generic)) and not dtypes.is_valid(x.dtype):
         raise not_a_value(x)
     return typeof(x)
 

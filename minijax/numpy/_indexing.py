@@ -62,7 +62,8 @@ def _take(a, indices, axis=None, out=None, mode=None, unique_indices=False,
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     size, rest = a.shape[axis], (a.shape[:axis], a.shape[axis + 1:])
-    if indices.dtype.itemsize < 4 and size > np.iinfo(indices.dtype).max:
+    narrow = indices.dtype.kind in "iu" and indices.dtype.itemsize < 4
+    if narrow and size > np.iinfo(indices.dtype).max:
         indices = convert(indices, np.dtype("int32"))
     indices, gather_mode = _take_mode(indices, size, mode)
     if not size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..settings import bool_state, choice_state, traced_settings
+from ..settings import bool_state, choice_state, define, parse_choice, traced_settings
 
 default_prng_impl = choice_state(
     "jax_default_prng_impl",
@@ -15,8 +15,16 @@ threefry_partitionable = bool_state(
     "jax_threefry_partitionable",
     "Whether each random word is made by itself, so that devices can share the work; when off, the "
     "numbers are those of old releases.", default=True)
-legacy_prng_key = choice_state(
-    "jax_legacy_prng_key", ("allow", "warn", "error"), "allow",
+
+
+def _legacy_choice(value: object) -> object:
+    if not isinstance(value, str):
+        raise TypeError(f"jax_legacy_prng_key must be a string, got {value!r}.")
+    return parse_choice(("allow", "warn", "error"), value)
+
+
+legacy_prng_key = define(
+    "jax_legacy_prng_key", "allow", _legacy_choice,
     "What to do with keys of the old style, arrays of `uint32`, where a key is expected.")
 debug_key_reuse = bool_state(
     "jax_debug_key_reuse",

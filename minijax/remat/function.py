@@ -78,7 +78,8 @@ def _has_hash(x) -> bool:
 def _static_arguments(static_argnums, args) -> tuple[tuple[int, Any, type], ...]:
     """(position, value, type) of each static argument: 1 and True are equal."""
     checks.static_argnums(static_argnums, len(args))
-    return tuple((i, args[i], type(args[i])) for i in sorted({i % len(args) for i in static_argnums}))
+    positions = sorted({i % len(args) for i in static_argnums})
+    return tuple((i, args[i], type(args[i])) for i in positions)
 
 
 def _of_dynamic_arguments(fun, statics, names):

@@ -18,7 +18,7 @@ VALUES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict",
     "jax_default_matmul_precision": "highest", "jax_traceback_filtering": "off",
     "jax_platforms": "cpu", "jax_compilation_cache_dir": "/nowhere", "jax_num_cpu_devices": 8,
-    "jax_default_prng_impl": "rbg", "jax_threefry_partitionable": False,
+    "jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "warn", "jax_threefry_partitionable": False,
     "jax_cpu_collectives_implementation": None, "jax_default_device": None,
     "jax_persistent_cache_enable_xla_caches": "all"}
 

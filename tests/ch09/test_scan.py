@@ -591,7 +591,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda jx: jx.lax.scan(_keep, 0.0, {"a": VECTOR, "b": VECTOR[:2]}),
         r"xs\['a'\] of type f32\[3\], xs\['b'\] of type f32\[2\]",
     ),
-    "length_is_text": (lambda jx: jx.lax.scan(_keep, 0.0, None, length="a"), "invalid literal"),
+    "length_is_text": (lambda jx: jx.lax.scan(_keep, 0.0, None, length="a"), "integer|invalid literal"),
     "traced_length": (
         lambda jx: jx.jit(lambda n: jx.lax.scan(_keep, 0.0, None, length=n))(3),
         "concrete `int` value",

@@ -32,6 +32,9 @@ def vq(obs, code_book, check_finite: bool = True):
         obs, codes = obs[:, None], codes[:, None]
     if obs.ndim != 2:
         raise ValueError(f"obs and code_book must be of rank 1 or 2; got rank {obs.ndim}")
+    if obs.shape[1] != codes.shape[1] and 1 not in (obs.shape[1], codes.shape[1]):
+        raise ValueError("obs and code_book must have equally many columns; got shapes "
+                         f"{obs.shape} and {codes.shape}")
     distances = jnp.linalg.norm(obs[:, None] - codes[None], axis=-1)
     code = jnp.argmin(distances, axis=-1)
     return code, jnp.take_along_axis(distances, code[:, None], axis=1)[:, 0]
