@@ -81,7 +81,7 @@ def start_again(given: argparse.Namespace, number: int, minutes: float, counts: 
 def prepare() -> None:
     """JAX first, and XLA quick to compile."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 "
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 "
                           "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false "
                           "--xla_cpu_use_fusion_emitters=false")
     os.environ.setdefault("MINIJAX_ORACLE", "live")
