@@ -281,6 +281,6 @@ def distinct_references(avals: Sequence, name: str, leaves: Sequence) -> None:
         if id(x) in seen:
             raise ValueError(
                 "only one reference to a mutable array may be passed as an argument to a function, "
-                f"but `{name}` got a reference of type {aval.str_short()} more than once. Pass it "
-                "once.")
+                f"but `{name}` got a reference of type {aval.str_short()} more than once (or "
+                "also closes over it). Pass it once.")
         seen.add(id(x))

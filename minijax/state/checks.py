@@ -88,18 +88,6 @@ def batched_write(aval: Any) -> Exception:
         f"type {aval.str_short()}. Make the array reference an argument of the vmapped function.")
 
 
-def distinct_refs(refs: Iterable[Any], name: str) -> None:
-    """Raise `ValueError` if a program is given the same reference twice."""
-    seen = set()
-    for x in refs:
-        if id(x) in seen:
-            raise ValueError(
-                "only one reference to a mutable array may be passed as an argument to a function, "
-                f"but `{name}` got a reference of type {x.aval.str_short()} more than once (or "
-                "also closes over it). Pass it once.")
-        seen.add(id(x))
-
-
 def one_cotangent(name: str, more: Sequence) -> None:
     """Raise `TypeError` unless the function from `vjp` is called with one argument."""
     if more:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..checks.arguments import distinct_references
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
@@ -69,7 +70,7 @@ def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
 def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
     """The results of an equation, and the new contents of the references among its operands."""
     is_ref = [is_ref_type(v.aval) for v in eqn.invars]
-    checks.distinct_refs((v for v, ref in zip(eqn.invars, is_ref) if ref), eqn.primitive.name)
+    distinct_references([v.aval for v in eqn.invars], eqn.primitive.name, eqn.invars)
     if any(is_ref) or uses_refs(eqn):
         if eqn.primitive not in discharge_rules:
             raise missing_rule(eqn.primitive, "Discharge of references", 15)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..checks.arguments import distinct_references
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Spec, program_of
-from . import checks
 from .discharge import discharge, is_ref_type
 from .refs import uses_refs
 
@@ -29,7 +29,7 @@ class RefProgram:
 
     def __call__(self, args: Sequence) -> list:
         refs = [x for x, ref in zip(args, self.is_ref) if ref]
-        checks.distinct_refs(refs, self.spec.name)
+        distinct_references(self.in_avals, self.spec.name, args)
         spec = self.spec._replace(donated_invars=self._donated(args))
         values = [x.value if ref else x for x, ref in zip(args, self.is_ref)]
         outs = program_of(self.pure, spec, values)(values)
