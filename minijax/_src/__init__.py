@@ -2,7 +2,7 @@
 
 Where JAX has no public name for something, libraries import it from `jax._src`. Each file here
 holds what they take from JAX's module of that name. Nothing else of `jax._src` exists, so a program
-that asks for more gets an `ImportError`.
+that imports another gets an `ImportError`.
 """
 
 from . import (

@@ -11,7 +11,7 @@ import minijax as jax
 
 
 def version(package: str) -> str:
-    """The installed version of a package, or that there is none."""
+    """The installed version of a package, or "not installed"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

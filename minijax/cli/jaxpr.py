@@ -49,7 +49,7 @@ def evaluate(expression: str) -> Any:
 
 
 def find_function(target: str) -> Callable:
-    """The function that MODULE:FUNCTION names; modules are looked for in the working folder too."""
+    """The function that MODULE:FUNCTION names. The working folder is searched for modules."""
     module_name, colon, path = target.partition(":")
     if not (module_name and colon and path):
         raise Failure(f"{target!r} is not of the form MODULE:FUNCTION, as minijax.numpy:mean is")
@@ -75,7 +75,7 @@ def describe(error: Exception) -> str:
 
 
 def place_in_user_code(error: Exception) -> str:
-    """` at file.py:12`: the innermost frame that is not ours; empty if there is none."""
+    """` at file.py:12`: the innermost frame outside of minijax; empty if all are inside."""
     ours = os.path.dirname(os.path.abspath(jax.__file__))
     frames = traceback.extract_tb(error.__traceback__)
     users = [frame for frame in frames if not frame.filename.startswith(ours)]

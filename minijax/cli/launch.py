@@ -73,7 +73,7 @@ def shared_environment(processes: int, devices: int | None) -> dict[str, str]:
         address = f"127.0.0.1:{server.getsockname()[1]}"  # free now, and hardly taken so soon
     environment = os.environ | {
         "JAX_COORDINATOR_ADDRESS": address,
-        "JAX_COORDINATOR_BIND_ADDRESS": address,  # nobody outside this machine need reach it
+        "JAX_COORDINATOR_BIND_ADDRESS": address,  # all processes are on this machine
         "JAX_NUM_PROCESSES": str(processes),
         "PYTHONUNBUFFERED": "1",  # a line is shown when it is printed
     }
@@ -97,7 +97,7 @@ def forward(rank: int, source: IO[str], target: IO[str]) -> threading.Thread:
                     with one_at_a_time:
                         print(f"[{rank}]", line.removesuffix("\n"), file=target, flush=True)
         except BrokenPipeError:
-            pass  # nobody reads on: the process will notice
+            pass  # the reader is closed, and the process ends at its next write
 
     reader = threading.Thread(target=pass_on, daemon=True)
     reader.start()
@@ -108,7 +108,8 @@ one_at_a_time = threading.Lock()
 
 
 def wait(processes: list[subprocess.Popen]) -> tuple[int, int]:
-    """Wait until all have ended or one has failed; return its rank and exit code, or zeros."""
+    """Wait until all have ended or a process has failed. Returns that one's rank and exit code,
+    or zeros."""
     running = dict(enumerate(processes))
     while running:
         for rank, process in list(running.items()):
@@ -150,5 +151,5 @@ def all_ended(processes: list[subprocess.Popen]) -> Iterator[None]:
 def send(number: signal.Signals, processes: list[subprocess.Popen]) -> None:
     """Send a signal to processes and all that they have started."""
     for process in processes:
-        with suppress(ProcessLookupError, PermissionError):  # nobody is left there
+        with suppress(ProcessLookupError, PermissionError):  # the process has ended
             os.killpg(process.pid, number)

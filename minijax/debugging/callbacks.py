@@ -1,14 +1,14 @@
 """Chapter 15: calling Python from compiled programs.
 
-A callback is a Python function that a program calls while it runs: XLA hands it the operands as
-NumPy arrays, and takes the results back. There are three primitives, which differ in what may be
-assumed of the function:
+A callback is a Python function that a program calls while it runs. XLA passes it the operands as
+NumPy arrays and takes the results back. There are three primitives, which differ in what a program
+may assume of the function:
 
-    pure_callback   no effect: it may be called often, or never if nobody reads its results
+    pure_callback   no effect: it may be called often, or not at all if its results are not used
     io_callback     an effect, which happens exactly once; it is not differentiated
-    debug_callback  an effect, and no results: it watches, and lets every transformation pass
+    debug_callback  an effect, and no results: it prints or records under every transformation
 
-Evaluated, all three just call the function.
+Outside of compiled programs, all three just call the function.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[
                    effects: frozenset | set) -> list:
     """Have the program call `callback`, from arrays to a list of arrays.
 
-    It may be called in a thread of XLA's, which knows nothing of the settings in this one.
+    XLA may call it in a thread of its own, where this thread's settings do not hold.
     """
     in_avals = [x.aval.strip_weak_type() for x in operands]
     x64 = settings.enable_x64.value
@@ -228,8 +228,8 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
                   vmap_method: str | None = None, **kwargs: Any) -> Any:
     """`callback(*args, **kwargs)`, a Python function that a compiled program calls while it runs.
 
-    The function must be pure: XLA may call it more than once, or not at all if nobody reads the
-    results. It is not differentiated; wrap it in `custom_jvp` or `custom_vjp` for that.
+    The function must be pure: XLA may call it more than once, or not at all if its results are not
+    used. It has no derivative. To give it one, wrap it in `custom_jvp` or `custom_vjp`.
 
     Args:
       callback: takes arrays (whose contents are known), returns a pytree of arrays or NumPy arrays.
@@ -237,16 +237,17 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
         the structure and the types of its result.
       *args, **kwargs: pytrees of arrays, passed on to the function.
       sharding: accepted for JAX's sake.
-      vmap_method: what `vmap` does: call it for one example after the other ("sequential", or
-        "sequential_unrolled"), or once for all, which then lie along a new first axis. Arguments
-        that are the same for all examples then have a first axis of size 1 ("expand_dims"), or
-        are repeated ("broadcast_all").
+      vmap_method: what `vmap` does. "sequential" and "sequential_unrolled" call the function for
+        one example after the other. "expand_dims" and "broadcast_all" call it once, with the
+        examples along a new first axis. Arguments that are the same for all examples have a first
+        axis of size 1 with "expand_dims", and are repeated with "broadcast_all".
 
     Returns:
       a pytree of arrays.
 
     Raises:
-      ValueError: an unknown `vmap_method`; 64-bit results without x64; differentiation.
+      ValueError: `vmap_method` is unknown, a result has 64 bits without x64, or the callback is
+        differentiated.
       NotImplementedError: `vmap` without a `vmap_method`.
       JaxRuntimeError: the function raises an exception, or returns something else than declared.
 
@@ -294,7 +295,7 @@ def _one_by_one(bind, args, dims, **options):
 
 
 def _error(text: str) -> Callable:
-    """A rule that says why there is none."""
+    """A rule that refuses, and says why."""
     def rule(*args, **params):
         raise ValueError(text)
 
@@ -339,7 +340,8 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
       a pytree of arrays.
 
     Raises:
-      ValueError: 64-bit results without x64; differentiation; `vmap`, if it is ordered.
+      ValueError: a result has 64 bits without x64, or the callback is differentiated, or it is
+        ordered and under `vmap`.
       NotImplementedError: differentiation of a function under `checkpoint` that calls it.
       JaxRuntimeError: the function raises an exception, or returns something else than declared.
 

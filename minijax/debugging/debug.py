@@ -83,7 +83,7 @@ def _effect(ordered):
 
 
 class _FormatChecker(string.Formatter):
-    """Formats nothing, and complains of arguments that the format does not use."""
+    """Formats nothing, and raises an error for arguments that the format does not use."""
 
     def format_field(self, value, format_spec):
         return ""
@@ -132,7 +132,7 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
 
     Raises:
       ValueError: the format does not use an argument.
-      KeyError, IndexError: the format uses one that is not there.
+      KeyError, IndexError: the format uses an argument that was not passed.
 
     >>> jax.debug.print("{} and {x:.2f}", jnp.arange(2), x=0.5)
     [0 1] and 0.50

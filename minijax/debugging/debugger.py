@@ -126,7 +126,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
 
 
 class Debugger(cmd.Cmd):
-    """The command line at a breakpoint. What is no command is an expression to be evaluated."""
+    """The command line at a breakpoint. An input that is not a command is evaluated as Python."""
 
     prompt = "(jdb) "
     intro = "Entering jdb:"

@@ -1,4 +1,4 @@
-"""Chapter 15: what somebody who is to help would want to know of this process."""
+"""Chapter 15: a description of this process, for reports of bugs."""
 
 from __future__ import annotations
 

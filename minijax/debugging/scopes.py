@@ -18,7 +18,7 @@ class named_scope(contextlib.ContextDecorator):
       name: a string.
 
     Raises:
-      TypeError: it is none.
+      TypeError: it is not a string.
 
     >>> def f(x):
     ...     with named_scope("layer"):

@@ -344,7 +344,7 @@ def _permute_transpose(ct, x, *, axis_name, perm):
 
 
 def _broadcast_transpose(ct, x, *, axis_name, source):
-    """What comes back from all is the source's."""
+    """The source receives the sum of all cotangents."""
     total = psum(ct, axis_name)
     is_source = prim.eq(axis_index(axis_name), np.int32(source))
     return [prim.select_n(is_source, full_like(total, 0), total)]

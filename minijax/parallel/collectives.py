@@ -495,7 +495,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
         _check_parts("all_to_all", name, leaf, split, size, tiled)
         if tiled or split == concat:
             return _bind_all_to_all(leaf, name, split, concat, groups, tiled)
-        # The primitive joins along a dimension that is there: it is put in, and `split` taken out.
+        # The primitive joins along an existing dimension: add one for `concat`, remove `split`.
         concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
         leaf = expand_dims(leaf, (concat,))
         return squeeze(_bind_all_to_all(leaf, name, split, concat, groups, tiled), (split,))
@@ -577,7 +577,7 @@ def senders(perm: Sequence[tuple[int, int]], size: int) -> dict[int, int]:
     """For each receiver its sender.
 
     Raises:
-      ValueError: one sends, or receives, more than once, or is not there.
+      ValueError: a device sends or receives more than once, or does not exist.
     """
     froms, tos = zip(*perm) if perm else ((), ())
     if not len(set(froms)) == len(set(tos)) == len(perm):

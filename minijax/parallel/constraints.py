@@ -34,7 +34,7 @@ from .spmd import constraint, is_abstract
 
 
 def context_mesh() -> Mesh | AbstractMesh:
-    """The mesh in whose words a lone `PartitionSpec` speaks; an empty one if there is none."""
+    """The mesh that a bare `PartitionSpec` refers to; an empty mesh by default."""
     if not meshes.get_abstract_mesh().empty:
         return meshes.get_abstract_mesh()
     return meshes.entered_mesh.value or meshes.no_mesh
@@ -64,7 +64,7 @@ def check_entries(entries: Any, argument: str, unconstrained: bool = False) -> N
 
 
 def as_sharding(entry: Any, mesh: Mesh | AbstractMesh, argument: str) -> Sharding | None:
-    """A user's entry as a sharding: a spec is one of `mesh`. `None` stays so.
+    """A user's entry as a sharding, with `mesh` for a bare spec. `None` is returned unchanged.
 
     Raises:
       RuntimeError: a spec, and the mesh is empty.

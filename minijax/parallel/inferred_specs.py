@@ -1,7 +1,8 @@
-"""Chapter 14: `shard_map` without `in_specs`: arguments are cut as they lie already.
+"""Chapter 14: `shard_map` without `in_specs`: arguments are cut by the shardings that they have.
 
-An array says how it lies, its type does not. So under `jit` this asks for the array that an
-argument of the traced function stands for; and what was traced serves only arrays that lie so.
+An array has a sharding, but its abstract value does not. So under `jit`, this file looks up the
+array that an argument of the traced function stands for. The trace then holds only for arrays with
+the same sharding, and is not kept.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from .spec_checks import checked_mesh
 
 
 class _AtHand(threading.local):
-    """The arguments of the jitted functions that are being traced, the innermost last; and whether
-    anybody asked for how one lies."""
+    """The arguments of the jitted functions that are being traced, the innermost last, and whether
+    the sharding of one was asked for."""
 
     def __init__(self):
         self.calls: list[list] = []
@@ -35,7 +36,7 @@ _at_hand = _AtHand()
 
 
 def infer_specs(args: tuple, mesh: Any, axis_names: Any) -> Any:
-    """Specs that say how the arguments lie on the mesh.
+    """The specs of the arguments' shardings on the mesh.
 
     Raises:
       TypeError: the axes are not of type Explicit; or it is not known how an argument lies.
@@ -76,7 +77,7 @@ def _array_behind(x, depth):
 
 
 class ArgumentsAtHand(JitFunction):
-    """A jitted function whose arguments can be asked how they lie, while it is traced."""
+    """A jitted function whose arguments' shardings can be looked up while it is traced."""
 
     __slots__ = ()
 
@@ -98,7 +99,7 @@ def _with_arguments(cls):
 
 
 class InferredSpecs(Extension):
-    """Jitted functions keep their arguments at hand while they are traced."""
+    """Jitted functions keep their arguments while they are traced."""
 
     def jit_class(self, cls, options):
         return _with_arguments(cls)

@@ -1,8 +1,8 @@
-"""Chapter 14: `inspect_array_sharding`, which tells how XLA lays out a value inside of a program.
+"""Chapter 14: `inspect_array_sharding`, which reports the sharding of a value inside of a program.
 
-Inside of a compiled function nobody knows how a value will lie until XLA's partitioner has decided.
-So the program calls a function named `InspectSharding`. It is never run: the partitioner takes the
-call out, and tells the listener whose address stands in it.
+Inside of a compiled function, a value's sharding is unknown until XLA's partitioner has chosen it.
+So the program contains a call of a function named `InspectSharding`. The call is never run. The
+partitioner removes it, and passes the sharding to the listener whose address it holds.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Print a picture of how an array lies on devices, also inside of `jit`.
+    """Print a picture of which device holds which part of an array, also inside of `jit`.
 
     Args:
       arr: an array of one dimension, or two.

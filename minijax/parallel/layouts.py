@@ -1,11 +1,11 @@
-"""Chapter 14: in which order the elements of an array lie in the memory of a device.
+"""Chapter 14: the order of an array's elements in the memory of a device.
 
 A `Layout` names the dimensions from the slowest to the fastest: rows after rows is (0, 1), columns
 after columns (1, 0). A `Format` is a layout and a sharding, and stands where a sharding can stand:
 in `device_put`, `in_shardings`, `out_shardings` and `ShapeDtypeStruct`. Values never depend on it.
 
-On a CPU, XLA's buffers always lie in the order of the dimensions here. The layout of an array is
-that of its NumPy contents, and what `format` tells.
+On a CPU, minijax keeps all of XLA's buffers in row-major order. An array's layout, which `format`
+returns, is that of its NumPy contents.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def check_layout(layout: Any, aval: ShapedArray, what: str) -> None:
 
 
 def check_order(layout: Layout, aval: ShapedArray) -> None:
-    """Raise an error of XLA for a layout that names a dimension twice, or one that is not there."""
+    """Raise XLA's error for a layout that does not name each dimension exactly once."""
     if sorted(layout.major_to_minor) != [*range(aval.ndim)]:
         raise JaxRuntimeError(f"INVALID_ARGUMENT: the layout {layout} must name each dimension of "
                               f"the shape {aval.shape} once.")

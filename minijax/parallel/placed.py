@@ -1,9 +1,9 @@
-"""Chapter 14: arrays that have a place.
+"""Chapter 14: arrays with a sharding.
 
-An `Array` of the first chapter is at home on the first device, or still in NumPy, and goes wherever
-it is needed. A `PlacedArray` lies where somebody put it: on another device, or in parts (*shards*)
-on many. It is *committed* if it was put there on purpose; then what is computed with it is computed
-there too (`spmd.py`).
+An `Array` of the first chapter is on the first device, or still in NumPy, and is copied to wherever
+it is needed. A `PlacedArray` stays where it was put: on another device, or in parts (*shards*) on
+many. If the user put it there it is *committed*, and computations with it run on its devices
+(`spmd.py`).
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def contents_here(x: Array) -> list[np.ndarray]:
 # ----------------------------------------------------------------------------------------------
 # Computation follows data
 
-# Primitives that call functions, hold programs or move arrays: their evaluation sees to places.
+# Primitives that call functions, hold programs or move arrays: their evaluation handles shardings.
 sees_to_places: set[Primitive] = {
     jit_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_p, linear_call_p, call_p,
     closed_call_p, remat_p, reduce_p, reduce_window_p, scan_p, while_p,
@@ -274,8 +274,8 @@ _OURS = __name__.partition(".")[0]
 
 @functools.lru_cache(4096)
 def _takes_place(primitive, impl):
-    """Whether to compile a primitive is a way to evaluate it, and nobody knows a better one: whose
-    evaluation rule is a user's, it is done as that says."""
+    """Whether a primitive can be evaluated on placed arrays by compiling it. A primitive with a
+    user's evaluation rule is evaluated by that rule instead."""
     author = getattr(impl, "__module__", None) or ""
     return (primitive not in sees_to_places and primitive in lowering_rules
             and author.partition(".")[0] == _OURS)
@@ -410,7 +410,7 @@ def xla_sharding(sharding: Sharding, ndim: int):
 
 
 def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
-    """XLA's array with the contents of `x`, lying so: the one that `x` has if it lies so."""
+    """XLA's array with the contents of `x` and this sharding: that of `x` itself if it fits."""
     if type(x) is PlacedArray:
         x._check_alive()
         ndim = aval.ndim
@@ -440,7 +440,7 @@ def buffer_on(x: Any, aval: ShapedArray, device):
 
 def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, committed=True,
                 owned=False):
-    """Contents in NumPy as an array placed so. If they are `owned`, nobody writes to them."""
+    """A NumPy array as an array with this sharding. `owned` arrays are never written to again."""
     value = np.asarray(value)
     indices = sharding.addressable_devices_indices_map(aval.shape).values()
     own = functools.partial(np.asarray if owned else np.array, order="C")
@@ -448,8 +448,8 @@ def place_value(value: np.ndarray, aval: ShapedArray, sharding: Sharding, commit
 
 
 def place_shards(parts: Sequence, aval: ShapedArray, sharding: Sharding, committed=True):
-    """An array of its parts: for each device of this process a buffer on it, or a NumPy array that
-    nobody writes to."""
+    """An array from its parts: for each device of this process a buffer on it, or a NumPy array
+    that is never written to again."""
     where = xla_sharding(sharding, aval.ndim)
     buffer = xla_on_devices().put_shards(stored(aval), where, list(parts))
     return PlacedArray(aval, buffer, sharding, committed)

@@ -135,7 +135,7 @@ def _mover(where):
 
 
 def _stay(x, copy):
-    """The array where it is; what is none yet, on the default device."""
+    """The array where it is. Other values become arrays on the default device."""
     if not isinstance(x, Array):
         return at_default(as_array(x))
     if copy is _REUSE:
@@ -164,7 +164,7 @@ def _same_layout(x):
 
 def moved(x: Any, sharding: Sharding, committed: bool = True,
           layout: Layout | None = None) -> PlacedArray:
-    """The contents of an array, lying so."""
+    """The contents of an array, with this sharding."""
     aval = typeof(x)
     if type(x) is Array and x._value is not None:
         x = Array(x._value, aval)  # without the buffer, which may be donated one day
@@ -181,7 +181,7 @@ def _constrain_layout(x, *, layout):
 
 
 class PlacedCreation(Extension):
-    """New arrays lie where the user asks, or as a committed array that is their example."""
+    """New arrays get the user's sharding, or that of the committed array they are modelled on."""
 
     def place_new(self, x, device, like):
         if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
@@ -201,24 +201,24 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
                may_alias: Any = None) -> Any:
     """Put the arrays of a pytree on a device, or spread them over many.
 
-    What is computed from an array that was put somewhere is computed there: it is *committed*.
+    An array that was put on a device is *committed*: computations with it run there.
 
     Args:
       x: a pytree of arrays, NumPy arrays and numbers.
       device: a device, a sharding, a `PartitionSpec` for the mesh of `set_mesh`, or a pytree of
-        these with the first levels of `x`. With `None`, arrays stay where they are, and what is no
-        array yet goes to the default device, uncommitted.
-      src: where `x` is, for traced values: there cotangents return to. Arrays know it themselves.
+        these with the first levels of `x`. With `None`, arrays stay where they are, and other
+        values go to the default device, uncommitted.
+      src: where `x` is, if it is traced; its cotangents return there. Arrays need no `src`.
       donate: whether the memory of `x` may be used for the result (or a pytree of booleans).
-      may_alias: `False` asks for a copy in any case.
+      may_alias: `False` means that the result is always a copy.
 
     Returns:
       the pytree with the moved arrays.
 
     Raises:
-      ValueError: a sharding cannot cut an array into equal parts; `device` is none, or a pytree of
-        another structure.
-      TypeError: a leaf that is no array and no number.
+      ValueError: a sharding cannot cut an array into equal parts, or `device` is not a device, or
+        it is a pytree of another structure.
+      TypeError: a leaf is neither an array nor a number.
 
     >>> x = jax.device_put(jnp.arange(3), jax.devices()[0])
     >>> x.committed, x.devices()
@@ -300,7 +300,7 @@ def _copy_semantics(donate, may_alias):
 
 
 def _as_placed(x: Array) -> PlacedArray:
-    """An array of the first chapter as one that knows where it is."""
+    """An array of the first chapter as one with a sharding."""
     x._check_alive()
     sharding = on_one_device(xla().default_device())
     return PlacedArray(x.aval, buffer_of(x, x.aval), sharding, committed=False)

@@ -65,7 +65,7 @@ class Shardings(NamedTuple):
     device: Any
 
     def mesh(self) -> Mesh:
-        """The mesh of lone specs; an empty one if there is none."""
+        """The mesh that bare specs refer to; an empty mesh by default."""
         around = meshes.entered_mesh if self.entered else meshes.concrete_mesh
         return around.value or meshes.no_mesh
 
@@ -206,8 +206,7 @@ def _check(sharding, aval, what):
 
 
 def _constrain(x, sharding):
-    """The constraint on an argument; a concrete one must lie so already, or nowhere in particular.
-    """
+    """The constraint on an argument. A committed array must have this sharding already."""
     _check(sharding, typeof(x), "an argument")
     if not isinstance(x, Tracer):
         _check_place(x, sharding)
@@ -253,7 +252,7 @@ def _shardings(placement: Placement) -> Shardings:
     """The hashable form of what the user asked for.
 
     Raises:
-      ValueError: a device is given too; a spec leaves a dimension to the compiler.
+      ValueError: a device is given besides, or a spec leaves a dimension to the compiler.
       TypeError: an entry is not a sharding.
     """
     ins, outs, device, backend = placement

@@ -1,14 +1,15 @@
 """Chapter 14: one program, many devices.
 
-What is computed with an array is computed where it lies. The devices of a program are those of its
-committed arguments and of the meshes that its jaxpr names; they must be the same for all. XLA is
-told how the arguments lie on them, in the language of Shardy,
+Computation follows data: the devices of a program are those of its committed arguments and of the
+meshes that its jaxpr names, and all of these must agree. The module states the sharding of each
+argument in Shardy's language,
 
     sdy.mesh @mesh = <["x"=4, "y"=2]>
     func.func @main(%arg0: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) …
 
-and makes of the module a program for one of them (*single program, multiple data*), with messages
-between them wherever one needs what another has. How the results lie is its choice: it is asked.
+and XLA turns it into one program that every device runs (*single program, multiple data*). Where a
+device needs data of another, XLA inserts a collective. It also chooses the results' shardings,
+which are read from the compiled program.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class Wanted(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The devices of a program, and how its arguments and results are to lie on them (`None`: as
-    XLA likes it).
+    """The devices of a program, and the shardings of its arguments and results (`None`: XLA
+    chooses).
 
-    `mesh` is the one in whose words XLA's choices are told: in those of an argument, if some
-    `arrays` lay on a mesh already. Results are `committed` if the devices were anybody's choice.
+    XLA's choices are expressed by the axes of `mesh`: that of an argument, if one is on a mesh
+    already. Results are `committed` if the user chose the devices.
     """
 
     devices: tuple[Any, ...]
@@ -123,7 +124,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
       ValueError: arguments, or shardings in the program, are on different devices.
     """
     if any(effect.is_discharged for effect in jaxpr.effects):
-        return None  # chapter 15 asks again, for a program without references
+        return None  # chapter 15 calls this again, with a program without references
     wanted = spec.placement or Wanted()
     if wanted.device is not None:
         nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None
@@ -155,7 +156,7 @@ class ToBePlaced(ShapeDtypeStruct):
 
 
 def committed_sharding(x) -> Sharding | None:
-    """How an argument lies, if somebody wants it so."""
+    """The sharding of an argument that the user has placed, else `None`."""
     if type(x) is PlacedArray:
         return x.sharding if x.committed else None
     if not isinstance(x, ShapeDtypeStruct) or x.sharding is None:
@@ -325,7 +326,7 @@ def _factors(n):
 
 
 class PlacedProgram(Program):
-    """A program whose arguments and results lie in certain ways."""
+    """A program whose arguments and results have shardings."""
 
     __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs", "in_layouts",
                  "out_layouts")
@@ -365,7 +366,7 @@ class PlacedProgram(Program):
                 else array_of(x, aval) for x, (aval, sharding, layout) in zip(outs, self.outputs)]
 
     def _forget_donated(self, args, buffers):
-        """What XLA could not use, or what lay elsewhere and was copied, is still there."""
+        """Mark donated arguments as deleted, except those whose memory XLA did not take."""
         for i, buffer in zip(self.kept, buffers):
             if (i in self.donated and buffer.is_deleted()
                     and isinstance(args[i], Array) and buffer is _buffer(args[i])):

@@ -1,15 +1,14 @@
 """Chapter 6: the one door to XLA. No other file of minijax imports `jaxlib`.
 
-`jaxlib` is XLA's compiler and runtime behind Python bindings that promise nobody anything: names
-move between releases, and a few calls import `jax` behind one's back. So everything that is
-wanted of it comes through the few functions below, and what differs between releases is decided
-here, once.
+`jaxlib` is XLA's compiler and runtime behind Python bindings that are not a public interface: names
+move between releases, and a few calls silently import `jax`. So minijax uses jaxlib only through
+the few functions below, and handles the differences between releases in this one place.
 
-Loading XLA takes longer than loading NumPy. Those who need this module therefore import it when
-they first need it, and `import minijax` stays light.
+Loading XLA takes longer than loading NumPy. Other modules therefore import this one when they
+first need it, and `import minijax` stays light.
 
-XLA checks little: an executable reads whatever bytes it is handed. The types of the arguments
-are its caller's to check.
+XLA checks little: an executable reads whatever bytes it is handed. The caller must check the types
+of the arguments.
 """
 
 from __future__ import annotations
@@ -168,8 +167,8 @@ def start_service(address: str, num_processes: int, **timeouts: int):
 
 def connect(address: str, num_processes: int, process_id: int, own_host: str | None,
             **timeouts: int):
-    """Join the other processes, as soon as all are there. Gloo, whose part it is to move data
-    between them, listens on `own_host`; with `None` they move no data."""
+    """Join the other processes; returns when all have connected. Gloo moves data between them and
+    listens on `own_host`. With `None` they move no data."""
     client = _jax.get_distributed_runtime_client(
         address, process_id, use_compression=True, **timeouts)
     client.connect()
@@ -194,7 +193,7 @@ replicated = xla_client.HloSharding.replicate()
 
 
 class SingleDeviceSharding(xla_client.SingleDeviceSharding):
-    """The placement of a whole array on one device, with the attributes C++ asks of it."""
+    """The placement of a whole array on one device, with the attributes that C++ reads."""
 
     memory_kind = None
 
@@ -227,7 +226,8 @@ def put(
     """Hand a NumPy array to XLA.
 
     XLA would read a well-aligned array in place, perhaps after this call returned. That is right
-    only if nobody writes to it any more, which the caller promises by `owned`; else it is copied.
+    only if the array is never written to again, which the caller promises by `owned`. Otherwise it
+    is copied.
     """
     sharding = placement(device or default_device())
     semantics = _ZERO_COPY if owned else _COPY
@@ -273,7 +273,7 @@ def _to_numpy(buffer):
 
 
 def fetch(buffer):
-    """A buffer's contents by jaxlib's own way, which knows accelerators too."""
+    """A buffer's contents, copied by jaxlib, on accelerators as on the CPU."""
     if JAXLIB_VERSION >= (0, 11):
         return buffer._to_np_array_did_copy()[0]
     return buffer._single_device_array_to_np_array_did_copy()[0]  # imports jax, if there is one

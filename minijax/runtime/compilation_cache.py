@@ -8,7 +8,7 @@ name; a file therefore never has to be invalidated.
 
 A file is written elsewhere and then renamed, so processes that write at the same time do not
 disturb each other. Its header has a checksum: damaged files are noticed before XLA sees them. That
-is no protection against malice. Whoever may write into the folder may run code in the processes
+is no protection against malice: a user who can write into the folder can run code in the processes
 that read from it.
 """
 
@@ -223,7 +223,7 @@ def load_or_compile(client: Any, compile: Callable, text: str, options: Any,
 
 
 def _read(path):
-    """The contents of the file, or `None` if there is none."""
+    """The contents of the file, or `None` if it does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -271,7 +271,7 @@ def _only_warned(what: str, path: str) -> Iterator[None]:
         if raise_errors.value:
             raise
         place = os.path.dirname(path) if isinstance(error, OSError) else path
-        if place not in _warned:  # a folder that nobody can write to concerns all programs
+        if place not in _warned:  # a folder that cannot be written to concerns all programs
             _warned.add(place)
             warnings.warn(f"Compiled program {path} {what}: {type(error).__name__}: {error}",
                           stacklevel=user_stacklevel())
@@ -308,8 +308,8 @@ def set_cache_dir(path: str) -> None:
     """Keep compiled programs in a folder, from now on: the setting `jax_compilation_cache_dir`.
 
     Args:
-      path: of the folder, which is made when it is first needed. Nobody else should be able to
-        write to it: whoever can may run code in the processes that use it.
+      path: of the folder, which is made when it is first needed. Other users must not be able to
+        write to it: a program in the folder runs in every process that uses it.
 
     >>> from minijax.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.set_cache_dir(None)

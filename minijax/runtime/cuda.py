@@ -1,8 +1,8 @@
 """Chapter 14: programs on NVIDIA's GPUs.
 
 XLA's part for GPUs is a plugin: a shared library in a package of its own, which
-`pip install "minijax[cuda]"` installs together with NVIDIA's libraries. Here it is found, in the
-namespace package `jax_plugins`, without running code of the packages in there: that imports JAX.
+`pip install "minijax[cuda]"` installs together with NVIDIA's libraries. This file finds it in the
+namespace package `jax_plugins` without running that package's code, which would import JAX.
 
 Factorizations of matrices are computed by LAPACK, which is for CPUs. On a GPU there are only those
 that XLA has itself: Cholesky's, and triangular solves.
@@ -28,8 +28,8 @@ _INSTALL = 'Install it by `pip install "minijax[cuda]"`, or choose JAX_PLATFORMS
 _logger = logging.getLogger(__name__)
 
 
-# NVIDIA's libraries, in the order in which one needs the other: package, then file. The
-# packages for CUDA 12 have a folder for each library; those for CUDA 13 have one for most.
+# NVIDIA's libraries, each after those that it depends on: package, then file. The packages
+# for CUDA 12 have a folder for each library, and those for CUDA 13 one folder for most.
 _LIBRARIES = {
     12: """cuda_runtime/libcudart.so.12 cuda_nvrtc/libnvrtc.so.12 cublas/libcublas.so.12
         cublas/libcublasLt.so.12 nccl/libnccl.so.2 cuda_cupti/libcupti.so.12

@@ -56,32 +56,33 @@ def initialize(
     slice_index: int | None = None,
     partition_index: int | None = None,
 ) -> None:
-    """Join this process to others; returns when all are there.
+    """Join this process to others; returns when all have joined.
 
-    It has to come before everything that asks for devices or computes. At its end the process
-    waits for the others to end too, unless an error ends it.
+    Call it before anything that looks up devices or computes. When the program ends, the process
+    waits until the others end, unless it ends by an error.
 
     Args:
-      coordinator_address: where the first process listens, as `"10.0.0.1:1234"`; else
-        `JAX_COORDINATOR_ADDRESS` says so.
-      num_processes, process_id: how many processes there are, and which of them this is, the
-        first being 0; else `JAX_NUM_PROCESSES` and `JAX_PROCESS_ID` say so, which
+      coordinator_address: where the first process listens, as `"10.0.0.1:1234"`. The default is
+        the environment variable `JAX_COORDINATOR_ADDRESS`.
+      num_processes, process_id: how many processes there are, and the number of this one, from 0.
+        The defaults are `JAX_NUM_PROCESSES` and `JAX_PROCESS_ID`, which
         `python -m minijax launch` sets.
       cluster_detection_method: `"deactivate"` leaves these two variables unread.
       initialization_timeout: for how many seconds to wait for the others.
-      heartbeat_timeout_seconds: after how many seconds of silence a process is given up for dead.
+      heartbeat_timeout_seconds: after how many seconds without a message a process counts as dead.
       shutdown_timeout_seconds: for how many seconds, at the end, to wait for the others.
-      coordinator_bind_address: where the first process listens, if that is called otherwise there;
-        else `JAX_COORDINATOR_BIND_ADDRESS` or, by default, the port on all its addresses.
+      coordinator_bind_address: the address on which the first process listens, if the others reach
+        it by a different one. The default is `JAX_COORDINATOR_BIND_ADDRESS`, or the port on all
+        addresses of that machine.
       local_device_ids, slice_index, partition_index: which accelerators this process uses, and
-        how they are wired; not minded here (CUDA_VISIBLE_DEVICES does the former).
+        how they are wired. They have no effect here (set CUDA_VISIBLE_DEVICES for the former).
 
     Raises:
       ValueError: an argument is missing or out of range.
-      TypeError: `num_processes` or `process_id` is no int, or the address no string.
-      RuntimeError: it is too late; or it has been called before; or nobody listens at the address;
-        or the first process cannot listen there. If another process does not come in time, XLA
-        ends this one.
+      TypeError: `num_processes` or `process_id` is not an int, or the address is not a string.
+      RuntimeError: devices have been looked up already, `initialize` was called before, no process
+        listens at the address, or the first process cannot listen on it. If another process does
+        not connect in time, XLA ends this one.
 
     >>> jax.distributed.initialize("127.0.0.1:1234", num_processes=2, process_id=2)
     Traceback (most recent call last):
@@ -105,7 +106,7 @@ def initialize(
         service = xla().start_service(
             bind, count, cluster_register_timeout=initialization_timeout, **times)
     own_host = _reach(host, port, initialization_timeout)
-    # The service, which knows who is missing, shall be the first to lose patience.
+    # The service can name the process that is missing, so it must time out first.
     client = xla().connect(
         address, count, me, own_host if collectives.value == "gloo" else None,
         init_timeout=initialization_timeout + 10, **times)
@@ -124,7 +125,7 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Leave the other processes, as soon as all want to; nothing if there are none."""
+    """Leave the other processes; waits until all call it. Does nothing before `initialize`."""
     global _client, _service
     client, service, _client, _service = _client, _service, None, None
     if sys.exit is _exit:
@@ -217,7 +218,8 @@ def _check_free(address):
 
 
 def _reach(host, port, seconds):
-    """Wait until somebody listens; returns this process's own address as seen from there."""
+    """Wait until the coordinator listens; returns this process's address as the coordinator sees
+    it."""
     import socket
 
     deadline = time.monotonic() + seconds

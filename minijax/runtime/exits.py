@@ -1,12 +1,12 @@
 """Chapter 6: the end of the process, while XLA may still be at work.
 
-When Python ends it takes objects apart in any order, and stops every thread that asks for its lock.
-A thread that comes back out of XLA at that moment ends the process with an error, and so does a
-compilation that goes on after Ctrl-C when its client is freed. So at exit:
+When Python ends, it frees objects in any order and stops every thread that tries to take its lock.
+A thread that returns from XLA at that moment aborts the process. So does a compilation that is
+still going on, after Ctrl-C, when its client is freed. Therefore, at exit:
 
 * Other threads (daemon threads; all others have ended by now) that are inside minijax get a
   `SystemExit`, and Python waits until they are out, for at most `PATIENCE` seconds.
-* The client is never freed. To free it is to wait for all that it computes, perhaps for ever.
+* The client is never freed, since freeing it would wait for all that it computes.
 * If a thread is still inside then, or XLA still compiles or computes, the process ends right after
   Python has, with the same exit status, without C++'s destructors.
 

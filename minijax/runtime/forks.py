@@ -100,6 +100,6 @@ def _lose_threads() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    # What is registered last is called first before the fork, and last after it.
+    # The function registered last is called first before the fork, and last after it.
     os.register_at_fork(before=_warn, after_in_child=_release)
     os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_lose_threads)

@@ -1,7 +1,6 @@
 """Chapter 6: all that `jax.jit` offers besides compiling: donation, stages, options for XLA.
 
-The engine's `jit` knows static arguments only. Its class of jitted functions gets the rest here, by
-an extension:
+The core's `jit` has static arguments and nothing else. This file adds the rest by an extension:
 
 * Donated arguments give their memory away. The module names for each the result that takes it, as
   long as one of the same shape and dtype is free.

@@ -169,7 +169,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What is in the devices' memory, in the compressed format of `pprof`."""
+    """A profile of the devices' memory, in the compressed format of `pprof`."""
     return gzip.compress(xla().backend(backend).heap_profile())
 
 

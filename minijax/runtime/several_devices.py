@@ -35,7 +35,7 @@ Tiling = tuple[tuple[int, ...], tuple[int, ...], bool] | None
 
 
 class XlaSharding(_jax.GSPMDSharding):
-    """How an array lies on several devices, with the attributes C++ asks of it."""
+    """The sharding of an array over several devices, with the attributes that C++ reads."""
 
     memory_kind = None
 
@@ -66,7 +66,7 @@ def _hlo_sharding(tiling):
 
 
 def tilings(loaded) -> tuple[list[Tiling], list[Tiling]]:
-    """How a partitioned program wants its arguments, and how it leaves its results."""
+    """The tilings of a partitioned program's arguments and of its results."""
     return tuple(  # type: ignore[return-value]
         [_tiling(xla_client.HloSharding.from_proto(proto)) for proto in protos or ()]
         for protos in (loaded.get_parameter_shardings(), loaded.get_output_shardings())
@@ -101,8 +101,8 @@ def sharding_listener(function: Callable[[Tiling], None]) -> tuple[Callable, byt
 
 
 def put_shards(aval: ShapedArray, sharding: XlaSharding, shards: list) -> Buffer:
-    """An array on several devices, of the part for each device of this process: buffers, or NumPy
-    arrays that nobody writes to any more."""
+    """An array on several devices, from one part for each device of this process. The parts are
+    buffers, or NumPy arrays that are never written to again."""
     devices = list(sharding._addressable_device_assignment)
     return xla_client.batched_device_put(aval, sharding, shards, devices, enable_x64=True)
 
@@ -110,7 +110,7 @@ def put_shards(aval: ShapedArray, sharding: XlaSharding, shards: list) -> Buffer
 def shards(buffer: Buffer) -> list[Buffer]:
     """The parts of an array on several devices that are in this process, a buffer for each.
 
-    jaxlib would import jax here: unless it is loaded already, it is told that there is none.
+    jaxlib would import jax here. Unless jax is loaded already, `sys.modules` hides it.
     """
     hidden = [] if "jax" in sys.modules else ["jax", "jax.core", "jax._src", "jax._src.core"]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]

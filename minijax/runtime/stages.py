@@ -47,7 +47,7 @@ def check_places(self, program: Any, args: Sequence) -> None:
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """What is known of one argument: its type, and whether it is donated."""
+    """A description of one argument: its type, and whether it is donated."""
 
     _aval: ShapedArray
     donated: bool

@@ -1,8 +1,8 @@
 """Chapter 15: the trace theatre, which records a run of the real code and plays it step by step.
 
-`recorder.py` watches a run through Python's own hook for debuggers, so that no other file of the
-library knows of it; `boxes.py` describes the values it meets; `page.py` writes what was recorded,
-with the player, to one HTML file.
+`recorder.py` watches a run through Python's own hook for debuggers, so no other file of the library
+mentions it. `boxes.py` describes the values, and `page.py` writes the recording and the player to
+one HTML file.
 """
 
 from __future__ import annotations

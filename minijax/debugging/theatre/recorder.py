@@ -1,8 +1,8 @@
 """Recording: which functions are watched, and what is written down when they are called.
 
-The hook is `sys.settrace`: Python tells it of each call, and of the returns of those calls that it
-wants to hear of. What it looks for is the code of a few functions: `process_primitive` of each
-trace, the rules in the tables, the place where an equation is added, the step of the backward pass.
+The hook is `sys.settrace`. Python reports each call to it, and the returns of the calls that it
+selects. It selects a few functions by their code: `process_primitive` of each trace, the rules in
+the tables, the function that adds an equation, and the step of the backward pass.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Recording:
                 "sources": self.sources, "users": self.users, "notes": self.notes()}
 
     def notes(self) -> list[str]:
-        """What was left out, in words."""
+        """Sentences about the steps that were left out."""
         return [f"{count} more steps like these were left out: {what}"
                 for what, count in self.left_out.items()]
 
@@ -92,7 +92,7 @@ class _Recorder:
         self.seen: Counter[tuple] = Counter()
 
     def on_call(self, frame: FrameType, event: str, arg: Any) -> Any:
-        """Python calls a function: does anybody watch it?"""
+        """Python calls a function: pass it to its watcher, if it has one."""
         watcher = self.watched.get(frame.f_code)
         return watcher(self, frame) if watcher else None
 
@@ -236,7 +236,7 @@ class _Recorder:
 
 
 # ----------------------------------------------------------------------------------------------
-# What is watched
+# Which functions are watched
 
 
 def _watched_codes() -> dict[CodeType, Callable]:
