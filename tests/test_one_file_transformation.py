@@ -1,13 +1,15 @@
 """A new transformation is one short file, and enters all that contains functions.
 
-The file is `chapters/09-control-flow/interval.py`, interval arithmetic. A function that rises has its
+The file is `chapters/11-new-primitives/interval.py`, interval arithmetic. A function that rises has its
 extremes at the ends of an interval, so that two plain evaluations are the reference.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import io
+import re
 import tokenize
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import minijax as jax
 from minijax import lax
 from minijax import numpy as jnp
 
-PATH = Path(__file__).parents[1] / "chapters" / "09-control-flow" / "interval.py"
+PATH = Path(__file__).parents[1] / "chapters" / "11-new-primitives" / "interval.py"
 _spec = importlib.util.spec_from_file_location("interval", PATH)
 _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
@@ -168,3 +170,11 @@ def test_the_file_is_short():
     words = {t.string for t in tokenize.generate_tokens(io.StringIO(PATH.read_text()).readline)
              if t.type == tokenize.NAME}
     assert not words.intersection(named)
+
+
+def test_the_chapter_prints_the_file():
+    page = (PATH.parent / "README.md").read_text()
+    code = PATH.read_text().partition('"""\n\n')[2].strip()
+    of_page = "\n".join(re.findall(r"```python\n(import functools.*?|def interval.*?)\n```", page, re.DOTALL))
+    statements = [ast.dump(node) for node in ast.parse(of_page).body]
+    assert {ast.dump(node) for node in ast.parse(code).body} <= {*statements}

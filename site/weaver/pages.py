@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tools.cut import ROOMS, sources
+from tools.cut import ROOMS, ROOT, sources
 
-from . import reference
+from . import examples, reference
 
-LAST_SHOWN = 10  # the last chapter whose rooms the book shows
+CHAPTERS = ROOT / "chapters"
+LAST_SHOWN = 10  # the last chapter of whose rooms all files are shown; later ones quote some
 
 
 def generated() -> Iterator[tuple[str, str]]:
     """The generated pages: where each is to stand, and its Markdown.
 
-    Each file of the core, and of the other rooms of chapters 1 to 10, has one, with all its lines.
+    Each file of the core, of the other rooms of chapters 1 to 10, and each that a later chapter
+    quotes, has one, with all its lines.
     """
     paths = shown_files()
     yield from reference.pages()
@@ -26,10 +28,19 @@ def generated() -> Iterator[tuple[str, str]]:
 
 
 def shown_files() -> list[str]:
-    """The files that have a page: those of the rooms of chapters 1 to 10, and of the core."""
+    """The files that have a page: those of the rooms of chapters 1 to 10, of the core, and those
+    that later chapters quote."""
     rooms = ["core", "runtime.__init__"]
     rooms += [room for chapter in range(1, LAST_SHOWN + 1) for room in ROOMS[chapter]]
-    return sorted({str(path) for room in rooms for path in sources(room)})
+    return sorted({str(path) for room in rooms for path in sources(room)} | quoted_files())
+
+
+def quoted_files() -> set[str]:
+    """The files that listings in the chapters show lines of."""
+    pages = (examples.load(path)[1] for path in CHAPTERS.glob("[0-9][0-9]-*/*.md"))
+    lines = (line for blocks in pages for block in blocks if block.kind == "listing"
+             for line in block.body)
+    return {line.partition(":")[0].strip() for line in lines if line.strip()}
 
 
 def _source_page(path: str) -> str:

@@ -46,7 +46,7 @@ def test_no_check_uses_a_later_chapter(chapter, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("chapter", [c for c in CHAPTERS if 1 <= c <= 10])
+@pytest.mark.parametrize("chapter", [c for c in CHAPTERS if c >= 1])
 def test_every_chapter_has_three_to_six_exercises_and_a_hole(chapter):
     found = [e for n, e in EXERCISES.items() if catalog.chapter_of(n) == chapter]
     assert 3 <= len(found) <= 6

@@ -1,0 +1,90 @@
+"""Exercises of chapter 11: fill in the stubs, then `python -m minijax learn check 11.1`."""
+
+from __future__ import annotations
+
+from minijax import lax, tree_util
+from minijax.core.core import current_trace, new_trace, typeof
+from minijax.lax.control_flow.parts import PartsTrace
+
+
+def make_log_cosh():
+    """11.1: the function log(cosh(x)) as a primitive of that row; return the function of `lax`.
+
+    `minijax.lax.families.unary_row(name, accepted, numpy_rule, doc, jvp=..., lowering=...)` makes
+    the pair of a primitive and its function. Name it "log_cosh", and accept `families.FLOAT`. A
+    lowering can be `families.lower_fun(f)`, where `f` is written with functions of `lax`. The
+    result must be right at x = ±100, where cosh overflows: for x >= 0,
+    log(cosh(x)) = x + log(1 + exp(-2x)) - log(2). Numbers must keep the dtype of x:
+    `families.const_like(x, 2)` is a 2 of that dtype.
+    """
+    raise NotImplementedError
+
+
+def difference_of(x):
+    """Each element of the last axis minus the one before it: x[0], x[1] - x[0], x[2] - x[1], …"""
+    n = typeof(x).ndim
+    before = lax.pad(x, typeof(x).dtype.type(0), [(0, 0, 0)] * (n - 1) + [(1, -1, 0)])
+    return lax.sub(x, before)
+
+
+def make_difference():
+    """11.2: `difference_of` as a primitive; return the function that binds it.
+
+    `minijax.extend.core.Primitive("difference")` makes one. It needs a type, an evaluation and a
+    lowering (from `difference_of`, given above), a batching rule, which is put into
+    `batching.primitive_batchers` as `(args, dims) -> (result, its dim)`, a JVP and a transpose:
+    `minijax.core.transposition.deflinear2(primitive, rule)` with a rule `(ct, x) -> [cotangent]`.
+    Do not look at elements in Python. The batch may be the last axis. `lax.rev(x, [axis])`
+    reverses an axis; `batching.moveaxis(x, source, destination)` moves one. (`batching` and `mlir`
+    are `minijax.interpreters.batching` and `.mlir`.)
+    """
+    raise NotImplementedError
+
+
+def _transpose(ct, a, b, *, transpose_a, **params):
+    """11.3: the transpose of `triangular_solve`, which solves op(A) X = B and is linear in B.
+
+    `ct` is the cotangent of X, an array or a symbolic `Zero`; `b` is undefined, and `b.aval` its
+    type. op(A) is A, or Aᵀ if `transpose_a`. Return a list with None (for `a`) and the cotangent of
+    B; for a `Zero`, that is `Zero(b.aval)`. Of use, from `minijax.lax.linalg.triangular_solve`:
+    `triangular_solve(a, b, transpose_a=..., **params)`; `Zero` is in `minijax.core.forward`.
+    `params` holds the other options, such as `left_side` and `lower`: pass them on.
+    """
+    raise NotImplementedError
+
+
+def range_of_sin(low, high):
+    """11.4: the least and the greatest value of sin(x) for low <= x <= high, as a pair.
+
+    `low` and `high` are scalars or arrays of floats, and may be traced: no Python `if` on them. The
+    sine reaches 1 at π/2 + 2πk, and -1 at -π/2 + 2πk. Is one of those between the ends? Then that
+    is the extreme. `minijax.numpy` has ceil, floor, where, minimum, maximum, sin and pi.
+    """
+    raise NotImplementedError
+
+
+class ErrorTrace(PartsTrace):
+    """A value is [x], which is exact, or [x, e]: it is within e of x."""
+
+    def widen(self, parts, n):
+        return parts if len(parts) == n else [parts[0], lax.full_like(parts[0], 0)]
+
+    def apply(self, primitive, values, params):
+        """11.5: the result of an elementwise primitive, and its error, as a list of two.
+
+        `values` is a list of [x] or [x, e], one for each operand. To first order, an operand's
+        error e moves the result by |∂f/∂x| e; add these for all operands that have an error. Any
+        elementwise primitive of one result must do: `jvp`, of `minijax`, has the rules.
+        """
+        raise NotImplementedError
+
+
+def with_error(fun):
+    """`fun` as a function of pairs (x, e) that returns pairs; it uses your `ErrorTrace`."""
+    def fun_of_pairs(*pairs):
+        trace = ErrorTrace(current_trace())
+        with new_trace(trace):
+            out = fun(*[trace.box(list(pair)) for pair in pairs])
+            return tree_util.tree_map(lambda x: tuple(trace.widen(trace.unbox(x), 2)), out)
+
+    return fun_of_pairs
