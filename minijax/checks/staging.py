@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from .. import printing, settings
@@ -19,11 +21,26 @@ if TYPE_CHECKING:
 # Traces.
 
 
+_unchecked: ContextVar[bool] = ContextVar("unchecked", default=False)
+
+
+@contextmanager
+def unchecked_constants() -> Iterator[None]:
+    """Within the block, `outer_tracer` refuses nothing: the caller drops dead code first."""
+    token = _unchecked.set(True)
+    try:
+        yield
+    finally:
+        _unchecked.reset(token)
+
+
 def outer_tracer(trace: DynamicJaxprTrace, x: Tracer) -> None:
     """Raise `UnexpectedTracerError` unless a tracer of another trace may be a constant of `trace`.
 
     It may not if that trace has ended, or if that trace stands on this one.
     """
+    if _unchecked.get():
+        return
     escaped(x)
     above = x._trace.parent
     while above is not None:

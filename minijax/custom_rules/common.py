@@ -16,10 +16,19 @@ import numpy as np
 
 from ..checks.arguments import fun_signature, infer_argnums_and_argnames
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
-from ..core.core import Primitive, ShapedArray, eval_trace, set_current_trace, typeof
+from ..checks.staging import unchecked_constants
+from ..core.core import (
+    Primitive,
+    ShapedArray,
+    Tracer,
+    eval_trace,
+    set_current_trace,
+    state,
+    typeof,
+)
 from ..core.dtypes import python_scalar_types
 from ..core.forward import Zero, instantiate_zeros
-from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
 from ..core.partial_eval import dce_closed, default_partial_eval
 from ..core.primitives import arrayed, constant
 from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
@@ -30,6 +39,7 @@ from ..core.tree import (
     tree_flatten,
     tree_map,
 )
+from ..core.util import merge_lists, partition_list
 from ..errors import DebugInfo, UnexpectedTracerError, fun_name, fun_sourceinfo
 from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import resolve_kwargs
@@ -250,6 +260,39 @@ def stage_function(trace: DynamicJaxprTrace, fun, args) -> tuple[ClosedJaxpr, li
     return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts
 
 
+def run_later(rule: Callable, *args) -> list:
+    """The results of a user's rule that is run when a jaxpr is transformed.
+
+    What the rule closed over may belong to a transformation that has finished, or that waits for
+    this rule. Where only dead code reads such a value, it does no harm. So the rule is staged, and
+    its dead code is dropped. What is not traced stays concrete.
+    """
+    if not state.trace.staging:
+        return rule(*args)
+    traced, others, tracers = _tracers_apart(args)
+    traced_outs: list[bool] = []
+    other_outs: list = []
+
+    def of_tracers(*tracers):
+        traced_outs[:], other_outs[:], outs = _tracers_apart(
+            rule(*merge_lists(traced, others, tracers)))
+        return outs
+
+    with unchecked_constants():
+        closed = trace_to_jaxpr(of_tracers, [*map(typeof, tracers)], copy_constants=False)
+    if any(isinstance(x, Tracer) for x in closed.consts):
+        closed, _ = dce_closed(closed, (True,) * len(closed.jaxpr.outvars), True)
+    outs = eval_jaxpr(closed.jaxpr, closed.consts, *tracers)
+    return merge_lists(traced_outs, other_outs, outs)
+
+
+def _tracers_apart(values: Iterable) -> tuple[list[bool], list, list]:
+    """For each value whether it is a tracer; the other values; the tracers."""
+    values = [*values]
+    traced = [isinstance(x, Tracer) for x in values]
+    return traced, *partition_list(traced, values)
+
+
 def without_literals(operands: Iterable) -> list:
     """The operands of an equation as its rules get them: a literal is an array or a tracer."""
     return [constant(x, typeof(x).dtype, typeof(x).weak_type)
@@ -278,9 +321,12 @@ def partial_eval_call(trace, primitive, args, params):
         return params["call_jaxpr"](*args)
 
 
-def dce_call(jaxpr: ClosedJaxpr, used_outputs: tuple) -> ClosedJaxpr:
-    """The jaxpr with its used outputs only, and all its inputs, because the rules may need them."""
-    return dce_closed(jaxpr, used_outputs, True)[0]
+def dce_call(eqn: JaxprEqn, used_outputs: tuple) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The jaxpr of a call with its used outputs only, and which of its inputs it keeps: all but
+    values that the function closed over, because the rules may need them."""
+    jaxpr, n = eqn.params["call_jaxpr"], eqn.params["num_consts"]
+    keep = (False,) * n + (True,) * (len(jaxpr.in_avals) - n)
+    return dce_closed(jaxpr, used_outputs, keep)
 
 
 def keep_used(used: Sequence[bool], items: Iterable) -> list:

@@ -44,6 +44,7 @@ from .common import (
     nondiff_values,
     partial_eval_call,
     positional,
+    run_later,
     stage_function,
     takes_just,
     to_rule,
@@ -223,7 +224,7 @@ def _without_consts(num_consts, rule, *args):
     """The rule of the function without the operands that it closed over."""
     n = len(args) // 2
     primals = without_literals(args[num_consts:n])
-    return rule(*primals, *args[n + num_consts:])
+    return run_later(rule, *primals, *args[n + num_consts:])
 
 
 def _jvp(primals, tangents, *, jvp_jaxpr_fun, symbolic_zeros, **params):
@@ -271,13 +272,19 @@ def _transpose(cts, *operands, call_jaxpr, **params):
 
 def _dce(used, eqn):
     """Dead code: drop the results that are not used, in the function and in the rule."""
-    used = tuple(used)
-    rule = eqn.params["jvp_jaxpr_fun"]
-    rule = Named(lambda *args, rule=rule: keep_used(used * 2, rule(*args)), rule.name)
-    jaxpr = dce_call(eqn.params["call_jaxpr"], used)
-    params = eqn.params | {"call_jaxpr": jaxpr, "jvp_jaxpr_fun": rule}
-    outvars = keep_used(used, eqn.outvars)
-    return [True] * len(eqn.invars), eqn.replace(outvars=outvars, params=params)
+    used, rule = tuple(used), eqn.params["jvp_jaxpr_fun"]
+    jaxpr, used_inputs = dce_call(eqn, used)
+    dropped = [None] * used_inputs.count(False)
+
+    def rule_of_used(*args):
+        n = len(args) // 2
+        return keep_used(used * 2, rule(*dropped, *args[:n], *dropped, *args[n:]))
+
+    params = eqn.params | {
+        "call_jaxpr": jaxpr, "jvp_jaxpr_fun": Named(rule_of_used, rule.name),
+        "num_consts": eqn.params["num_consts"] - len(dropped)}
+    return used_inputs, eqn.replace(invars=keep_used(used_inputs, eqn.invars),
+                                    outvars=keep_used(used, eqn.outvars), params=params)
 
 
 def _printed(params):

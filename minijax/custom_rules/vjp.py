@@ -68,6 +68,7 @@ from .common import (
     partial_eval_call,
     positional,
     residuals_without_literals,
+    run_later,
     stage_function,
     takes_just,
     to_rule,
@@ -314,7 +315,8 @@ def _stage(trace, args, params):
     params |= {
         "call_jaxpr": jaxpr, "num_consts": n,
         "fwd_jaxpr_thunk": Named(functools.partial(_without_consts, n, fwd), fwd.name),
-        "bwd": Named(lambda *leaves: zeros + bwd(*residuals_without_literals(leaves)), bwd.name),
+        "bwd": Named(lambda *leaves: zeros + run_later(bwd, *residuals_without_literals(leaves)),
+                     bwd.name),
     }
     return trace.default_process_primitive(custom_vjp_call_p, [*consts, *args], params)
 
@@ -323,7 +325,7 @@ def _without_consts(num_consts, fwd, perturbed, *leaves):
     """`fwd` of the function without the operands that it closed over."""
     if any(perturbed[:num_consts]):
         raise CustomVJPException
-    return fwd(perturbed[num_consts:], *without_literals(leaves[num_consts:]))
+    return run_later(fwd, perturbed[num_consts:], *without_literals(leaves[num_consts:]))
 
 
 def _jvp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, out_trees,
@@ -386,25 +388,28 @@ def _batched_bwd(bwd, fwd, *leaves):
 def _dce(used, eqn):
     """Dead code: drop the results that are not used; `bwd` gets zeros for them."""
     used, params = tuple(used), eqn.params
+    jaxpr, used_inputs = dce_call(eqn, used)
+    n_dropped = used_inputs.count(False)
     fwd, bwd, n_outs = params["fwd_jaxpr_thunk"], params["bwd"], len(used)
     zero = SymbolicZero if params["symbolic_zeros"] else lambda aval: to_rule(Zero(aval), False)
     ct_avals = [aval.to_cotangent_aval() for aval in params["call_jaxpr"].out_avals]
 
-    def fwd_of_used(*args):
-        leaves = fwd(*args)
+    def fwd_of_used(perturbed, *args):
+        leaves = fwd((False,) * n_dropped + perturbed, *[None] * n_dropped, *args)
         n = len(leaves) - n_outs
         return leaves[:n] + keep_used(used, leaves[n:])
 
     def bwd_of_used(*leaves):
         n = len(leaves) - sum(used)
         cts = iter(leaves[n:])
-        return bwd(*leaves[:n], *[next(cts) if u else zero(a) for u, a in zip(used, ct_avals)])
+        cts = [next(cts) if u else zero(a) for u, a in zip(used, ct_avals)]
+        return bwd(*leaves[:n], *cts)[n_dropped:]
 
     params = params | {
-        "call_jaxpr": dce_call(params["call_jaxpr"], used),
+        "call_jaxpr": jaxpr, "num_consts": params["num_consts"] - n_dropped,
         "fwd_jaxpr_thunk": Named(fwd_of_used, fwd.name), "bwd": Named(bwd_of_used, bwd.name)}
-    outvars = keep_used(used, eqn.outvars)
-    return [True] * len(eqn.invars), eqn.replace(outvars=outvars, params=params)
+    return used_inputs, eqn.replace(invars=keep_used(used_inputs, eqn.invars),
+                                    outvars=keep_used(used, eqn.outvars), params=params)
 
 
 def _printed(params):

@@ -30,7 +30,7 @@ from ..lax.control_flow.common import stage
 from ..lax.control_flow.map import map as lax_map
 from ..lax.control_flow.parts import enter_rules
 from ..pytree.functions import treedef_tuple
-from .common import check_leaves, positional
+from .common import check_leaves, positional, run_later
 
 
 class custom_vmap:
@@ -142,8 +142,14 @@ custom_vmap_p.def_abstract_eval(lambda *avals, call, **params: call.out_avals)
 def _batch(args, dims, *, rule, **params):
     (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    outs, batched = rule(size, [d is not None for d in dims], args)
-    return outs, [0 if b else None for b in batched]
+
+    def flat_rule(*args):
+        outs, batched = rule(size, [d is not None for d in dims], args)
+        return [*outs, *batched]
+
+    results = run_later(flat_rule, *args)
+    n = len(results) // 2
+    return results[:n], [0 if b else None for b in results[n:]]
 
 
 def _jvp(primals, tangents, *, call, rule, in_tree, out_tree):
