@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..checks.arguments import fun_signature, infer_argnums_and_argnames
-from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..checks.staging import unchecked_constants
+from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import (
     Primitive,
     ShapedArray,

@@ -16,11 +16,11 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ..core.batching import WithTrace, primitive_batchers
-from ..core.core import Tracer, typeof
+from ..core.core import Tracer, state, typeof
 from ..core.forward import Zero, add_tangents, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import register_lowering
-from ..core.partial_eval import dce_rules, partial_eval_rules
+from ..core.partial_eval import JaxprTrace, dce_rules, partial_eval_rules
 from ..core.primitives import stop_gradient_p
 from ..core.staging import staging_rules
 from ..core.transposition import backward_pass, primitive_transposes
@@ -228,10 +228,15 @@ def _without_consts(num_consts, rule, *args):
 
 
 def _jvp(primals, tangents, *, jvp_jaxpr_fun, symbolic_zeros, **params):
-    """Differentiation: run the rule."""
+    """Differentiation: run the rule. A tangent that does not depend on the tangents is zero: JAX
+    takes it so while it linearizes, and in forward mode trusts the rule."""
     outs = jvp_jaxpr_fun(*primals, *[to_rule(t, symbolic_zeros) for t in tangents])
-    n = len(outs) // 2
-    return outs[:n], [*map(from_rule, outs[n:])]
+    n, trace = len(outs) // 2, state.trace
+    tangents_out = [*map(from_rule, outs[n:])]
+    if isinstance(trace, JaxprTrace):
+        tangents_out = [t if trace.is_unknown(t) else Zero.from_primal_value(x)
+                        for x, t in zip(outs, tangents_out)]
+    return outs[:n], tangents_out
 
 
 def _batch(trace, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros):

@@ -152,3 +152,21 @@ def test_functions_of_trees():
                         jx.jit(jx.grad(lambda d: f(d)["s"]))(tree))
 
     both(program)
+
+
+@pytest.mark.parametrize("tangent", ["0.0", "jax.jvp(lambda a: 1.0, (p[0],), (t[0],))[1]", "0.5"])
+def test_a_tangent_that_depends_on_no_tangent(tangent):
+    """Linearized, it is zero, and not zero times infinity; forward mode trusts the rule."""
+    def program(jx):
+        rule = eval(f"lambda p, t: (1.0, {tangent})", {"jax": jx})
+
+        def f(x):
+            exponent = jx.custom_jvp(lambda a: 1.0)
+            exponent.defjvp(rule)
+            return jx.numpy.pow(x, exponent(x))
+
+        return lambda x: [jx.linearize(f, x)[1](1.0), jx.jit(jx.linearize(f, x)[1])(1.0),
+                          jx.grad(f)(x), jx.jvp(f, (x,), (1.0,))[1]]
+
+    both(program, np.float32(-0.43))
+    both(program, np.float32(0.43))
