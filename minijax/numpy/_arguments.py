@@ -38,7 +38,7 @@ __all__ = [  # what the other files of the room import from here
 
 
 def ensure_array(name: str, x) -> Any:
-    """`x` as an array (or the tracer it is); a `TypeError` of the function `name` if it is none."""
+    """`x` as an array (tracers stay themselves), or a `TypeError` of the function `name`."""
     if hasattr(x, "aval"):
         return x
     check_arraylike(name, x)
@@ -52,7 +52,7 @@ def known_array(x) -> Any:
 
 
 def ensure_arrays(name: str, *args) -> tuple:
-    """`ensure_array` of each argument; the error says which of them is none."""
+    """`ensure_array` of each argument. The error names the argument that is not an array."""
     check_arraylike(name, *args)
     return tuple(ensure_array(name, x) for x in args)
 
@@ -126,7 +126,7 @@ def check_mask(name: str, where):
 
 
 def user_dtype(dtype, name: str) -> Any:
-    """The `dtype` argument of the function `name`, or `None` if there is none."""
+    """The `dtype` argument of the function `name`, checked. `None` stays `None`."""
     return None if dtype is None else check_and_canonicalize_user_dtype(dtype, name)
 
 

@@ -15,7 +15,7 @@ from ..lax.shaping import copy_p
 
 
 def _tobytes(self, order="C") -> bytes:
-    """The elements as they lie in memory, in row-major order unless `order` is "F"."""
+    """The bytes of the elements, in row-major order unless `order` is "F"."""
     return np.asarray(self._numpy()).tobytes(order)
 
 

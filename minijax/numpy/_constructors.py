@@ -160,7 +160,7 @@ def _from_list(xs, dtype):
         dtype = _common_dtype(leaves)
     if not any(isinstance(leaf, ArrayMethods) for leaf in leaves):
         return _wrap(_as_numpy(xs, dtype))
-    in_numpy = isinstance(dtype, np.dtype) and not state.trace.staging  # it knows no keys
+    in_numpy = isinstance(dtype, np.dtype) and not state.trace.staging  # NumPy has no keys
     if in_numpy and not any(_is_elsewhere(leaf) for leaf in leaves):
         # Rows of unequal shapes are told better below; bfloat16 takes no objects for numbers.
         with contextlib.suppress(ValueError, TypeError):
@@ -177,7 +177,7 @@ def _is_elsewhere(x) -> bool:
 
 
 def _wrap(value: np.ndarray) -> Array:
-    """An array around a NumPy value that nobody else has."""
+    """An array around a NumPy value that has no other owner."""
     return Array(value, ShapedArray(value.shape, value.dtype))
 
 
@@ -337,9 +337,9 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
       dtype: the element type; by default that of the arguments.
 
     Raises:
-      ConcretizationTypeError: an argument is traced: the shape would depend on it; or start or step
-        is differentiated.
-      ValueError: an argument that is no real scalar.
+      ConcretizationTypeError: an argument is traced, so the shape would depend on it, or `start` or
+        `step` is differentiated.
+      ValueError: an argument is not a real scalar.
 
     >>> arange(1, 7, 2)
     Array([1, 3, 5], dtype=int32)

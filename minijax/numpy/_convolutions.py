@@ -31,7 +31,7 @@ def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type
 
     Raises:
       TypeError: no arrays.
-      ValueError: no vectors; empty ones; an unknown mode.
+      ValueError: an argument is not a vector or is empty, or the mode is unknown.
 
     >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0])).tolist()
     [1.0, 3.0, 5.0, 3.0]

@@ -1,7 +1,7 @@
-"""Chapter 12: copies of an array with some elements put in, replaced or taken off; flat places.
+"""Chapter 12: copies of an array with some elements inserted, replaced or removed; flat indices.
 
-NumPy's `put`, `place` and `fill_diagonal` change their argument. Arrays do not change, so these
-functions return the changed copy, and want to hear `inplace=False` as a sign that the caller knows.
+NumPy's `put`, `place` and `fill_diagonal` change their argument. Our arrays are immutable, so these
+functions return a changed copy. The caller must pass `inplace=False` to show that this is intended.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def insert(arr, obj, values, axis: int | None = None) -> Any:
     places = _insertion_places(obj, size)
     values = array(values, arr.dtype, copy=False, ndmin=arr.ndim)
     if places.size == 1:
-        # One place: all of the values go there. A scalar place says that `values` is one slice.
+        # All values are inserted at one place. If it is a scalar, `values` is one slice.
         values = moveaxis(values, 0, axis) if places.ndim == 0 else values
         places = full(values.shape[axis], ravel(places)[0])
     count = np.broadcast_shapes(places.shape, (values.shape[axis],))[0]
@@ -379,7 +379,7 @@ def unravel_index(indices, shape) -> tuple:
     for n in reversed(sizes):
         rest, place_here = divmod(rest, n)
         places.append(place_here)
-    # What is left is 0, or -1 for indices counted from the end; else the index was out of bounds.
+    # The rest is 0, or -1 for indices counted from the end. Otherwise the index was out of bounds.
     signed = not dtypes.issubdtype(rest.dtype, np.unsignedinteger)
     too_small = rest < -1 if signed else asarray(False)
     return tuple(where(rest > 0, n - 1, where(too_small, 0, i))

@@ -48,8 +48,8 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     """Sums of products in Einstein's notation.
 
     Args:
-      subscripts: `"ij,jk->ik"`: a letter for each dimension; those that are not in the result are
-        summed over. (Or operands and lists of ints in turn, as in NumPy.)
+      subscripts: a letter for each dimension, as in `"ij,jk->ik"`. Dimensions that the result does
+        not name are summed over. (Or operands and lists of ints in turn, as in NumPy.)
       *operands: arrays.
       optimize: how opt_einsum looks for the order of contractions.
       precision, preferred_element_type: as for `lax.dot_general`.

@@ -61,10 +61,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """An array of another library, through the DLPack protocol.
 
     Args:
-      x: an object with `__dlpack__` and `__dlpack_device__`, whose data lie in the memory of the
-        host. Do not change it afterwards: unless `copy`, the array shares its memory.
+      x: an object with `__dlpack__` and `__dlpack_device__`, whose data are in the host's memory.
+        Do not change it afterwards: unless `copy` is true, the array shares its memory.
       device: must be `None` or the device of our arrays.
-      copy: whether to copy the data; `False` and `None`: never.
+      copy: whether to copy the data. `None` is `False`.
 
     Raises:
       TypeError: an object without the protocol.

@@ -80,7 +80,7 @@ def _take(a, indices, axis=None, out=None, mode=None, unique_indices=False,
 
 
 def _take_mode(indices, size, mode):
-    """The indices as gather wants them, and its mode."""
+    """The indices for `gather`, and its mode."""
     if mode is None or mode == "fill":
         return _where(less(indices, 0), indices + size, indices), FILL_OR_DROP
     if mode == "wrap":
@@ -168,8 +168,8 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
       size, fill_value: the size of the result along the axis, and what fills it up.
 
     Raises:
-      ValueError: a condition of another rank than one, or longer than the axis and true there;
-        a size greater than there are slices.
+      ValueError: the condition is not a vector, or is true beyond the end of the axis, or the size
+        is greater than the number of slices.
     """
     check_no_out("compress", out)
     condition, a = ensure_arrays("compress", condition, a)

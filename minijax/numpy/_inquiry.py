@@ -34,12 +34,12 @@ def isscalar(element) -> bool:
 
 
 def iterable(y) -> bool:
-    """Whether one can iterate over `y`."""
+    """Whether `iter(y)` works."""
     return bool(np.iterable(y))
 
 
 def issubdtype(arg1, arg2) -> bool:
-    """Whether a dtype belongs to a family, as `numpy.issubdtype`; knows `bfloat16`, too.
+    """Whether a dtype belongs to a family: `numpy.issubdtype`, extended to `bfloat16` and others.
 
     >>> issubdtype(jnp.bfloat16, jnp.floating)
     True
@@ -57,7 +57,7 @@ def result_type(*args) -> np.dtype:
 
 
 def get_printoptions() -> dict:
-    """How arrays are printed: NumPy's options, which are used for ours, too."""
+    """How arrays are printed: NumPy's options, which hold for our arrays as well as NumPy's."""
     return dict(np.get_printoptions())
 
 

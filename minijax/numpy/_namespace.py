@@ -1,4 +1,4 @@
-"""Chapter 12: what the Python array API standard wants to be told of a library of arrays.
+"""Chapter 12: the inspection functions of the Python array API standard.
 
 See https://data-apis.org/array-api/2024.12/API_specification/inspection.html.
 """
@@ -20,18 +20,18 @@ _TYPES_OF_64_BITS = frozenset(("int64", "uint64", "float64", "complex128"))
 
 
 class ArrayNamespaceInfo:
-    """What the standard's programs ask of a namespace.
+    """What the standard's inspection functions say of this namespace.
 
     >>> jnp.__array_namespace_info__().default_dtypes()["real floating"]
     dtype('float32')
     """
 
     def capabilities(self) -> dict:
-        """What is possible within traced functions."""
+        """Which operations traced functions may use."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:
-        """`None`: an array that nobody placed may be moved."""
+        """`None`, since arrays that the user did not place may be moved."""
         return
 
     def devices(self) -> list:

@@ -298,7 +298,7 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
     Args:
       a, axis, keepdims: as for `sum`.
       weights: an array of the shape of `a`, or of its sizes along `axis`; by default ones.
-      returned: whether to return the sum of the weights, too.
+      returned: whether to return also the sum of the weights.
 
     Raises:
       ValueError: weights that do not fit.
@@ -355,7 +355,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, w
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
-    """The standard deviation, the square root of `var`; arguments as there."""
+    """The standard deviation, the square root of `var`, with the same arguments."""
     return _std(ensure_array("std", a), axis=optional_axes(axis), dtype=dtype, out=out,
                 correction=_correction(ddof, correction), keepdims=keepdims, where=where,
                 mean=mean)

@@ -187,8 +187,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
       x: an array of any shape: where to evaluate.
       xp: a vector, rising: where the function is given.
       fp: a vector of the same size: its values there, real or complex.
-      left, right: the values before and behind all points: a number, by default those of the first
-        and the last point; or "extrapolate", the line through the two points there.
+      left, right: the values before and after all points: a number (by default the value at the
+        first and at the last point), or "extrapolate", the line through the two outermost points.
       period: of x and xp; then there is no left and right, and xp need not be sorted.
 
     Raises:

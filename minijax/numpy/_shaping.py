@@ -85,7 +85,7 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None):
 
     Args:
       a: an array.
-      shape: an int or ints; one may be -1, meaning what is left.
+      shape: an int or ints. One may be -1: it is computed from the number of elements.
       order: `"C"` (the last index changes fastest) or `"F"` (the first does).
 
     Raises:
@@ -460,7 +460,7 @@ def triu(m, k: int = 0):
 
 
 def _triangle(name, m, k):
-    """`m`, and where its elements lie on or below a diagonal."""
+    """`m`, and a mask of the elements on or below a diagonal."""
     m = ensure_array(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")

@@ -232,7 +232,7 @@ class ufunc:
         return own(a, indices) if b is None else own(a, indices, b)
 
     def _at_by_scan(self, a, indices, *args):
-        """One place after the other, as more than one may be the same."""
+        """Update one index after the other, since an index may occur more than once."""
         a, *args = ensure_arrays(f"{self.__name__}.at", a, *args)
         dtype = self._out_dtype(a, *args)
         a, args = a.astype(dtype), [arg.astype(dtype) for arg in args]

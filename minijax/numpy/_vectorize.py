@@ -151,7 +151,7 @@ def _check_outputs(function, sizes, out_dims, context):
 
 
 def _apply(function, args, in_dims, shape) -> Any:
-    """One `vmap` for each dimension of the loop, over the arguments that are not 1 there."""
+    """One `vmap` for each dimension of the loop, over the arguments whose size in it is not 1."""
     squeezed, sizes_from_last = [], []
     for arg, dims in zip(args, in_dims):
         own = arg.shape[:arg.ndim - len(dims)]

@@ -57,7 +57,7 @@ def _check(name, s, axes):
 
 
 def _own_sizes(kind, sizes):
-    """The sizes of the transform where nobody gave any."""
+    """The sizes of the transform if the caller gave none."""
     if kind is not FftType.IRFFT or not sizes:
         return sizes
     return [*sizes[:-1], max(0, 2 * (sizes[-1] - 1))]
@@ -89,7 +89,7 @@ def _over_many(a, kind: FftType, s: tuple[int, ...]):
 
 
 def _scale(s, name: str, norm: str):
-    """The factor that turns the sum (forwards) or the mean (backwards) into what `norm` wants."""
+    """The factor from the unscaled transform, a sum forwards and a mean backwards, to `norm`."""
     if norm == "backward":
         return array(1)
     (s,) = promote_dtypes_inexact(s)

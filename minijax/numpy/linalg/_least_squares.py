@@ -1,4 +1,4 @@
-"""Chapter 12: what comes next to an inverse or a solution where there is none."""
+"""Chapter 12: pseudo-inverses and least squares, for equations without an exact solution."""
 
 from __future__ import annotations
 

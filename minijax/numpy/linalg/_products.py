@@ -1,4 +1,4 @@
-"""Chapter 12: products and views of matrices, as the array API standard wants them in `linalg`:
+"""Chapter 12: products and views of matrices, as the array API standard defines them in `linalg`:
 the functions of `minijax.numpy`, but for vectors and matrices only, in the last dimensions."""
 
 from __future__ import annotations

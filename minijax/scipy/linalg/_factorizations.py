@@ -90,7 +90,7 @@ def _lu(a, permute_l):
 
 @staged(static_argnames=("overwrite_a", "check_finite"))
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
-    """The LU factorization in the form that `lu_solve` wants.
+    """The LU factorization in the form that `lu_solve` takes.
 
     Args:
       a: matrices `(…, m, n)`.

@@ -111,7 +111,7 @@ def _odd_and_even(coefficients, A):
 
 
 def _combine(coefficients, powers):
-    """Σ cₖ powers[k]; terms of higher degree are factored by the highest power at hand."""
+    """Σ cₖ powers[k]. Terms of higher degree are factored by the highest power that is given."""
     known = len(powers)
     total = sum(c * p for c, p in reversed([*zip(coefficients, powers)]))
     if len(coefficients) > known:
@@ -318,7 +318,7 @@ def polar(a, side: str = "right", *, method: str = "qdwh", eps: float | None = N
     Args:
       a: matrices `(…, m, n)`.
       side: "right" or "left", on which side of `U` the other factor is.
-      method: "svd"; or "qdwh", which wants at least as many rows as columns for "right", and fewer
+      method: "svd" or "qdwh", which needs at least as many rows as columns for "right", and fewer
         for "left".
       eps: the precision that "qdwh" is to reach, by default that of the dtype.
       max_iterations: does nothing.

@@ -15,7 +15,7 @@ from ...numpy._arguments import constant_like, promote_args_inexact
 
 
 def real_args(name: str, *args):
-    """`promote_args_inexact`, for functions that are none of complex numbers."""
+    """`promote_args_inexact`, for functions that are not defined for complex numbers."""
     promoted = promote_args_inexact(name, *args)
     if any(typeof(x).dtype.kind == "c" for x in promoted):
         raise ValueError(f"{name} does not support complex-valued inputs.")

@@ -8,7 +8,7 @@ from .... import numpy as jnp
 
 
 def components(array) -> tuple:
-    """What stands along the last axis."""
+    """The slices along the last axis."""
     return tuple(array[..., i] for i in range(array.shape[-1]))
 
 
