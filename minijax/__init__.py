@@ -3,6 +3,24 @@
 The public names, in the order of the book's chapters: `import minijax as jax`.
 """
 
+from typing import TYPE_CHECKING
+
+from .first_use import postpone_imports
+
+# chapter 9
+postpone_imports("minijax.lax")
+
+# chapter 11
+postpone_imports("minijax.lax.linalg")
+
+# chapter 12
+postpone_imports("minijax.numpy")
+postpone_imports("minijax.numpy.linalg")
+
+# chapter 13
+postpone_imports("minijax.nn")
+postpone_imports("minijax.random")
+
 # chapter 1
 from .settings import (
     checking_leaks,
@@ -76,13 +94,21 @@ from . import ad_checkpoint, custom_batching, custom_derivatives
 from . import dtypes
 from .lax.compile_time import ensure_compile_time_eval
 from .lax import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
+from .lax import dot_algorithms as _dot_algorithms  # values of the setting default_matmul_precision
+from .lax import products as _products  # the rules of `dot_general` in full
 
 # chapter 12
 from . import dlpack, numpy
-from .numpy import _segments as ops
+from .numpy import _array_protocols as _array_protocols, _method_names as _method_names
+
+if TYPE_CHECKING:
+    from . import ops
 
 # chapter 13
-from . import image, nn, random, scipy
+from . import nn, random, scipy
+
+if TYPE_CHECKING:
+    from . import image
 from .random.settings import (
     debug_key_reuse, default_prng_impl, enable_custom_prng, legacy_prng_key, threefry_partitionable,
 )
@@ -125,15 +151,33 @@ from .ref import Ref, empty_ref, free_ref, freeze, new_ref
 from .state.gradients import ad, vjp  # noqa: F811 (now with residuals in sight, and `with_refs`)
 
 # chapter 16
-from . import experimental
-from .experimental import key_reuse as _key_reuse  # the setting debug_key_reuse
+if TYPE_CHECKING:
+    from . import experimental
+
+
+def _watch_keys(value, begins):
+    """The setting debug_key_reuse begins or ends to be on somewhere."""
+    if value:
+        from .experimental.key_reuse import watch
+
+        watch(begins)
+
+
+debug_key_reuse.watchers.append(_watch_keys)
+_watch_keys(debug_key_reuse.value, True)  # it may come from the environment
 
 # for extensions, every chapter's part
-from . import compat, extend, interpreters
+from . import compat
+
+if TYPE_CHECKING:
+    from . import extend, interpreters
 from .compat.vmappables import vmap  # noqa: F811 (now also of registered containers)
 
 # chapter 6
 _fast.trust_the_library()
+
+
+_ON_FIRST_USE = {"experimental", "extend", "image", "interpreters", "ops", "profiler"}
 
 
 def __getattr__(name):
@@ -141,8 +185,12 @@ def __getattr__(name):
         from .runtime import xla
 
         return xla().Device
-    if name == "profiler":
+    if name in _ON_FIRST_USE:
         from importlib import import_module
 
-        return import_module(f"{__name__}.profiler")
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_ON_FIRST_USE})

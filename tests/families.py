@@ -19,7 +19,8 @@ def families(library: str = "minijax") -> list[ModuleType]:
 
 def functions() -> dict[str, Any]:
     """What is in these modules, and above all the public functions of `lax`."""
-    return {name: value for m in families() for name, value in vars(m).items()} | vars(lax)
+    found = {name: value for m in families() for name, value in vars(m).items()}
+    return found | {name: getattr(lax, name) for name in dir(lax)}
 
 
 def primitives_of_families(library: str = "minijax") -> set:

@@ -7,6 +7,8 @@ off.
 # chapter 6
 import os
 
+from .. import first_use
+
 ENABLED = os.environ.get("MINIJAX_FAST", "1") != "0"
 if ENABLED:
     from . import batching, evaluation, indexing, jit, operators, rules, staged, staging
@@ -16,8 +18,9 @@ if ENABLED:
 
 # chapter 6
 def trust_the_library() -> None:
-    """All rules that are defined so far are the library's. Those that come later are users', and
-    are called each time."""
+    """All rules that are defined so far are the library's, and so are those of modules that are
+    imported on first use. Others that come later are users', and are called each time."""
     if ENABLED:
         for traced_rules in rules.all_traced_rules:
-            traced_rules.trust_the_library()
+            traced_rules.trust(traced_rules.table)
+        first_use.watchers.append(rules.new_rules)

@@ -142,7 +142,7 @@ class TracedRules:
     """
 
     def __init__(self, table: dict[Primitive, Any], trace_rule: Callable):
-        self._table, self._trace_rule = table, trace_rule
+        self.table, self._trace_rule = table, trace_rule
         self._of_the_library: dict[Primitive, Any] = {}
         all_traced_rules.append(self)
         self.found = cache_of(traces, trace_rule, "traced rules")
@@ -155,7 +155,7 @@ class TracedRules:
         """
         if not primitive.memoize_avals:  # the key would keep functions and jaxprs alive
             return None
-        if self._of_the_library.get(primitive) is not self._table.get(primitive):
+        if self._of_the_library.get(primitive) is not self.table.get(primitive):
             return None
         if sys.gettrace() is not None:  # a debugger, or the theatre, shows the rules at work
             return None
@@ -172,9 +172,9 @@ class TracedRules:
                            self._traced(primitive, params, operands))
         return None
 
-    def trust_the_library(self) -> None:
-        """The rules that are in the table now are the library's."""
-        self._of_the_library = self._table.copy()
+    def trust(self, rules: dict[Primitive, Any]) -> None:
+        """These rules are the library's."""
+        self._of_the_library = self._of_the_library | rules
 
     def _traced(self, primitive, params, operands):
         """What is traced must follow from the types, and its result must be one array."""
@@ -189,6 +189,17 @@ class TracedRules:
             return self._trace_rule(primitive, params, avals, notes)
         except Exception:  # the core's way raises what there is to raise
             return None
+
+
+def new_rules() -> Callable[[], None]:
+    """Returns a function that trusts the rules which have been defined since this call."""
+    before = [(rules, rules.table.copy()) for rules in all_traced_rules]
+
+    def trust() -> None:
+        for rules, known in before:
+            rules.trust({p: rule for p, rule in rules.table.items() if known.get(p) is not rule})
+
+    return trust
 
 
 def _is_plain(aval: ShapedArray | None) -> bool:

@@ -134,9 +134,3 @@ from ..parallel.collectives import (
     pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum, psum_p, psum_scatter,
     pswapaxes,
 )
-
-
-def __dir__() -> list[str]:
-    """JAX's names, without the modules that they come from."""
-    return [name for name, value in globals().items()
-            if name == "linalg" or not hasattr(value, "__file__")]

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
-from ..core.forward import Zero, defjvp, primitive_jvps
+from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import register_lowering
-from ..core.primitives import add_p, ge_p, le_p, lowest, make_primitive, or_p, select
+from ..core.primitives import add_p, ge_p, lowest, make_primitive, or_p, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
@@ -33,8 +33,6 @@ from .windowed_reductions import (
     Windows,
     check_sizes,
     reduce_window,
-    reduce_window_max_p,
-    reduce_window_min_p,
     windows_shape,
 )
 
@@ -208,12 +206,3 @@ for _primitive, _program, _transpose, _batching in (
     deftranspose(_primitive, _transpose, None)
     primitive_batchers[_primitive] = _batching
     register_lowering(_primitive, lower_fun(_program))
-
-
-def _extreme_jvp(select_prim):
-    return lambda t, x, **windows: select_and_gather_add_p.bind(
-        t, x, select_prim=select_prim, **windows)
-
-
-defjvp(reduce_window_max_p, _extreme_jvp(ge_p))
-defjvp(reduce_window_min_p, _extreme_jvp(le_p))

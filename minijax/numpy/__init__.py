@@ -402,9 +402,7 @@ from ._ufunc_objects import (
     ufunc,
 )
 from ._vectorize import apply_along_axis, apply_over_axes, fromfunction, vectorize
-from . import fft as fft
-from . import _array_protocols as _array_protocols
-from . import _methods as _methods  # gives arrays their methods
+from . import fft
 from . import linalg
 
 bool = bool_

@@ -1,4 +1,7 @@
-"""Chapter 12: the methods and operators of arrays that are functions of `minijax.numpy`."""
+"""Chapter 12: the methods and operators of arrays that are functions of `minijax.numpy`.
+
+This module is imported when one of them is first used; `_method_names.py` lists them.
+"""
 
 from __future__ import annotations
 

@@ -103,6 +103,9 @@ def resolve_implementation(spec=None) -> PRNGImpl:
     if not isinstance(spec, str):
         raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation.")
     if spec not in IMPLEMENTATIONS:
+        from . import counters as counters  # these modules register theirs
+        from . import generators as generators
+    if spec not in IMPLEMENTATIONS:
         raise ValueError(f'unrecognized PRNG implementation "{spec}". Did you mean one of: '
                          f"{', '.join(IMPLEMENTATIONS)}?")
     return IMPLEMENTATIONS[spec]

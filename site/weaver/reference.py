@@ -63,7 +63,7 @@ def _entries(module_name: str) -> Iterator[tuple[str, str]]:
     """Name and Markdown of what a module offers: what has a docstring of its own."""
     module = importlib.import_module(module_name)
     seen: dict[int, str] = {}
-    for name in sorted(vars(module), key=str.lower):
+    for name in sorted(dir(module), key=str.lower):
         value = getattr(module, name)
         doc = inspect.getdoc(value)
         if name.startswith("_") or inspect.ismodule(value) or not doc or not callable(value):

@@ -11,7 +11,6 @@ are remembered as consumed, and a jitted function is one primitive, with the sig
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -58,7 +57,6 @@ from ...parallel.placement import device_put_p
 from ...parallel.shard_map_primitive import shard_map_p
 from ...random import keys as prng
 from ...random.gamma import random_gamma_p
-from ...random.settings import debug_key_reuse
 from ...remat import remat_p
 
 # ----------------------------------------------------------------------------------------------
@@ -527,15 +525,6 @@ class KeyReuseChecks(Extension):
 _checks = KeyReuseChecks()
 
 
-@functools.cache
-def _watching() -> None:
-    """Register the checks for as long as the setting is on somewhere."""
-    def watch(value: bool, begins: bool) -> None:
-        if value:
-            (register if begins else remove)(_checks)
-
-    debug_key_reuse.watchers.append(watch)
-    watch(debug_key_reuse.value, True)  # it may come from the environment
-
-
-_watching()
+def watch(begins: bool) -> None:
+    """Register the checks for as long as the setting `debug_key_reuse` is on somewhere."""
+    (register if begins else remove)(_checks)

@@ -1,6 +1,7 @@
 """The public names of `jax.extend.core.primitives`: every primitive, as `<name>_p`."""
 
-from types import ModuleType as _Module
+from importlib import import_module as _import_module
+from pkgutil import iter_modules as _iter_modules
 
 from ...core.core import Primitive as _Primitive
 
@@ -9,10 +10,10 @@ def _collect(*rooms):
     """Take over the primitives of modules, and of the modules in packages."""
     for room in rooms:
         for name, value in vars(room).items():
-            if isinstance(value, _Module) and value.__name__.startswith(room.__name__ + "."):
-                _collect(value)
-            elif isinstance(value, _Primitive) and name.endswith("_p"):
+            if isinstance(value, _Primitive) and name.endswith("_p"):
                 globals()[name] = value
+        for module in _iter_modules(getattr(room, "__path__", ())):
+            _collect(_import_module(f"{room.__name__}.{module.name}"))
 
 
 # chapter 1

@@ -1,0 +1,100 @@
+"""Packages whose names are imported when they are first used.
+
+`lax/__init__.py` and `numpy/__init__.py` import hundreds of names from dozens of modules, and a
+program uses few of them. `postpone_imports` runs such a file with an `__import__` that imports
+nothing. It only writes down where each name comes from, and the first use of a name imports its
+module. The file is plain Python for readers, type checkers and `python tools/cut.py`.
+(Python 3.15 has `lazy import` for this.)
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+# Called before a module is imported on first use. What they return is called when that is done.
+watchers: list[Callable[[], Callable[[], None]]] = []
+
+
+class Postponed:
+    """A name of a module, or a module, that was not imported yet."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str = ""):
+        self.module, self.name = module, name
+
+    def __getattr__(self, name: str) -> Postponed:
+        """What `from module import name` finds in this module."""
+        return Postponed(self.module, name)
+
+    def load(self) -> Any:
+        """The value. Its module is imported if this has not happened."""
+        module = sys.modules.get(self.module)
+        if module is None or getattr(module.__spec__, "_initializing", False):
+            done = [watch() for watch in watchers]
+            module = import_module(self.module)
+            for finish in done:
+                finish()
+        return getattr(module, self.name) if self.name else module
+
+
+class _Siblings:
+    """What `from . import name` finds in the package: its modules."""
+
+    def __init__(self, package: str):
+        self._package = package
+
+    def __getattr__(self, name: str) -> Postponed:
+        return Postponed(f"{self._package}.{name}")
+
+
+def postpone_imports(package: str) -> None:
+    """Import a package, and leave what its file imports to the first use.
+
+    That file must do no more than import names and compute constants.
+    """
+    spec = importlib.util.find_spec(package)
+    assert spec is not None and spec.loader is not None, package
+    module = importlib.util.module_from_spec(spec)
+    names, running = vars(module), True
+
+    def postpone(name, globals=None, locals=None, fromlist=(), level=0):
+        if level == 0 or not running:
+            return builtins.__import__(name, globals, locals, fromlist, level)
+        above = package.rsplit(".", level - 1)[0]
+        return Postponed(f"{above}.{name}") if name else _Siblings(above)
+
+    names["__builtins__"] = vars(builtins) | {"__import__": postpone}
+    sys.modules[package] = module
+    exec(spec.loader.get_code(package), names)  # type: ignore[attr-defined]
+    running, names["__builtins__"] = False, builtins
+    postponed = {name: x for name, x in names.items() if type(x) is Postponed}
+    for name in postponed:
+        del names[name]
+    _load_on_first_use(module, postponed)
+    parent, _, last = package.rpartition(".")
+    setattr(sys.modules[parent], last, module)
+
+
+def _load_on_first_use(module: ModuleType, postponed: dict[str, Postponed]) -> None:
+    names, package = vars(module), module.__name__
+    own = {*names} | {*postponed}
+
+    def __getattr__(name: str) -> Any:
+        if name not in postponed:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = names[name] = postponed[name].load()
+        return value
+
+    def __dir__() -> list[str]:
+        """The package's names, without the modules that they come from."""
+        return sorted(own)
+
+    names["__getattr__"], names["__dir__"] = __getattr__, __dir__
+    names.setdefault("__all__", sorted(name for name in own if not name.startswith("_")))

@@ -1,0 +1,226 @@
+"""Modules that are imported on first use: nothing depends on when that is."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import minijax
+from minijax.core.core import ArrayMethods
+from minijax.numpy import _method_names, _methods
+
+PACKAGES = ["lax", "lax.linalg", "numpy", "numpy.linalg", "nn", "random"]
+
+
+def fresh(program: str) -> str:
+    """What a program prints in a process of its own."""
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", program], text=True, check=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_name_can_be_listed_and_loaded(name):
+    package = importlib.import_module(f"minijax.{name}")
+    assert {*package.__all__} <= {*dir(package)}
+    for attribute in dir(package):
+        getattr(package, attribute)
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        getattr(package, "no_such_name")  # noqa: B009
+
+
+@pytest.mark.parametrize("statement", [
+    "from minijax.numpy import *; assert fft.fft and sort and float32 and pi and bool_",
+    "from minijax.lax import linalg, fft_p; assert linalg.cholesky_p",
+    "import minijax.nn, minijax.numpy.linalg as la; assert minijax.nn.relu and la.norm",
+    "from minijax import nn, image, ops, experimental, extend; assert ops.segment_sum",
+    "import minijax; assert minijax.interpreters.ad and minijax.numpy.linalg.inv",
+    "import sys, minijax; assert sys.modules['minijax.nn'].initializers.zeros",
+])  # fmt: skip
+def test_ways_to_import(statement):
+    fresh(statement)
+
+
+def test_packages_are_not_imported_before_they_are_used():
+    program = ("import sys, minijax as jax\nfloat(jax.jit(lambda x: x * 2 + 1)(3.0))\n"
+               "print(*(m for m in sys.modules if m.startswith('minijax.')))")
+    modules = fresh(program).split()
+    assert len(modules) <= 240, modules
+    rare = ("experimental", "scipy.", "image", "nn.", "random.", "numpy.linalg.", "numpy._sets",
+            "numpy._methods", "lax.linalg.", "lax.convolution", "lax.sorting", "extend")
+    allowed = {"minijax.random.settings"}
+    assert [m for m in modules if m.startswith(tuple(f"minijax.{r}" for r in rare))
+            and m not in allowed] == []
+
+
+def test_methods_that_wait_are_those_that_come():
+    operators = [f"__{p}{name}__" for name in _method_names.OPERATORS for p in ("", "r")]
+    stand_ins = fresh(
+        "import minijax\nfrom minijax.core.core import ArrayMethods\n"
+        "print(*(n for n, x in vars(ArrayMethods).items()"
+        " if type(x).__name__ == 'MethodOnFirstUse'))").split()
+    assert sorted(stand_ins) == sorted([*_method_names.METHODS, *operators])
+    assert inspect.ismodule(_methods)
+    assert [n for n, x in vars(ArrayMethods).items()
+            if isinstance(x, _method_names.MethodOnFirstUse)] == []
+
+
+@pytest.mark.parametrize("expression, expected", [
+    ("x.sum()", 6.0), ("7 % x[2]", 1.0), ("x[1] ** 2", 4.0), ("2.0 in x", True), ("x.real[0]", 1.0),
+    ("round(x[1])", 2), ("divmod(x, 2)[1].max()", 1.0), ("type(x).min(x)", 1.0),
+])  # fmt: skip
+def test_methods_of_first_arrays(expression, expected):
+    program = ("import minijax as jax, numpy as np\nx = jax.device_put(np.float32([1, 2, 3]))\n"
+               f"print({expression})")
+    assert float(eval(fresh(program))) == expected
+
+
+def test_functions_are_pickled_by_name():
+    for f in (minijax.numpy.sort, minijax.nn.leaky_relu, minijax.random.normal, minijax.lax.cumsum):
+        assert pickle.loads(pickle.dumps(f)) is f
+
+
+def test_threads_can_use_a_name_first_together():
+    program = """
+import threading, minijax
+found, barrier = [], threading.Barrier(8)
+def use():
+    barrier.wait()
+    found.append((minijax.numpy.unique, minijax.random.gamma, minijax.lax.linalg.svd))
+threads = [threading.Thread(target=use) for _ in range(8)]
+[t.start() for t in threads], [t.join() for t in threads]
+print(len(found), len(set(found)))"""
+    assert fresh(program) == "8 1"
+
+
+def test_names_can_be_used_first_within_a_trace():
+    program = """
+import minijax as jax
+f = lambda x: jax.nn.softmax(jax.numpy.sort(x) + jax.random.normal(jax.random.key(0), (3,)))
+print(jax.jit(jax.grad(lambda x: f(x)[0]))(jax.numpy.ones(3)).shape, jax.numpy.sort(jax.numpy.array([2., 1.]))[0])"""
+    assert fresh(program) == "(3,) 1.0"
+
+
+def test_settings_that_belong_to_modules_not_yet_loaded():
+    program = """
+import minijax as jax
+from minijax import numpy as jnp
+with jax.debug_key_reuse(True):
+    key = jax.random.key(0)
+    jax.random.normal(key)
+    try:
+        jax.random.normal(key)
+    except jax.errors.KeyReuseError:
+        print("reused")
+jax.config.update("jax_default_matmul_precision", "BF16_BF16_F32")
+jax.config.update("jax_default_prng_impl", "rbg")
+jax.random.normal(key), print(jax.random.key_impl(jax.random.key(1)))"""
+    assert fresh(program).split() == ["reused", "rbg"]
+
+
+# What a module may add to tables that exist without it: entries for its own classes and primitives.
+_ALL = """
+import importlib, pathlib, sys, minijax
+from minijax.core.core import Primitive
+from minijax.core.extension import _methods
+
+def tables():
+    return {id(v): (f"{m}.{k}", v) for m in [*sys.modules] if m.startswith("minijax")
+            for k, v in vars(sys.modules[m]).items() if isinstance(v, dict) and k[:2] != "__"}
+
+def primitives():
+    return {id(v): v for m in [*sys.modules] if m.startswith("minijax")
+            for v in vars(sys.modules[m]).values() if isinstance(v, Primitive)}
+
+def modules():
+    folder = pathlib.Path(minijax.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+        if not any(part in name for part in (".cli", "__main__", "_src", "theatre", "client",
+                                             "several_devices")):
+            yield name.removesuffix(".__init__")
+
+def import_all():
+    binds = []
+    bind, Primitive.bind = Primitive.bind, lambda *args, **params: binds.append(args)
+    for name in modules():
+        importlib.import_module(name)
+    Primitive.bind = bind
+    return binds
+"""
+
+
+def test_a_module_leaves_what_is_there_as_it_is():
+    program = _ALL + """
+known = tables()
+contents = {i: {**table} for i, (_, table) in known.items()}
+rules = {i: {**vars(p), "_out_avals": 0} for i, p in primitives().items()}
+points, mine = {k: [*v] for k, v in _methods.items()}, primitives()
+print("bound at import:", import_all())
+for i, (name, table) in known.items():
+    for key, value in contents[i].items():
+        if table.get(key) is not value:
+            print(name, key)
+    for key in table.keys() - contents[i].keys():
+        if id(key) in mine:
+            print("a rule that was missing:", name, key)
+for i, p in mine.items():
+    if rules[i] != {**vars(p), "_out_avals": 0}:
+        print("changed:", p)
+print([k for k, v in _methods.items() if k in points and v != points[k]])
+"""
+    assert fresh(program).split("\n") == ["bound at import: []", "[]"]
+
+
+def test_a_primitive_comes_with_its_rules():
+    """Each module, imported alone, gives its primitives all the rules that they have in the end."""
+    program = _ALL + """
+import os
+known = {i: name for i, (name, _) in tables().items()}
+
+def rules_of(primitive):
+    return sorted(known[i] for i, (_, table) in tables().items() if i in known
+                  and any(p is primitive for p in table))
+
+def rules(module):
+    return {p.name: rules_of(p) for p in vars(module).values() if isinstance(p, Primitive)}
+
+rooms = tuple(f"minijax.{room}." for room in ("lax", "numpy", "random", "experimental"))
+alone = {}
+for name in modules():
+    if name.startswith(rooms) and name not in sys.modules:
+        read, write = os.pipe()
+        if os.fork() == 0:
+            os.write(write, repr(rules(importlib.import_module(name))).encode())
+            os._exit(0)
+        os.wait(), os.close(write)
+        alone[name] = eval(os.read(read, 65536))
+import_all()
+print(len(alone) > 50)
+for name, found in alone.items():
+    if found != rules(sys.modules[name]):
+        print(name, found, rules(sys.modules[name]))
+"""
+    assert fresh(program) == "True"
+
+
+def test_rules_of_modules_that_come_late_are_trusted():
+    if not minijax._fast.ENABLED:
+        pytest.skip("MINIJAX_FAST=0")
+    program = """
+import minijax as jax
+from minijax.fast.derivatives import jvp_rules
+x = jax.numpy.arange(3.0)
+for _ in range(8):
+    jax.jvp(jax.numpy.sort, (x,), (x,)), jax.jvp(jax.lax.lgamma, (x + 1,), (x,))
+print({key[0].name for key in jvp_rules.found} >= {"lgamma"})
+jax.interpreters.ad.defjvp(jax.lax.erf_p, lambda t, x: 3.0 * t)
+for _ in range(8):
+    out = jax.jvp(jax.lax.erf, (x,), (x,))[1]
+print(out[1], "erf" in {key[0].name for key in jvp_rules.found})
+"""
+    assert fresh(program).split() == ["True", "3.0", "False"]
