@@ -73,17 +73,29 @@ def postpone_imports(package: str) -> None:
     names["__builtins__"] = vars(builtins) | {"__import__": postpone}
     sys.modules[package] = module
     exec(spec.loader.get_code(package), names)  # type: ignore[attr-defined]
-    running, names["__builtins__"] = False, builtins
+    running, names["__builtins__"] = False, vars(builtins)
     postponed = {name: x for name, x in names.items() if type(x) is Postponed}
     for name in postponed:
         del names[name]
     _load_on_first_use(module, postponed)
-    parent, _, last = package.rpartition(".")
-    setattr(sys.modules[parent], last, module)
+
+
+class _Package(ModuleType):
+    """A package that offers functions under the names of its modules, as `random.gamma.gamma`.
+
+    Python sets the module as the attribute when it has imported it. The function must stay.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in self.__all__):
+            super().__setattr__(name, value)
 
 
 def _load_on_first_use(module: ModuleType, postponed: dict[str, Postponed]) -> None:
     names, package = vars(module), module.__name__
+    modules = {f"{package}.{name}" for name, x in postponed.items() if x.name}
+    if not modules.isdisjoint(x.module for x in postponed.values()):
+        module.__class__ = _Package
     own = {*names} | {*postponed}
 
     def __getattr__(name: str) -> Any:

@@ -79,6 +79,24 @@ def test_methods_of_first_arrays(expression, expected):
     assert float(eval(fresh(program))) == expected
 
 
+def test_modules_do_not_hide_functions_of_their_name():
+    """`random.gamma`, `lax.linalg.svd`, also if others import the module first."""
+    program = """
+from importlib import import_module
+from types import ModuleType
+for package in ("lax", "lax.linalg", "numpy", "numpy.linalg", "nn", "random"):
+    functions = import_module(f"minijax.{package}")
+    modules = {f.__module__ for n in dir(functions) if callable(f := getattr(functions, n))}
+    again = [n for n in dir(functions) if isinstance(getattr(functions, n), ModuleType)]
+    print(*[n for n in again if n[0] != "_"], end=";")
+print()
+import minijax.random.gamma, minijax.lax.linalg.svd, minijax.nn.initializers as same
+print(callable(minijax.random.gamma), callable(minijax.lax.linalg.svd), same is minijax.nn.initializers)"""
+    assert fresh(program) == "linalg;;fft linalg;;initializers;counters generators;\nTrue True True"
+    assert fresh("import minijax.random.gamma, minijax.lax.linalg.svd\n"
+                 "print(minijax.random.gamma, minijax.lax.linalg.svd)").count("<function") == 2
+
+
 def test_functions_are_pickled_by_name():
     for f in (minijax.numpy.sort, minijax.nn.leaky_relu, minijax.random.normal, minijax.lax.cumsum):
         assert pickle.loads(pickle.dumps(f)) is f
@@ -141,7 +159,7 @@ def modules():
     for path in sorted(folder.rglob("*.py")):
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
         if not any(part in name for part in (".cli", "__main__", "_src", "theatre", "client",
-                                             "several_devices")):
+                                             "several_devices", ".fast.")):
             yield name.removesuffix(".__init__")
 
 def import_all():

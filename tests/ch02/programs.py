@@ -15,7 +15,7 @@ from tests.oracle import jax
 ad_util = jax._src.ad_util
 jax_lax = jax._src.lax.lax
 
-ours = SimpleNamespace(**vars(minijax_lax) | {
+ours = SimpleNamespace(**{name: getattr(minijax_lax, name) for name in dir(minijax_lax)} | {
     "add_any": add_any_p.bind, "copy": copy_p.bind,
     "stop": stop_gradient_p.bind,
 })
