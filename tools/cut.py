@@ -26,7 +26,8 @@ LAST = 10  # the last chapter at which the package can be cut
 ROOMS = {
     1: ("first_use", "settings", "errors", "util", "printing", "fast_paths", "core.extension",
         "core.util", "core.dtypes", "checks.dtypes", "core.core", "checks.core", "core.array",
-        "checks.array", "core.primitives", "checks.primitives", "core.operators", "checks.operators"),
+        "checks.array", "core.primitives", "checks.primitives", "core.operators",
+        "checks.operators"),
     2: ("core.forward",),
     3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
