@@ -42,7 +42,7 @@ def _types(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_inpu
         raise ValueError(f"approx_top_k needs an array of a floating type, got {x.dtype.name}.")
     shape[reduction_dimension] = k if aggregate_to_topk else xla().approx_top_k_size(
         n, x.ndim, k, recall_target, reduction_input_size_override)
-    return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32))]
+    return [ShapedArray(shape, dtype, x.weak_type) for dtype in (x.dtype, np.dtype(np.int32))]
 
 
 @functools.cache

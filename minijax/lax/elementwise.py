@@ -183,9 +183,8 @@ def _div(x, y):
         return complex_numbers.quotient(x, y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
-    divisor = np.where(y == 0, 1, y)
-    floor = np.floor_divide(x, divisor)
-    truncated = floor + ((floor * divisor != x) & ((x < 0) != (divisor < 0)))
+    floor = np.floor_divide(x, y)
+    truncated = floor + ((floor * y != x) & ((x < 0) != (y < 0)))
     return np.where(y == 0, ~np.zeros_like(x), truncated).astype(x.dtype)
 
 
@@ -383,7 +382,7 @@ def _rem_jvp_divisor(t, z, x, y):
 def _rem(x, y):
     if x.dtype.kind not in "iu":
         return np.fmod(x, y)
-    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y))).astype(x.dtype)
+    return np.where(y == 0, x, np.fmod(x, y)).astype(x.dtype)
 
 
 def _pow(x, y):

@@ -148,6 +148,13 @@ def binary_function(primitive: Primitive, doc: str) -> Callable:
 # What derivatives and lowering rules are made of
 
 
+def never_weak(primitive: Primitive) -> None:
+    """Make the type of the result strong, whatever the operands' types."""
+    rule = primitive.abstract_eval
+    primitive.def_abstract_eval(
+        lambda *avals, **params: rule(*avals, **params).strip_weak_type())
+
+
 def const_like(x, value):
     """The scalar `value` in the element type of `x`."""
     aval = typeof(x)

@@ -21,7 +21,7 @@ from ..core.forward import defjvp, defjvp2, jvpfun
 from ..core.primitives import convert, select
 from . import elementwise as lax
 from .control_flow.while_loop import while_loop
-from .families import lower_fun, lower_program
+from .families import lower_fun, lower_program, never_weak
 from .reductions import reduce_or
 from .shaping import broadcast_shapes, broadcast_to, full_like
 from .special import digamma, lgamma, special_primitive
@@ -216,6 +216,7 @@ def _or_nan(a, x, value):
 
 igamma_grad_a_p = special_primitive("igamma_grad_a", 2, _in_double(_grad_a))
 random_gamma_grad_p = special_primitive("random_gamma_grad", 2, _in_double(_movement))
+never_weak(random_gamma_grad_p)
 random_gamma_grad_by_a_p = special_primitive(
     "random_gamma_grad_by_a", 2, _in_double(_movement_by_a))
 

@@ -272,7 +272,7 @@ def astype(x, dtype, copy: bool = False):
                       "x.real or x.imag.", DeprecationWarning, stacklevel=user_stacklevel())
         return prim.convert_element_type_p.bind(x, new_dtype=target, weak_type=False)
     result = prim.convert(x, target)
-    return copy_p.bind(result) if copy and result is x else result
+    return copy_p.bind(result) if copy else result
 
 
 def reshape_method(x, *shape, order: str = "C"):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.primitives import select
+from ..core.primitives import convert, select
 from .bitwise import bitwise_and
 from .cumulative import cumsum
 from .elementwise import le, lt, sub
@@ -118,7 +118,8 @@ def ragged_dot_general(lhs, rhs, group_sizes,
                                                           x_batch))
         contract, batch = groups_in_front
         dims = (([*contract, 0], [*y_contract, numbers.rhs_group_dimensions[0]]), (batch, y_batch))
-    return dot_general(lhs, rhs, dims, precision, preferred_element_type)
+    strong = convert(lhs, typeof(lhs).dtype)  # and so is the product
+    return dot_general(strong, rhs, dims, precision, preferred_element_type)
 
 
 def _by_group(x, ragged: int, group_sizes, before: list[int]):

@@ -40,7 +40,7 @@ from ..core.primitives import (
 )
 from .complex_lowering import reduce_extremum_rule
 from .cutting import pad, slice_in_dim
-from .families import const_like
+from .families import const_like, never_weak
 from .shaping import reshape
 
 # ----------------------------------------------------------------------------------------------
@@ -137,6 +137,7 @@ reduce_xor_p, reduce_xor = reduction_row(
 defjvp2(reduce_min_p, reduce_extreme_jvp)
 for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     defjvp_zero(p)
+    never_weak(p)
 
 
 def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):

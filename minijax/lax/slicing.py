@@ -88,7 +88,7 @@ def _dynamic_update_slice_type(x, update, *starts):
         raise TypeError("dynamic_update_slice update shape must be smaller than operand shape, "
                         f"got update shape {update.shape} for operand shape {x.shape}.")
     _check_starts("dynamic_update_slice", x.ndim, starts)
-    return ShapedArray(x.shape, x.dtype, all_weak((x, update)))
+    return ShapedArray(x.shape, x.dtype, all_weak((x, update, *starts)))
 
 
 def _dynamic_update_slice(x, update, *starts):

@@ -4,8 +4,8 @@ Options:
   -n, --seed   how many mutants, and which.
   --only TEXT  only files whose path contains the text.
   --again      only those that survived the last run.
-  --reach [TESTS]  find anew which tests reach which code, all or these (otherwise, only if it is
-               not known).
+  --reach [TESTS]  find anew which tests reach which code (otherwise, only if it is not known): all,
+               with JAX's stored answers; or these, and JAX answers what is not stored.
   --seconds S  how long the tests of one mutant may take in a forked process.
 
 A mutant is first tried in a forked process, with the stored answers of JAX, and with the tests that
@@ -111,7 +111,8 @@ def main() -> None:
     args = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     if args.reach is not None or not REACH.exists():
-        run_tests("reach", "stored", args.reach or ["tests"], {"add": bool(args.reach)})
+        mode = "auto" if args.reach else "stored"
+        run_tests("reach", mode, args.reach or ["tests"], {"add": bool(args.reach)})
     known = []
     if args.again:
         known = [r for r in map(json.loads, RESULTS.read_text().splitlines())

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import itertools
 import random
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -34,11 +35,13 @@ class Mutant:
     after: str
     start: int  # the replaced characters of the file
     end: int
+    turn: int = 1  # which one of the same changes of one function
 
     @property
     def key(self) -> str:
         """What names the change, also after other lines of the file have moved."""
-        return f"{self.path} {self.scope or '(module)'}: {self.before} -> {self.after}"
+        turn = f" ({self.turn})" if self.turn > 1 else ""
+        return f"{self.path} {self.scope or '(module)'}: {self.before} -> {self.after}{turn}"
 
     def apply(self, text: str) -> str:
         """The file's text with the change."""
@@ -142,9 +145,9 @@ def _constant(node: ast.Constant):
 
 def _binop(node: ast.BinOp):
     left, right = f"({ast.unparse(node.left)})", f"({ast.unparse(node.right)})"
-    if isinstance(node.left, (ast.Tuple, ast.List)) or isinstance(
-            getattr(node.left, "value", None), str):
-        return  # a sequence, of which each change is a TypeError
+    if isinstance(node.left, (ast.Tuple, ast.List)) or any(
+            isinstance(getattr(part, "value", None), str) for part in ast.walk(node)):
+        return  # a sequence, of which each change is a TypeError; or a text
     if isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr)):
         yield "dropped term", node, left
         yield "dropped term", node, right
@@ -321,7 +324,12 @@ def mutants_of(path: Path) -> list[Mutant]:
     text = path.read_text()
     finder = _Finder(str(path.relative_to(ROOT)), text)
     finder.visit(ast.parse(text))
-    return list(dict.fromkeys(finder.found))
+    turns = Counter[str]()
+    numbered = []
+    for mutant in dict.fromkeys(finder.found):
+        turns[mutant.key] += 1
+        numbered.append(replace(mutant, turn=turns[mutant.key]))
+    return numbered
 
 
 def sample(number: int, seed: int, only: str = "") -> list[Mutant]:
