@@ -38,6 +38,16 @@ def stubs(number: str) -> Path:
     return chapter_folders()[chapter_of(number)] / "exercises.py"
 
 
+def readers_file(number: str) -> str:
+    """The name of the reader's own copy of that file: `ch02_forward_mode.py`."""
+    return f"ch{chapter_folders()[chapter_of(number)].name.replace('-', '_')}.py"
+
+
+def is_installed() -> bool:
+    """Whether the chapters are part of an installed package. The reader must not edit them there."""
+    return not (CHAPTERS.parent / "pyproject.toml").is_file()
+
+
 def solutions(number: str) -> Path:
     """The file with the chapter's solutions."""
     return chapter_folders()[chapter_of(number)] / "solutions.py"

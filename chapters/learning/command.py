@@ -1,20 +1,30 @@
-"""The command `learn`: list, check, watch, hint, solution."""
+"""The command `learn`: list, start, check, watch, hint, solution."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import minijax
 
 from . import catalog
 from .checking import Exercise
 
-SECONDS = 120  # that a check may take
+PROGRESS = "minijax-progress.json"
+SECONDS = 60.0  # the time limit of a check
+GRACE = 5.0  # seconds more, after which the process is killed
+LONGEST = 100_000  # characters that a check may print
 
 
 class Progress:
@@ -41,19 +51,39 @@ def show_list(progress: Progress) -> int:
         hole = "  (hole)" if exercise.hole else ""
         print(f"  {mark} {number:5} {exercise.title}{hole}")
     solved = sum(number in progress.solved for number in found)
-    print(f"{solved} of {len(found)} solved. Next: python -m minijax learn check NUMBER")
+    begin = "" if solved else "To begin: minijax learn start FOLDER. "
+    print(f"{solved} of {len(found)} solved. {begin}To check one: minijax learn check NUMBER")
     return 0
 
 
-def check(number: str, answers: Path | None, progress: Progress) -> int:
-    """Check one exercise and say what came out."""
+def start(folder: Path) -> int:
+    """Write the stubs of all chapters into the reader's folder. Files that exist stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for chapter in catalog.chapter_folders():
+        number = f"{chapter}.1"
+        target = folder / catalog.readers_file(number)
+        if not target.exists():
+            shutil.copyfile(catalog.stubs(number), target)
+            written.append(target.name)
+    progress = folder / PROGRESS
+    if not progress.exists():
+        Progress(progress).save()
+    kept = len(catalog.chapter_folders()) - len(written)
+    print(f"{len(written)} files written to {folder}" + f", {kept} were there already" * bool(kept))
+    first = next(iter(catalog.exercises()))
+    print(f"Next: cd {folder}, open {catalog.readers_file(first)}, and run: minijax learn watch")
+    return 0
+
+
+def check(number: str, file: Path, progress: Progress, seconds: float = SECONDS) -> int:
+    """Check one exercise and print what came out."""
     exercise = _find(number)
     if exercise is None:
         return 2
-    path = answers or catalog.stubs(number)
-    code, said = run(number, path)
+    code, said = run(number, file, seconds)
     if code:
-        print(f"✗ {number} {exercise.title}\n{textwrap.indent(said, '  ')}\n  your file: {path}")
+        print(f"✗ {number} {exercise.title}\n{textwrap.indent(said, '  ')}\n  your file: {file}")
         return 1
     print(f"✓ {number} {exercise.title}")
     if number not in progress.solved:
@@ -62,32 +92,88 @@ def check(number: str, answers: Path | None, progress: Progress) -> int:
     return 0
 
 
-def run(number: str, path: Path) -> tuple[int, str]:
-    """Check in a process of its own, so that nothing of it stays; exit code and output."""
-    paths = [str(catalog.CHAPTERS), str(catalog.CHAPTERS.parent)]
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    try:
-        done = subprocess.run([sys.executable, "-m", "learning.run", number, str(path)],
-                              env=variables, capture_output=True, text=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return 1, f"no answer within {SECONDS} seconds: is there a loop that does not end?"
-    return done.returncode, (done.stdout + done.stderr).rstrip()
+def answers_file(number: str, answers: Path | None, folder: Path) -> Path:
+    """The file with the reader's answer: `answers`, or else the copy in the reader's folder.
 
+    In a checkout, the chapter's own `exercises.py` will do.
 
-def watch(number: str, answers: Path | None, progress: Progress) -> int:
-    """Check again each time the file is saved, until the exercise is solved."""
+    Raises:
+      FileNotFoundError: there is no such file.
+    """
     if _find(number) is None:
-        return 2
-    path = answers or catalog.stubs(number)
+        raise FileNotFoundError(f"no file has an exercise {number}")
+    path = answers or folder / catalog.readers_file(number)
+    if not path.is_file() and answers is None and not catalog.is_installed():
+        path = catalog.stubs(number)
+    if not path.is_file():
+        start_it = "" if answers else "; `minijax learn start FOLDER` writes it"
+        raise FileNotFoundError(f"there is no file {path}{start_it}")
+    return path
+
+
+def run(number: str, path: Path, seconds: float = SECONDS) -> tuple[int, str]:
+    """Check in a process of its own, so that nothing of it stays; exit code and output.
+
+    The process ends after the time limit, or when it has printed far too much.
+    """
+    paths = [str(catalog.CHAPTERS), str(Path(minijax.__file__).resolve().parents[1])]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "learning.run", number, str(path), str(seconds)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True)  # a group of its own, whose processes are ended together
+    assert process.stdout is not None
+    # The process stops by itself. This one is for a system without alarms, or a call that hangs.
+    killer = threading.Timer(seconds + GRACE, _end, [process])
+    killer.start()
+    try:
+        said = process.stdout.read(LONGEST).decode(errors="replace").rstrip()
+        if process.stdout.peek(1):  # type: ignore[attr-defined]
+            _end(process)
+            return 1, f"{said[:2000]}\n… your code prints more than {LONGEST:,} characters"
+        code = process.wait()
+        late = not killer.is_alive()
+    finally:
+        killer.cancel()
+        _end(process)
+    if late:
+        said = f"{said}\nno result within {seconds:g} seconds: is there a loop that does not end?"
+    return code, said.strip("\n")
+
+
+def _end(process):
+    """End a process and those that it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def watch(number: str | None, answers: Path | None, folder: Path, progress: Progress,
+          seconds: float = SECONDS) -> int:
+    """Check again at each save, until the exercise is solved; without a number, one by one."""
+    wanted = [number] if number else [n for n in catalog.exercises() if n not in progress.solved]
+    for exercise in wanted:
+        file = answers_file(exercise, answers, folder)
+        for _ in saves(file):
+            if check(exercise, file, progress, seconds) == 0:
+                break
+            print(f"  waiting for {file.name} to be saved … (Ctrl-C ends)", flush=True)
+    print("All solved." if number is None else f"{number} is solved.")
+    return 0
+
+
+def saves(path: Path, pause: float = 0.3) -> Iterator[None]:
+    """Now, and each time that the file has been saved. An editor may remove it for a moment."""
     seen = None
     while True:
-        now = path.stat().st_mtime_ns
-        if now != seen:
-            seen = now
-            if check(number, answers, progress) == 0:
-                return 0
-            print("  waiting for the file to be saved … (Ctrl-C ends)", flush=True)
-        time.sleep(0.3)
+        with contextlib.suppress(FileNotFoundError):
+            now = path.stat()
+            if (state := (now.st_mtime_ns, now.st_size, now.st_ino)) != seen:
+                seen = state
+                yield
+        time.sleep(pause)
 
 
 def hint(number: str, progress: Progress) -> int:

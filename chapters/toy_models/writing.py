@@ -1,4 +1,4 @@
-"""Learning to write: the transformer reads this repository's README and chapters, then goes on."""
+"""Learning to write: the transformer reads the chapters of this book, then goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from toy_models import adam, transformer
 
-ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = Path(__file__).resolve().parents[1]
 STEPS = 500
 BATCH = 16
 LENGTH = 64  # letters that the network sees at once
@@ -19,9 +19,8 @@ RATE = 4e-3
 
 
 def load() -> str:
-    """The README and the chapters, one after another."""
-    paths = [ROOT / "README.md", *sorted((ROOT / "chapters").rglob("*.md"))]
-    return "\n".join(path.read_text() for path in paths)
+    """The chapters, one after another."""
+    return "\n".join(path.read_text() for path in sorted(CHAPTERS.rglob("*.md")))
 
 
 def as_numbers(text: str) -> tuple[np.ndarray, str]:

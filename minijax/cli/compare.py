@@ -15,9 +15,9 @@ import numpy as np
 
 import minijax as jax
 
+from .book import chapters
 from .errors import Failure
 
-CHAPTERS = Path(jax.__file__).resolve().parents[1] / "chapters"
 NO_JAX = 3  # the exit code of with_real_jax.py where jax is not installed
 
 
@@ -70,7 +70,7 @@ def agreement(ours: Any, theirs: Any) -> str:
 
 def ask_real_jax(results: list[Result]) -> tuple[str, list] | None:
     """Real JAX's version, and what it makes of the same calls; None if it is not installed."""
-    script = CHAPTERS / "toy_models" / "with_real_jax.py"
+    script = chapters() / "toy_models" / "with_real_jax.py"
     requests = [(result.function, result.arguments) for result in results]
     with tempfile.TemporaryDirectory() as folder:
         question, answer = Path(folder, "question"), Path(folder, "answer")

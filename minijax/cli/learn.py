@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
+from .book import chapters
 from .errors import Failure
-
-CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
+    parser.add_argument("--folder", type=Path, default=Path(), metavar="FOLDER",
+                        help="your folder, which `learn start` made (default: this one)")
     parser.add_argument("--progress", type=Path, metavar="FILE",
-                        default=Path(os.environ.get("MINIJAX_PROGRESS", "minijax-progress.json")),
-                        help="where to keep what is solved (default: minijax-progress.json here)")
+                        help="where to keep what is solved (default: minijax-progress.json there)")
+    parser.add_argument("--seconds", type=float, default=60.0, metavar="N",
+                        help="the time limit for your code (default: 60)")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    for name, words in (("check", "check an exercise"), ("watch", "check it at each save")):
+    start = actions.add_parser("start", help="write the stubs of all exercises into a folder")
+    start.add_argument("target", type=Path, metavar="FOLDER")
+    for name, words in (("check", "check an exercise"),
+                        ("watch", "check it at each save; without a number, one after another")):
         action = actions.add_parser(name, help=words)
-        action.add_argument("number", metavar="NUMBER", help="for example 2.3")
+        action.add_argument("number", metavar="NUMBER", help="for example 2.3",
+                            nargs="?" if name == "watch" else None)
         action.add_argument("--answers", type=Path, metavar="FILE",
-                            help="your file (default: the chapter's exercises.py)")
+                            help="your file (default: the chapter's file in your folder)")
     for name, words in (("hint", "show the next hint"), ("solution", "show the solution")):
         action = actions.add_parser(name, help=words)
         action.add_argument("number", metavar="NUMBER")
@@ -32,16 +37,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def learn(options: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    if not (CHAPTERS / "learning").is_dir():
-        raise Failure("the exercises need a checkout of the repository (chapters/ is missing)", 1)
-    sys.path.insert(0, str(CHAPTERS))
+    chapters()
     from learning import command
 
-    progress = command.Progress(options.progress)
-    if options.action == "check":
-        return command.check(options.number, options.answers, progress)
-    if options.action == "watch":
-        return command.watch(options.number, options.answers, progress)
+    stored = options.progress or os.environ.get("MINIJAX_PROGRESS")
+    progress = command.Progress(Path(stored) if stored else options.folder / command.PROGRESS)
+    try:
+        if options.action == "start":
+            return command.start(options.target)
+        if options.action == "check":
+            file = command.answers_file(options.number, options.answers, options.folder)
+            return command.check(options.number, file, progress, options.seconds)
+        if options.action == "watch":
+            return command.watch(options.number, options.answers, options.folder, progress,
+                                 options.seconds)
+    except FileNotFoundError as error:
+        raise Failure(str(error)) from None
     if options.action == "hint":
         return command.hint(options.number, progress)
     if options.action == "solution":

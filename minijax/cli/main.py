@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,6 +56,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a log that cannot hold a ✓ gets a ?
+    try:
+        code = run(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # what a shell says of a program that such a pipe ended
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one command; return the exit code."""
     # Each command is imported when it is asked for: the doctor must run where the tour cannot.
     try:
         if options.command == "tour":

@@ -6,7 +6,6 @@ The programs stand in `chapters/toy_models`; this file tells about them and chec
 from __future__ import annotations
 
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ import numpy as np
 
 import minijax as jax
 
-from .compare import CHAPTERS, Result, agreement, as_numpy, ask_real_jax, call, close
+from .book import chapters
+from .compare import Result, agreement, as_numpy, ask_real_jax, call, close
 from .errors import Failure
 
 LEAST_ACCURACY = 0.97
@@ -189,13 +189,13 @@ class Tour:
         self.compute("the second network's scores", "cnn.predict", as_numpy(params), test_images)
 
     def writing(self) -> None:
-        """Train the transformer on the repository's own text, and let it write."""
+        """Train the transformer on the book's own text, and let it write."""
         from toy_models import writing
 
         self.guide.stop("A network learns to write")
         text, alphabet = writing.as_numbers(writing.load())
         self.guide.say(f"""
-            A transformer reads the README and the chapters of this repository, {len(text):,}
+            A transformer reads the chapters of this book, {len(text):,}
             letters, and learns at each what may come next: {writing.STEPS} steps, each with
             {writing.BATCH} pieces of {writing.LENGTH} letters. The parts of a network, random
             numbers and initial weights are in jax.nn and jax.random, as in JAX.""")
@@ -237,17 +237,14 @@ class Tour:
             self.guide.say(f"{len(failed)} of {len(passed) + len(failed)} checks failed.")
             return 1
         self.guide.say(f"""
-            All {len(passed)} checks passed, in {seconds:.0f} s. How all this works is told in
-            chapters/, one idea at a time.""")
+            All {len(passed)} checks passed, in {seconds:.0f} s. The book tells how all this
+            works, one idea at a time.""")
         return 0
 
 
 def import_companions():
     """The modules that need what only the tour needs; a clear word if something is missing."""
-    if not CHAPTERS.is_dir():
-        raise Failure("the tour needs a checkout of the repository, with its folder chapters/", 1)
-    if str(CHAPTERS) not in sys.path:
-        sys.path.insert(0, str(CHAPTERS))
+    chapters()
     try:
         import sklearn  # noqa: F401
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +68,7 @@ def progress(tmp_path):
 
 def test_progress_is_kept_in_the_readers_file(progress, capsys):
     solutions = catalog.solutions("2.1")
-    assert command.check("2.1", None, progress) == 1
+    assert command.check("2.1", catalog.stubs("2.1"), progress) == 1
     assert "JAX says" in capsys.readouterr().out
     assert command.check("2.1", solutions, progress) == 0
     assert command.Progress(progress.path).solved == ["2.1"]
@@ -103,6 +105,60 @@ def test_a_wrong_answer_is_explained(answer, words, tmp_path):
     code, said = command.run("2.1", tmp_path / "mine.py")
     assert code in (1, 2)
     assert words in said
+
+
+def test_a_loop_without_end_is_stopped_and_its_line_is_named(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "def quotient_tangent(x, y, x_dot, y_dot):\n    while True:\n        try:\n            x += 1\n"
+        "        except Exception:\n            pass\n")
+    code, said = command.run("2.1", tmp_path / "mine.py", seconds=4)
+    assert code == 1
+    assert "with x, y, x_dot, y_dot 0.0, 1.0, 1.0, 0.0" in said
+    assert re.search(r"no result within 4 seconds \(line \d of your file\)", said)
+
+
+def test_code_that_cannot_be_interrupted_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "GRACE", 1)
+    (tmp_path / "mine.py").write_text(
+        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\nwhile True:\n    pass\n")
+    code, said = command.run("2.1", tmp_path / "mine.py", seconds=2)
+    assert code != 0
+    assert "no result within 2 seconds" in said
+
+
+def test_endless_output_is_cut(tmp_path):
+    (tmp_path / "mine.py").write_text("while True:\n    print('and again')\n")
+    code, said = command.run("2.1", tmp_path / "mine.py")
+    assert code == 1
+    assert "prints more than" in said
+    assert len(said) < 3000
+
+
+def test_watching_checks_at_each_save_and_goes_on(progress, tmp_path, monkeypatch, capsys):
+    """The reader saves a wrong answer, then the right one; the editor replaces the file."""
+    file = tmp_path / catalog.readers_file("2.1")
+    versions = iter(["x = 1", "def quotient_tangent(x, y, x_dot, y_dot):\n    return x_dot / y - x * y_dot / y**2"])
+
+    def save(_):
+        file.unlink(missing_ok=True)
+        file.write_text(next(versions))
+
+    shutil.copyfile(catalog.stubs("2.1"), file)
+    monkeypatch.setattr(command.time, "sleep", save)
+    assert command.watch("2.1", None, tmp_path, progress) == 0
+    said = capsys.readouterr().out
+    assert said.count("✗ 2.1") == 2
+    assert said.index("defines no quotient_tangent") < said.index("✓ 2.1")
+
+
+def test_a_reader_of_the_list_may_leave(tmp_path):
+    """As `learn | head -1` does."""
+    process = subprocess.Popen([sys.executable, "-u", "-m", "minijax", "learn"], cwd=ROOT, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.wait(60)
 
 
 def test_a_hole_is_filled_wherever_the_function_was_imported_and_emptied_again():
