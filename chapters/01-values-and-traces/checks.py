@@ -15,11 +15,12 @@ from minijax.core.core import (
     Primitive,
     ShapedArray,
     Trace,
+    Tracer,
     current_trace,
     eval_trace,
     set_current_trace,
 )
-from minijax.errors import TypePromotionError
+from minijax.errors import UnexpectedTracerError
 from minijax.lax import cutting, shaping
 
 F = np.float32
@@ -77,15 +78,30 @@ def _fails(x):
 class _Heard(Trace):
     """Keeps what it was asked, and answers by a word."""
 
+    asked = None
+
     def process_primitive(self, primitive, args, params):
         self.asked = primitive, tuple(args), params
         return "its answer"
 
 
-@exercise("1.2", "The door", ["bind"], hole="core.Primitive.bind", hints=[
-    "It computes nothing. It asks somebody.",
-    "Who is current? minijax.core.current_trace() knows.",
-    "process_primitive wants the primitive, the arguments as a tuple, the parameters as a dict.",
+class _Box(Tracer):
+    """A value of some trace."""
+
+    def __init__(self, trace, name):
+        self._trace, self.name = trace, name
+
+    aval = ShapedArray((), "float32")
+
+    def __repr__(self):
+        return self.name
+
+
+@exercise("1.2", "A guard at the door", ["bind"], hole="core.core.Primitive.bind", hints=[
+    "Collect the stack first: the current trace, its parent, the parent's parent, to None.",
+    "A constant is no Tracer, and may always pass.",
+    "bind computes nothing. It asks the current trace, by process_primitive, which wants the "
+    "primitive, the arguments as a tuple, and the parameters as a dict.",
 ])
 def door(bind):
     compare(lambda x: float(lax.neg(x)), lambda x: -x, [(2.0,)],
@@ -94,7 +110,7 @@ def door(bind):
     with set_current_trace(heard):
         answer = lax.reshape_p.bind(F(1), new_sizes=(1, 1), dimensions=None)
     want = (lax.reshape_p, (F(1),), {"new_sizes": (1, 1), "dimensions": None})
-    expect(getattr(heard, "asked", None) is not None, "the current trace was not asked")
+    expect(heard.asked is not None, "the current trace was not asked")
     expect(heard.asked == want, f"the current trace should hear {want}\n  it heard  {heard.asked}")
     expect(answer == "its answer", f"bind should give what the trace gave; you give {answer!r}")
     with set_current_trace(heard):
@@ -102,6 +118,25 @@ def door(bind):
     expect(elsewhere == [-3.0],
            "another thread has a current trace of its own, and there lax.neg(3.0) is -3.0;\n"
            f"  you say   {elsewhere}")
+    _guarded(heard)
+
+
+def _guarded(below):
+    """Boxes of the stack pass, others do not."""
+    above, beside = _Heard(below), _Heard(eval_trace)
+    with set_current_trace(above):
+        for box in (_Box(above, "a box of the current trace"), _Box(below, "one of its parent")):
+            got = _call(lax.neg_p.bind, box)
+            expect(got == "its answer", f"bind of {box} should ask the trace; it gives {got!r}")
+        above.asked = None
+        leaked = _Box(beside, "a box of a trace that is not on the stack")
+        for args in ((leaked,), (F(1), leaked)):
+            refuses(UnexpectedTracerError, lax.mul_p.bind, *args)
+        expect(above.asked is None, "the trace should not be asked if an argument has leaked")
+        said = _call(lax.mul_p.bind, leaked)
+        expect("mul" in said, f"the message should name the primitive, mul; it is\n  {said}")
+    with set_current_trace(below):
+        refuses(UnexpectedTracerError, lax.neg_p.bind, _Box(above, "a box of a trace above"))
 
 
 def _in_thread(f):
@@ -211,40 +246,35 @@ def _call(f, *args):
         return f"{type(error).__name__}: {error}"
 
 
-# In the words of jaxprs, and with Python's types for the weak ones: what meets, and what it makes.
-MEETINGS = [
-    ("f32", "f32"), ("i8 i16", "i16"), ("u8 i8", "i16"), ("bool u8", "u8"), ("i32 f16", "f16"),
-    ("bf16 f16", "f32"), ("u64 i64", float), ("f64 c64", "c128"), ("i8 u8 bf16", "bf16"),
-    ((int, "i8"), "i8"), ((int, float), float), ((float, "i32"), float), ((float, "bf16"), "bf16"),
-    ((complex, "f64"), "c128"), ((complex, "f32"), "c64"), (("bool", int, float), float),
-]
-_NAMES = {dtypes.short_name(t): t for t in dtypes.scalar_types}
+LATTICES = {
+    "two types, nothing above both": ({"a": (), "b": ()}, None),
+    "one above two": ({"a": ("c",), "b": ("c",), "c": ()}, None),
+    "two above two": ({"a": ("c", "d"), "b": ("c", "d"), "c": (), "d": ()}, ("a", "b")),
+    "two above two, one of them above the other": (
+        {"a": ("c",), "b": ("c", "d"), "c": ("d",), "d": ()}, None),
+    "a is below b": ({"a": ("b",), "b": ("c", "d"), "c": ("e",), "d": ("e",), "e": ()}, None),
+    "two above two, through others": (
+        {"w": ("a",), "a": ("c",), "b": ("d",), "c": ("e", "f"), "d": ("e", "f"), "e": ("g",),
+         "f": ("g",), "g": ()}, ("w", "b")),
+}
 
 
-@exercise("1.6", "Where types meet", ["least_upper_bound"], hints=[
-    "frozenset.intersection(*sets) is what all sets have in common.",
-    "Of the common bounds, which is the lowest? The one that has all the others above it.",
-    "If common <= above[candidate], then everything in `common` is above the candidate.",
-    "checks.promotion(bound, nodes, mode) raises the error, if one is due; no candidate is None.",
-], hole="core.dtypes.least_upper_bound")
-def bound(least_upper_bound):
-    for meeting, want in MEETINGS:
-        names = meeting.split() if isinstance(meeting, str) else meeting
-        nodes = frozenset(_NAMES.get(name, name) for name in names)
-        compare(lambda *given, n=nodes: _said(least_upper_bound("standard", True, n)),
-                lambda *given, w=want: w if isinstance(w, str) else w.__name__, [tuple(names)],
-                "the types")
-    compare(lambda *names: _said(least_upper_bound("standard", False, frozenset(
-        _NAMES[name] for name in names))), lambda *names: "i32", [("u32", "i32")],
-        "64-bit types disabled, and the types")
-    half, single = _NAMES["f16"], _NAMES["f32"]
-    refuses(TypePromotionError, least_upper_bound, "strict", True, frozenset((half, single)))
-    if "f8_e5m2" in _NAMES:  # the narrow types belong to a later room
-        narrow = frozenset((_NAMES["f8_e5m2"], single))
-        refuses(TypePromotionError, least_upper_bound, "standard", True, narrow)
-    compare(lambda a, b: str(dtypes.promote_types(a, b)), lambda a, b: "int16", [("uint8", "int8")],
-            "promote_types, with your function in place, of")
-
-
-def _said(node):
-    return node.__name__ if isinstance(node, type) else dtypes.short_name(node)
+@exercise("1.6", "Where types meet", ["ambiguous_pair"], hints=[
+    "First, for each type, the set of all types that it can be promoted to, itself included.",
+    "What two types have in common is the intersection of two sets.",
+    "A common type will do if all common types are in its own set.",
+    "Types with nothing in common are refused, which is not ambiguous.",
+])
+def meeting(ambiguous_pair):
+    for name, (lattice, want) in LATTICES.items():
+        compare(ambiguous_pair, lambda lattice, w=want: w, [(lattice,)], f"{name}, the lattice")
+    got = ambiguous_pair(dtypes.PROMOTIONS)
+    expect(got is None, f"JAX's lattice has no ambiguous pair; you say {got}")
+    floats = dict(dtypes.PROMOTIONS)
+    half, bfloat16 = np.dtype("float16"), np.dtype(dtypes.bfloat16)
+    floats[float] = (half, bfloat16)  # without `complex`
+    floats[half] = floats[bfloat16] = (np.dtype("float32"), complex)
+    got = ambiguous_pair(floats)
+    expect(got is not None and set(got) == {half, bfloat16},
+           "with both float32 and complex directly above float16 and bfloat16, these two are "
+           f"ambiguous;\n  you say   {got}")

@@ -12,7 +12,14 @@ def count_primitives(f, *args):
 
 
 def bind(self, *args, **params):
-    """1.2: `Primitive.bind`; `self` is the primitive."""
+    """1.2: `Primitive.bind` (`self` is the primitive), with a guard at the door.
+
+    As in the library, the current trace decides what the primitive means. But first, if one of
+    `args` is a `Tracer` whose trace is neither the current one nor below it, raise
+    `minijax.errors.UnexpectedTracerError` with a message that names the primitive. From
+    `minijax.core.core` you need `current_trace()` and `Tracer`. A tracer's trace is its `_trace`;
+    the trace below a trace is its `parent`, which is `None` at the bottom.
+    """
     raise NotImplementedError
 
 
@@ -43,12 +50,13 @@ def expand_ellipsis(entries, ndim):
     raise NotImplementedError
 
 
-def least_upper_bound(mode, x64, nodes):
-    """1.6: the lowest type that all the types in the frozenset `nodes` can be promoted to.
+def ambiguous_pair(lattice):
+    """1.6: two types of which nobody can say what they are promoted to, or `None`.
 
-    The lattice is `minijax.core.dtypes.PROMOTIONS`, or `PROMOTIONS_32_BITS` if 64-bit types are
-    disabled. `_upper_bounds(lattice)`, of the same module, says for each type which types are above
-    it, itself included. Whether the types may be promoted, `minijax.checks.dtypes` decides: call
-    its `promotion(bound, nodes, mode)`, where `bound` is the type found, or `None`.
+    `lattice` is a dict like `minijax.core.dtypes.PROMOTIONS`: for each type, a tuple of the types
+    directly above it. A type can be promoted to itself and to all that can be reached upwards. Two
+    types are ambiguous if they can be promoted to common types, and none of these can be promoted
+    to all the others. Return the first such pair (a, b), where a stands before b in the dict, in
+    the order of the dict: (a, b) before (a, c) before (b, c).
     """
     raise NotImplementedError

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import collections
+import itertools
 
-from minijax.checks import dtypes as checks
-from minijax.core import dtypes
 from minijax.core.core import (
     ShapedArray,
     Trace,
@@ -15,6 +14,7 @@ from minijax.core.core import (
     set_current_trace,
     typeof,
 )
+from minijax.errors import UnexpectedTracerError
 
 
 class CountingTrace(Trace):
@@ -38,8 +38,15 @@ def count_primitives(f, *args):
 
 
 def bind(self, *args, **params):
-    """Whoever is current decides."""
-    return current_trace().process_primitive(self, args, params)
+    """Collect the stack, look at the arguments, ask the current trace."""
+    stack, trace = [], current_trace()
+    while trace is not None:
+        stack.append(trace)
+        trace = trace.parent
+    for x in args:
+        if isinstance(x, Tracer) and x._trace not in stack:
+            raise UnexpectedTracerError(f"{self.name} got a value of a trace that has ended")
+    return stack[0].process_primitive(self, args, params)
 
 
 def outer_shape(x, y):
@@ -102,10 +109,15 @@ def expand_ellipsis(entries, ndim):
     return [*entries[:at], *[slice(None)] * (ndim - given), *entries[at + 1:]]
 
 
-def least_upper_bound(mode, x64, nodes):
-    """Of the bounds that all have, the one below all the others."""
-    above = dtypes._upper_bounds(dtypes.PROMOTIONS if x64 else dtypes.PROMOTIONS_32_BITS)
-    common = frozenset.intersection(*(above[node] for node in nodes))
-    bound = next((candidate for candidate in common if common <= above[candidate]), None)
-    checks.promotion(bound, nodes, mode)
-    return bound
+def ambiguous_pair(lattice):
+    """All upper bounds of each type, then all pairs."""
+
+    def above(node):
+        return {node}.union(*map(above, lattice[node]))
+
+    bounds = {node: above(node) for node in lattice}
+    for a, b in itertools.combinations(lattice, 2):
+        common = bounds[a] & bounds[b]
+        if common and not any(common <= bounds[node] for node in common):
+            return a, b
+    return None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+from unittest import mock
 
 import numpy as np
-from learning.checking import compare, exercise, expect
+from learning.checking import Wrong, compare, exercise, expect
 
 from minijax.core import primitives as lax
 from minijax.core.array import def_numpy
@@ -62,25 +63,43 @@ def derivatives(derivative):
             "f = sin, and n, x =")
 
 
-@exercise("2.4", "Adding tangents", ["add_tangents"], hole="core.forward.add_tangents", hints=[
-    "There are four cases; three of them need no addition.",
-    "Tangents are added by the primitive add_any_p of core/primitives.py.",
+@exercise("2.4", "A rule where zeros cost nothing", ["fma_jvp"], hints=[
+    "The tangent is x_dot * y + x * y_dot + z_dot, without the terms that are Zero.",
+    "A helper: the tangent times a factor, or the tangent itself if it is a Zero.",
+    "add_tangents leaves out Zeros, and two Zeros make a Zero.",
 ])
-def adding(add_tangents):
+def fused(fma_jvp):
+    primals = (F(2), F(3), F(4))
     zero = Zero(typeof(F(1)))
-    for x, y, want in ((2.0, 3.0, 5.0), (zero, 3.0, 3.0), (2.0, zero, 2.0)):
-        compare(lambda x, y: float(add_tangents(x, y)), lambda x, y, w=want: w, [(x, y)])
-    expect(type(add_tangents(zero, zero)) is Zero, "zero and zero must be a Zero again")
-    kept = F(7)
-    expect(add_tangents(zero, kept) is kept, "a Zero added must cost nothing: return the other")
-    compare(_slope_of_square, lambda x: 2 * x, [(3.0,)], "the derivative of x * x at")
+    cases = {(1, 0, 0): 3, (0, 1, 0): 3, (0, 0, 1): 2, (1, 1, 0): 5, (1, 0, 1): 4, (0, 1, 1): 4,
+             (1, 1, 1): 6}
+    for moving, most in cases.items():
+        tangents = tuple(F(10**i) if moves else zero for i, moves in enumerate(moving))
+        want = sum(10**i * (3, 2, 1)[i] for i, moves in enumerate(moving) if moves)
+        compare(lambda p, t: tuple(map(float, fma_jvp(p, t))), lambda p, t, w=want: (10.0, float(w)),
+                [(primals, tangents)], "primals and tangents")
+        names = _applied(fma_jvp, primals, tangents)
+        expect(len(names) <= most, f"with the tangents {tangents}, {most} operations will do; you "
+               f"apply {names}")
+    out, tangent = fma_jvp(primals, (zero, zero, zero))
+    expect(type(tangent) is Zero, f"if nothing moves, the tangent is a Zero; you say {tangent}")
+    fma_p = Primitive("fma")
+    def_numpy(fma_p, lambda x, y, z: x * y + z)
+    with mock.patch.dict(primitive_jvps, {fma_p: fma_jvp}):
+        compare(lambda x: _slope(lambda x: fma_p.bind(x, lax.sin(x), 2.0), x),
+                lambda x: math.sin(x) + x * math.cos(x), [(3.0,)],
+                "the derivative of fma(x, sin(x), 2) at")
+        compare(lambda x: _slope(lambda x: _tangent(lambda x: fma_p.bind(x, x, x), x), x),
+                lambda x: 2.0, [(3.0,)], "the second derivative of fma(x, x, x) at")
 
 
 @exercise("2.5", "The heart of forward mode", ["process_primitive"], hints=[
-    "Five steps: open the arguments, make the parent current, look the rule up, run it, box.",
-    "self.unbox(x) gives primal and tangent; self.box(primal, tangent) puts them together.",
-    "Whatever the rule raises, the trace must be current again: try … finally.",
+    "Five steps: open the arguments, look the rule up, run it in the parent, look at the tangents, "
+    "box.",
+    "If no argument has a tangent, no rule is needed: self.in_parent(self.parent.process_primitive, "
+    "primitive, primals, params).",
     "A primitive with multiple_results gives lists.",
+    "np.all(np.isfinite(np.asarray(tangent))) says whether a tangent is finite everywhere.",
 ], hole="core.forward.JVPTrace.process_primitive")
 def heart(process_primitive):
     f = lambda x: lax.mul(lax.sin(x), x)
@@ -100,6 +119,29 @@ def heart(process_primitive):
     halves = lambda x: lax.reduce_sum(lax.add(*pieces(x)), (0,))
     compare(lambda x: _slope(halves, x), lambda x: 1.0, [(3.0,)], "split, which gives a list, at")
     _while_a_rule_runs()
+    _not_finite(lax.log, 0.0, "log")
+    _not_finite(lambda x: lax.neg(lax.div(1.0, x)), 0.0, "div")
+    twice = lambda x: lax.log(lax.mul(lax.full((2,), 1.0), x))
+    _not_finite(lambda x: lax.add(*cutting.split(twice(x), (1, 1), 0)), 0.0, "log")
+    try:
+        second = jvpfun(lambda x: [_tangent(lax.log, x)], [F(4)], [F(1)])[1][0]
+        passed = jvpfun(lambda x: [lax.neg(x)], [F(4)], [F(math.inf)])[1][0]
+    except FloatingPointError as error:
+        raise Wrong(f"nothing is wrong here, and you raise FloatingPointError: {error}") from error
+    expect(np.isclose(float(second), -1 / 16) and float(passed) == -math.inf,
+           "the second derivative of log at 4, or the infinite tangent that was put in, is wrong")
+
+
+def _not_finite(f, x, name):
+    """That the primitive is named whose derivative is not finite."""
+    with np.errstate(all="ignore"):
+        try:
+            got = jvpfun(lambda x: [f(x)], [F(x)], [F(1)])[1][0]
+        except FloatingPointError as error:
+            expect(name in str(error), f"the message should name {name}; it is\n  {error}")
+            return
+    raise Wrong(f"the derivative of {name} at {x} is not finite: FloatingPointError is due;\n"
+                f"  you say   {got!r}")
 
 
 def _while_a_rule_runs():
@@ -146,8 +188,6 @@ def _applied(f, *args):
     return names
 
 
-def _slope_of_square(x):
-    return _slope(lambda x: lax.mul(x, x), x)
 
 
 def _tangent(f, x):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from minijax.core import primitives as lax
-from minijax.core.core import missing_rule, state
-from minijax.core.forward import Zero, jvpfun, primitive_jvps
-from minijax.core.primitives import add_any_p
+import numpy as np
+
+from minijax import lax
+from minijax.core.core import Tracer, missing_rule
+from minijax.core.forward import Zero, add_tangents, jvpfun, primitive_jvps
 
 
 def quotient_tangent(x, y, x_dot, y_dot):
@@ -29,25 +30,32 @@ def derivative(f, n):
     return lambda x: jvpfun(lambda x: [g(x)], [x], [lax.full_like(x, 1)])[1][0]
 
 
-def add_tangents(x, y):
-    """A zero leaves the other as it is."""
-    if type(x) is Zero:
-        return y
-    return x if type(y) is Zero else add_any_p.bind(x, y)
+def fma_jvp(primals, tangents):
+    """Each tangent contributes what it moves."""
+    (x, y, z), (x_dot, y_dot, z_dot) = primals, tangents
+    out = lax.add(lax.mul(x, y), z)
+    times = lambda t, factor: t if type(t) is Zero else lax.mul(t, factor)
+    moved = add_tangents(add_tangents(times(x_dot, y), times(y_dot, x)), z_dot)
+    return out, Zero.from_primal_value(out) if type(moved) is Zero else moved
 
 
 def process_primitive(self, primitive, args, params):
-    """Open, apply the rule one level down, box."""
+    """Open, apply the rule one level down, look, box."""
     primals, tangents = zip(*map(self.unbox, args)) if args else ((), ())
-    state.trace = self.parent
-    try:
-        if all(type(t) is Zero for t in tangents):
-            return self.parent.process_primitive(primitive, primals, params)
-        if primitive not in primitive_jvps:
-            raise missing_rule(primitive, "Differentiation", 2)
-        outs, outs_dot = primitive_jvps[primitive](primals, tangents, **params)
-    finally:
-        state.trace = self
-    if primitive.multiple_results:
-        return [self.box(out, out_dot) for out, out_dot in zip(outs, outs_dot)]
-    return self.box(outs, outs_dot)
+    if all(type(t) is Zero for t in tangents):
+        return self.in_parent(self.parent.process_primitive, primitive, primals, params)
+    if primitive not in primitive_jvps:
+        raise missing_rule(primitive, "Differentiation", 2)
+    outs, outs_dot = self.in_parent(primitive_jvps[primitive], primals, tangents, **params)
+    several = primitive.multiple_results
+    new = outs_dot if several else [outs_dot]
+    if any(map(not_finite, new)) and not any(map(not_finite, tangents)):
+        raise FloatingPointError(f"the derivative of {primitive.name} is not finite")
+    return [*map(self.box, outs, outs_dot)] if several else self.box(outs, outs_dot)
+
+
+def not_finite(tangent):
+    """Whether it is known, and not finite everywhere."""
+    if type(tangent) is Zero or isinstance(tangent, Tracer):
+        return False
+    return not np.all(np.isfinite(np.asarray(tangent)))

@@ -10,7 +10,7 @@ from learning.checking import Wrong, compare, exercise, expect
 from minijax import tree, tree_util
 from minijax.core import primitives as lax
 from minijax.core.api import jvp
-from minijax.core.tree import prefix_subtrees, tree_map
+from minijax.core.tree import PyTreeDef, prefix_subtrees, tree_map
 
 F = np.float32
 Point = collections.namedtuple("Point", "x y")
@@ -76,14 +76,17 @@ def downhill(sgd):
     ], "params, gradients, rate =")
 
 
+DEPTH = 10_000
 TREES = [1.0, None, [], [1.0], (1.0, 2.0), {"b": 1.0, "a": 2.0}, [None, (1.0,)], Point(1.0, [2.0]),
          {"w": [{"a": 1.0, "b": (2.0, 3.0)}, None], "b": 4.0}]
 
 
-@exercise("3.4", "The recursion that builds", ["unflatten"], hints=[
-    "Two cases: a leaf, and everything else.",
-    "`next(leaves)` is the next leaf. The iterator remembers how far it is, for all levels.",
-    "Children from left to right, then node_type.unflatten(aux, children).",
+@exercise("3.4", "Building without recursion", ["unflatten"], hints=[
+    "Two stacks: of structures that are still to be built, and of trees that are ready.",
+    "A node is met twice. The first time, put it back, and its subtrees above it. The second time, "
+    "its children are the last trees that became ready.",
+    "The stack gives last what was put first: put the subtrees in reverse.",
+    "None, and an empty list, are nodes without children.",
 ], hole="core.tree._unflatten")
 def building(unflatten):
     for given in TREES:
@@ -94,6 +97,16 @@ def building(unflatten):
                 "the structure, and an iterator of")
     expect(tree.map(lambda x: -x, {"a": [1, (2,)]}) == {"a": [-1, (-2,)]},
            "tree.map, with your function in place, gives something else")
+    deep = tree.structure([0])
+    for _ in range(DEPTH):
+        deep = PyTreeDef(deep.node_type, None, (deep,), 1)
+    try:
+        built = unflatten(deep, iter("a"))
+    except RecursionError as error:
+        raise Wrong(f"with [[[… 'a' …]]], {DEPTH:,} levels deep: RecursionError") from error
+    for _ in range(DEPTH + 1):
+        (built,) = built
+    expect(built == "a", f"with [[[… 'a' …]]], {DEPTH:,} levels deep, something else is inside")
 
 
 def _built(treedef, leaves):
@@ -111,7 +124,8 @@ def _f(x, state):
     "Unflatten what comes in, call, flatten what comes out.",
     "in_tree.unflatten(leaves) is the tuple of arguments.",
     "When is the structure of the result known? Not before flat_fun has run: leave it somewhere.",
-    "minijax.api_util.TreeCell is such a place: set its `treedef`, call it for the structure.",
+    "TreeCell is such a place: set its `treedef`, call it for the structure.",
+    "Of the first call, keep the structure; compare that of a later one by `!=`.",
 ], hole="core.tree.flatten_fun_nokwargs")
 def door(flatten_fun_nokwargs):
     cases = [(lambda: 1.0, ()), (lambda x: x, (1.0,)), (lambda x: [x, (x,)], (1.0,)),
@@ -141,6 +155,18 @@ def door(flatten_fun_nokwargs):
         raise Wrong(f"{due}, not {type(error).__name__}") from error
     else:
         raise Wrong(due)
+    results = iter([[1.0], [2.0], (1.0,), [[1.0]]])
+    flat, out_tree = flatten_fun_nokwargs(lambda x: next(results), tree.structure((0,)))
+    expect(flat(1.0) + flat(1.0) == [1.0, 2.0] and out_tree() == tree.structure([0]),
+           "two results of the same structure are right")
+    for _ in range(2):
+        try:
+            got = flat(1.0)
+        except TypeError as error:
+            expect("*]" in str(error), f"both structures should be in the message: {error}")
+        else:
+            raise Wrong("first the result is a list of one leaf, and then it has another structure: "
+                        f"TypeError is due\n  you say   {got}")
     args = (1.0, {"a": 2.0, "b": 3.0})
     compare(lambda x, t: tree.map(float, jvp(_f, x, t)[1]),
             lambda x, t: {"sum": 6.0, "both": (2.0, [0.0])},
@@ -151,6 +177,7 @@ def door(flatten_fun_nokwargs):
     "Flatten the prefix; mind is_leaf.",
     "treedef.flatten_up_to(full_tree) gives what stands at its leaves. It raises ValueError, too.",
     "How many leaves has each of these? So often its value is repeated.",
+    "The dots: first make a prefix without them, by walking down through the dicts of both trees.",
 ], hole="pytree.functions.broadcast_prefix")
 def prefix(broadcast_prefix):
     def expected(prefix_tree, full_tree, is_leaf=None):
@@ -166,7 +193,14 @@ def prefix(broadcast_prefix):
     none_is_leaf = lambda x: x is None
     compare(lambda p, t: broadcast_prefix(p, t, none_is_leaf), lambda p, t: [0, None, None],
             [((0, None), (1.0, [2.0, 3.0]))], "None a leaf, and prefix_tree, full_tree =")
-    for p, t in (([0, 1], 1.0), ([0], [1.0, 2.0]), ({"a": 0}, {"b": 1.0})):
+    dots = [({...: 0}, {"a": 1.0, "b": [2.0, 3.0]}, [0, 0, 0]),
+            ({"b": 1, ...: 0}, {"a": 1.0, "b": [2.0, 3.0], "c": 4.0}, [0, 1, 1, 0]),
+            ({...: 0}, {}, []), ({"a": 1, ...: 0}, {"a": 1.0}, [1]),
+            ({"x": {...: 5, "q": 6}, ...: [7]}, {"x": {"p": 1.0, "q": 1.0}, "y": [2.0]}, [5, 6, 7])]
+    for p, t, want in dots:
+        compare(broadcast_prefix, lambda p, t, w=want: w, [(p, t)], "prefix_tree, full_tree =")
+    for p, t in (([0, 1], 1.0), ([0], [1.0, 2.0]), ({"a": 0}, {"b": 1.0}), ({...: 0}, [1.0]),
+                 ({"z": 1, ...: 0}, {"a": 1.0})):
         try:
             got = broadcast_prefix(p, t)
         except ValueError:

@@ -33,7 +33,8 @@ def unflatten(treedef, leaves):
     """3.4: take this structure's leaves from the iterator `leaves`, and build its tree.
 
     A structure has a `node_type` (`None` for a leaf), with a method `unflatten(aux, children)`;
-    `aux`; and `subtrees`, the structures of its children.
+    `aux`; and `subtrees`, the structures of its children. The function must not call itself: trees
+    may be 10,000 levels deep.
     """
     raise NotImplementedError
 
@@ -42,7 +43,11 @@ def flatten_fun_nokwargs(f, in_tree):
     """3.5: `f`, a function of trees, as a function from leaves to a list of leaves.
 
     Return that, and an object which, called after it, gives the structure of the result. `in_tree`
-    is the structure of the tuple of arguments. Before, that object should raise `RuntimeError`.
+    is the structure of the tuple of arguments: `in_tree.unflatten(leaves)` gives that tuple.
+    `minijax.core.tree` has `TreeCell`, such an object, whose `treedef` you set, and `tree_flatten`.
+
+    All calls must give results of the same structure: raise `TypeError` at the first that does not,
+    with both structures in the message.
     """
     raise NotImplementedError
 
@@ -50,6 +55,10 @@ def flatten_fun_nokwargs(f, in_tree):
 def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
     """3.6: for each leaf of `full_tree`, the leaf of `prefix_tree` that stands above it: a list.
 
+    A dict of `prefix_tree` that is reached through dicts only, and meets a dict of `full_tree`, may
+    have the key `...`. Its value stands for all keys that the dict does not name.
     `is_leaf` says what counts as a leaf in `prefix_tree`. If it is no prefix, raise `ValueError`.
+    `minijax.core.tree` has `tree_flatten`, `tree_leaves`, and structures with a method
+    `flatten_up_to(tree)`, which gives the subtrees at their leaves, or raises `ValueError`.
     """
     raise NotImplementedError

@@ -29,27 +29,51 @@ def sgd(params, gradients, rate):
 
 
 def unflatten(treedef, leaves):
-    """A leaf is next in line; a node is made of its children, from left to right."""
-    if treedef.node_type is None:
-        return next(leaves)
-    children = [unflatten(subtree, leaves) for subtree in treedef.subtrees]
-    return treedef.node_type.unflatten(treedef.aux, tuple(children))
+    """A stack of what is to do, and one of the trees that are ready."""
+    to_do, ready = [(treedef, False)], []
+    while to_do:
+        structure, children_are_ready = to_do.pop()
+        n = len(structure.subtrees)
+        if structure.node_type is None:
+            ready.append(next(leaves))
+        elif children_are_ready or not n:
+            children = tuple(ready[len(ready) - n:])
+            del ready[len(ready) - n:]
+            ready.append(structure.node_type.unflatten(structure.aux, children))
+        else:
+            to_do.append((structure, True))
+            to_do.extend((subtree, False) for subtree in reversed(structure.subtrees))
+    return ready[0]
 
 
 def flatten_fun_nokwargs(f, in_tree):
-    """The structure of the result is left in the cell when the function is called."""
+    """The structure of the first result is left in the cell; later ones are compared with it."""
     out_tree = TreeCell()
+    seen = []
 
     def flat_fun(*leaves):
-        out = f(*in_tree.unflatten(leaves))
-        out_leaves, out_tree.treedef = tree_flatten(out)
+        out_leaves, treedef = tree_flatten(f(*in_tree.unflatten(leaves)))
+        if seen and seen[0] != treedef:
+            raise TypeError(f"the result was {seen[0]}, and is {treedef} now")
+        seen.append(treedef)
+        out_tree.treedef = treedef
         return out_leaves
 
     return flat_fun, out_tree
 
 
 def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
-    """Cut the full tree at the leaves of the prefix, and count the leaves of each piece."""
-    values, treedef = tree_flatten(prefix_tree, is_leaf)
+    """Write the dots out. Then cut the full tree at the leaves of the prefix, and count."""
+    values, treedef = tree_flatten(written_out(prefix_tree, full_tree), is_leaf)
     subtrees = treedef.flatten_up_to(full_tree)
     return [v for v, subtree in zip(values, subtrees) for _ in tree_leaves(subtree)]
+
+
+def written_out(prefix, full):
+    """The prefix with each `...` replaced by the keys that it stands for."""
+    if not isinstance(prefix, dict) or not isinstance(full, dict):
+        return prefix
+    named = {key: value for key, value in prefix.items() if key is not ...}
+    if ... in prefix:
+        named = dict.fromkeys(full, prefix[...]) | named
+    return {key: written_out(value, full.get(key)) for key, value in named.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from learning.checking import compare, exercise, expect
 
@@ -59,23 +61,31 @@ def meaning(loop_map):
             lambda in_axes, *args: np.asarray(vmap(f, in_axes)(*args)), cases, "in_axes, x, y =")
 
 
-@exercise("4.4", "Moving the batch axis", ["moveaxis"], hole="core.batching.moveaxis", hints=[
+@exercise("4.4", "Moving axes", ["moveaxis"], hole="core.batching.moveaxis", hints=[
     "lax.transpose(x, permutation): dimension i of the result is dimension permutation[i] of x.",
-    "Take the list 0, 1, 2 …, remove the source, and insert it at the destination.",
+    "Take the list 0, 1, 2 …, remove the sources, and insert them at their destinations.",
+    "In which order must they be inserted, so that an insertion moves none that is in its place?",
 ])
 def moving(moveaxis):
     compare(lambda x, s, d: np.asarray(moveaxis(x, s, d)), np.moveaxis,
             [(X, s, d) for s in range(3) for d in range(3)], "x, source, destination")
     expect(moveaxis(X, 1, 1) is X, "where nothing is to be moved, nothing should be done")
+    expect(moveaxis(X, (0, 1), (0, 1)) is X, "where nothing is to be moved, nothing should be done")
+    pairs = [(s, d) for n in (1, 2, 3) for s in itertools.permutations(range(3), n)
+             for d in itertools.permutations(range(3), n)]
+    compare(lambda x, s, d: np.asarray(moveaxis(x, s, d)), np.moveaxis, [(X, *p) for p in pairs],
+            "x, source, destination")
     compare(lambda x: np.asarray(vmap(lambda x: lax.reshape(x, (8,)), 1)(x)),
             lambda x: x.transpose(1, 0, 2).reshape(3, 8), [(X,)], "vmap of a reshape, of")
 
 
 @exercise("4.5", "The heart of batching", ["process_primitive"], hints=[
-    "self.to_batch_info(x) gives the value and its batch dimension, or x and None.",
     "If all dimensions are None, the parent processes the primitive as it is.",
-    "core.set_current_trace(self.parent) makes the parent current in a with block.",
     "A result whose dimension is None needs no box: it is the same for all.",
+    "The loop runs in the parent, too. Bring the batch to the front of each batched value by "
+    "moveaxis(x, dim, 0); then x[i] is an operand of example i.",
+    "What primitive.bind gives for each example is one result, or a list of several: then stack "
+    "the first ones of all examples, the second ones, and so on.",
 ], hole="core.batching.BatchTrace.process_primitive")
 def heart(process_primitive):
     w = np.array([1.0, -1.0, 2.0, 0.5], np.float32)
@@ -110,4 +120,26 @@ def heart(process_primitive):
                 [(X[0, 0],)], "a rule that says (7.0, None), the same for all examples; at")
     finally:
         del primitive_batchers[probe]
+    _without_a_rule()
     expect(seen[-1] is below, "while a rule runs, the parent should be current")
+
+
+def _without_a_rule():
+    """Primitives of one vector, and of several results, that have no batching rule."""
+    smooth, ends = Primitive("smooth"), Primitive("ends", multiple_results=True)
+    def_numpy(smooth, lambda x, w: np.convolve(x, w, "same"))
+    smooth.def_abstract_eval(lambda x, w: x)
+    ends.def_impl(lambda x: [np.asarray(x)[:1], np.asarray(x)[-2:]])
+    w = np.array([0.5, 0.25, 0.25], np.float32)
+    for name, axes, x, y in (("x", (0, None), X[0], w), ("x, along axis 1", (1, None), X[0].T, w),
+                             ("both", (0, 1), X[0], np.stack([w, w, 2 * w], 1)),
+                             ("w", (None, 0), X[0, 0], np.stack([w, 2 * w]))):
+        compare(lambda x, y, axes=axes: np.asarray(vmap(smooth.bind, axes)(x, y)),
+                lambda x, y, axes=axes: _loop(lambda x, y: np.convolve(x, y, "same"), axes, x, y),
+                [(x, y)], f"a primitive without a rule, {name} batched, at")
+    compare(lambda x: [np.asarray(out) for out in vmap(lambda x: ends.bind(lax.neg(x)))(x)],
+            lambda x: [-x[:, :1], -x[:, -2:]], [(X[0],)],
+            "a primitive without a rule that gives a list, at")
+    compare(lambda x: np.asarray(vmap(vmap(lambda x: smooth.bind(x, w)))(x)),
+            lambda x: np.stack([[np.convolve(row, w, "same") for row in part] for part in x]), [(X,)],
+            "vmap of vmap of a primitive without a rule, at")

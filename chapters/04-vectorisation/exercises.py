@@ -12,7 +12,10 @@ def outer_rule(args, dims):
     """4.2: the batching rule of `outer`, which makes x[i] * y[j] of two vectors.
 
     `args` are two arrays, `dims` their batch dimensions; either may be `None`, not both. Return the
-    result, and its batch dimension. Use `lax`; `outer_p.bind` is for vectors only.
+    result, and its batch dimension. The primitive itself is for vectors only. Of use:
+    `bdim_at_front(x, dim, size)` of `minijax.core.batching`, which brings the batch to the front,
+    or makes one if `dim` is `None`; `mul(x, y)` and `expand_dims(x, (d,))` of `minijax.lax`, the
+    latter for a new dimension d of size 1.
     """
     raise NotImplementedError
 
@@ -26,13 +29,28 @@ def loop_map(f, in_axes, *args):
 
 
 def moveaxis(x, source, destination):
-    """4.4: `x` with one dimension moved; both counted from the front. Do nothing if it is there."""
+    """4.4: `x` with dimensions moved: `source[i]` becomes dimension `destination[i]` of the result.
+
+    Both are ints, or both are tuples of the same length, counted from the front. The other
+    dimensions stay in their order. If all are in their places, return `x` itself. Of use:
+    `transpose(x, permutation)` of `minijax.lax`, where `permutation[i]` says which dimension of x
+    is dimension i of the result; `minijax.typeof(x).ndim`.
+    """
     raise NotImplementedError
 
 
 def process_primitive(self, primitive, args, params):
-    """4.5: how `BatchTrace` (which is `self`) processes a primitive.
+    """4.5: how `BatchTrace` (which is `self`) processes a primitive, even one without a rule.
 
-    It is enough to know the table `primitive_batchers`.
+    If there is no rule, do the examples one by one: take the operands of example i out of the
+    batched values, bind the primitive, and stack up the results along a new first dimension.
+
+    `self.to_batch_info(x)` gives the value behind `x` and its batch dimension, or `x` and `None`;
+    `BatchTracer(self, value, dim)` is the box (of `minijax.core.batching`, as are `moveaxis` and
+    `primitive_batchers`, whose rules are called with values, dims and params). `self.parent` is the
+    trace below, `self.in_parent(f, *args, **params)` calls f with it as the current one, and
+    `self.axis_data.size` is the number of examples. It is enough to know rules that are functions.
+    `x[i]` is a row of an array; `expand_dims(x, (0,))` and `concatenate(arrays, 0)` are in
+    `minijax.lax`. If `primitive.multiple_results`, a rule and `bind` give lists.
     """
     raise NotImplementedError

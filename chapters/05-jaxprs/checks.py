@@ -8,8 +8,10 @@ import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import make_jaxpr, vmap
+from minijax.checks.jaxpr import Effect
 from minijax.checks.staging import check_jaxpr
 from minijax.core import primitives as lax
+from minijax.core.core import Primitive, Trace, current_trace, new_trace
 from minijax.core.forward import jvpfun
 from minijax.core.jaxpr import Jaxpr, Literal, Var, eval_jaxpr
 from minijax.lax import cutting
@@ -38,7 +40,6 @@ def counting(count_operations):
 
 def _with_inner(closed):
     """A jaxpr of one equation that holds another."""
-    from minijax.core.core import Primitive
     from minijax.core.jaxpr import JaxprEqn
 
     invar, outvar = Var(closed.in_avals[0]), Var(closed.out_avals[0])
@@ -46,10 +47,13 @@ def _with_inner(closed):
     return Jaxpr([], [invar], [outvar], [eqn])
 
 
-@exercise("5.2", "An interpreter in ten lines", ["evaluate"], hints=[
-    "Keep a dict from variables to values; begin with the constants and the arguments.",
+@exercise("5.2", "An interpreter that does no more than it must", ["evaluate"], hints=[
+    "One way: first walk the equations backwards, with the set of variables that are needed. Then "
+    "evaluate those that are needed, forwards.",
+    "Another way: a function that finds the value of a variable by evaluating the equation that "
+    "makes it, and remembers what it has found.",
     "isinstance(atom, Literal): then its value is atom.val.",
-    "eqn.primitive.bind(*operands, **eqn.params) gives a list if eqn.primitive.multiple_results.",
+    "A wanted result may be an argument, a constant, or a literal.",
 ])
 def interpreter(evaluate):
     table = np.arange(3, dtype=F)
@@ -60,11 +64,21 @@ def interpreter(evaluate):
                 "a constant": lambda x: [lax.mul(x, table)]}
     for name, f in programs.items():
         closed = make_jaxpr(f)(table)
-        compare(lambda x, c=closed: [np.asarray(y, F) for y in evaluate(c.jaxpr, c.consts, x)],
-                lambda x, c=closed: [np.asarray(y, F) for y in eval_jaxpr(c.jaxpr, c.consts, x)],
-                [(table + 1,)], f"the program {name}, at")
+        everything = [*range(len(closed.jaxpr.outvars))]
+        compare(lambda x, wanted, c=closed: [
+                    np.asarray(y, F) for y in evaluate(c.jaxpr, c.consts, [x], wanted)],
+                lambda x, wanted, c=closed: [
+                    np.asarray(eval_jaxpr(c.jaxpr, c.consts, x)[i], F) for i in wanted],
+                [(table + 1, wanted) for wanted in ([0], everything, everything[::-1], [])],
+                f"the program {name}, the argument, and `wanted`")
+    lazy = make_jaxpr(_four_results)(1.0)
+    for wanted, want in (([0], ["sin"]), ([1], ["sin", "exp"]), ([3], []), ([2], ["cos"]),
+                         ([1, 0], ["sin", "exp"]), ([2, 2], ["cos"]), ([], [])):
+        compare(lambda w: _bound(lambda: evaluate(lazy.jaxpr, lazy.consts, [F(1)], w)),
+                lambda w, want=want: want, [(wanted,)],
+                "sin(x), exp(sin(x)), cos(x), x: which primitives are bound for")
     closed = make_jaxpr(g)(1.0)
-    run = lambda x: evaluate(closed.jaxpr, closed.consts, x)
+    run = lambda x: evaluate(closed.jaxpr, closed.consts, [x], [0])
     compare(lambda x: float(jvpfun(run, [x], [1.0])[1][0]),
             lambda x: math.sin(x) + x * math.cos(x), [(0.5,)],
             "the derivative of your interpreter on x sin(x) + 1, at")
@@ -72,8 +86,27 @@ def interpreter(evaluate):
             "vmap of your interpreter on x sin(x) + 1, at")
 
 
+def _four_results(x):
+    y = lax.sin(x)
+    return [y, lax.exp(y), lax.cos(x), x]
+
+
+def _bound(f):
+    """The names of the primitives that are bound while f runs, in order."""
+    names = []
+
+    class Names(Trace):
+        def process_primitive(self, primitive, args, params):
+            names.append(primitive.name)
+            return self.in_parent(primitive.bind, *args, **params)
+
+    with new_trace(Names(current_trace())):
+        f()
+    return names
+
+
 @exercise("5.3", "Interval arithmetic", ["interval"], hints=[
-    "It is exercise 5.2 with pairs in the environment, and a table of functions on pairs.",
+    "It is `eval_jaxpr` of the text with pairs in the environment, and a table of functions on pairs.",
     "A literal is the pair of its value twice.",
     "The product of two intervals lies between the least and the greatest of four products.",
 ])
@@ -104,10 +137,33 @@ def inverses(inverse_of_two):
                 f"f(x) = {name}, from f(x) back to x =")
 
 
-@exercise("5.5", "Writing an equation down", ["add_eqn"], hints=[
+class _Noise(Effect):
+    pass
+
+
+_noise_p = Primitive("noise")
+_noise_p.def_effectful_abstract_eval(lambda x: (x, {_Noise()}))
+SHARED = {
+    "sin(x) sin(x)": (lambda x: lax.mul(lax.sin(x), lax.sin(x)), ["sin", "mul"]),
+    "sin(x) cos(x)": (lambda x: lax.mul(lax.sin(x), lax.cos(x)), ["sin", "cos", "mul"]),
+    "(x * 2) + (x * 2)": (lambda x: lax.add(lax.mul(x, 2.0), lax.mul(x, 2.0)), ["mul", "add"]),
+    "(x * 2) + (x * 3)": (lambda x: lax.add(lax.mul(x, 2.0), lax.mul(x, 3.0)),
+                          ["mul", "mul", "add"]),
+    "(x - 1) + (1 - x)": (lambda x: lax.add(lax.sub(x, 1.0), lax.sub(1.0, x)),
+                          ["sub", "sub", "add"]),
+    "x² + x³": (lambda x: lax.add(lax.integer_pow(x, 2), lax.integer_pow(x, 3)),
+                ["integer_pow", "integer_pow", "add"]),
+    "noise(x) + noise(x)": (lambda x: lax.add(_noise_p.bind(x), _noise_p.bind(x)),
+                            ["noise", "noise", "add"]),
+}
+
+
+@exercise("5.5", "No equation twice", ["add_eqn"], hints=[
     "Ask primitive.out_aval for the types; it is one aval, or a list with multiple_results.",
     "A new variable is Var(aval); an equation JaxprEqn(primitive, invars, outvars, params, info).",
     "SourceInfo(location) says where it comes from. outvars is a list, even for one.",
+    "Make the new equation first: its `effects` are known then. Append it if none is like it.",
+    "Variables are the same only if they are the same object: compare them by `is`.",
 ], hole="core.staging.JaxprBuilder.add_eqn")
 def writing(add_eqn):
     programs = {"sin": lambda x: lax.sin(x), "x sin(x) + 1": g,
@@ -119,6 +175,13 @@ def writing(add_eqn):
         compare(lambda x, c=closed: [np.asarray(y) for y in eval_jaxpr(c.jaxpr, c.consts, x)],
                 lambda x, f=f: [np.asarray(y) for y in _as_list(f(x))], [(np.ones(3, F),)],
                 f"the jaxpr of {name}, at")
+    for name, (f, want) in SHARED.items():
+        compare(lambda name, f=f: [eqn.primitive.name for eqn in make_jaxpr(f)(F(1)).eqns],
+                lambda name, want=want: want, [(name,)], "the equations of")
+    x = np.ones(2, F)
+    closed = make_jaxpr(SHARED["sin(x) sin(x)"][0])(x)
+    compare(lambda x: np.asarray(eval_jaxpr(closed.jaxpr, closed.consts, x)[0]),
+            lambda x: np.sin(x) ** 2, [(x,)], "the jaxpr of sin(x) sin(x), at")
     (eqn,) = make_jaxpr(lambda x: lax.mul(x, 2.0))(1.0).eqns
     expect(isinstance(eqn.invars[1], Literal), "operands must be kept as they are")
 

@@ -12,8 +12,14 @@ def count_operations(jaxpr):
     raise NotImplementedError
 
 
-def evaluate(jaxpr, consts, *args):
-    """5.2: the results of a jaxpr, as a list. Do not use `eval_jaxpr`."""
+def evaluate(jaxpr, consts, args, wanted):
+    """5.2: some results of a jaxpr, as a list: those whose numbers are in the list `wanted`.
+
+    Evaluate only the equations that these results depend on, and each at most once. Do not use
+    `eval_jaxpr`. An equation is evaluated by `eqn.primitive.bind(*operands, **eqn.params)`, which
+    gives a list if `eqn.primitive.multiple_results`. An operand is a variable, or a `Literal` of
+    `minijax.core.jaxpr`, whose value is its `val`.
+    """
     raise NotImplementedError
 
 
@@ -36,9 +42,15 @@ def inverse_of_two(f):
 
 
 def add_eqn(self, primitive, invars, params, location=None):
-    """5.5: append an equation to `self.eqns` of a `JaxprBuilder`.
+    """5.5: append an equation to `self.eqns` of a `JaxprBuilder`, unless there is one like it.
 
     Return its new variable, or the list of them for a primitive with multiple results. The types
     are `primitive.out_aval(tuple of the operands' avals, params)`, an aval or a list of avals.
+    If an earlier equation computes the same, return its variables, and append nothing: the
+    primitives, the parameters (compared by `==`) and the operands are the same. Two literals are
+    the same if their `val` and their `aval` are. An equation with `effects` is never shared.
+
+    From `minijax.core.jaxpr`: `Var(aval)`, `Literal`, `SourceInfo(location)`, and
+    `JaxprEqn(primitive, invars, outvars, params, source_info)`.
     """
     raise NotImplementedError

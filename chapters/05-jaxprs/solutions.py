@@ -20,14 +20,20 @@ def count_operations(jaxpr):
     return dict(counts)
 
 
-def evaluate(jaxpr, consts, *args):
-    """Read, bind, write."""
+def evaluate(jaxpr, consts, args, wanted):
+    """Backwards, to see what is needed; forwards, to read, bind and write."""
+    outvars = [jaxpr.outvars[i] for i in wanted]
+    needed, eqns = {*outvars}, []
+    for eqn in reversed(jaxpr.eqns):
+        if not needed.isdisjoint(eqn.outvars):
+            needed.update(eqn.invars)
+            eqns.append(eqn)
     env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args]))
     read = lambda atom: atom.val if isinstance(atom, Literal) else env[atom]
-    for eqn in jaxpr.eqns:
+    for eqn in reversed(eqns):
         outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
         env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
-    return [read(atom) for atom in jaxpr.outvars]
+    return [read(atom) for atom in outvars]
 
 
 BOUNDS = {
@@ -74,8 +80,24 @@ def inverse_of_two(f):
 
 
 def add_eqn(self, primitive, invars, params, location=None):
-    """The shape rule says the types."""
+    """Look for one like it; else the shape rule says the types."""
     out_avals = primitive.out_aval(tuple(v.aval for v in invars), params)
     outvars = [Var(a) for a in (out_avals if primitive.multiple_results else [out_avals])]
-    self.eqns.append(JaxprEqn(primitive, invars, outvars, params, SourceInfo(location)))
-    return outvars if primitive.multiple_results else outvars[0]
+    new = JaxprEqn(primitive, invars, outvars, params, SourceInfo(location))
+    eqn = next((eqn for eqn in self.eqns if computes_the_same(eqn, new)), None)
+    if eqn is None:
+        self.eqns.append(eqn := new)
+    return eqn.outvars if primitive.multiple_results else eqn.outvars[0]
+
+
+def computes_the_same(a, b):
+    """Whether two equations do."""
+    return (a.primitive is b.primitive and not b.effects and len(a.invars) == len(b.invars)
+            and all(map(same_operand, a.invars, b.invars)) and a.params == b.params)
+
+
+def same_operand(a, b):
+    """A variable is the same as itself, a literal as one with its value and type."""
+    if isinstance(a, Literal) and isinstance(b, Literal):
+        return a.val == b.val and a.aval == b.aval
+    return a is b

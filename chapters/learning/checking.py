@@ -170,7 +170,7 @@ def in_place(target: str, answer: Any) -> Iterator[None]:
     `target` is a name like `core.transposition.backward_pass` or
     `core.forward.JVPTrace.process_primitive`.
     """
-    owner, name, original = _locate(target)
+    owner, name, original = locate(target)
     with contextlib.ExitStack() as stack:
         if inspect.ismodule(owner):
             for module in _modules_that_hold(name, original):
@@ -180,7 +180,8 @@ def in_place(target: str, answer: Any) -> Iterator[None]:
         yield
 
 
-def _locate(target):
+def locate(target: str) -> tuple[Any, str, Any]:
+    """Of a function of the library: the module or class that holds it, its name, and itself."""
     parts = target.split(".")
     for split in range(len(parts) - 1, 0, -1):
         module_name = ".".join(["minijax", *parts[:split]])
