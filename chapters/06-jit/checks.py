@@ -5,16 +5,14 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
-from learning.checking import compare, exercise, expect
+from learning.checking import Wrong, compare, exercise, expect
 
-from minijax import jit, jvp, make_jaxpr, vmap
-from minijax.checks.jaxpr import Effect
+from minijax import jit, jvp, make_jaxpr
 from minijax.core import lowering
 from minijax.core import primitives as lax
 from minijax.core.array import as_array
 from minijax.core.core import Primitive
-from minijax.core.forward import Zero, jvpfun, primitive_jvps
-from minijax.core.jit import jit_p
+from minijax.core.jaxpr import eval_jaxpr
 from minijax.errors import JaxRuntimeError
 from minijax.runtime import client
 
@@ -105,48 +103,37 @@ def axpy(lower_axpy):
            f"three operations would do: broadcast_in_dim, multiply, add. You wrote {words}")
 
 
-class _Beep(Effect):
-    pass
-
-
-_beep_p = Primitive("beep", multiple_results=True)
-_beep_p.def_effectful_abstract_eval(lambda x: ([], {_Beep()}))
-
-
-@exercise("6.4", "What nobody needs", ["live_equations"], hole="core.lowering.live_equations",
-          hints=[
-    "Go backwards. At first the results are needed.",
-    "If one of an equation's results is needed, or it has effects, it lives; then all that it "
-    "reads is needed.",
-    "Return them in the order of the program.",
+@exercise("6.4", "When memory is free", ["last_uses"], hints=[
+    "Go backwards, with the set of variables that have been met. At first these are the results.",
+    "A variable that has not been met, met going backwards, is met for the last time.",
+    "An equation meets what it reads and what it makes.",
 ])
-def living(live_equations):
-    def beeping(x):
-        _beep_p.bind(lax.cos(x))
-        return lax.sin(x)
-
+def freeing(last_uses):
     programs = {
-        "x": (lambda x: x, []),
-        "sin(x)": (lax.sin, ["sin"]),
-        "cos(x); sin(x)": (lambda x: (lax.cos(x), lax.sin(x))[1], ["sin"]),
-        "exp(cos(x)); sin(x)": (lambda x: (lax.exp(lax.cos(x)), lax.sin(x))[1], ["sin"]),
-        "exp(cos(x)) - x": (lambda x: lax.sub(lax.exp(lax.cos(x)), x), ["cos", "exp", "sub"]),
-        "y = cos(x); exp(y); y, y": (lambda x: _both(lax.cos(x)), ["cos"]),
-        "beep(cos(x)); sin(x)": (beeping, ["cos", "beep", "sin"]),
+        "x": (lambda x, y: [x], []),
+        "sin(x)": (lambda x, y: [lax.sin(x)], [{"x"}]),
+        "x + x": (lambda x, y: [lax.add(x, x)], [{"x"}]),
+        "sin(x), x": (lambda x, y: [lax.sin(x), x], [set()]),
+        "exp(sin(x))": (lambda x, y: [lax.exp(lax.sin(x))], [{"x"}, {"sin"}]),
+        "cos(x); sin(x)": (lambda x, y: [lax.cos(x), lax.sin(x)][1:], [{"cos"}, {"x"}]),
+        "x * 2 + y": (lambda x, y: [lax.add(lax.mul(x, 2.0), y)], [{"x"}, {"y", "mul"}]),
+        "sin(x) * (cos(x) - sin(x))": (_product, [set(), {"x"}, {"cos"}, {"sin", "sub"}]),
+        "x + a table": (lambda x, y: [lax.add(lax.broadcast_in_dim(x, (3,), ()), X)],
+                        [{"x"}, {"table", "broadcast_in_dim"}]),
     }
     for name, (program, want) in programs.items():
-        jaxpr = make_jaxpr(program)(1.0).jaxpr
-        compare(lambda program, j=jaxpr: [eqn.primitive.name for eqn in live_equations(j)],
-                lambda program, w=want: w, [(name,)], "the program")
-    text = jit(lambda x: (lax.exp(lax.cos(x)), lax.sin(x))[1]).lower(1.0).as_text()
-    expect("cosine" not in text, f"nobody needs the cosine in this program:\n{text}")
-    compare(lambda x: np.asarray(jit(lambda x: lax.sub(lax.exp(lax.cos(x)), x))(x)),
-            lambda x: np.exp(np.cos(x)) - x, [(X,)], "jit(exp(cos(x)) - x), at")
+        jaxpr = make_jaxpr(program)(1.0, 2.0).jaxpr
+        names = dict(zip(jaxpr.invars, "xy")) | dict.fromkeys(jaxpr.constvars, "table")
+        names |= {eqn.outvars[0]: eqn.primitive.name for eqn in jaxpr.eqns}
+        compare(lambda program, j=jaxpr, n=names: [
+                    sorted(n[v] for v in freed) for freed in last_uses(j)],
+                lambda program, w=want: [*map(sorted, w)], [(name,)],
+                "what is free after each equation of")
 
 
-def _both(y):
-    lax.exp(y)
-    return y, y
+def _product(x, y):
+    sine = lax.sin(x)
+    return [lax.mul(sine, lax.sub(lax.cos(x), sine))]
 
 
 @exercise("6.5", "From arrays to arrays", ["call_program"], hole="core.jit.Program.__call__",
@@ -154,7 +141,7 @@ def _both(y):
     "Four steps: the buffers of the kept arguments, after them the constants; the run; the donated "
     "arrays are deleted; the buffers become arrays.",
     "buffer_of(args[i], self.in_avals[i]) for each i in self.kept.",
-    "Only an Array can be deleted: type(args[i]) is minijax.core.array.Array.",
+    "Only an Array can be deleted, and only an Array that is passed twice (`is`) does harm.",
 ])
 def running(call_program):
     large = np.arange(2000, dtype=F)
@@ -171,6 +158,7 @@ def running(call_program):
     for name, f, want in programs:
         compare(lambda x, y, f=f: np.asarray(jit(lambda x, y: f(x, y))(x, y)), want,
                 [(one, 2 * one)], f"jit of {name}, at x, y =")
+    _passed_twice(as_array(one))
     x, y = as_array(one + 1), as_array(one)
     f = jit(lambda x, y: lax.add(x, y), donate_argnums=0)
     compare(lambda *_: np.asarray(f(x, y)), lambda *_: one + 2, [("x + y",)],
@@ -181,41 +169,61 @@ def running(call_program):
             "a NumPy array donated (that cannot be deleted): x =")
 
 
-@exercise("6.6", "The derivative of a call", ["jit_jvp"], hints=[
-    "nonzeros: a tuple that says for each tangent whether type(t) is not Zero. Only these tangents "
-    "become arguments of the new call, after the primals.",
-    "jvp_jaxpr(jaxpr, nonzeros, (False,) * number of results) gives the new jaxpr, and for each "
-    "result whether it has a tangent.",
-    "donated_invars must be as long as the arguments: add the entry of each argument whose tangent "
-    "goes in.",
-    "The new call gives first the results, then the tangents that are not zero, in order.",
+def _passed_twice(x):
+    """A donated array that is another argument, too, is refused before the program runs."""
+    for donated in ((0,), (1,), (0, 1)):
+        f = jit(lambda x, y: (lax.add(x, F(1)), lax.mul(y, F(2))), donate_argnums=donated)
+        what = f"f = jit(…, donate_argnums={donated}), and f(x, x)"
+        try:
+            got = f(x, x)
+        except ValueError as error:
+            expect("0" in str(error) and "1" in str(error), f"{what}: the message should have both "
+                   f"numbers, 0 and 1; it is\n  {error}")
+        except Exception as error:
+            raise Wrong(f"{what}: ValueError is due\n  you say   {error}") from error
+        else:
+            raise Wrong(f"{what}: ValueError is due\n  you say   {got}")
+        expect(not x.is_deleted(), f"{what}: x should live on, since nothing has run")
+    f = jit(lambda x, y: x, donate_argnums=0)
+    expect(_call(f, as_array(np.ones(2, F)), x) is None, "two arrays that are equal are not one")
+    both = as_array(np.ones(2, F))
+    expect(_call(f, both, both) is None, "an argument that is not kept does no harm")
+
+
+def _call(f, *args):
+    """What goes wrong, if anything."""
+    try:
+        f(*args)
+    except ValueError as error:
+        return error
+    return None
+
+
+@exercise("6.6", "A program without calls", ["without_jit"], hints=[
+    "Write an interpreter of closed jaxprs (chapter 5), which calls itself for a jit equation.",
+    "What it binds while it is traced becomes the new jaxpr: trace_to_jaxpr(interpreter, in_avals).",
+    "A jit equation has a list of results, and so has the jaxpr that it holds.",
 ])
-def derivative(jit_jvp):
-    f = lambda x, y: [lax.mul(lax.sin(x), y), lax.cos(y), lax.stop_gradient_p.bind(x)]
-    wants = [str(make_jaxpr(lambda *a, g=g: g(*a))(1.0, 2.0)) for g in _derivatives(f)]
-    with mock.patch.dict(primitive_jvps, {jit_p: jit_jvp}):
-        compare(lambda x, t: float(jvp(jit(lambda x: lax.sin(x)), (x,), (t,))[1]),
-                lambda x, t: float(np.cos(x)) * t, [(0.5, 1.0), (0.5, 2.0)],
-                "jit(sin), and x, ẋ =")
-        names = ("both arguments", "x only", "y only", "x, under vmap")
-        for name, g, want in zip(names, _derivatives(f), wants):
-            compare(lambda moving, g=g: str(make_jaxpr(lambda *a: g(*a))(1.0, 2.0)),
-                    lambda moving, w=want: w, [(name,)], "the jaxpr of the JVP, moving:")
-        first = lambda x: jvp(jit(lambda x: lax.sin(x)), (x,), (1.0,))[1]
-        compare(lambda x: float(jvp(first, (x,), (1.0,))[1]), lambda x: -float(np.sin(x)), [(0.5,)],
-                "the second derivative of jit(sin) at")
-        _, [tangent] = jvpfun(jit(lambda x: [lax.stop_gradient_p.bind(x)]), [0.5], [1.0])
-        expect(type(tangent) is Zero, "the tangent of stop_gradient(x), compiled, must be a Zero: "
-               f"the new call does not return it. You return {tangent!r}")
+def inlining(without_jit):
+    inner = jit(lambda x: lax.mul(lax.sin(x), 2.0))
+    deep = jit(lambda x, y: (inner(lax.add(x, y)), inner(y)))
+    programs = {
+        "sin(x)": (lambda x, y: lax.sin(x), ["sin"]),
+        "jit(2 sin)(x)": (lambda x, y: inner(x), ["sin", "mul"]),
+        "jit(2 sin)(jit(2 sin)(x)) - y": (lambda x, y: lax.sub(inner(inner(x)), y),
+                                          ["sin", "mul", "sin", "mul", "sub"]),
+        "a jit in a jit": (lambda x, y: deep(x, y), ["add", "sin", "mul", "sin", "mul"]),
+        "a constant in a jit": (lambda x, y: jit(lambda x: lax.mul(x, X))(y), ["mul"]),
+        "jvp of a jit": (lambda x, y: jvp(inner, (x,), (y,))[1], ["sin", "cos", "mul", "mul", "mul"]),
+        "the arguments, swapped in a jit": (lambda x, y: jit(lambda x, y: (y, x))(x, y), []),
+    }
+    for name, (f, want) in programs.items():
+        closed = make_jaxpr(f)(X, X)
+        compare(lambda name, c=closed: [eqn.primitive.name for eqn in without_jit(c).eqns],
+                lambda name, w=want: w, [(name,)], "the equations of")
+        compare(lambda x, y, c=closed: _evaluated(without_jit(c), x, y),
+                lambda x, y, c=closed: _evaluated(c, x, y), [(X, 2 * X)], f"{name}: x, y =")
 
 
-def _derivatives(f):
-    """Ways to differentiate `jit(f)`, each of which makes the rule meet other zeros."""
-    jitted = jit(lambda x, y: f(x, y))
-    return [
-        lambda x, y: jvp(jitted, (x, y), (1.0, 1.0)),
-        lambda x, y: jvp(lambda x: jitted(x, y), (x,), (1.0,)),
-        lambda x, y: jvp(lambda y: jitted(x, y), (y,), (1.0,)),
-        lambda x, y: vmap(lambda y: jvp(lambda x: jitted(x, y), (x,), (1.0,)))(
-            lax.broadcast_in_dim(y, (2,), ())),
-    ]
+def _evaluated(closed, *args):
+    return [np.asarray(out) for out in eval_jaxpr(closed.jaxpr, closed.consts, *args)]

@@ -35,11 +35,13 @@ def lower_axpy(ctx, a, x, y):
     raise NotImplementedError
 
 
-def live_equations(jaxpr):
-    """6.4: the equations that a result depends on, or that have effects, in their order.
+def last_uses(jaxpr):
+    """6.4: for each equation of a jaxpr, the set of variables whose memory is free after it.
 
-    `eqn.effects` is a set. A variable, or a literal, of `jaxpr.outvars` and `eqn.invars` is
-    hashable.
+    A variable is free after the last equation that reads it, or after the one that makes it if none
+    reads it. The results of the jaxpr are never free. Arguments and constants are variables, too,
+    but one that no equation reads is in no set. Literals are not variables:
+    `isinstance(atom, Literal)`, of `minijax.core.jaxpr`.
     """
     raise NotImplementedError
 
@@ -50,20 +52,23 @@ def call_program(self, args):
     It has `executable`, which takes a list of buffers and gives a list of buffers; `in_avals` and
     `out_avals`; `kept`, the numbers of the arguments that the executable takes; `constants`,
     buffers that it takes after them; `donated`, the numbers of the arguments whose memory it takes
-    away.
-    Return a list of arrays. (There are no effects.) Of use, from `minijax.core.jit`:
-    `buffer_of(x, aval)` and `array_of(buffer, aval)`. An `Array` has a method `delete`.
+    away. Return a list of arrays. (There are no effects.)
+
+    If an array that is donated is also another kept argument, XLA would read memory that it has
+    overwritten. Raise `ValueError` before anything runs, with both numbers in the message.
+
+    Of use, from `minijax.core.jit`: `buffer_of(x, aval)` and `array_of(buffer, aval)`. After the
+    run, the donated arguments that are a `minijax.core.array.Array` are deleted: `x.delete()`.
     """
     raise NotImplementedError
 
 
-def jit_jvp(primals, tangents, *, jaxpr, donated_invars, **params):
-    """6.6: the JVP rule of the primitive `jit`.
+def without_jit(closed):
+    """6.6: a closed jaxpr that computes the same, in which no equation is a `jit`, at any depth.
 
-    Of the tangents some may be `Zero`s. Return the lists of the results and of their tangents. Of
-    use: `jvp_jaxpr(jaxpr, nonzeros, instantiate)` of `minijax.core.staging` (give it tuples, since
-    it remembers its results), `jit_p` of `minijax.core.jit`, `Zero` of `minijax.core.forward`, and
-    `aval.to_tangent_aval()`, the type of the tangents of a type. An argument's tangent is donated
-    if the argument is.
+    What a `jit` equation holds, the closed jaxpr `eqn.params["jaxpr"]`, takes its place, with its
+    equations in their order. The primitive is `minijax.core.jit.jit_p`.
+    `minijax.core.staging.trace_to_jaxpr(f, avals)` traces a function that takes arrays of these
+    types, and returns a list of arrays. A closed jaxpr has `in_avals`, `consts` and `jaxpr`.
     """
     raise NotImplementedError

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from minijax.core.array import Array
 from minijax.core.core import typeof
-from minijax.core.forward import Zero
 from minijax.core.jaxpr import Literal
 from minijax.core.jit import array_of, buffer_of, jit_p
 from minijax.core.lowering import emit
-from minijax.core.staging import jvp_jaxpr
+from minijax.core.staging import trace_to_jaxpr
 from minijax.core.tree import tree_flatten
 
 
@@ -53,34 +53,45 @@ def lower_axpy(ctx, a, x, y):
     return emit(ctx, "add", emit(ctx, "multiply", ctx.broadcast(a, x.aval.shape), x), y)
 
 
-def live_equations(jaxpr):
-    """Backwards: what a needed equation reads is needed, too."""
-    needed, live = set(jaxpr.outvars), []
+def last_uses(jaxpr):
+    """Backwards: what has not been met yet is met for the last time."""
+    met = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    freed = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or any(v in needed for v in eqn.outvars):
-            needed.update(eqn.invars)
-            live.append(eqn)
-    return live[::-1]
+        last = {v for v in [*eqn.invars, *eqn.outvars] if not isinstance(v, Literal)} - met
+        met |= last
+        freed.append(last)
+    return freed[::-1]
 
 
 def call_program(self, args):
-    """Buffers in, buffers out; then the donated arrays are gone."""
+    """Look for arrays that are passed twice. Buffers in, buffers out; the donated arrays go."""
+    for i in self.donated:
+        for j in self.kept:
+            if i != j and args[i] is args[j] and isinstance(args[i], Array):
+                raise ValueError(f"argument {i} is donated, and is argument {j} as well")
     buffers = [buffer_of(args[i], self.in_avals[i]) for i in self.kept]
     outs = self.executable(buffers + self.constants)
     for i in self.donated:
-        if hasattr(args[i], "delete"):
+        if isinstance(args[i], Array):
             args[i].delete()
     return [array_of(out, aval) for out, aval in zip(outs, self.out_avals)]
 
 
-def jit_jvp(primals, tangents, *, jaxpr, donated_invars, **params):
-    """The call of the derivative; only tangents that are not zero go in, and come out."""
-    nonzeros = tuple(type(t) is not Zero for t in tangents)
-    new, nonzeros_out = jvp_jaxpr(jaxpr, nonzeros, (False,) * len(jaxpr.out_avals))
-    moving = [t for t in tangents if type(t) is not Zero]
-    donated = donated_invars + tuple(d for d, moves in zip(donated_invars, nonzeros) if moves)
-    outs = jit_p.bind(*primals, *moving, jaxpr=new, donated_invars=donated, **params)
-    n = len(jaxpr.out_avals)
-    rest = iter(outs[n:])
-    return outs[:n], [next(rest) if moves else Zero(aval.to_tangent_aval())
-                      for moves, aval in zip(nonzeros_out, jaxpr.out_avals)]
+def without_jit(closed):
+    """Trace an interpreter that evaluates what a `jit` holds."""
+
+    def run(inner, args):
+        env = dict(zip([*inner.jaxpr.constvars, *inner.jaxpr.invars], [*inner.consts, *args]))
+        read = lambda atom: atom.val if isinstance(atom, Literal) else env[atom]
+        for eqn in inner.jaxpr.eqns:
+            operands = [*map(read, eqn.invars)]
+            if eqn.primitive is jit_p:
+                outs = run(eqn.params["jaxpr"], operands)
+            else:
+                outs = eqn.primitive.bind(*operands, **eqn.params)
+                outs = outs if eqn.primitive.multiple_results else [outs]
+            env.update(zip(eqn.outvars, outs))
+        return [*map(read, inner.jaxpr.outvars)]
+
+    return trace_to_jaxpr(lambda *args: run(closed, args), closed.in_avals)

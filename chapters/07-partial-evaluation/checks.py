@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 from learning.checking import compare, exercise, expect
 
 from minijax import jit, linearize, make_jaxpr
 from minijax.core import primitives as lax
-from minijax.core.core import Primitive, current_trace, new_trace, typeof
+from minijax.core.core import (
+    Primitive,
+    Trace,
+    current_trace,
+    eval_trace,
+    set_current_trace,
+    typeof,
+)
 from minijax.core.jaxpr import eval_jaxpr
 from minijax.core.partial_eval import JaxprTrace, linearize_flat, partial_eval_rules
 
@@ -55,7 +64,7 @@ def residuals(residual_count):
 
 
 @exercise("7.3", "A program for a known argument", ["specialize"], hints=[
-    "Make a JaxprTrace on the current trace (minijax.core.state.trace), as linearize_flat does.",
+    "Make a JaxprTrace on the current trace, as linearize_flat does.",
     "trace.new_arg(y_aval) is the unknown argument, trace.atom(z) what stands for a result.",
     "trace.builder.build([...]) makes the closed jaxpr.",
 ])
@@ -70,7 +79,9 @@ def specialized(specialize):
 @exercise("7.4", "Dead code", ["dce_jaxpr"], hole="core.partial_eval.dce_jaxpr", hints=[
     "Walk the equations from the last to the first.",
     "An equation stays if one of its outvars is wanted; then its invars are wanted, too.",
-    "A Literal is no variable, and cannot be put into a set.",
+    "A first walk, forwards, leaves out x * 1: a dict says which operand stands for its result, "
+    "and the operands of later equations, and the results, are looked up in it.",
+    "x * 1 * 1 is x, too: look an operand up before you look whether the equation goes.",
 ])
 def dead_code(dce_jaxpr):
     program = lambda x, y: [lax.sin(x), lax.mul(lax.cos(y), 2.0), x]
@@ -84,18 +95,38 @@ def dead_code(dce_jaxpr):
                 lambda used, w=want: w, [(used,)], "sin(x), 2 cos(y), x; and used results")
     kept, used_inputs = dce_jaxpr(jaxpr, [True, False, False], True)
     expect(len(kept.invars) == 2 and all(used_inputs), "keep_inputs should keep all arguments")
+    one = F(1)
+    products = {
+        "sin(x * 1)": (lambda x: lax.sin(lax.mul(x, one)), ["sin"]),
+        "1 * sin(x)": (lambda x: lax.mul(one, lax.sin(x)), ["sin"]),
+        "x * 1": (lambda x: lax.mul(x, one), []),
+        "sin(x * 1 * 1)": (lambda x: lax.sin(lax.mul(lax.mul(x, one), one)), ["sin"]),
+        "x * 2": (lambda x: lax.mul(x, F(2)), ["mul"]),
+        "x + 1": (lambda x: lax.add(x, one), ["add"]),
+    }
+    for name, (f, want) in products.items():
+        closed = make_jaxpr(f)(F(0.5))
+        compare(lambda name, c=closed: names(dce_jaxpr(c.jaxpr, [True])[0]), lambda name, w=want: w,
+                [(name,)], "the equations that are left of")
+        compare(lambda x, c=closed: float(eval_jaxpr(dce_jaxpr(c.jaxpr, [True])[0], c.consts, x)[0]),
+                lambda x, f=f: float(f(x)), [(F(0.5),)], f"{name}, at")
+    weak = make_jaxpr(lambda x: lax.mul(x, one))(0.5)  # a weak float times a strong one is strong
+    expect(names(dce_jaxpr(weak.jaxpr, [True])[0]) == ["mul"],
+           f"this product changes the type, and must stay:\n{weak}")
     _, linear = linearize(lambda x: lax.mul(lax.sin(x), x), X)
     compare(lambda t: np.asarray(linear(t)), lambda t: (np.sin(X) + X * np.cos(X)) * t, [(X,)],
             "the derivative of x sin(x), in direction")
 
 
 @exercise("7.5", "The heart of partial evaluation", ["process_primitive"], hints=[
-    "self.is_unknown(x) tells whether x is an unknown of this trace.",
-    "With nothing unknown the parent does it: self.parent.process_primitive.",
-    "Else the rule in partial_eval_rules, or default_partial_eval: call it with the trace first.",
-    "Both run with the parent current: minijax.core.set_current_trace.",
+    "With nothing unknown, the parent does it: self.in_parent(self.parent.process_primitive, "
+    "primitive, args, params).",
+    "Else the rule in partial_eval_rules, or default_partial_eval. It runs in the parent, too, and "
+    "gets the trace first.",
+    "Weigh the constants after the rule has run, and before you return what it gave.",
 ], hole="core.partial_eval.JaxprTrace.process_primitive")
 def heart(process_primitive):
+    _who_is_asked(process_primitive)
     programs = {
         "2 x": (lambda x: lax.mul(2.0, x), lambda x: 2 + 0 * x),
         "sin": (lax.sin, np.cos),
@@ -109,12 +140,65 @@ def heart(process_primitive):
     expect([str(e.primitive) for e in linear.eqns] == ["mul"],
            f"of the derivative of sin one mul should wait; what waits is {linear}")
 
-    below, probe, seen = current_trace(), Primitive("probe"), []
-    partial_eval_rules[probe] = lambda trace, *_: seen.append(current_trace())
-    try:
-        with new_trace(JaxprTrace(below)) as trace:
-            probe.bind(trace.new_arg(typeof(F(1))))
-            expect(current_trace() is trace, "afterwards the trace should be current again")
-    finally:
-        del partial_eval_rules[probe]
-    expect(seen == [below], "while a rule runs, the parent should be current")
+    small, large = np.ones(500, F), np.ones(600, F)
+    for name, f, x, keeps in (
+            ("sin(x)", lax.sin, small, None), ("sin(x)", lax.sin, large, None),
+            ("sin(sin(x))", lambda x: lax.sin(lax.sin(x)), small, None),
+            ("sin(sin(x))", lambda x: lax.sin(lax.sin(x)), large, "mul"),
+            ("sin(x) / 2 x", lambda x: lax.div(lax.sin(x), lax.mul(x, 2.0)), large, "div")):
+        what = f"the derivative of {name}, where x has {x.size} elements,"
+        try:
+            linearize_flat(lambda x, f=f: [f(x)], [x])
+        except MemoryError as error:
+            expect(keeps, f"{what} keeps no more than 1,000 numbers; you raise MemoryError: {error}")
+            expect(keeps in str(error), f"{what} keeps too much at {keeps}; you say   {error}")
+        else:
+            expect(not keeps, f"{what} keeps more than 1,000 numbers at {keeps}: MemoryError is due")
+
+
+def _who_is_asked(process_primitive):
+    """One call at a time, so that what is wrong can be told apart."""
+    below, probe, asked = _Below(eval_trace), Primitive("probe"), []
+    trace = JaxprTrace(below)
+
+    def apply(args):
+        with set_current_trace(trace):
+            got = process_primitive(trace, probe, args, {"n": 2})
+            expect(current_trace() is trace, "afterwards, the trace should be current again")
+        return got
+
+    got = apply((F(1),))
+    expect(below.asked == (probe, (F(1),), {"n": 2}),
+           "with no unknown argument, self.parent.process_primitive(primitive, args, params) is due; "
+           f"the parent was asked {below.asked}")
+    expect(got == "its answer", f"… and its answer should be returned; you return {got!r}")
+    expect(below.current is below, "while the parent processes a primitive, it should be current: "
+           "call it by self.in_parent")
+    below.asked = None
+    unknown = trace.new_arg(typeof(F(1)))
+    answer = [unknown]
+
+    def rule(*given):
+        asked.append((given, current_trace()))
+        return answer
+
+    with mock.patch.dict(partial_eval_rules, {probe: rule}):
+        got = apply((F(1), unknown))
+    expect(asked, "with an unknown argument, the rule in partial_eval_rules should be called")
+    given, current = asked[0]
+    expect(given == (trace, probe, (F(1), unknown), {"n": 2}),
+           f"the rule should be called with (self, primitive, args, params); it is called with {given}")
+    expect(current is below, "while a rule runs, the parent should be current: call it by "
+           "self.in_parent")
+    expect(got is answer, f"what the rule returns is the result; you return {got!r}")
+    expect(below.asked is None, "with an unknown argument, the parent should not be asked")
+
+
+class _Below(Trace):
+    """A parent that keeps what it was asked, and who was current then."""
+
+    asked = current = None
+
+    def process_primitive(self, primitive, args, params):
+        self.asked, self.current = (primitive, tuple(args), params), current_trace()
+        return "its answer"

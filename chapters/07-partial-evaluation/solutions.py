@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from minijax.core.core import new_trace, set_current_trace, state, typeof
-from minijax.core.jaxpr import Jaxpr, Literal
+from minijax.core.core import current_trace, new_trace, typeof
+from minijax.core.jaxpr import Jaxpr, JaxprEqn, Literal
 from minijax.core.partial_eval import (
     JaxprTrace,
     default_partial_eval,
     linearize_flat,
     partial_eval_rules,
 )
+from minijax.core.primitives import mul_p
 
 
 def known_outputs(jaxpr, known):
@@ -30,30 +31,51 @@ def residual_count(f, x):
 
 def specialize(f, x, y_aval):
     """One unknown argument."""
-    trace = JaxprTrace(state.trace)
+    trace = JaxprTrace(current_trace())
     with new_trace(trace):
         outvar = trace.atom(f(x, trace.new_arg(y_aval)))
     return trace.builder.build([outvar])
 
 
 def dce_jaxpr(jaxpr, used_outputs, keep_inputs=False):
-    """Backwards, with the set of what is wanted."""
-    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs) if used]
-    wanted = {v for v in outvars if not isinstance(v, Literal)}
-    eqns = []
-    for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or any(v in wanted for v in eqn.outvars):
-            eqns.insert(0, eqn)
-            wanted.update(v for v in eqn.invars if not isinstance(v, Literal))
+    """Forwards without x * 1, then backwards with the set of what is wanted."""
+    same_as, eqns = {}, []
+    new = lambda v: v if isinstance(v, Literal) else same_as.get(v, v)
+    for eqn in jaxpr.eqns:
+        invars = [new(v) for v in eqn.invars]
+        factor = other_factor(eqn, invars)
+        if factor is not None:
+            same_as[eqn.outvars[0]] = factor
+        else:
+            eqns.append(JaxprEqn(eqn.primitive, invars, eqn.outvars, eqn.params, eqn.source_info,
+                                 eqn.effects))
+    outvars = [new(v) for v, used in zip(jaxpr.outvars, used_outputs) if used]
+    wanted, live = {*outvars}, []
+    for eqn in reversed(eqns):
+        if eqn.effects or not wanted.isdisjoint(eqn.outvars):
+            live.append(eqn)
+            wanted.update(eqn.invars)
     kept = [keep_inputs or v in wanted for v in jaxpr.invars]
     invars = [v for v, keep in zip(jaxpr.invars, kept) if keep]
-    return Jaxpr(jaxpr.constvars, invars, outvars, eqns, debug_info=jaxpr.debug_info), kept
+    return Jaxpr(jaxpr.constvars, invars, outvars, live[::-1]), kept
+
+
+def other_factor(eqn, invars):
+    """The operand that stands beside a 1 in a product, if it has the type of the product."""
+    if eqn.primitive is mul_p:
+        for one, other in (invars, invars[::-1]):
+            if isinstance(one, Literal) and one.val == 1 and other.aval == eqn.outvars[0].aval:
+                return other
+    return None
 
 
 def process_primitive(self, primitive, args, params):
-    """Written down if anything is unknown, else computed below."""
-    with set_current_trace(self.parent):
-        if not any(map(self.is_unknown, args)):
-            return self.parent.process_primitive(primitive, args, params)
-        rule = partial_eval_rules.get(primitive, default_partial_eval)
-        return rule(self, primitive, args, params)
+    """Computed below if everything is known, else written down, and then weighed."""
+    if not any(map(self.is_unknown, args)):
+        return self.in_parent(self.parent.process_primitive, primitive, args, params)
+    rule = partial_eval_rules.get(primitive, default_partial_eval)
+    out = self.in_parent(rule, self, primitive, args, params)
+    size = sum(typeof(c).size for c in self.builder.build([]).consts)
+    if size > 1000:
+        raise MemoryError(f"with {primitive.name} the derivative keeps {size} numbers")
+    return out
