@@ -76,8 +76,8 @@ def fused(fma_jvp):
     for moving, most in cases.items():
         tangents = tuple(F(10**i) if moves else zero for i, moves in enumerate(moving))
         want = sum(10**i * (3, 2, 1)[i] for i, moves in enumerate(moving) if moves)
-        compare(lambda p, t: tuple(map(float, fma_jvp(p, t))), lambda p, t, w=want: (10.0, float(w)),
-                [(primals, tangents)], "primals and tangents")
+        compare(lambda p, t: tuple(map(float, fma_jvp(p, t))),
+                lambda p, t, w=want: (10.0, float(w)), [(primals, tangents)], "primals, tangents =")
         names = _applied(fma_jvp, primals, tangents)
         expect(len(names) <= most, f"with the tangents {tangents}, {most} operations will do; you "
                f"apply {names}")
@@ -96,8 +96,8 @@ def fused(fma_jvp):
 @exercise("2.5", "The heart of forward mode", ["process_primitive"], hints=[
     "Five steps: open the arguments, look the rule up, run it in the parent, look at the tangents, "
     "box.",
-    "If no argument has a tangent, no rule is needed: self.in_parent(self.parent.process_primitive, "
-    "primitive, primals, params).",
+    "If no argument has a tangent, no rule is needed: "
+    "self.in_parent(self.parent.process_primitive, primitive, primals, params).",
     "A primitive with multiple_results gives lists.",
     "np.all(np.isfinite(np.asarray(tangent))) says whether a tangent is finite everywhere.",
 ], hole="core.forward.JVPTrace.process_primitive")

@@ -165,7 +165,7 @@ def door(flatten_fun_nokwargs):
         except TypeError as error:
             expect("*]" in str(error), f"both structures should be in the message: {error}")
         else:
-            raise Wrong("first the result is a list of one leaf, and then it has another structure: "
+            raise Wrong("first the result is a list of one leaf, and then it is something else: "
                         f"TypeError is due\n  you say   {got}")
     args = (1.0, {"a": 2.0, "b": 3.0})
     compare(lambda x, t: tree.map(float, jvp(_f, x, t)[1]),

@@ -141,5 +141,5 @@ def _without_a_rule():
             lambda x: [-x[:, :1], -x[:, -2:]], [(X[0],)],
             "a primitive without a rule that gives a list, at")
     compare(lambda x: np.asarray(vmap(vmap(lambda x: smooth.bind(x, w)))(x)),
-            lambda x: np.stack([[np.convolve(row, w, "same") for row in part] for part in x]), [(X,)],
-            "vmap of vmap of a primitive without a rule, at")
+            lambda x: np.stack([[np.convolve(row, w, "same") for row in part] for part in x]),
+            [(X,)], "vmap of vmap of a primitive without a rule, at")

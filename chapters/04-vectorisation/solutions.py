@@ -50,7 +50,8 @@ def process_primitive(self, primitive, args, params):
     if primitive in primitive_batchers:
         out, out_dim = self.in_parent(primitive_batchers[primitive], values, dims, **params)
     else:
-        out, out_dim = self.in_parent(one_by_one, self.axis_data.size, primitive, values, dims, params)
+        out, out_dim = self.in_parent(
+            one_by_one, self.axis_data.size, primitive, values, dims, params)
     if primitive.multiple_results:
         return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim)]
     return out if out_dim is None else BatchTracer(self, out, out_dim)

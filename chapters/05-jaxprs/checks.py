@@ -106,7 +106,8 @@ def _bound(f):
 
 
 @exercise("5.3", "Interval arithmetic", ["interval"], hints=[
-    "It is `eval_jaxpr` of the text with pairs in the environment, and a table of functions on pairs.",
+    "It is `eval_jaxpr` of the text, with pairs in the environment, and a table of functions on "
+    "pairs.",
     "A literal is the pair of its value twice.",
     "The product of two intervals lies between the least and the greatest of four products.",
 ])

@@ -201,7 +201,7 @@ def _call(f, *args):
 
 @exercise("6.6", "A program without calls", ["without_jit"], hints=[
     "Write an interpreter of closed jaxprs (chapter 5), which calls itself for a jit equation.",
-    "What it binds while it is traced becomes the new jaxpr: trace_to_jaxpr(interpreter, in_avals).",
+    "What it binds while it is traced becomes the new jaxpr: trace_to_jaxpr(interpreter, avals).",
     "A jit equation has a list of results, and so has the jaxpr that it holds.",
 ])
 def inlining(without_jit):
@@ -214,7 +214,8 @@ def inlining(without_jit):
                                           ["sin", "mul", "sin", "mul", "sub"]),
         "a jit in a jit": (lambda x, y: deep(x, y), ["add", "sin", "mul", "sin", "mul"]),
         "a constant in a jit": (lambda x, y: jit(lambda x: lax.mul(x, X))(y), ["mul"]),
-        "jvp of a jit": (lambda x, y: jvp(inner, (x,), (y,))[1], ["sin", "cos", "mul", "mul", "mul"]),
+        "jvp of a jit": (lambda x, y: jvp(inner, (x,), (y,))[1],
+                         ["sin", "cos", "mul", "mul", "mul"]),
         "the arguments, swapped in a jit": (lambda x, y: jit(lambda x, y: (y, x))(x, y), []),
     }
     for name, (f, want) in programs.items():

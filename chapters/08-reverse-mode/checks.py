@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from learning.checking import compare, exercise, expect
+from learning.checking import Wrong, compare, exercise, expect
 
 import minijax
 from minijax import jacrev, vjp
 from minijax.core import primitives as lax
+from minijax.core.array import def_numpy
 from minijax.core.core import Primitive, ShapedArray, typeof
 from minijax.core.forward import deflinear_jvp
 from minijax.core.transposition import UndefinedPrimal, primitive_transposes
@@ -70,15 +71,17 @@ def jacobian(my_jacobian):
 
 
 @exercise("8.4", "Undoing a broadcast", ["unbroadcast"], hints=[
-    "A scalar was repeated in all dimensions.",
+    "Write ones in front of the operand's shape, until it is as long as that of ct.",
     "A dimension of size 1 was repeated if it is larger in ct.",
-    "lax.reduce_sum(ct, axes), and lax.reshape to bring back the dimensions of size 1.",
+    "lax.reduce_sum(ct, axes), and lax.reshape to the operand's shape.",
 ], hole="core.transposition.unbroadcast")
 def unbroadcasting(unbroadcast):
-    ct = np.arange(6, dtype=F).reshape(2, 3)
-    for shape in ((2, 3), (), (1, 3), (2, 1), (1, 1)):
+    whole = np.arange(6, dtype=F).reshape(2, 3)
+    for ct, shape in [(whole, s) for s in ((2, 3), (), (1, 3), (2, 1), (1, 1), (3,), (1,))] + [
+            (np.stack([whole] * 4), s) for s in ((2, 3), (2, 1), (4, 1, 3), (3,), ())]:
         aval = ShapedArray(shape, np.dtype(F))
-        axes = tuple(d for d in range(2) if not shape or shape[d] == 1 != ct.shape[d])
+        own = (1,) * (ct.ndim - len(shape)) + shape
+        axes = tuple(d for d in range(ct.ndim) if own[d] == 1 != ct.shape[d])
         compare(lambda ct, a=aval: np.asarray(unbroadcast(a, ct)),
                 lambda ct, axes=axes, s=shape: ct.sum(axes).reshape(s), [(ct,)],
                 f"an operand of shape {shape}, and ct =")
@@ -113,6 +116,30 @@ def heart(backward_pass):
     cubed = lambda x: total(lax.mul(x, lax.mul(x, x)))
     compare(lambda x: np.asarray(jacrev(minijax.grad(cubed))(x)), lambda x: np.diag(6 * x), [(X,)],
             "the Hessian of sum(x³) at")
+    _wrong_shapes()
     transposed = minijax.linear_transpose(lambda x: lax.mul(lax.sin(2.0), x), X)
     expect(np.allclose(transposed(X)[0], np.sin(F(2)) * X), "linear_transpose fails: what is not "
            "linear must be evaluated on the way forwards")
+
+
+def _wrong_shapes():
+    """Rules of two primitives that give cotangents of wrong shapes."""
+    for name, rule, given in (("head", lambda ct, x: [ct], (2,)),
+                              ("twice", lambda ct, x: [lax.reduce_sum(ct, (0,))], ())):
+        wrong = Primitive(name)
+        def_numpy(wrong, {"head": lambda x: x[:2], "twice": lambda x: 2 * x}[name])
+        wrong.def_abstract_eval(lambda x, n=2 if name == "head" else 3: ShapedArray((n,), x.dtype))
+        deflinear_jvp(wrong)
+        primitive_transposes[wrong] = rule
+        for f in (lambda x: lax.reduce_sum(wrong.bind(x), (0,)),
+                  lambda x: lax.reduce_sum(lax.mul(lax.reduce_sum(wrong.bind(x), (0,)), x), (0,))):
+            what = (f"the transpose rule of {name!r} gives a cotangent of shape {given} for an "
+                    "operand of shape (3,): TypeError is due")
+            try:
+                got = minijax.grad(f)(X)
+            except TypeError as error:
+                words = name, str(given), "(3,)"
+                expect(all(word in str(error) for word in words),
+                       f"the message should have {', '.join(words)}; it is\n  {error}")
+            else:
+                raise Wrong(f"{what}\n  you say   {got}")

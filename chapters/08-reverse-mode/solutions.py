@@ -34,12 +34,12 @@ def my_jacobian(f, x):
 
 
 def unbroadcast(aval, ct):
-    """The transpose of repeating is summing."""
+    """The transpose of repeating is summing. Missing dimensions in front count as size 1."""
     shape = typeof(ct).shape
-    if aval.shape == shape:
-        return ct
-    repeated = [d for d, n in enumerate(shape) if not aval.shape or aval.shape[d] != n]
-    return lax.reshape(lax.reduce_sum(ct, repeated), aval.shape)
+    own = (1,) * (len(shape) - len(aval.shape)) + aval.shape
+    repeated = [d for d, (n, m) in enumerate(zip(own, shape)) if n != m]
+    summed = lax.reduce_sum(ct, repeated) if repeated else ct
+    return summed if typeof(summed).shape == aval.shape else lax.reshape(summed, aval.shape)
 
 
 def backward_pass(jaxpr, consts, args, cts, sums=()):
@@ -72,6 +72,15 @@ def backward_pass(jaxpr, consts, args, cts, sums=()):
         ct = out_cts if eqn.primitive.multiple_results else out_cts[0]
         operands = [value_of(v) for v in eqn.invars]
         for v, operand_ct in zip(eqn.invars, rule(ct, *operands, **eqn.params)):
+            if operand_ct is not None and type(operand_ct) is not Zero:
+                check_shape(eqn.primitive, v.aval.shape, typeof(operand_ct).shape)
             accumulate(v, operand_ct)
     return [ct_of.get(v, Zero(v.aval)) if is_undefined_primal(x) else None
             for v, x in zip(jaxpr.invars, args)]
+
+
+def check_shape(primitive, want, got):
+    """A cotangent has the shape of its operand."""
+    if want != got:
+        raise TypeError(f"the transpose rule of {primitive.name} returns a cotangent of shape "
+                        f"{got} for an operand of shape {want}")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from learning.checking import compare, exercise, expect
 
-from minijax import grad, jacrev, jvp, lax, vmap
+from minijax import grad, jvp, lax, make_jaxpr, vjp, vmap
 
 F = np.float32
 X = np.array([0.5, -1.0, 2.0], F)
@@ -54,6 +54,8 @@ def root(newton):
 
 @exercise("9.4", "A choice for each example", ["_batch_predicate"], hints=[
     "Bring everything to the front: bdim_at_front(x, d, axis_data.size) for index and operands.",
+    "All agree if the greatest index is the least one. Then it is the index of a switch, of which "
+    "the functions evaluate the batched branches.",
     "For each branch: batch it, with in_dims and out_dims all 0, and evaluate it on the operands.",
     "Then choose, for each result, by select_rows(index, *the results of the branches).",
     "An infinite derivative of a branch that is not chosen must not reach the operands: give it "
@@ -72,41 +74,44 @@ def choices(_batch_predicate):
     safe = lambda x: lax.cond(lax.gt(x, 0.0), lax.sqrt, lambda x: 0.0, x)
     slope = lambda x: grad(lambda x: lax.reduce_sum(vmap(safe)(x), (0,)))(x)
     compare(lambda x: np.asarray(slope(x)), lambda x: np.array([0.5, 0.0], F),
-            [(np.array([1.0, 0.0], F),)], "the gradient of a sum of roots, where x > 0, at")
+            [(np.array([1.0, 0.0], F),)],
+            "the gradient of a sum of roots, where x > 0, at")
+    for index in ([0, 0, 0], [1, 1, 1], [2, 2, 2]):
+        compare(lambda i, x: np.asarray(vmap(step)(i, x)), want, [(np.array(index), X)],
+                "index, all the same, and x")
+    names = [eqn.primitive.name for eqn in make_jaxpr(vmap(step))(i, X).eqns]
+    expect("cond" in names, "whether all agree is to be found out by a cond when the program runs; "
+           f"the primitives of vmap(switch) are {', '.join(names)}")
+    for_ever = lambda x: lax.while_loop(lambda x: lax.eq(x, x), lambda x: lax.add(x, 1.0), x)
+    careful = lambda i, x: lax.switch(i, [lax.neg, for_ever], x)
+    compare(lambda i, x: np.asarray(vmap(careful)(i, x)), lambda i, x: -x, [(0 * i, X)],
+            "a branch that never ends, and is not chosen; index and x")
 
 
-@exercise("9.5", "A step backwards", ["_transposed_body"], hints=[
-    "backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts, sums=...) does the work.",
-    "Its operands: in the order of jaxpr.in_avals, UndefinedPrimal(aval) where linear, else the "
-    "next of the known ones (consts first, xs last).",
-    "Its cts: those of the carry, then for each y its cotangent or Zero(aval).",
-    "Its sums: for the linear consts what has been summed so far, None for the others.",
-    "Return instantiate_zeros(ct) for the linear arguments only.",
-], hole="lax.control_flow.scan_reverse._transposed_body")
-def backwards(_transposed_body):
-    total = lambda x: lax.reduce_sum(x, tuple(range(np.ndim(x))))
-    programs = {
-        "a sum (xs only)": lambda x: lax.scan(lambda c, a: (lax.add(c, a), None), 0.0, x)[0],
-        "a power (a constant)": lambda x: total(lax.scan(
-            lambda c, _: (lax.mul(c, x), None), np.ones(3, F), None, length=3)[0]),
-        "all of it": lambda x: total(lax.scan(
-            lambda c, a: (lax.mul(c, lax.sin(a)), lax.mul(c, a)), lax.slice(x, (0,), (1,)), x)[1]),
+@exercise("9.5", "There and back", ["scan_vjp"], hints=[
+    "The first loop: lax.scan(lambda carry, x: (f(carry, x), carry), init, xs).",
+    "A step of the second loop takes a cotangent, and the pair (carry, x) of the forward step.",
+    "What minijax.vjp(f, carry, x)[1] gives for the cotangent of the new carry is a pair: the new "
+    "carry of the loop that runs back, and a result to stack up.",
+])
+def there_and_back(scan_vjp):
+    steps = {
+        "c + x": lambda c, x: lax.add(c, x), "c x": lambda c, x: lax.mul(c, x),
+        "sin(c) x": lambda c, x: lax.mul(lax.sin(c), x), "x": lambda c, x: x,
+        "c exp(c x)": lambda c, x: lax.mul(c, lax.exp(lax.mul(c, x))),
     }
-    wants = [np.ones(3, F), 3 * X**2, None]
-    for (name, f), want in zip(programs.items(), wants):
-        if want is None:
-            want = np.asarray(jacrev(_written_out)(X))
-        compare(lambda x, f=f: np.asarray(grad(f)(x)), lambda x, w=want: w, [(X,)],
-                f"the gradient of {name}, at")
-    expect(np.isfinite(np.asarray(jacrev(grad(programs["all of it"]))(X))).all(),
-           "the second derivative fails")
+    for name, f in steps.items():
+        def expected(init, xs, ct, f=f):
+            last, pullback = vjp(lambda c, xs: lax.scan(
+                lambda c, x: (f(c, x), None), c, xs)[0], init, xs)
+            return [np.asarray(out) for out in (last, *pullback(ct))]
 
-
-def _written_out(x):
-    """The third program without a scan."""
-    carry, total = lax.squeeze(lax.slice(x, (0,), (1,)), (0,)), 0.0
-    for i in range(3):
-        a = lax.squeeze(lax.slice(x, (i,), (i + 1,)), (0,))
-        total = lax.add(total, lax.mul(carry, a))
-        carry = lax.mul(carry, lax.sin(a))
-    return total
+        compare(lambda *args, f=f: [np.asarray(out) for out in scan_vjp(f, *args)], expected,
+                [(F(0.5), X[:1], F(1)), (F(0.5), X, F(1)), (F(2), X / 4, F(-3))],
+                f"f = {name}, and init, xs, ct =")
+    closed = make_jaxpr(lambda c, xs, ct: scan_vjp(steps["sin(c) x"], c, xs, ct))(F(1), X, F(1))
+    loops = [eqn for eqn in closed.eqns if eqn.primitive.name == "scan"]
+    expect([eqn.params["reverse"] for eqn in loops] == [False, True],
+           f"two scans are due, of which the second runs in reverse; you write\n{closed}")
+    kept = sum(len(v.aval.shape) == 1 for v in loops[0].outvars)
+    expect(kept == 1, f"for each step the carry is to be kept; you keep {kept} numbers")

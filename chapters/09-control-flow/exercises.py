@@ -25,17 +25,25 @@ def newton(a):
     """9.3: the square root of a positive float, by a `lax.while_loop`.
 
     Begin at x = a and repeat x = (x + a/x) / 2 while |x² - a| > 1e-5 a. Forward mode must work.
+    `minijax.lax` has `while_loop(condition, body, init)`, `add`, `sub`, `mul`, `div`, `abs`, `gt`.
     """
     raise NotImplementedError
 
 
 def _batch_predicate(axis_data, args, dims, branches):
-    """9.4: the batching rule of `cond` when the index is batched.
+    """9.4: the batching rule of `cond` when the index is batched, with a short way.
 
     `args` are the index and the operands, `dims` their batch dimensions, `branches` closed jaxprs.
-    Return the results and their batch dimensions. Of use: `bdim_at_front(x, dim, size)` and
-    `axis_data.size` (chapter 4), `batch_jaxpr(branch, axis_data, in_dims, out_dims)` (gives a pair,
-    of which the first is the batched jaxpr), `eval_jaxpr`, and `select_rows(which, *cases)` below.
+    Return the results and their batch dimensions. In general all branches run for all examples, and
+    each example selects. But if all examples have the same index when the program runs, only that
+    branch must run: let a `lax.cond` decide.
+
+    Of use: `bdim_at_front(x, dim, axis_data.size)` of `minijax.core.batching`;
+    `batch_jaxpr(branch, axis_data, in_dims, out_dims)` of `minijax.core.staging`, which gives a
+    pair, of which the first is the batched closed jaxpr; `eval_jaxpr(jaxpr, consts, *args)` of
+    `minijax.core.jaxpr`, which gives a list; `cond(p, true_fun, false_fun, *operands)`,
+    `switch(index, functions, *operands)`, `reduce_max(x, axes)`, `reduce_min(x, axes)` and
+    `eq(x, y)` of `minijax.lax`; and `select_rows(which, *cases)` below.
     """
     raise NotImplementedError
 
@@ -49,16 +57,14 @@ def select_rows(which, *cases):
     return lax.select_n(lax.broadcast_in_dim(which, shape, (0,)), *cases)
 
 
-def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes):
-    """9.5: the body of the scan that runs backwards, as a closed jaxpr.
+def scan_vjp(f, init, xs, ct):
+    """9.5: the gradient of a loop, by two loops: one that runs forwards, and one that runs back.
 
-    `jaxpr` is the forward body: (consts, carry, xs) -> (carry, ys). `linear` says for each of its
-    arguments whether it is linear; `nonzero_ys` for each y whether it has a cotangent. The new body
-    takes five groups of arguments, of the types `in_avals`:
-        the consts that are not linear; sums of cotangents for those that are; the cotangents of the
-        carry; the cotangents of those ys that have one; and the xs that are not linear.
-    `sizes` are the lengths of the first four. It returns the cotangents of the linear consts (with
-    the sums added), of the carry, and of the linear xs. `trace_to_jaxpr(function, in_avals)` makes
-    a closed jaxpr; `backward_pass` is chapter 8's (`sums` is for the constants).
+    `f(carry, x)` gives the new carry; there are no other results. `init` is a number, `xs` a vector
+    of numbers. `ct` is the cotangent of the last carry. Return the last carry, the cotangent of
+    `init`, and those of `xs`.
+    The first `lax.scan` keeps each carry as it was before its step. The second has the cotangent as
+    its carry, and `reverse=True`; `minijax.vjp(f, carry, x)` gives a pair, of which the second is
+    the function from a cotangent to those of carry and x.
     """
     raise NotImplementedError

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+import minijax
 from minijax import lax
 from minijax.core.batching import bdim_at_front
 from minijax.core.core import typeof
-from minijax.core.forward import Zero, instantiate_zeros
 from minijax.core.jaxpr import eval_jaxpr
-from minijax.core.staging import batch_jaxpr, trace_to_jaxpr
-from minijax.core.transposition import UndefinedPrimal, backward_pass
-from minijax.core.util import partition_list
+from minijax.core.staging import batch_jaxpr
 
 
 def my_fixpoint(depends, start):
@@ -39,16 +37,24 @@ def newton(a):
 
 
 def _batch_predicate(axis_data, args, dims, branches):
-    """All branches for all examples, then a choice."""
+    """All branches for all examples, and a choice; or one branch, if all agree."""
     index, *operands = (bdim_at_front(x, d, axis_data.size) for x, d in zip(args, dims))
-    outs = []
-    for i, branch in enumerate(branches):
-        chosen = lax.eq(index, typeof(index).dtype.type(i))
-        guarded = [select_rows(chosen, lax.stop_gradient(x), x) for x in operands]
-        out_dims = (0,) * len(branch.out_avals)
-        batched, _ = batch_jaxpr(branch, axis_data, (0,) * len(operands), out_dims)
-        outs.append(eval_jaxpr(batched.jaxpr, batched.consts, *guarded))
-    return [select_rows(index, *cases) for cases in zip(*outs)], (0,) * len(outs[0])
+    out_dims = (0,) * len(branches[0].out_avals)
+    batched = [batch_jaxpr(branch, axis_data, (0,) * len(operands), out_dims)[0]
+               for branch in branches]
+    run = [lambda *args, b=b: eval_jaxpr(b.jaxpr, b.consts, *args) for b in batched]
+    first = lax.reduce_min(index, (0,))
+
+    def each_its_own(*operands):
+        outs = []
+        for i, branch in enumerate(run):
+            chosen = lax.eq(index, typeof(index).dtype.type(i))
+            outs.append(branch(*[select_rows(chosen, lax.stop_gradient(x), x) for x in operands]))
+        return [select_rows(index, *cases) for cases in zip(*outs)]
+
+    one_for_all = lambda *operands: lax.switch(first, run, *operands)
+    agreed = lax.eq(first, lax.reduce_max(index, (0,)))
+    return lax.cond(agreed, one_for_all, each_its_own, *operands), out_dims
 
 
 def select_rows(which, *cases):
@@ -57,25 +63,13 @@ def select_rows(which, *cases):
     return lax.select_n(lax.broadcast_in_dim(which, shape, (0,)), *cases)
 
 
-def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes):
-    """One backward pass through the body, with everything in its place."""
-    n_first, n_sums, n_carry, n_ys = sizes
-    ends = np.cumsum([0, *sizes, len(in_avals)])
+def scan_vjp(f, init, xs, ct):
+    """Forwards, keeping the carries; backwards, pulling the cotangent through each step."""
+    last, carries = lax.scan(lambda carry, x: (f(carry, x), carry), init, xs)
 
-    def transposed(*args):
-        first, sums, ct_carry, ct_ys, last = (
-            list(args[i:j]) for i, j in zip(ends, [*ends[1:-1], len(args)]))
-        known, rest_sums = iter(first + last), iter(sums)
-        operands, starts = [], []
-        for i, (aval, is_linear) in enumerate(zip(jaxpr.in_avals, linear)):
-            operands.append(UndefinedPrimal(aval) if is_linear else next(known))
-            is_sum = is_linear and sum(linear[:i]) < n_sums
-            starts.append(next(rest_sums) if is_sum else None)
-        found = iter(ct_ys)
-        y_avals = jaxpr.out_avals[n_carry:]
-        all_ys = [next(found) if nonzero else Zero(aval)
-                  for nonzero, aval in zip(nonzero_ys, y_avals)]
-        cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, ct_carry + all_ys, sums=starts)
-        return [instantiate_zeros(ct) for ct in partition_list(linear, cts)[1]]
+    def back(ct, kept):
+        carry, x = kept
+        return minijax.vjp(f, carry, x)[1](ct)
 
-    return trace_to_jaxpr(transposed, in_avals, jaxpr.jaxpr.debug_info)
+    ct_init, ct_xs = lax.scan(back, ct, (carries, xs), reverse=True)
+    return last, ct_init, ct_xs

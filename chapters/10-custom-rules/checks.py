@@ -10,7 +10,6 @@ from learning.checking import compare, exercise, expect
 from minijax import (
     checkpoint,
     checkpoint_policies,
-    custom_vjp,
     grad,
     jvp,
     lax,
@@ -80,7 +79,7 @@ def _solve(a):
     "Begin with the set of variables that are wanted, and walk the equations backwards.",
     "If none of an equation's results is needed, it does not concern us.",
     "If the policy allows it, save those of its results that are needed; else do it again, and "
-    "need its operands.",
+    "need its operands. A broadcast_in_dim is always done again.",
 ], hole="remat.choice.choose_saved")
 def policies(choose_saved):
     jaxpr = make_jaxpr(lambda x: lax.exp(lax.sin(lax.cos(x))))(1.0).jaxpr
@@ -92,6 +91,15 @@ def policies(choose_saved):
              ("cos", only("cos"), (["cos"], ["sin", "exp"])),
              ("sin", only("sin"), (["sin"], ["exp"]))]
     for name, policy, want in cases:
+        compare(lambda j, p=policy: names(choose_saved(j, j.outvars, p)),
+                lambda j, w=want: w, [(jaxpr,)],
+                f"the policy that saves {name}, all results wanted, and the jaxpr")
+    jaxpr = make_jaxpr(lambda x: lax.exp(lax.broadcast_in_dim(lax.cos(x), (3,), ())))(1.0).jaxpr
+    for name, policy, want in (
+            ("everything but exp", only("cos", "broadcast_in_dim"),
+             (["cos"], ["broadcast_in_dim", "exp"])),
+            ("broadcast_in_dim", only("broadcast_in_dim"),
+             ([], ["cos", "broadcast_in_dim", "exp"]))):
         compare(lambda j, p=policy: names(choose_saved(j, j.outvars, p)),
                 lambda j, w=want: w, [(jaxpr,)],
                 f"the policy that saves {name}, all results wanted, and the jaxpr")
@@ -111,29 +119,39 @@ def _saved(f, *args):
     return sorted(np.shape(leaf) for leaf in tree_leaves(vjp(f, *args)[1]))
 
 
-@exercise("10.5", "A map of which only the transpose is known", ["_jvp"], hints=[
-    "A tangent is a symbolic zero if type(t) is Zero (minijax.core.forward).",
-    "Run fwd_jaxpr_thunk, and cut its list into residuals and results.",
-    "Bind custom_lin_p (minijax.custom_rules.vjp) on the residuals and the tangents that move.",
-    "typeof(x).to_tangent_aval() is the type of the tangent of a result.",
-], hole="custom_rules.vjp._jvp")
-def linear(_jvp):
-    from minijax.core import forward
-    from minijax.custom_rules.vjp import custom_vjp_call_p
+@exercise("10.5", "A way back that needs no map", ["reversible"], hints=[
+    "@custom_vjp on a function of x that applies f in a Python loop.",
+    "The forward rule returns the result twice: as the result, and as what is kept.",
+    "The backward rule: as often as there were steps, y = f_inverse(y) is the value before the "
+    "step, and minijax.vjp(f, y)[1](ct) the cotangents there.",
+    "The backward rule returns a tuple.",
+])
+def turning_back(reversible):
+    affine = (lambda x: lax.sub(lax.mul(x, 2.0), 1.0), lambda y: lax.mul(lax.add(y, 1.0), 0.5))
+    curved = (_cubic, _cubic_root)
+    for name, (f, f_inverse), steps in (("2 x - 1", affine, 0), ("2 x - 1", affine, 1),
+                                        ("2 x - 1", affine, 5), ("x + x³/10", curved, 3)):
+        chain = lambda x, f=f, n=steps: x if n == 0 else chain(f(x), n=n - 1, f=f)
+        what = f"f(x) = {name}, {steps} steps; "
+        mine = lambda x, f=f, g=f_inverse, n=steps: reversible(f, g, n)(x)
+        compare(lambda x: np.asarray(mine(x)), lambda x: np.asarray(chain(x)), [(X / 4,)],
+                what + "the value at")
+        total = lambda g: grad(lambda x: lax.reduce_sum(g(x), (0,)))
+        compare(lambda x: np.asarray(total(mine)(x)), lambda x: np.asarray(total(chain)(x)),
+                [(X / 4,)], what + "the gradient of the sum at")
+    kept = _saved(reversible(*curved, 3), X / 4)
+    expect(kept == [(2,)], "the gradient should keep one vector of two numbers, the result; yours "
+           f"keeps arrays of the shapes {kept}")
 
-    f = custom_vjp(lambda x, y: lax.mul(x, y))
-    f.defvjp(lambda x, y: (lax.mul(x, y), (x, y)),
-             lambda res, ct: (lax.mul(ct, 10.0), lax.mul(lax.mul(ct, res[0]), 100.0)))
-    before = forward.primitive_jvps[custom_vjp_call_p]
-    forward.primitive_jvps[custom_vjp_call_p] = _jvp
-    try:
-        compare(lambda x, y: [float(t) for t in grad(f, (0, 1))(x, y)],
-                lambda x, y: [10.0, 100.0 * x], [(2.0, 3.0)],
-                "bwd = (10 ct, 100 x ct): the gradient at")
-        compare(lambda x, y: float(grad(f, 1)(x, y)), lambda x, y: 100.0 * x, [(2.0, 3.0)],
-                "the gradient by y only, at")
-        compare(lambda x: np.asarray(vmap(grad(f), (0, None))(x, 3.0)), lambda x: 0 * x + 10,
-                [(X,)], "the gradients of a batch of x, at")
-        expect(float(f(2.0, 3.0)) == 6.0, "the value has changed")
-    finally:
-        forward.primitive_jvps[custom_vjp_call_p] = before
+
+def _cubic(x):
+    return lax.add(x, lax.mul(0.1, lax.mul(x, lax.mul(x, x))))
+
+
+def _cubic_root(y):
+    """The x with x + x³/10 = y, by Newton's method."""
+    x = y
+    for _ in range(8):
+        slope = lax.add(lax.mul(lax.mul(x, x), 0.3), 1.0)
+        x = lax.sub(x, lax.div(lax.sub(_cubic(x), y), slope))
+    return x

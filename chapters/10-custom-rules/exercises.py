@@ -30,22 +30,20 @@ def choose_saved(jaxpr, wanted, policy):
     """10.4: what a checkpoint saves, so that the variables `wanted` can be computed again.
 
     `policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)` says whether the results of
-    an equation may be saved. Return `(eqns, saved, eqns_again)`: the equations as they are, a list
-    of the variables that are saved, and the equations that have to be done again, both in order.
-    Equations have no effects, and hold no jaxprs. Literals need not be computed.
+    an equation may be saved. But a `broadcast_in_dim` is never saved: its operand is smaller.
+    Return `(eqns, saved, eqns_again)`: the equations as they are, a list of the variables that are
+    saved, and the equations that have to be done again, both in order. Equations have no effects,
+    and hold no jaxprs. A `Literal` (`minijax.core.jaxpr`) need not be computed.
     """
     raise NotImplementedError
 
 
-def _jvp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, out_trees,
-         symbolic_zeros):
-    """10.5: the rule by which a call of a `custom_vjp` function is differentiated.
+def reversible(f, f_inverse, steps):
+    """10.5: a function of one array, which applies `f` so many times, and forgets the way.
 
-    `fwd_jaxpr_thunk(nonzeros, *primals)` (nonzeros: a tuple of bools, whether each argument has a
-    tangent) runs the user's fwd; it returns a list, first the residuals, then the results;
-    `out_trees()[1].num_leaves` is the number of residuals. `custom_lin_p` takes the residuals and
-    the tangents that are no `Zero`, with the parameters num_res, bwd, out_avals (the tangents'
-    types of the results, a list), symbolic_zeros and in_zeros (a list of bools). Return the results
-    and their tangents.
+    Its gradient keeps the result only, not the value of each step: on the way back, `f_inverse`
+    finds the values again, one after another. `f` and `f_inverse` map arrays to arrays of the same
+    type, and `f` is differentiable. Of use: `minijax.custom_vjp`, and `minijax.vjp(f, x)`, which
+    gives a pair: f(x), and the function from a cotangent to a tuple of one cotangent.
     """
     raise NotImplementedError

@@ -44,7 +44,7 @@ def readers_file(number: str) -> str:
 
 
 def is_installed() -> bool:
-    """Whether the chapters are part of an installed package. The reader must not edit them there."""
+    """Whether the chapters are part of an installed package, not of a checkout."""
     return not (CHAPTERS.parent / "pyproject.toml").is_file()
 
 

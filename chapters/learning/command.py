@@ -114,7 +114,8 @@ def answers_file(number: str, answers: Path | None, folder: Path) -> Path:
 def run(number: str, path: Path, seconds: float = SECONDS) -> tuple[int, str]:
     """Check in a process of its own, so that nothing of it stays; exit code and output.
 
-    It runs without the fast paths, which would bypass a function in a hole. The process ends after the time limit, or when it has printed far too much.
+    It runs without the fast paths, which would bypass a function in a hole. The process ends after
+    the time limit, or when it has printed far too much.
     """
     paths = [str(catalog.CHAPTERS), str(Path(minijax.__file__).resolve().parents[1])]
     process = subprocess.Popen(

@@ -127,6 +127,32 @@ def test_a_wrong_answer_is_explained(answer, words, tmp_path):
     assert words in said
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return self.parent.process_primitive(primitive, args, params)", "it should be current"),
+        ("return self.in_parent(self.parent.process_primitive, primitive, args, params)",
+         "the rule in partial_eval_rules should be called"),
+        ("return self.in_parent(partial_eval_rules.get(primitive, default_partial_eval), self, primitive, args, params)",
+         "with no unknown argument, self.parent.process_primitive"),
+        ("if any(map(self.is_unknown, args)):\n        return default_partial_eval(self, primitive, args, params)\n"
+         "    return self.in_parent(self.parent.process_primitive, primitive, args, params)",
+         "the rule in partial_eval_rules should be called"),
+        ("if any(map(self.is_unknown, args)):\n"
+         "        return partial_eval_rules.get(primitive, default_partial_eval)(self, primitive, args, params)\n"
+         "    return self.in_parent(self.parent.process_primitive, primitive, args, params)",
+         "while a rule runs, the parent should be current"),
+    ],
+)
+def test_the_heart_of_partial_evaluation_says_what_is_wrong(body, words, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from minijax.core.partial_eval import default_partial_eval, partial_eval_rules\n\n\n"
+        f"def process_primitive(self, primitive, args, params):\n    {body}\n")
+    code, said = command.run("7.5", tmp_path / "mine.py")
+    assert code == 1
+    assert words in said
+
+
 def test_a_loop_without_end_is_stopped_and_its_line_is_named(tmp_path):
     (tmp_path / "mine.py").write_text(
         "def quotient_tangent(x, y, x_dot, y_dot):\n    while True:\n        try:\n            x += 1\n"
@@ -197,11 +223,11 @@ def test_a_hole_is_filled_wherever_the_function_was_imported_and_emptied_again()
 
 def test_the_chapters_tests_run_with_an_answer_in_place(tmp_path):
     wrong = tmp_path / "mine.py"
-    wrong.write_text("def add_tangents(x, y):\n    return x\n")
-    variables = os.environ | {"PYTHONPATH": str(catalog.CHAPTERS)}
+    wrong.write_text("def process_primitive(self, primitive, args, params):\n    return args[0]\n")
+    variables = plain(catalog.CHAPTERS, ROOT)
     codes = []
-    for path in (catalog.solutions("2.4"), wrong):
-        variables["MINIJAX_HOLE"] = f"2.4:{path}"
+    for path in (catalog.solutions("2.5"), wrong):
+        variables["MINIJAX_HOLE"] = f"2.5:{path}"
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-p", "learning.plugin", "-p",
              "no:cacheprovider", "tests/ch02/test_forward.py", "-k", "third_derivatives"],
