@@ -1,4 +1,4 @@
-"""minijax: JAX's core, small enough to be read in a weekend and complete enough to be used.
+"""minijax: JAX's core, small enough to be read and complete enough to be used.
 
 The public names, in the order of the book's chapters: `import minijax as jax`.
 """

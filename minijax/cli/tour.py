@@ -264,7 +264,7 @@ def draw_digit(image: np.ndarray) -> str:
 def tour(output: Path) -> int:
     """All stops; return 0 if every check passed, else 1."""
     tour, began = Tour(output), time.perf_counter()
-    tour.guide.say("Welcome to minijax: JAX's core, small enough to be read in a weekend.")
+    tour.guide.say("Welcome to minijax: JAX's core, small enough to be read.")
     for stop in (tour.derivatives, tour.composition, tour.jaxpr, tour.training,
                  tour.per_example_gradients, tour.curvature, tour.convolutions, tour.writing,
                  tour.real_jax):
