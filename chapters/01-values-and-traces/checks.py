@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 
 import numpy as np
@@ -213,28 +214,30 @@ def deep(depth):
            f"where x is a box of an outer depth\n  should be [2]\n  you say   {seen}")
 
 
-ALL = slice(None)
-
-
-@exercise("1.5", "What the dots mean", ["expand_ellipsis"], hints=[
-    "How many entries use up a dimension? Not `None`, not `...`.",
-    "As many full slices, slice(None), are missing; they stand where the dots are, or at the end.",
-    "Compare by `is`: an entry may be an array, and `==` would compare its elements.",
+@exercise("1.5", "A slice of a slice", ["one_slice"], hints=[
+    "Which numbers of 0, 1, …, n - 1 are chosen, and in which order? A `range` can say it.",
+    "range(10)[2::3] is range(2, 10, 3).",
+    "In a slice, a stop of -1 is the last element. Going down to the first one, the stop is None.",
+    "If nothing is chosen, any empty slice will do, but not every start and stop gives one.",
 ])
-def dots(expand_ellipsis):
-    cases = {
-        ((), 0): [], ((0,), 1): [0], ((), 2): [ALL, ALL], ((0,), 3): [0, ALL, ALL],
-        ((..., 0), 3): [ALL, ALL, 0], ((0, ..., 1), 3): [0, ALL, 1], ((0, ...), 1): [0],
-        ((None, ..., 0), 2): [None, ALL, 0], ((..., None), 1): [ALL, None],
-        ((None, 0), 2): [None, 0, ALL],
-    }
-    for (entries, ndim), want in cases.items():
-        got = _call(expand_ellipsis, entries, ndim)
-        if got != want or type(got) is not list:
-            raise Wrong(f"with entries, ndim = {entries}, {ndim}\n  JAX says  {want}\n"
-                        f"  you say   {got}")
-    for entries, ndim in (((0, 0), 1), ((..., 0, ...), 3), ((0, ..., 0), 1)):
-        refuses(IndexError, expand_ellipsis, entries, ndim)
+def slices(one_slice):
+    some = [slice(None), slice(1, None), slice(None, 2), slice(None, None, 2),
+            slice(None, None, -1), slice(-3, None), slice(None, -1), slice(5, None),
+            slice(-2, 0, -2), slice(4, 1), slice(3, None, -3)]
+    for n in (1, 2, 5, 9, 0):
+        x = np.arange(n)
+        for first, second in itertools.product(some, some):
+            want = x[first][second]
+            try:
+                s = one_slice(n, first, second)
+                got = (x[s] if isinstance(s, slice) else s), s
+            except NotImplementedError:
+                raise
+            except Exception as error:
+                got = f"{type(error).__name__}: {error}", None
+            if not (isinstance(got[0], np.ndarray) and np.array_equal(got[0], want)):
+                raise Wrong(f"with n = {n}, {first}, {second}\n  x = {x.tolist()} should give "
+                            f"{want.tolist()}\n  you say   {got[1]}, which gives {got[0]}")
 
 
 def _call(f, *args):

@@ -41,11 +41,11 @@ def depth(f, *args):
     raise NotImplementedError
 
 
-def expand_ellipsis(entries, ndim):
-    """1.5: the entries of an index (a tuple) with `...` written out as full slices, as a list.
+def one_slice(n, first, second):
+    """1.5: the slice s for which x[s] is x[first][second], for all arrays x of length n.
 
-    Without `...` the full slices go to the end. `None` stands for a new dimension. Raise
-    `IndexError` if there is more than one `...`, or more entries than the `ndim` dimensions.
+    `first` and `second` are slices like `slice(1, None, 2)`, which is written x[1::2]. Any of their
+    numbers may be negative or `None`. No array is at hand.
     """
     raise NotImplementedError
 

@@ -96,17 +96,12 @@ def depth(f, *args):
         return trace.unbox(out)[1] or 0
 
 
-def expand_ellipsis(entries, ndim):
-    """`==` would compare arrays element by element: use `is`."""
-    given = sum(entry is not None and entry is not Ellipsis for entry in entries)
-    dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]
-    if given > ndim:
-        raise IndexError(f"Too many indices: array is {ndim}-dimensional, "
-                         f"but {given} were indexed")
-    if len(dots) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    at = dots[0] if dots else len(entries)
-    return [*entries[:at], *[slice(None)] * (ndim - given), *entries[at + 1:]]
+def one_slice(n, first, second):
+    """A range can be sliced. A stop below 0 would count from the end: it is None."""
+    chosen = range(n)[first][second]
+    if not chosen:
+        return slice(0, 0)
+    return slice(chosen.start, chosen.stop if chosen.stop >= 0 else None, chosen.step)
 
 
 def ambiguous_pair(lattice):

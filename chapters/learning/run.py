@@ -18,14 +18,15 @@ from .checking import OutOfTime, Wrong, line_in_the_readers_file
 def main(number: str, answers: str, seconds: str = "0") -> int:
     """Load the answers and check them within the time limit (0: there is none)."""
     exercise = catalog.exercises(catalog.chapter_of(number))[number]
+    path = Path(answers).resolve()
     _set_alarm(float(seconds))
     try:
-        given = vars(catalog.load(Path(answers).resolve()))
+        given = vars(catalog.load(path))
     except OutOfTime as error:
         print(f"{error}{line_in_the_readers_file(error)}")
         return 2
-    except Exception:
-        print(_without_our_frames())
+    except Exception as error:
+        print(_explained(error, path))
         return 2
     try:
         exercise.run(given)
@@ -38,8 +39,8 @@ def main(number: str, answers: str, seconds: str = "0") -> int:
     except NotImplementedError as error:
         print(error if error.args else "nothing yet: the stub is still there")
         return 1
-    except Exception:
-        print(_without_our_frames())
+    except Exception as error:
+        print(_explained(error, path))
         return 1
     return 0
 
@@ -55,11 +56,15 @@ def _set_alarm(seconds):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _without_our_frames():
-    """The traceback from the reader's file on."""
-    lines = traceback.format_exc().splitlines()
-    ours = [i for i, line in enumerate(lines) if "/learning/" in line or "importlib" in line]
-    return "\n".join(lines[(ours[-1] + 2 if ours else 0):])
+def _explained(error, path):
+    """The error, and where it passed through the reader's file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    readers = [frame for frame in frames if frame.filename == str(path)]
+    lines = [*traceback.format_exception_only(error), *traceback.format_list(readers)]
+    if not readers and not isinstance(error, SyntaxError):
+        lines = ["with your answer in place, the library fails:\n", *lines,
+                 *traceback.format_list(frames[-1:])]
+    return "".join(lines).rstrip()
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def test_a_solution_passes(number, outcomes):
     assert EXERCISES[number].hints
 
 
-@pytest.mark.parametrize("number", [n for n, exercise in EXERCISES.items() if exercise.hole])
+@pytest.mark.parametrize("number", [n for n, exercise in EXERCISES.items() if exercise.hole and catalog.chapter_of(n) <= 10])
 def test_a_copy_of_the_library_does_not_fill_a_hole(number, outcomes):
     """Each hole asks for something that no listing shows."""
     assert outcomes[number]["copy"] == "wrong"
