@@ -117,6 +117,7 @@ from .random.settings import (
 from . import distributed, sharding
 from .runtime import compilation_cache as _compilation_cache, cuda as _cuda
 from .parallel.explicit import reshard
+from .parallel import stated
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
 from .parallel.pmap import pmap

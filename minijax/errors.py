@@ -274,6 +274,10 @@ class TypePromotionError(ValueError):
     """There is no implicit promotion between dtypes."""
 
 
+class ShardingTypeError(Exception):
+    """The shardings in the types of operands do not fit each other (chapter 14)."""
+
+
 class ConcretizationTypeError(JAXTypeError):
     """A number was needed while tracing, when only its shape and dtype are known.
 

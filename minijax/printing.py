@@ -210,7 +210,8 @@ def _jit_params(params):
 
 def _broadcast_in_dim_params(params):
     """Without the shape, which the binder's type shows."""
-    hidden = {"shape"} if params["broadcast_dimensions"] else {"shape", "broadcast_dimensions"}
+    hidden = {"shape", "sharding"}  # the type of the result says them
+    hidden |= set() if params["broadcast_dimensions"] else {"broadcast_dimensions"}
     return _sorted_params(_without(params, hidden))
 
 

@@ -48,7 +48,8 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     if axis is None:
         return aval
     assert aval.shape[axis] == size, (size, axis, aval)
-    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1:]),
+                       placement=aval.placement and aval.placement.without(axis))
 
 
 @functools.lru_cache(4096)
@@ -56,7 +57,8 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
     """The type of `size` examples of this type along a new dimension `axis`."""
     if axis is None:
         return aval
-    return aval.update(shape=inserted(aval.shape, axis, size))
+    return aval.update(shape=inserted(aval.shape, axis, size),
+                       placement=aval.placement and aval.placement.with_new(axis))
 
 
 # ----------------------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ class ShapedArray:
       shape: a sequence of ints.
       dtype: anything that NumPy understands as an element type, or an `ml_dtypes` one.
       weak_type: whether the type came from a Python scalar and yields in promotions.
-      placement: an opaque slot, which extensions fill and interpret (chapter 14: the axes of a mesh
-        of devices over which the array differs). `None` where there is nothing to say.
+      placement: a slot that extensions fill and interpret (chapter 14: the axes of a mesh that split
+        the array, or along which it differs). `None` where there is nothing to say.
       sharding: ignored; JAX's types may state one.
 
     >>> ShapedArray((2, 3), "float32")
@@ -86,8 +86,8 @@ class ShapedArray:
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        place = "".join([text(self.placement) for text in hooks.placement_text])
-        return f"{name}[{','.join(map(str, self.shape))}]{place}"
+        shape = f"[{','.join(map(str, self.shape))}]"
+        return name + (shape if self.placement is None else self.placement.shape_text(self.shape))
 
     def strip_weak_type(self) -> ShapedArray:
         """The same type, not weak."""
@@ -426,7 +426,7 @@ class Primitive:
         out = self.abstract_eval(*avals, **params)
         if any(aval.placement is not None for aval in avals):
             for join_placements in hooks.join_placements:
-                out = join_placements(self, avals, out)
+                out = join_placements(self, avals, params, out)
         if len(self._out_avals) >= _CACHE_LIMIT:
             self._out_avals.clear()
         with contextlib.suppress(TypeError):

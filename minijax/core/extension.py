@@ -69,14 +69,10 @@ class Extension:
         """The empty module that the program of a jaxpr is written to: `module`, or another one."""
         return module
 
-    def join_placements(self, primitive: Any, avals: Sequence, out: Any) -> Any:
+    def join_placements(self, primitive: Any, avals: Sequence, params: dict, out: Any) -> Any:
         """The result type(s) `out` of a primitive, with the placements that follow from those of
         the operands. Asked only if an operand has a placement."""
         return out
-
-    def placement_text(self, placement: Any) -> str:
-        """What follows the shape where a type is printed, as `{V:x}`."""
-        return ""
 
     def stage_operands(self, builder: Any, primitive: Any, invars: list, params: dict) -> list:
         """The operands of an equation that is about to be added to a jaxpr. An extension can add

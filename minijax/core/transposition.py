@@ -19,7 +19,8 @@ import numpy as np
 from ..checks import transposition as checks
 from . import primitives as lax
 from .calls import Call, rule_for_calls
-from .core import Primitive, ShapedArray, missing_rule, typeof
+from .core import Primitive, ShapedArray, missing_rule, typeof, vary_like
+from .extension import hooks
 from .forward import Zero, add_tangents, defbilinear_jvp, deflinear_jvp, zeros
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from .staging import trace_to_jaxpr, weakref_cache
@@ -76,6 +77,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
 
     def accumulate(v, ct):
         if v in linear and ct is not None and type(ct) is not Zero:
+            ct = vary_like(ct, v.aval) if hooks.vary_like else ct
             ct_of[v] = add_tangents(ct_of[v], ct) if v in ct_of else ct
 
     for v, ct in zip(jaxpr.outvars, cts):

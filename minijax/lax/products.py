@@ -17,6 +17,7 @@ from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
 from ..core.primitives import dot_general_p
 from .dtypes import check_and_canonicalize_user_dtype
+from .out_shardings import bind_sharded
 from .precision import canonical_precision, is_algorithm
 
 
@@ -30,7 +31,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         sequence of dimensions.
       precision: `None`, a `Precision` or its name, or a pair of them.
       preferred_element_type: the dtype of the result; by default that of the operands.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array with the batch dimensions first, then the others of `lhs`, then those of `rhs`.
@@ -45,9 +46,11 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     numbers = ((_ints(x_contract), _ints(y_contract)), (_ints(x_batch), _ints(y_batch)))
     if preferred_element_type is not None:
         preferred_element_type = check_and_canonicalize_user_dtype(preferred_element_type)
-    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
-                              precision=canonical_precision(precision),
-                              preferred_element_type=preferred_element_type)
+    params = {"dimension_numbers": numbers, "precision": canonical_precision(precision),
+              "preferred_element_type": preferred_element_type}
+    if out_sharding is not None:
+        return bind_sharded(dot_general_p, lhs, rhs, out_sharding=out_sharding, **params)
+    return dot_general_p.bind(lhs, rhs, **params)
 
 
 def _pairs_of_dims(dimension_numbers):
@@ -84,7 +87,8 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
                              "performing simple un-batched matrix-matrix, matrix-vector, or "
                              f"vector-vector products; got lhs_shape={x} rhs_shape={y}")
         dimension_numbers = (((len(x) - 1,), (0,)), ((), ()))
-    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
+                       out_sharding=out_sharding)
 
 
 def batch_matmul(lhs, rhs, precision=None):

@@ -41,6 +41,7 @@ from ..core.primitives import (
 from .complex_lowering import reduce_extremum_rule
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
+from .out_shardings import bind_sharded
 from .shaping import reshape
 
 # ----------------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
     Args:
       operand: an array.
       axes: the dimensions to reduce, each in bounds.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array of the same dtype, without these dimensions.
@@ -155,7 +156,10 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
       TypeError: a dtype without this operation.
       ValueError: a repeated axis, or one out of bounds.
     """
-    return reduce_sum_p.bind(operand, axes=integers("reduce_sum: axes", axes))
+    axes = integers("reduce_sum: axes", axes)
+    if out_sharding is not None:
+        return bind_sharded(reduce_sum_p, operand, out_sharding=out_sharding, axes=axes)
+    return reduce_sum_p.bind(operand, axes=axes)
 
 
 def jvp_through(program: Callable) -> Callable:

@@ -35,6 +35,7 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from .dtypes import check_and_canonicalize_user_dtype
+from .out_shardings import bind_sharded
 
 # ----------------------------------------------------------------------------------------------
 # Repeating elements
@@ -66,7 +67,7 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
       operand: an array; each of its dimensions 1, or as the result's.
       shape: the result's shape.
       broadcast_dimensions: for each dimension of `operand`, the one of the result it goes to.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Raises:
       TypeError: shapes and dimensions that do not fit.
@@ -79,8 +80,11 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
     if len({*dims}) == len(dims) == typeof(operand).ndim and [*dims] != (order := sorted(dims)):
         operand, dims = transpose(operand, [dims.index(d) for d in order]), tuple(order)
     same = typeof(operand).shape == shape and dims == tuple(range(len(shape)))
-    if same and not _foreign(operand):
+    if same and not _foreign(operand) and out_sharding is None:
         return operand
+    if out_sharding is not None:
+        return bind_sharded(broadcast_in_dim_p, operand, out_sharding=out_sharding, shape=shape,
+                            broadcast_dimensions=dims)
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
@@ -93,7 +97,8 @@ def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     sizes = canonical_shape(sizes)
     ndim = typeof(operand).ndim
     dims = range(len(sizes), len(sizes) + ndim)
-    return broadcast_in_dim(operand, (*sizes, *typeof(operand).shape), dims)
+    return broadcast_in_dim(operand, (*sizes, *typeof(operand).shape), dims,
+                            out_sharding=out_sharding)
 
 
 def broadcast_to(x, shape: tuple[int, ...]):
@@ -155,7 +160,7 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
       operand: an array.
       new_sizes: the new shape, with as many elements.
       dimensions: the order in which the dimensions of `operand` are read, if not the usual.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Raises:
       TypeError: another number of elements, or a negative size.
@@ -171,8 +176,12 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
                             f"dimensions {dimensions} for operand shape {aval.shape}.")
         if dimensions == tuple(range(aval.ndim)):
             dimensions = None
-    if aval.shape == new_sizes != () and dimensions is None and not _foreign(operand):
+    same = aval.shape == new_sizes != () and dimensions is None and not _foreign(operand)
+    if same and out_sharding is None:
         return operand
+    if out_sharding is not None:
+        return bind_sharded(reshape_p, operand, out_sharding=out_sharding, new_sizes=new_sizes,
+                            dimensions=dimensions)
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
 
 
@@ -260,7 +269,10 @@ def broadcasted_iota(dtype, shape: Sequence[int], dimension: int, *, out_shardin
     """
     dtype = check_and_canonicalize_user_dtype(dtype)
     shape = canonical_shape(shape)
-    return iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension))
+    params = {"dtype": dtype, "shape": shape, "dimension": operator.index(dimension)}
+    if out_sharding is not None:
+        return bind_sharded(iota_p, out_sharding=out_sharding, **params)
+    return iota_p.bind(**params)
 
 
 def iota(dtype, size: int):

@@ -28,6 +28,7 @@ from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding
 from .spmd import constraint, is_abstract
+from .typed import entries_of, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -163,7 +164,34 @@ def _constrain_leaf(x, sharding, mesh):
                          "all devices hold.")
     _check_axes(sharding)
     check_fits(sharding, shaped_abstractify(x), "with_sharding_constraint: an array")
+    if isinstance(sharding, NamedSharding) and _all_stated(x, sharding):
+        return x
     return constrain(x, sharding, mesh)
+
+
+def _all_stated(x, sharding) -> bool:
+    """Whether the type of `x` states all of its sharding, which must then be this one.
+
+    Raises:
+      AssertionError: it is another one.
+      ValueError: only some axes are of type Explicit, and the sharding names one of them.
+    """
+    mesh = meshes.get_abstract_mesh()
+    if mesh.empty or not mesh.explicit_axes:
+        return False
+    if not mesh.are_all_axes_explicit:
+        if named := set(sharding.spec.all_axes()) & set(mesh.explicit_axes):
+            raise ValueError(f"with_sharding_constraint: {sharding.spec} names {sorted(named)}, of "
+                             f"type Explicit in {mesh}, but it is for axes of type Auto. For the "
+                             "others, use `jax.sharding.reshard`.")
+        return False
+    wanted = with_sharding(shaped_abstractify(x), sharding)
+    if entries_of(shaped_abstractify(x)) != entries_of(wanted):
+        raise AssertionError(
+            "with_sharding_constraint: over axes of type Explicit, it can only check the sharding "
+            f"in a type. Expected {wanted.str_short()}, got {shaped_abstractify(x).str_short()}. "
+            "To change it, use `jax.sharding.reshard`.")
+    return True
 
 
 def _check_axes(sharding):
@@ -179,12 +207,15 @@ def _check_axes(sharding):
                          "which the shard_map around has split the array already.")
 
 
-sharding_constraint_p.def_abstract_eval(lambda aval, **params: aval)
+@sharding_constraint_p.def_abstract_eval
+def _constrained_type(aval, *, sharding, **params):
+    return with_sharding(aval, sharding) if isinstance(sharding, NamedSharding) else aval
+
 
 
 @sharding_constraint_p.def_impl
 def _evaluate(x, *, sharding, context_mesh, **params):
-    if is_abstract(sharding) and not meshes.concrete_mesh.value:
+    if is_abstract(sharding) and (meshes.concrete_mesh.value or meshes.no_mesh).empty:
         sharding = _on_mesh_of(x, sharding)
     complete = not unconstrained_dims(sharding)
     if complete:

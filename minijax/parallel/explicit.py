@@ -1,8 +1,7 @@
 """Chapter 14: functions for axes of type `Explicit`, over which the user chooses the shardings.
 
-In JAX such a sharding is a part of an array's type. Here it is a constraint instead. XLA chooses
-everything else, as it does over axes of type `Auto`. So these functions do less than JAX's: they
-make the same checks, put the right mesh in force, and add constraints.
+Such a sharding is a part of an array's type: `f32[8@x,2]`. The types of results follow from those
+of operands (`sharding_rules.py`), or the user states them.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.core import ShapedArray, install_methods
+from ..core.core import ShapedArray, install_methods, typeof
 from ..core.staging import shaped_abstractify
-from ..core.tree import flatten_axes, tree_flatten
+from ..core.tree import flatten_axes, tree_flatten, tree_map
 from ..errors import api_boundary, wraps
-from .constraints import check_fits, constrain
+from .constraints import check_fits
 from .mesh import (
     AbstractMesh,
     AxisType,
@@ -23,8 +22,10 @@ from .mesh import (
     no_abstract_mesh,
     use_abstract_mesh,
 )
-from .partition_spec import UNCONSTRAINED, PartitionSpec
+from .partition_spec import UNCONSTRAINED, P, PartitionSpec
+from .reshards import bind_reshard, mesh_cast_p
 from .sharding import NamedSharding
+from .typed import entries_of, mesh_of, sharding_of_type
 
 
 @api_boundary
@@ -54,26 +55,33 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def _reshard_leaf(x, sharding):
-    mesh, ndim = get_abstract_mesh(), len(shaped_abstractify(x).shape)
+    return bind_reshard(x, checked_sharding(sharding, shaped_abstractify(x), "reshard"))
+
+
+def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedSharding:
+    """What a user wrote for the sharding of an array, with an entry for each dimension."""
     if isinstance(sharding, PartitionSpec):
-        sharding = NamedSharding(_nonempty(mesh, "reshard"), sharding)
+        sharding = NamedSharding(_nonempty(get_abstract_mesh(), caller), sharding)
     if sharding is None or isinstance(sharding, NamedSharding) and sharding.mesh.empty:
-        raise ValueError(f"reshard: expected a sharding with a mesh, got {sharding}.")
+        raise ValueError(f"{caller}: expected a sharding with a mesh, got {sharding}.")
     if not isinstance(sharding, NamedSharding):
-        raise TypeError(f"reshard: expected NamedShardings or PartitionSpecs, got {sharding!r}.")
-    _check_explicit(sharding)
-    check_fits(sharding, shaped_abstractify(x), "reshard: an array")
+        raise TypeError(f"{caller}: expected NamedShardings or PartitionSpecs, got {sharding!r}.")
+    _check_explicit(sharding, caller)
+    check_fits(sharding, aval, f"{caller}: an array")
     entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
-    spec = sharding.spec.update([*entries, *[None] * (ndim - len(entries))])
-    return constrain(x, sharding.update(spec=spec), mesh)
+    spec = sharding.spec.update([*entries, *[None] * (aval.ndim - len(entries))])
+    return sharding.update(spec=spec)
 
 
-def _check_explicit(sharding):
+def _check_explicit(sharding, caller):
     others = set(sharding.spec.all_axes()).difference(sharding.mesh.explicit_axes)
     if others:
-        raise ValueError(f"reshard: {sharding.spec} names {', '.join(sorted(map(str, others)))}, "
+        raise ValueError(f"{caller}: {sharding.spec} names {', '.join(sorted(map(str, others)))}, "
                          f"but it can name axes of type Explicit only, and the mesh is "
                          f"{sharding.mesh}. Over axes of type Auto, use with_sharding_constraint.")
+    if sharding.spec.unreduced or sharding.spec.reduced:
+        raise NotImplementedError(f"{caller}: {sharding.spec}: there are no arrays here whose "
+                                  "shards are parts of a sum. Leave the sum to the operation.")
 
 
 def _nonempty(mesh: AbstractMesh, caller: str) -> AbstractMesh:
@@ -111,7 +119,9 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
         names = _names(axes, mesh)
         if set(names) <= set(mesh.auto_axes):  # also if there is no mesh
             return f(*args, **kwargs)
-        with use_abstract_mesh(_with_types(mesh, names, AxisType.Auto)):
+        auto_mesh = _with_types(mesh, names, AxisType.Auto)
+        args, kwargs = _cast((args, kwargs), auto_mesh)
+        with use_abstract_mesh(auto_mesh):
             out = f(*args, **kwargs)
         return reshard(out, sharding)
 
@@ -146,9 +156,21 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
         sharding = _argument(in_sharding, kwargs, "in_sharding")
         mesh = _nonempty(get_abstract_mesh(), "explicit_axes")
         with use_abstract_mesh(_with_types(mesh, _names(axes, mesh), AxisType.Explicit)):
-            return f(*reshard(args, sharding), **kwargs)
+            out = f(*reshard(args, sharding), **kwargs)
+        return _cast(out, mesh)
 
     return in_explicit_mode
+
+
+def _cast(values, mesh):
+    """The arrays of a pytree, in types that speak of this mesh."""
+    def cast(x):
+        aval = typeof(x) if hasattr(x, "aval") else None
+        if aval is None or mesh_of(aval) in (None, mesh):
+            return x
+        return mesh_cast_p.bind(x, dst_sharding=NamedSharding(mesh, P(*entries_of(aval))))
+
+    return tree_map(cast, values)
 
 
 def _argument(value, kwargs, name):
@@ -189,9 +211,5 @@ def _with_types(mesh, names, axis_type):
 # Shardings of types
 
 
-def _sharding_of_type(aval: ShapedArray) -> NamedSharding:
-    """The sharding that a type states: none along any dimension, over the current mesh."""
-    return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
-
-
-install_methods({"sharding": property(_sharding_of_type)}, ShapedArray)
+install_methods({"sharding": property(lambda aval: sharding_of_type(aval, get_abstract_mesh()))},
+                ShapedArray)

@@ -80,8 +80,8 @@ class Immutable:
 class AxisType(enum.Enum):
     """Who decides how arrays are split over an axis of a mesh.
 
-    `Auto`: the compiler. `Explicit`: the user, in the types of arrays (minijax leaves it to the
-    compiler, too). `Manual`: the function itself, which sees its own shard only: `shard_map`.
+    `Auto`: the compiler. `Explicit`: the user, in the types of arrays. `Manual`: the function
+    itself, which sees its own shard only: `shard_map`.
     """
 
     Auto = enum.auto()

@@ -10,18 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.lowering import Body
-from ..runtime.modules import ProgramModule
+from ..core.lowering import Body, Value
+from ..runtime.modules import ProgramBody, ProgramModule
 from .mesh import AbstractMesh, Mesh
 from .sharding import sdy_mesh
 
 
-class PartitionedModule(ProgramModule):
-    """A module that XLA splits into one program for each of the `devices`."""
+class PartitionedBody(ProgramBody):
+    """A function of such a module. The results of `@main` lie as the program's results are to."""
 
-    def __init__(self, name: str, devices: Sequence, attributes: Callable):
+    def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
+        if visibility == "public":
+            assert isinstance(self.module, PartitionedModule)
+            results = self.module.results_placed(self, results)
+        return super().text(arguments, results, visibility)
+
+
+class PartitionedModule(ProgramModule):
+    """A module that XLA splits into one program for each of the `devices`.
+
+    `attributes(module, i)` says how argument `i` lies. `results_placed(body, results)` are the
+    results with constraints.
+    """
+
+    body_class = PartitionedBody
+
+    def __init__(self, name: str, devices: Sequence, attributes: Callable,
+                 results_placed: Callable):
         super().__init__(name)
-        self.devices = devices
+        self.devices, self.results_placed = devices, results_placed
         self.attributes = (
             f"mhlo.num_partitions = {len(devices)} : i32, mhlo.num_replicas = 1 : i32")
         self._attributes = attributes

@@ -38,6 +38,7 @@ from ..runtime.jit import array_classes
 from .layouts import Layout, in_order
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
+from .typed import mesh_of, split_over, with_sharding
 
 
 class Shard:
@@ -67,6 +68,50 @@ class Shard:
                 f"replica_id={self.replica_id}{data})")
 
 
+@functools.lru_cache(4096)
+def _typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
+    """The type of an array that lies so: it states the axes of type Explicit."""
+    if isinstance(sharding, NamedSharding):
+        return with_sharding(aval, sharding)
+    return split_over(aval, (), None)
+
+
+class _Registration:
+    """Keeps extensions registered as long as it lives."""
+
+    __slots__ = ("extensions", "__weakref__")
+
+    def __init__(self, extensions: Sequence[Extension]):
+        self.extensions = extensions
+        for extension in extensions:
+            register(extension)
+
+    def __del__(self):
+        for extension in self.extensions:
+            remove(extension)
+
+
+class LivingArrays:
+    """Extensions that are registered while there are certain arrays: all refer to the same
+    registration, so that it ends with the last of them."""
+
+    def __init__(self) -> None:
+        self.extensions: list[Extension] = []
+        self._living: Callable[[], _Registration | None] = lambda: None  # a weak reference
+
+    def one_more(self) -> _Registration:
+        """The registration for one more array. (If two threads make one each, both count.)"""
+        registration = self._living()
+        if registration is None:
+            registration = _Registration(tuple(self.extensions))
+            self._living = weakref.ref(registration)
+        return registration
+
+
+placed_arrays = LivingArrays()
+typed_arrays = LivingArrays()  # those whose types state a sharding
+
+
 class PlacedArray(Array):
     """An array on certain devices, as `device_put` makes it. It looks like any other."""
 
@@ -81,11 +126,13 @@ class PlacedArray(Array):
 
     def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True,
                  layout: Layout | None = None):
-        self.aval, self.shards, self.sharding, self.committed = aval, shards, sharding, committed
+        self.aval = aval = _typed(aval, sharding)
+        self.shards, self.sharding, self.committed = shards, sharding, committed
         self.layout = layout
         self.placed_type = (aval, sharding, layout) if committed or layout else aval
         self._host = None
-        self._placing = _placing()
+        placed = placed_arrays.one_more()
+        self._placing = placed if mesh_of(aval) is None else (placed, typed_arrays.one_more())
 
     # Contents
 
@@ -302,32 +349,7 @@ class PlacedEvaluation(Extension):
 
 
 placed_evaluation = PlacedEvaluation()
-
-
-class _Placing:
-    """Keeps the extension registered. All living `PlacedArray`s refer to the same one of these, so
-    the extension goes with the last of them."""
-
-    __slots__ = ("__weakref__",)
-
-    def __init__(self):
-        register(placed_evaluation)
-
-    def __del__(self):
-        remove(placed_evaluation)
-
-
-_living_placing: Callable[[], _Placing | None] = lambda: None  # a weak reference to it
-
-
-def _placing() -> _Placing:
-    """The one object for all arrays. (If two threads make one each, both count.)"""
-    global _living_placing
-    placing = _living_placing()
-    if placing is None:
-        placing = _Placing()
-        _living_placing = weakref.ref(placing)
-    return placing
+placed_arrays.extensions.append(placed_evaluation)
 
 
 @functools.cache

@@ -52,7 +52,8 @@ from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
-from .vma import along, operands_apart, varying_axes
+from .typed import along, entries_of, split_over, varying_axes
+from .vma import operands_apart
 
 # ----------------------------------------------------------------------------------------------
 # The scope of a body: over which axes of which mesh it is mapped, and what its types speak of
@@ -64,6 +65,12 @@ class Scope(NamedTuple):
     mesh: Mesh | AbstractMesh
     newly_manual_axes: frozenset
     check_vma: bool
+
+    @property
+    def manual_mesh(self) -> AbstractMesh:
+        """The mesh inside the body."""
+        manual = self.newly_manual_axes.union(self.mesh.manual_axes)
+        return self.mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
     def in_order(self, axes) -> tuple:
         """The axes as the mesh orders them."""
@@ -77,12 +84,16 @@ class Scope(NamedTuple):
         """The type of a shard of an argument."""
         shape = tuple(n // self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
         axes = spec.all_axes() if self.check_vma else ()
-        return along(aval.update(shape=shape), varying_axes(aval).union(axes))
+        aval = along(aval.update(shape=shape), varying_axes(aval).union(axes))
+        return split_over(aval, entries_of(aval), self.manual_mesh)
 
     def unshard_aval(self, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
         """The type of a result that is made of such shards."""
         shape = tuple(n * self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
-        return along(aval.update(shape=shape), varying_axes(aval) - self.newly_manual_axes)
+        entries = [(*spec.axes_of(d), *P(entry).all_axes())
+                   for d, entry in enumerate(entries_of(aval))]
+        aval = along(aval.update(shape=shape), varying_axes(aval) - self.newly_manual_axes)
+        return split_over(aval, entries, self.mesh.abstract_mesh)
 
     def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
         """A spec under which nothing of a value is lost, wherever it differs between devices."""
@@ -100,11 +111,10 @@ def inside(scope: Scope) -> Iterator[None]:
     """Where bodies are traced and transformed: the names of the axes are in scope."""
     mesh, axes, check_vma = scope
     manual = axes.union(mesh.manual_axes)
-    manual_mesh = mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
     outside = state.axis_sizes
     state.axis_sizes = outside | {name: n for name, n in mesh.shape_tuple if name in manual}
     try:
-        with settings.check_vma(check_vma), Override(abstract_mesh, manual_mesh):
+        with settings.check_vma(check_vma), Override(abstract_mesh, scope.manual_mesh):
             yield
     finally:
         state.axis_sizes = outside

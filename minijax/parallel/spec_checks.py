@@ -14,7 +14,7 @@ from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import check_no_axis_twice
-from .vma import varying_axes
+from .typed import varying_axes
 
 
 class _Infer:

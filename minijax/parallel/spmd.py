@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from ..checks.jaxpr import ordered_effects
 from ..core.array import Array
-from ..core.dtypes import float0
+from ..core.dtypes import ExtendedDType, float0
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from ..core.jit import Program, Spec, array_of, lower, runner
@@ -48,6 +48,7 @@ from .sharding import (
     sdy_sharding,
     spec_of,
 )
+from .typed import mesh_of, sharding_of_type
 
 # ----------------------------------------------------------------------------------------------
 # Where a program runs
@@ -77,6 +78,7 @@ class Places(NamedTuple):
     arrays: bool = True
     in_layouts: tuple = ()
     out_layouts: tuple = ()
+    typed: tuple[bool, ...] = ()  # which results lie as their types say
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
@@ -86,12 +88,19 @@ class Places(NamedTuple):
                 return lower(jaxpr, spec)
             _check_not_ordered(jaxpr)
             attributes = functools.partial(_attributes, jaxpr, spec, self)
-            partitioned = PartitionedModule(f"jit_{spec.name}", self.devices, attributes)
+            partitioned = PartitionedModule(f"jit_{spec.name}", self.devices, attributes,
+                                            self._results_placed)
             module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
         finally:
             lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
         return module._replace(donated=donated)
+
+    def _results_placed(self, ctx, results: Sequence) -> list:
+        """The results of a program, constrained to lie as their types say."""
+        return [constraint(ctx, x, sharding, sharding.mesh)
+                if typed and isinstance(sharding, NamedSharding) else x
+                for x, sharding, typed in zip(results, self.out_shardings, self.typed)]
 
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
@@ -144,11 +153,26 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
         return None
     meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in chosen]
     mesh = next((mesh for mesh in meshes if mesh is not None), None)
-    outs = tuple([_concrete(x, mesh) for x in wanted.out_shardings])
+    outs = (tuple([_concrete(x, mesh) for x in wanted.out_shardings])
+            or (None,) * len(jaxpr.out_avals))
+    typed = tuple([said is None for said in outs])
+    outs = tuple([_of_type(aval, mesh) if said is None else said
+                  for said, aval in zip(outs, jaxpr.out_avals)])
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
-    return Places(devices, shardings, outs or (None,) * len(jaxpr.out_avals), mesh,
-                  bool(chosen), arrays, tuple(map(given_layout, args)),
-                  wanted.out_layouts)
+    return Places(devices, shardings, outs, mesh, bool(chosen), arrays,
+                  tuple(map(given_layout, args)), wanted.out_layouts, typed)
+
+
+def _of_type(aval, mesh):
+    """The sharding that the type of a result states, if it states all of it."""
+    if mesh is None or not mesh.axis_names or isinstance(aval.dtype, ExtendedDType):
+        return None
+    stated = mesh_of(aval) or mesh.abstract_mesh
+    if aval.dtype == float0 or not aval.size or stated.shape_tuple != mesh.shape_tuple:
+        return None
+    if not stated.are_all_axes_explicit:
+        return None
+    return sharding_of_type(aval, stated).update(mesh=mesh.update(axis_types=stated.axis_types))
 
 
 class ToBePlaced(ShapeDtypeStruct):
@@ -292,7 +316,15 @@ def _all_in_words(in_avals, asked, out_avals, places, in_tilings=(), out_tilings
     ins = _in_words(in_tilings, in_avals, asked, places)
     outs = _like_argument(_in_words(out_tilings, out_avals, [None] * len(out_avals), places),
                           out_avals, ins, in_avals, places)
-    return ins, [said or found for said, found in zip(places.out_shardings, outs, strict=True)]
+    return ins, [_truly(said, found, aval) for said, found, aval
+                 in zip(places.out_shardings, outs, out_avals, strict=True)]
+
+
+def _truly(said, found, aval):
+    """How a result lies: in the words that were said, if XLA did it."""
+    if said is None or aval.size and not said.is_equivalent_to(found, aval.ndim):
+        return found
+    return said
 
 
 def sharding_of(tiling, places: Places) -> NamedSharding:

@@ -33,6 +33,8 @@ from ..custom_rules.vjp import custom_lin_p
 from ..lax.control_flow.axes import axis_size
 from ..remat import optimization_barrier_p
 from .mesh import abstract_mesh
+from .sharding_rules import ShardingTypes
+from .typed import along, varying_axes
 
 
 class Collective(Primitive):
@@ -73,16 +75,6 @@ def of_mesh(axes) -> frozenset:
     """Those of the names that types speak of: axes of a mesh, and not of a `vmap`."""
     mesh = abstract_mesh.value
     return frozenset(() if mesh is None else mesh.manual_axes).intersection(axes)
-
-
-def varying_axes(aval: ShapedArray) -> frozenset:
-    """The axes along which values of this type vary: its placement."""
-    return aval.placement or frozenset()
-
-
-def along(aval: ShapedArray, axes) -> ShapedArray:
-    """The same type of values that vary along these axes."""
-    return aval.update(placement=frozenset(axes) or None)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -203,19 +195,13 @@ def _meet(primitive):
 class VaryingTypes(Extension):
     """Types of values that vary: results vary along all axes along which an operand does."""
 
-    def join_placements(self, primitive, avals, out):
+    def join_placements(self, primitive, avals, params, out):
         if not _meet(primitive):
             return out
         axes = frozenset().union(*map(varying_axes, avals))
         if primitive.multiple_results:
             return [along(aval, axes) for aval in out]
         return along(out, axes)
-
-    def placement_text(self, placement):
-        if placement is None:
-            return ""
-        axes = ",".join(sorted(map(str, placement)))
-        return f"{{V:({axes})}}" if len(placement) > 1 else f"{{V:{axes}}}"
 
     def placement_hint(self, a, b):
         more = tuple(sorted(varying_axes(b) - varying_axes(a)))
@@ -224,6 +210,7 @@ class VaryingTypes(Extension):
 
 
 register(VaryingTypes())
+register(ShardingTypes())
 
 
 class VaryingOperands(Extension):

@@ -15,11 +15,11 @@ from ..core import dtypes
 from ..core.core import eval_trace, state, typeof
 from ..errors import TypePromotionError
 from ..lax.dtypes import check_and_canonicalize_user_dtype, safe_to_cast
+from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
 from ..runtime.jit import jit
 from ..settings import enable_x64
 from .key_functions import typed_key
-from .shardings import shardable
 
 
 def float_dtype(name: str, dtype, kind=np.floating) -> np.dtype:

@@ -20,13 +20,13 @@ from ..lax.bits import bitcast_convert_type, clz
 from ..lax.compile_time import concrete_or_error
 from ..lax.gathering import gather
 from ..lax.operators import check_arraylike
+from ..lax.out_shardings import shardable
 from ..lax.shaping import expand_dims, reshape
 from ..lax.sorting import sort_key_val, top_k
 from ..lax.windows import GatherDimensionNumbers
 from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype, int_dtype, shape_with
 from .key_functions import typed_key
-from .shardings import shardable
 from .uniform import _uniform, randint, random_bits, split_key, uniform
 
 # ----------------------------------------------------------------------------------------------

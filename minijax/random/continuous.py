@@ -18,13 +18,13 @@ from ..core.primitives import convert, select, stop_gradient_p
 from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.bits import nextafter
+from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
 from ..lax.special import erf, erf_inv
 from ..numpy import linalg
 from ..runtime.jit import jit
 from .arguments import check_shape, draw, float_dtype, shape_with, without_parameters
 from .key_functions import typed_key
-from .shardings import shardable
 from .uniform import rademacher, split_key, uniform
 
 # ----------------------------------------------------------------------------------------------

@@ -20,13 +20,13 @@ from ..lax.control_flow.while_loop import while_loop
 from ..lax.cumulative import cumsum
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
+from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes, full_like
 from ..lax.special import lgamma
 from ..runtime.jit import jit
 from .arguments import check_shape, float_dtype
 from .key_functions import split, typed_key
 from .keys import impl_of
-from .shardings import shardable
 from .threefry_keys import THREEFRY
 from .uniform import split_key, uniform
 

@@ -23,6 +23,7 @@ from ..lax.control_flow.map import map as loop_map
 from ..lax.control_flow.while_loop import while_loop
 from ..lax.families import lower_fun
 from ..lax.incomplete_gamma import random_gamma_grad
+from ..lax.out_shardings import shardable
 from ..lax.shaping import full_like, reshape
 from ..numpy._softmax import softmax
 from ..runtime.dispatch import apply_primitive
@@ -31,7 +32,6 @@ from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
 from .key_functions import typed_key
 from .keys import impl_of, random_split_p
-from .shardings import shardable
 from .threefry_keys import THREEFRY
 from .uniform import rademacher, split_key, uniform
 

@@ -20,6 +20,7 @@ from ..core import dtypes
 from ..core.core import typeof
 from ..errors import user_stacklevel
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
+from ..lax.out_shardings import shardable
 from .keys import (
     KeyTy,
     PRNGImpl,
@@ -33,7 +34,6 @@ from .keys import (
     wrap,
 )
 from .settings import default_prng_impl, enable_custom_prng, legacy_prng_key
-from .shardings import shardable
 from .threefry_keys import IMPLEMENTATIONS
 
 

@@ -16,13 +16,13 @@ from ..lax import elementwise as lax
 from ..lax.bits import bitcast_convert_type
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.operators import check_arraylike
+from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_to_rank, full_like, reshape
 from ..numpy._arguments import constant_like
 from ..runtime.jit import jit
 from .arguments import at_hand, check_shape, float_dtype, int_dtype
 from .key_functions import typed_key
 from .keys import random_bits_p, random_split_p
-from .shardings import shardable
 
 
 def random_bits(key, bit_width: int, shape):

@@ -11,6 +11,7 @@ from ..checks.primitives import canonical_shape
 from ..core.operators import promote_dtypes_inexact
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
+from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
 from ..numpy import linalg
 from ..runtime.jit import jit
@@ -18,7 +19,6 @@ from ..settings import numpy_rank_promotion
 from .arguments import check_shape, float_dtype
 from .continuous import normal
 from .key_functions import typed_key
-from .shardings import shardable
 
 
 @shardable

@@ -55,7 +55,7 @@ class DotsSaveable:
 
     def __call__(self, primitive, *_, **params):
         if self.only_if_no_batch_dims:
-            return primitive is dot_general_p and not params["dimension_numbers"][1][0]
+            return primitive.name == "dot_general" and not params["dimension_numbers"][1][0]
         return primitive in products
 
 

@@ -24,7 +24,13 @@ from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.staging import custom_typechecks
 from ...core.array import owned
-from ...core.batching import WithTrace, matchaxis, primitive_batchers
+from ...core.batching import (
+    WithTrace,
+    mapped_aval,
+    matchaxis,
+    primitive_batchers,
+    unmapped_aval,
+)
 from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.jaxpr import JaxprEqn
@@ -230,11 +236,13 @@ def _result_types(*avals, jaxpr, length, num_carry, **params):
 
 
 def _with_leading(length, aval: ShapedArray) -> ShapedArray:
-    return aval.update(shape=(length, *aval.shape))
+    return unmapped_aval(length, 0, aval)
 
 
 def without_leading(aval: ShapedArray) -> ShapedArray:
-    return aval.update(shape=aval.shape[1:])
+    if aval.placement is not None:
+        aval.placement.check_whole(0)
+    return mapped_aval(aval.shape[0], 0, aval)
 
 
 def _typecheck(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):

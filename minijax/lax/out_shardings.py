@@ -1,0 +1,57 @@
+"""Chapter 9: the parameter `out_sharding`, by which a caller says how a result lies (chapter 14).
+
+Without chapter 14 there is nothing to be said, and the parameter must be `None`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ..core.core import Primitive
+from ..core.extension import hooks, point
+
+F = TypeVar("F", bound=Callable)
+
+_PARAMETER = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None)
+
+
+@point
+def bind_with_sharding(self, primitive: Any, args: Sequence, params: dict, sharding: Any) -> Any:
+    """The result of a primitive, with this sharding."""
+    return primitive.bind(*args, **params)
+
+
+@point
+def call_with_sharding(self, f: Callable, args: Sequence, kwargs: dict, sharding: Any) -> Any:
+    """The results of a function, with this sharding."""
+    return f(*args, **kwargs)
+
+
+def bind_sharded(primitive: Primitive, *args, out_sharding: Any, **params) -> Any:
+    """Apply a primitive, whose result has the sharding `out_sharding`."""
+    (bind,) = hooks.bind_with_sharding
+    return bind(primitive, args, params, out_sharding)
+
+
+def call_sharded(f: Callable, *args, out_sharding: Any, **kwargs) -> Any:
+    """Call a function, whose results have the sharding `out_sharding`. The compiler chooses the
+    shardings inside it."""
+    (call,) = hooks.call_with_sharding
+    return call(f, args, kwargs, out_sharding)
+
+
+def shardable(f: F) -> F:
+    """`f` with a parameter `out_sharding`."""
+    @functools.wraps(f)
+    def sharded(*args, out_sharding=None, **kwargs):
+        if out_sharding is None:
+            return f(*args, **kwargs)
+        return call_sharded(f, *args, out_sharding=out_sharding, **kwargs)
+
+    signature = inspect.signature(f)
+    sharded.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), _PARAMETER])
+    return sharded  # type: ignore[return-value]

@@ -1,0 +1,453 @@
+"""Chapter 14: how are the results of an operation split, if types say how its operands are?
+
+One table: from the name of a primitive to `(avals, params, outs) → entries`, where `outs` are the
+types of the results without shardings. Most rules are rows of a family. If data would have to move
+between devices, or if there is more than one good answer, the rule raises a `ShardingTypeError`.
+Then the user says what is wanted, by `out_sharding=` or `reshard`.
+
+A type that says nothing stands for an array that all devices hold, so it fits any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.core import Primitive, ShapedArray
+from ..core.extension import Extension
+from ..errors import ShardingTypeError
+from .mesh import AbstractMesh
+from .typed import Entries, entries_of, mesh_of, split_over
+
+Avals = Sequence[ShapedArray]
+Rule = Callable[[Avals, dict, Avals], Any]  # returns entries for all results, or a list of them
+
+sharding_rules: dict[str, Rule] = {}
+
+# Primitives whose shape rules find the shardings of results, from a parameter.
+stated: set[Primitive] = set()
+
+
+def rows(names: str, rule: Rule) -> None:
+    """Give all these primitives one rule."""
+    for name in names.split():
+        sharding_rules[name] = rule
+
+
+class ShardingTypes(Extension):
+    """Types with shardings: those of results follow from those of operands."""
+
+    def join_placements(self, primitive, avals, params, out):
+        meshes = {mesh for aval in avals if (mesh := mesh_of(aval)) is not None}
+        if not meshes:
+            return out
+        if len(meshes) > 1:
+            raise ShardingTypeError(f"{primitive}: the operands {_texts(avals)} are split over "
+                                    f"several meshes: {', '.join(map(str, meshes))}. Bring them "
+                                    "to one by `jax.device_put`.")
+        if primitive in stated:
+            return out
+        rule = sharding_rules.get(primitive.name)
+        if rule is None:
+            raise ShardingTypeError(
+                f"{primitive}: there is no rule for the sharding of its results from operands "
+                f"{_texts(avals)}. Call it in a function decorated by `jax.sharding.auto_axes`.")
+        outs = [*out] if primitive.multiple_results else [out]
+        entries = rule(avals, params, outs)
+        each = entries if isinstance(entries, list) else [entries] * len(outs)
+        (mesh,) = meshes
+        outs = [_split(primitive, avals, aval, e, mesh) for aval, e in zip(outs, each, strict=True)]
+        return outs if primitive.multiple_results else outs[0]
+
+
+def _split(primitive, avals, aval, entries, mesh):
+    """The type of a result, unless an axis would split two of its dimensions."""
+    names = [name for entry in entries for name in _names(entry)]
+    out = split_over(aval, entries, mesh)
+    if len(names) > len(set(names)):
+        raise ShardingTypeError(f"{primitive} of {_texts(avals)} would split two dimensions of its "
+                                f"result {out.str_short()} over one axis. Reshard an operand.")
+    return out
+
+
+def _texts(avals: Avals) -> str:
+    return ", ".join(aval.str_short() for aval in avals)
+
+
+def _names(entry: Any) -> tuple:
+    """The axes of an entry."""
+    return () if entry is None else entry if isinstance(entry, tuple) else (entry,)
+
+
+def _parts(entry: Any, mesh: AbstractMesh | None) -> int:
+    """Into how many parts an entry cuts a dimension."""
+    assert mesh is not None, "a dimension is split over a mesh"
+    return math.prod(mesh.shape[name] for name in _names(entry))
+
+
+def _without(items: Sequence, dims: Sequence[int]) -> tuple:
+    return tuple([item for d, item in enumerate(items) if d not in dims])
+
+
+# ----------------------------------------------------------------------------------------------
+# Elementwise: dimensions of size 1 and scalars take the sharding of their neighbours.
+
+
+def broadcast(avals: Avals, params: dict, outs: Avals) -> Entries:
+    """For each dimension what the operands agree on."""
+    arrays = [aval for aval in avals if aval.ndim]
+    pairs = zip(*[zip(aval.shape, entries_of(aval)) for aval in arrays])
+    return tuple([_agreed([*pair], avals) for pair in pairs])
+
+
+def _agreed(dims, avals):
+    """The one entry among (size, entry) of operands. The others must say nothing."""
+    said = {entry for _, entry in dims if entry is not None}
+    if len(said) > 1:
+        raise ShardingTypeError(f"The operands {_texts(avals)} are split along one dimension over "
+                                f"different axes: {', '.join(map(repr, said))}. Reshard one of "
+                                "them, by `jax.sharding.reshard`.")
+    return said.pop() if said else None
+
+
+rows("""
+    abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clz
+    complex conj convert_element_type copy cos cosh digamma div eq eq_to erf erf_inv erfc exp exp2
+    expm1 floor ge gt igamma igamma_grad_a igammac imag integer_pow is_finite le le_to lgamma log
+    log1p logistic lt lt_to max min mul mulhi name ne neg nextafter not or polygamma
+    population_count pow random_gamma_grad random_gamma_grad_by_a real reduce_precision
+    regularized_incomplete_beta rem round rsqrt shift_left shift_right_arithmetic
+    shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh threefry2x32 xor zeta
+    """, broadcast)
+
+
+def alike(which: str) -> Rule:
+    """The operands that are arrays must have one sharding, which is that of the result."""
+
+    def rule(avals, params, outs):
+        said = {entries_of(aval) for aval in avals if mesh_of(aval) is not None and aval.ndim}
+        if len(said) > 1:
+            raise ShardingTypeError(f"{which} {_texts(avals)} must have the same sharding. Reshard "
+                                    "some of them, by `jax.sharding.reshard`.")
+        return next(iter(said), ())
+
+    return rule
+
+
+rows("select_n", alike("select: the cases and the predicate"))
+rows("concatenate", alike("concatenate: the operands"))
+rows("dynamic_update_slice", lambda avals, params, outs:
+     alike("dynamic_update_slice: the operand and the update")(avals[:2], params, outs))
+
+
+def as_operand(i: int) -> Rule:
+    """The sharding of operand `i`."""
+    return lambda avals, params, outs: entries_of(avals[i])
+
+
+rows("rev layout_constraint inspect_sharding", as_operand(0))
+rows("clamp", as_operand(1))
+rows("optimization_barrier device_put", lambda avals, params, outs: [*map(entries_of, avals)])
+rows("cholesky_update", broadcast)
+
+# ----------------------------------------------------------------------------------------------
+# Dimensions that come and go
+
+
+def _broadcast_in_dim(avals, params, outs):
+    source = dict(zip(params["broadcast_dimensions"], entries_of(avals[0])))
+    return tuple([source.get(d) for d in range(outs[0].ndim)])
+
+
+def reduced(avals: Avals, params: dict, outs: Avals) -> list[Entries]:
+    """The operands without the dimensions over which they are reduced."""
+    return [_without(entries_of(aval), params["axes"]) for aval in avals[:len(outs)]]
+
+
+rows("broadcast_in_dim", _broadcast_in_dim)
+rows("reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor argmax argmin",
+     reduced)
+rows("reduce", lambda avals, params, outs: reduced(avals, {"axes": params["dimensions"]}, outs))
+rows("squeeze", lambda avals, params, outs: _without(entries_of(avals[0]), params["dimensions"]))
+rows("transpose", lambda avals, params, outs:
+     tuple([entries_of(avals[0])[d] for d in params["permutation"]]))
+
+
+def _stack(avals, params, outs):
+    entries, axis = alike("stack: the operands")(avals, params, outs), params["axis"]
+    return (*entries[:axis], None, *entries[axis:])
+
+
+def _unstack(avals, params, outs):
+    _whole("unstack", avals[0], params["axis"])
+    return _without(entries_of(avals[0]), [params["axis"]])
+
+
+def _whole(name: str, aval: ShapedArray, axis: int) -> None:
+    """Raise an error if an operand is split along an axis that the operation needs whole."""
+    if entries_of(aval)[axis] is not None:
+        raise ShardingTypeError(f"{name}: dimension {axis} of {aval.str_short()} must not be "
+                                "split. Reshard the operand, by `jax.sharding.reshard`.")
+
+
+def along_axis(parameter: str) -> Rule:
+    """An operation along one dimension, which must not be split; the others stay as they are."""
+
+    def rule(avals, params, outs):
+        arrays = [aval for aval in avals if mesh_of(aval) is not None and aval.ndim]
+        for aval in arrays:
+            _whole("An operation along a dimension", aval, params[parameter])
+        return alike("The operands")(avals, params, outs)
+
+    return rule
+
+
+rows("stack", _stack)
+rows("unstack", _unstack)
+rows("cumsum cumprod cummax cummin cumlogsumexp", along_axis("axis"))
+rows("sort", along_axis("dimension"))
+
+
+def _top_k(avals, params, outs):
+    _whole("top_k", avals[0], params["axis"])
+    return entries_of(avals[0])
+
+
+rows("top_k", _top_k)
+
+
+def resized(avals: Avals, params: dict, outs: Avals) -> Entries:
+    """The sharding of the first operand, which must also divide the new sizes."""
+    aval, entries, mesh = avals[0], entries_of(avals[0]), mesh_of(avals[0])
+    for out in outs:
+        for n, new, entry in zip(aval.shape, out.shape, entries):
+            if entry is not None and n != new and new % _parts(entry, mesh):
+                raise ShardingTypeError(
+                    f"A part {out.str_short()} of {aval.str_short()} cannot be split like it: its "
+                    f"size {new} does not divide into {_parts(entry, mesh)} equal parts. Reshard "
+                    "the operand, by `jax.sharding.reshard`.")
+    return entries
+
+
+rows("""slice dynamic_slice pad split fft reduce_window reduce_window_sum reduce_window_max
+     reduce_window_min""", resized)
+rows("select_and_scatter_add select_and_scatter", lambda avals, params, outs:
+     entries_of(avals[1 if outs[0].shape == avals[1].shape else 0]))
+
+
+def _bitcast(avals, params, outs):
+    """A narrower element type adds a dimension at the end, and a wider one takes it away."""
+    (x,), (out,) = avals, outs
+    if out.ndim < x.ndim:
+        _whole("bitcast_convert_type", x, x.ndim - 1)
+    return (*entries_of(x)[:out.ndim], *[None] * (out.ndim - x.ndim))
+
+
+rows("bitcast_convert_type", _bitcast)
+
+# ----------------------------------------------------------------------------------------------
+# Products
+
+
+def _dot_general(avals, params, outs):
+    """Batch dimensions, then the free ones of both. A sum over a split dimension of both operands
+    could be left on all devices, or be split: only the user knows."""
+    (x_contract, y_contract), (x_batch, y_batch) = params["dimension_numbers"]
+    x_dims, y_dims = map(entries_of, avals)
+    for i, j in (*zip(x_batch, y_batch), *zip(x_contract, y_contract)):
+        if None not in (x_dims[i], y_dims[j]) and x_dims[i] != y_dims[j]:
+            raise ShardingTypeError(f"dot_general of {_texts(avals)}: dimensions {i} and {j} "
+                                    "are split over different axes. Reshard an operand, by "
+                                    "`jax.sharding.reshard`.")
+    if any(None not in (x_dims[i], y_dims[j]) for i, j in zip(x_contract, y_contract)):
+        raise ShardingTypeError(f"dot_general of {_texts(avals)}: contracted dimensions are split, "
+                                "so the result could lie in several ways. Say which by "
+                                "`out_sharding=`.")
+    return (*[x_dims[i] for i in x_batch], *_without(x_dims, (*x_contract, *x_batch)),
+            *_without(y_dims, (*y_contract, *y_batch)))
+
+
+rows("dot_general", _dot_general)
+
+
+def _convolution(avals, params, outs):
+    x, kernel = avals
+    feature = params["dimension_numbers"].lhs_spec[1]
+    if mesh_of(kernel) is not None or entries_of(x)[feature] is not None:
+        raise ShardingTypeError(f"conv_general_dilated of {_texts(avals)}: the kernel and the "
+                                "features must not be split. Say how the result lies, by "
+                                "`out_sharding=`.")
+    return resized(avals, params, outs)
+
+
+rows("conv_general_dilated", _convolution)
+
+# ----------------------------------------------------------------------------------------------
+# Reshape: one dimension may be split into several, or several may be merged into one.
+
+
+def _reshape(avals, params, outs):
+    (x,), (out,) = avals, outs
+    old, new, entries = x.shape, out.shape, entries_of(x)
+    if [n for n in old if n != 1] == [n for n in new if n != 1]:
+        kept = iter([entry for n, entry in zip(old, entries) if n != 1])
+        return tuple([None if n == 1 else next(kept) for n in new])
+    start = _equal(old, new)
+    end = _equal(old[start:][::-1], new[start:][::-1])
+    middle, sizes = entries[start:len(old) - end], new[start:len(new) - end]
+    if not any(middle):
+        inside = (None,) * len(sizes)
+    elif 1 not in (len(middle), len(sizes)) or params["dimensions"] is not None:
+        raise _unclear(x, new)
+    else:
+        inside = _shared_out(x, middle, new, sizes)
+    return (*entries[:start], *inside, *entries[len(old) - end:])
+
+
+def _equal(old: Sequence[int], new: Sequence[int]) -> int:
+    """How many of the first sizes are equal."""
+    pairs = enumerate(zip(old, new))
+    return next((i for i, (n, m) in pairs if n != m), min(len(old), len(new)))
+
+
+def _shared_out(x, middle, new, sizes):
+    """The axes of the old dimensions, shared out to the new ones; the first cut most coarsely."""
+    last = max(i for i, entry in enumerate(middle) if entry is not None)
+    if None in middle[:last]:
+        raise _unclear(x, new)
+    names, mesh = [name for entry in middle for name in _names(entry)], mesh_of(x)
+    inside = []
+    for n in sizes:
+        taken = []
+        while n > 1 and names:
+            n, rest = divmod(n, mesh.shape[names[0]])
+            if rest:
+                raise _unclear(x, new)
+            taken.append(names.pop(0))
+        inside.append(tuple(taken))
+    if names:
+        raise _unclear(x, new)
+    return inside
+
+
+def _unclear(x, new):
+    return ShardingTypeError(f"reshape of {x.str_short()} to {tuple(new)}: how should the result "
+                             "be split? Say it by `out_sharding=`.")
+
+
+rows("reshape", _reshape)
+
+# ----------------------------------------------------------------------------------------------
+# Linear algebra: batch dimensions only
+
+
+def linalg(*ranks: int) -> Rule:
+    """Operands whose last dimensions, so many of each, must not be split; the others are alike."""
+
+    def rule(avals, params, outs):
+        batches = []
+        for aval, rank in zip(avals, ranks * len(avals)):
+            entries, n = entries_of(aval), aval.ndim - rank
+            if any(entries[n:]):
+                raise ShardingTypeError(f"The last dimensions of {aval.str_short()} must not be "
+                                        "split. Reshard it, by `jax.sharding.reshard`.")
+            batches.append(entries[:n])
+        if len(set(batches)) > 1:
+            raise ShardingTypeError(f"The batch dimensions of {_texts(avals)} must have the same "
+                                    "sharding. Reshard one, by `jax.sharding.reshard`.")
+        return [(*batches[0], *[None] * (out.ndim - len(batches[0]))) for out in outs]
+
+    return rule
+
+
+rows("cholesky eig eigh geqrf geqp3 hessenberg lu qr schur svd tridiagonal", linalg(2))
+rows("householder_product", linalg(2, 1))
+rows("lu_pivots_to_permutation", linalg(1))
+
+
+def _triangular_solve(avals, params, outs):
+    (x, y), left, transposed = avals, params["left_side"], params["transpose_a"]
+    (*x_batch, row, column), (*y_batch, y_row, y_column) = entries_of(x), entries_of(y)
+    contracted = (row, column)[left ^ transposed], (y_row, y_column)[not left]
+    if x_batch != y_batch or any(contracted):
+        raise ShardingTypeError(f"triangular_solve of {_texts(avals)}: batch dimensions must have "
+                                "the same sharding, and contracted ones must not be split. "
+                                "Reshard an operand, by `jax.sharding.reshard`.")
+    own = (row, column)[transposed] if left else (row, column)[not transposed]
+    return (*x_batch, own, y_column) if left else (*x_batch, y_row, own)
+
+
+rows("triangular_solve", _triangular_solve)
+
+# ----------------------------------------------------------------------------------------------
+# Indexing. Dimensions of the operand are taken whole, or cut into; batch dimensions belong to both
+# the operand and the indices. Only dimensions that are not cut into may be split.
+
+
+def _gather(avals, params, outs):
+    (x, indices), numbers = avals, params["dimension_numbers"]
+    dims, index_dims = entries_of(x), [*entries_of(indices)]
+    cut = [d for d in numbers.start_index_map if params["slice_sizes"][d] != x.shape[d]]
+    pairs = [*zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims)]
+    if any(dims[d] for d in cut) or any(_without(index_dims, [j for _, j in pairs])):
+        raise _moves("gather", avals)
+    for d, j in pairs:
+        index_dims[j] = _one_of("gather", avals, dims[d], index_dims[j])
+    gone = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    taken, others = iter(_without(dims, gone)), iter(index_dims)
+    return tuple([next(taken if d in numbers.offset_dims else others)
+                  for d in range(outs[0].ndim)])
+
+
+def _scatter(avals, params, outs):
+    x, indices, updates = avals
+    numbers, dims = params["dimension_numbers"], [*entries_of(x)]
+    index_dims, update_dims = map(entries_of, avals[1:])
+    window = numbers.update_window_dims
+    gone = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    places = [d for d in range(updates.ndim) if d not in window]  # those of the indices, in order
+    batch = [*zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims)]
+    free = [j for j in range(indices.ndim - 1) if j not in [j for _, j in batch]]
+    if (any(dims[d] for d in numbers.inserted_window_dims) or index_dims[-1] is not None
+            or any(index_dims[j] or update_dims[places[j]] for j in free)):
+        raise _moves("scatter", avals)
+    for d, j in batch:
+        said = _one_of("scatter", avals, index_dims[j], update_dims[places[j]])
+        dims[d] = _one_of("scatter", avals, dims[d], said)
+    for d, u in zip([d for d in range(x.ndim) if d not in gone], window):
+        if x.shape[d] != updates.shape[u] and (dims[d] or update_dims[u]):
+            raise _moves("scatter", avals)
+        dims[d] = _one_of("scatter", avals, dims[d], update_dims[u])
+    return tuple(dims)
+
+
+def _one_of(name, avals, *entries):
+    """The one entry that says something."""
+    said = {entry for entry in entries if entry is not None}
+    if len(said) > 1:
+        raise _moves(name, avals)
+    return said.pop() if said else None
+
+
+def _moves(name, avals):
+    return ShardingTypeError(f"{name} of {_texts(avals)}: data would have to move between devices. "
+                             "Reshard an operand, or say how the result lies by "
+                             "`.at[…].get(out_sharding=)`.")
+
+
+rows("gather", _gather)
+rows("scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max", _scatter)
+
+# ----------------------------------------------------------------------------------------------
+# Keys
+
+
+def _keys(avals, params, outs):
+    """Each key becomes one or several elements: its dimensions come first."""
+    entries = entries_of(avals[0])[:outs[0].ndim]
+    return (*entries, *[None] * (outs[0].ndim - len(entries)))
+
+
+rows("random_wrap random_unwrap random_seed random_split random_clone random_bits", _keys)
+rows("random_fold_in", broadcast)

@@ -1,0 +1,247 @@
+"""Chapter 14: operations whose result lies as the user says, by `out_sharding=`.
+
+    dot_general(x, w, …, out_sharding=P("x", None))    where rules would have to guess, or refuse
+
+Such an operation has a primitive of its own. It has the name of the usual one and a parameter more,
+which states the sharding of the result. Transposes need them too: the cotangent of an operand of
+`dot_general` is another `dot_general`, which lies as the operand does.
+
+Any other function is called with all axes of type `Auto`, and its result is resharded.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.batching import moveaxis, primitive_batchers, shifted_dims
+from ..core.core import Primitive, typeof
+from ..core.extension import Extension, register
+from ..core.forward import Zero, defbilinear_jvp
+from ..core.lowering import lowering_rules, register_lowering
+from ..core.primitives import (
+    broadcast_in_dim_p,
+    convert,
+    dot_general_p,
+    expand_dims,
+    reduce_sum,
+    reduce_sum_p,
+    reshape_p,
+    transpose,
+)
+from ..core.transposition import (
+    deflinear2,
+    is_undefined_primal,
+    primitive_transposes,
+)
+from ..lax.shaping import iota_p
+from ..remat.policies import products
+from ..runtime.dispatch import apply_primitive
+from .explicit import auto_axes, checked_sharding
+from .mesh import AbstractMesh
+from .partition_spec import P
+from .reshards import bind_reshard, lower_stated, with_batch_entry
+from .sharding import NamedSharding
+from .sharding_rules import stated
+from .typed import entries_of, mesh_of, sharding_of_type, with_sharding
+
+with_parameter: dict[Primitive, Primitive] = {}  # the usual primitive -> the one with a parameter
+_PARAMETERS: dict[Primitive, str] = {}  # its name
+
+
+def _make(base: Primitive, parameter: str) -> Primitive:
+    primitive = with_parameter[base] = Primitive(base.name)
+    _PARAMETERS[primitive] = parameter
+    stated.add(primitive)
+
+    def split(params):
+        return params[parameter], {name: x for name, x in params.items() if name != parameter}
+
+    @primitive.def_abstract_eval
+    def result_type(*avals, **params):
+        sharding, others = split(params)
+        return with_sharding(base.abstract_eval(*avals, **others), sharding)
+
+    def lower(ctx, *operands, **params):
+        sharding, others = split(params)
+        return lower_stated(ctx, lowering_rules[base](ctx, *operands, **others), sharding)
+
+    primitive.def_impl(functools.partial(apply_primitive, primitive))
+    register_lowering(primitive, lower)
+    return primitive
+
+
+def bind_stated(base: Primitive, args: Sequence, params: dict, sharding: NamedSharding) -> Any:
+    """The result of a primitive, which has this sharding."""
+    primitive = with_parameter[base]
+    return primitive.bind(*args, **params, **{_PARAMETERS[primitive]: sharding})
+
+
+def _mesh_of(*values) -> AbstractMesh | None:
+    """The mesh of which the types of values speak, if one does."""
+    avals = [x.aval if is_undefined_primal(x) else typeof(x) for x in values if type(x) is not Zero]
+    return next((mesh for aval in avals if (mesh := mesh_of(aval)) is not None), None)
+
+
+def _typed_transpose(base: Primitive, rule: Callable) -> None:
+    """Use `rule`, whose first argument is the mesh, for the transpose where types speak of one."""
+    plain = primitive_transposes[base]
+
+    def transposed(ct, *operands, **params):
+        mesh = None if type(ct) is Zero else _mesh_of(ct, *operands)
+        return plain(ct, *operands, **params) if mesh is None else rule(
+            mesh, ct, *operands, **params)
+
+    primitive_transposes[base] = transposed
+
+
+# ----------------------------------------------------------------------------------------------
+# Reshape, broadcast and sums: the cotangent lies as the operand does
+
+
+reshape_with_sharding_p = _make(reshape_p, "sharding")
+broadcast_with_sharding_p = _make(broadcast_in_dim_p, "sharding")
+sum_with_sharding_p = _make(reduce_sum_p, "out_sharding")
+
+
+def _reshape_back(mesh, ct, x, *, new_sizes, dimensions, sharding=None):
+    if dimensions is not None:  # the rule of the core, on cotangents that all devices hold
+        shape = [x.aval.shape[d] for d in dimensions]
+        whole = NamedSharding(mesh, P(*[None] * len(shape)))
+        ct = bind_stated(reshape_p, [ct], {"new_sizes": tuple(shape), "dimensions": None}, whole)
+        return [transpose(ct, np.argsort(dimensions).tolist())]
+    params = {"new_sizes": x.aval.shape, "dimensions": None}
+    return [bind_stated(reshape_p, [ct], params, sharding_of_type(x.aval, mesh))]
+
+
+def _sum_back(mesh, ct, x, *, axes, out_sharding=None):
+    kept = tuple([d for d in range(x.aval.ndim) if d not in axes])
+    params = {"shape": x.aval.shape, "broadcast_dimensions": kept}
+    return [bind_stated(broadcast_in_dim_p, [ct], params, sharding_of_type(x.aval, mesh))]
+
+
+def _broadcast_back(mesh, ct, x, *, shape, broadcast_dimensions, sharding=None):
+    ones = [i for i, n in enumerate(x.aval.shape) if n == 1]
+    kept = [d for d, n in zip(broadcast_dimensions, x.aval.shape) if n != 1]
+    return [expand_dims(reduce_sum(ct, [d for d in range(len(shape)) if d not in kept]), ones)]
+
+
+for _base, _back in ((reshape_p, _reshape_back), (reduce_sum_p, _sum_back),
+                     (broadcast_in_dim_p, _broadcast_back)):
+    _primitive = with_parameter[_base]
+    deflinear2(_primitive, lambda ct, x, _back=_back, **params: _back(
+        next(p for p in params.values() if isinstance(p, NamedSharding)).mesh, ct, x, **params))
+_typed_transpose(reshape_p, _reshape_back)
+_typed_transpose(reduce_sum_p, _sum_back)
+
+
+def _batch_broadcast(args, dims, *, shape, broadcast_dimensions, sharding):
+    x = moveaxis(args[0], dims[0], 0)
+    params = {"shape": (typeof(x).shape[0], *shape),
+              "broadcast_dimensions": (0, *shifted_dims(broadcast_dimensions, 0))}
+    return bind_stated(broadcast_in_dim_p, [x], params, with_batch_entry(sharding, x, 0, 0)), 0
+
+
+def _batch_reshape(args, dims, *, new_sizes, dimensions, sharding):
+    x = moveaxis(args[0], dims[0], 0)
+    order = None if dimensions is None else (0, *shifted_dims(dimensions, 0))
+    params = {"new_sizes": (typeof(x).shape[0], *new_sizes), "dimensions": order}
+    return bind_stated(reshape_p, [x], params, with_batch_entry(sharding, x, 0, 0)), 0
+
+
+def _batch_sum(args, dims, *, axes, out_sharding):
+    x = moveaxis(args[0], dims[0], 0)
+    return bind_stated(reduce_sum_p, [x], {"axes": shifted_dims(axes, 0)},
+                       with_batch_entry(out_sharding, x, 0, 0)), 0
+
+
+primitive_batchers.update({
+    broadcast_with_sharding_p: _batch_broadcast,
+    reshape_with_sharding_p: _batch_reshape,
+    sum_with_sharding_p: _batch_sum,
+})
+
+_make(iota_p, "sharding")
+
+# ----------------------------------------------------------------------------------------------
+# Products of matrices
+
+dot_with_sharding_p = _make(dot_general_p, "out_sharding")
+defbilinear_jvp(dot_with_sharding_p)
+products.add(dot_with_sharding_p)
+
+
+def _dot_back_lhs(mesh, ct, x, y, *, dimension_numbers, swapped=False, out_sharding=None, **params):
+    """As the rule of the core, with the sharding of the operand."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    x_free = [d for d in range(x.aval.ndim) if d not in (*x_contract, *x_batch)]
+    y_free = [d for d in range(typeof(y).ndim) if d not in (*y_contract, *y_batch)]
+    batch = tuple(range(len(x_batch)))
+    start = len(batch) if swapped else len(batch) + len(x_free)
+    numbers = (tuple(range(start, start + len(y_free))), tuple(y_free)), (batch, y_batch)
+    contracted = [x_contract[y_contract.index(d)] for d in sorted(y_contract)]
+    order = [*x_batch, *x_free, *contracted]
+    sharding = NamedSharding(mesh, P(*[entries_of(x.aval)[d] for d in order]))
+    out = bind_stated(dot_general_p, [ct, y], {"dimension_numbers": numbers, **params}, sharding)
+    out = transpose(out, np.argsort(order).tolist())
+    return convert(out, x.aval.dtype, typeof(out).weak_type)
+
+
+def _dot_back(mesh, ct, x, y, *, dimension_numbers, **params):
+    if is_undefined_primal(x):
+        return [_dot_back_lhs(mesh, ct, x, y, dimension_numbers=dimension_numbers, **params), None]
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    swapped = ((y_contract, x_contract), (y_batch, x_batch))
+    return [None, _dot_back_lhs(mesh, ct, y, x, dimension_numbers=swapped, swapped=True, **params)]
+
+
+def _stated_dot_back(ct, x, y, *, out_sharding, **params):
+    if type(ct) is Zero:
+        return [Zero(z.aval) if is_undefined_primal(z) else None for z in (x, y)]
+    return _dot_back(out_sharding.mesh, ct, x, y, **params)
+
+
+_typed_transpose(dot_general_p, _dot_back)
+primitive_transposes[dot_with_sharding_p] = _stated_dot_back
+
+
+def _batch_dot(args, dims, *, dimension_numbers, out_sharding, **params):
+    """If both are batched, one more batch dimension; if one is, one more of its free dimensions."""
+    contract, batch = (tuple(map(shifted_dims, pair, dims)) for pair in dimension_numbers)
+    if None not in dims:
+        batch, out_dim = tuple((d, *others) for d, others in zip(dims, batch)), 0
+    else:
+        free = [(i, d) for i, x in enumerate(args) for d in range(typeof(x).ndim)
+                if d not in contract[i] + batch[i]]
+        batched = 0 if dims[1] is None else 1
+        out_dim = len(batch[0]) + free.index((batched, dims[batched]))
+    x, d = next((x, d) for x, d in zip(args, dims) if d is not None)
+    params["dimension_numbers"] = contract, batch
+    sharding = with_batch_entry(out_sharding, x, d, out_dim)
+    return bind_stated(dot_general_p, args, params, sharding), out_dim
+
+
+primitive_batchers[dot_with_sharding_p] = _batch_dot
+
+# ----------------------------------------------------------------------------------------------
+# The parameter `out_sharding` of public functions
+
+
+class StatedShardings(Extension):
+    """Results lie as the user says."""
+
+    def bind_with_sharding(self, primitive, args, params, sharding):
+        aval = primitive.abstract_eval(*map(typeof, args), **params)
+        sharding = checked_sharding(sharding, aval, f"{primitive}: out_sharding")
+        if primitive in with_parameter:
+            return bind_stated(primitive, args, params, sharding)
+        return bind_reshard(primitive.bind(*args, **params), sharding)
+
+    def call_with_sharding(self, f, args, kwargs, sharding):
+        return auto_axes(f, out_sharding=sharding)(*args, **kwargs)
+
+
+register(StatedShardings())
