@@ -42,8 +42,8 @@ class ShapedArray:
       shape: a sequence of ints.
       dtype: anything that NumPy understands as an element type, or an `ml_dtypes` one.
       weak_type: whether the type came from a Python scalar and yields in promotions.
-      placement: a slot that extensions fill and interpret (chapter 14: the axes of a mesh that split
-        the array, or along which it differs). `None` where there is nothing to say.
+      placement: a slot that extensions fill and interpret (chapter 14: the axes of a mesh that
+        split the array, or along which it differs). `None` where there is nothing to say.
       sharding: ignored; JAX's types may state one.
 
     >>> ShapedArray((2, 3), "float32")
