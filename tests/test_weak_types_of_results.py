@@ -92,3 +92,49 @@ def test_results_of_checkpoint_are_arrays():
             assert (mine.dtype, mine.weak_type) == (typed.dtype, typed.weak_type)
     gradient = minijax.checkpoint(minijax.grad(lambda x: x * x))(3.0)
     assert isinstance(gradient, minijax.Array) and gradient.dtype == np.float32
+
+
+# Constants in derivatives are as weak as JAX's: weak only beside a weak scalar.
+DERIVATIVES = """
+jnp.tan(x)
+jnp.arcsin(x / 4)
+jnp.arctan(x)
+jnp.arcsinh(x)
+jnp.log1p(x)
+jnp.expm1(x)
+jnp.exp2(x)
+jnp.tanh(x)
+jax.nn.sigmoid(x)
+jnp.sqrt(x)
+jnp.cbrt(x)
+jnp.square(x)
+x ** 3
+x ** 2.5
+2.5 ** x
+x ** x
+jnp.reciprocal(x)
+jax.scipy.special.erf(x)
+jax.scipy.special.digamma(x)
+jnp.round(x, 1)
+jnp.diag(jnp.stack([x, x]))
+jnp.diagflat(x)
+jnp.diagonal(jnp.broadcast_to(x, (2, 3, 2)))
+jnp.stack([x, x])[i]
+jax.lax.dynamic_update_slice(jnp.broadcast_to(x, (3,)), jnp.broadcast_to(x, (2,)), (i,))
+"""
+
+
+@pytest.mark.parametrize("text", DERIVATIVES.strip().splitlines())
+def test_derivatives_are_as_weak_as_in_jax(text):
+    for shape in ((), (1,)):
+        def program(jx):
+            f = eval(f"lambda x, i: {text}", {"jax": jx, "jnp": jx.numpy})
+
+            def derivatives(x, i):
+                x = jx.numpy.broadcast_to(x, shape)
+                return (jx.jvp(lambda x: f(x, i), (x,), (x,)),
+                        jx.grad(lambda x: f(x, i).sum())(x))
+
+            return jx.jit(derivatives)
+
+        both(program, 1.25, np.int32(1))

@@ -206,7 +206,11 @@ def defbilinear_jvp(primitive: Primitive) -> None:
 
 def _const(like, value):
     aval = typeof(like)
-    return lax.constant(value, aval.dtype, aval.weak_type)
+    return lax.constant(value, aval.dtype, aval.weak_type and not aval.shape)
+
+
+def _one(like):
+    return lax.constant(1, typeof(like).dtype, typeof(like).weak_type)
 
 
 def broadcast_tangent(t, out):
@@ -227,16 +231,14 @@ for p in (lax.not_p, lax.and_p, lax.or_p, lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p
 
 defjvp(lax.sin_p, lambda t, x: lax.mul(t, lax.cos(x)))
 defjvp(lax.cos_p, lambda t, x: lax.neg(lax.mul(t, lax.sin(x))))
-defjvp2(lax.tanh_p, lambda t, y, x: lax.mul(lax.add(t, lax.mul(t, y)), lax.sub(_const(x, 1), y)))
+defjvp2(lax.tanh_p, lambda t, y, x: lax.mul(lax.add(t, lax.mul(t, y)), lax.sub(_one(x), y)))
 defjvp2(lax.exp_p, lambda t, y, x: lax.mul(t, y))
 defjvp(lax.log_p, lambda t, x: lax.div(t, x))
 
 
 def _integer_pow_jvp(t, x, *, y):
-    if y == 0:
-        return lax.full_like(t, 0)
-    if y == 1:
-        return t
+    if y in (0, 1):
+        return t if y else lax.full_like(t, 0)
     return lax.mul(t, lax.mul(_const(x, y), x if y == 2 else lax.integer_pow(x, y - 1)))
 
 

@@ -71,6 +71,7 @@ from .families import (
     binary_row,
     chlo_rule,
     const_like,
+    one_like,
     unary_function,
     unary_row,
 )
@@ -308,13 +309,13 @@ tan_p, tan = unary_row(
 atanh_p, atanh = unary_row(
     "atanh", INEXACT, np.arctanh, "Elementwise inverse hyperbolic tangent.",
     lowering=chlo_rule("atanh"),
-    jvp=lambda t, x: mul(reciprocal(add(const_like(x, 1), x)), div(t, sub(const_like(x, 1), x))))
+    jvp=lambda t, x: mul(reciprocal(add(one_like(x), x)), div(t, sub(one_like(x), x))))
 exp2_p, exp2 = unary_row(
     "exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.", lowering=_lower_exp2,
     jvp_of_result=lambda t, y, x: mul(log(const_like(x, 2)), mul(t, y)))
 log1p_p, log1p = unary_row(
     "log1p", INEXACT, np.log1p, "Elementwise log(1 + x), exact near 0.", lowering="log_plus_one",
-    jvp=lambda t, x: div(t, add(x, const_like(x, 1))))
+    jvp=lambda t, x: div(t, add(x, one_like(x))))
 def _expm1(x):
     """`np.expm1` mixes the parts: a real number that is infinite or NaN has no imaginary part."""
     out = np.expm1(x)
@@ -326,7 +327,7 @@ def _expm1(x):
 expm1_p, expm1 = unary_row(
     "expm1", INEXACT, _expm1, "Elementwise exp(x) - 1, exact near 0.",
     lowering="exponential_minus_one",
-    jvp_of_result=lambda t, y, x: mul(t, add(y, const_like(x, 1))))
+    jvp_of_result=lambda t, y, x: mul(t, add(y, one_like(x))))
 sqrt_p, sqrt = unary_row(
     "sqrt", INEXACT, complex_numbers.unsigned_zero(np.sqrt), "Elementwise square root.",
     lowering="sqrt",
@@ -340,7 +341,7 @@ cbrt_p, cbrt = unary_row(
 logistic_p, logistic = unary_row(
     "logistic", INEXACT, _logistic, "Elementwise logistic sigmoid: 1 / (1 + exp(-x)).",
     lowering=_lower_logistic,
-    jvp_of_result=lambda t, y, x: mul(t, mul(y, sub(const_like(x, 1), y))))
+    jvp_of_result=lambda t, y, x: mul(t, mul(y, sub(one_like(x), y))))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -361,9 +362,10 @@ def _abs_jvp(t, y, x):
 
 
 def _pow_jvp_base(t, z, x, y):
-    if dtypes.issubdtype(typeof(y).dtype, np.integer):
+    dtype, is_integer = typeof(z).dtype, dtypes.issubdtype(typeof(y).dtype, np.integer)
+    x, y = convert(x, dtype), convert(y, dtype)
+    if is_integer:
         # At y = 0 the power of x may be infinite, and must not meet the factor 0.
-        y = full_like(x, y) if not typeof(y).shape else convert(y, typeof(x).dtype)
         x, y = broadcast_tangent(x, z), broadcast_tangent(y, z)
         slope = mul(_nonzero(y), pow(x, sub(y, full_like(y, 1))))
         return mul(t, select(eq(y, const_like(y, 0)), full_like(y, 0), slope))
@@ -371,7 +373,7 @@ def _pow_jvp_base(t, z, x, y):
 
 
 def _pow_jvp_exponent(t, z, x, y):
-    return mul(t, mul(log(_nonzero(x)), z))
+    return convert(mul(t, mul(log(_nonzero(x)), z)), typeof(y).dtype)
 
 
 def _rem_jvp_divisor(t, z, x, y):

@@ -156,9 +156,15 @@ def never_weak(primitive: Primitive) -> None:
 
 
 def const_like(x, value):
-    """The scalar `value` in the element type of `x`."""
+    """The scalar `value` in the element type of `x`; weakly typed if `x` is a weak scalar."""
     aval = typeof(x)
-    return constant(value, aval.dtype, aval.weak_type)
+    return constant(value, aval.dtype, aval.weak_type and not aval.shape)
+
+
+def one_like(x):
+    """The scalar 1 in the type of `x`."""
+    aval = typeof(x)
+    return constant(1, aval.dtype, aval.weak_type)
 
 
 def chlo_rule(op: str) -> Callable:

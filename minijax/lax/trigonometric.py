@@ -8,7 +8,7 @@ from ..core.forward import defjvp
 from ..core.primitives import INEXACT, add, div, mul, neg, sub
 from .complex_numbers import unsigned_zero
 from .elementwise import rsqrt, square
-from .families import binary_row, chlo_rule, const_like, unary_row
+from .families import binary_row, chlo_rule, const_like, one_like, unary_row
 
 
 def _arctan2(x, y):
@@ -49,11 +49,11 @@ defjvp(sinh_p, lambda t, x: mul(t, cosh(x)))
 asinh_p, asinh = unary_row(
     "asinh", INEXACT, unsigned_zero(np.arcsinh), "Elementwise inverse hyperbolic sine.",
     lowering=chlo_rule("asinh"),
-    jvp=lambda t, x: mul(t, rsqrt(add(square(x), const_like(x, 1)))))
+    jvp=lambda t, x: mul(t, rsqrt(add(square(x), one_like(x)))))
 acosh_p, acosh = unary_row(
     "acosh", INEXACT, unsigned_zero(np.arccosh), "Elementwise inverse hyperbolic cosine.",
     lowering=chlo_rule("acosh"),
-    jvp=lambda t, x: mul(t, rsqrt(sub(square(x), const_like(x, 1)))))
+    jvp=lambda t, x: mul(t, rsqrt(sub(square(x), one_like(x)))))
 atan2_p, atan2 = binary_row(
     "atan2", INEXACT, _arctan2,
     "Elementwise angle, in radians, of the point (y, x): atan2(x, y) is that of the vector whose "

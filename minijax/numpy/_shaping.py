@@ -512,7 +512,8 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     # In row-major order the diagonal is every (length + 1)-th element.
     flat = lax.reshape(square, (*a.shape[:-2], length * length))
     out = slice_in_dim(flat, 0, None, stride=length + 1, axis=-1)
-    return convert(out, out.dtype)
+    stays_weak = a.ndim > 2 or rows != columns or offset or a.dtype == bool
+    return out if stays_weak else convert(out, out.dtype)
 
 
 def diag(v, k: int = 0):
@@ -541,8 +542,8 @@ def _diag(v, k):
 
 def diagflat(v, k: int = 0):
     """The matrix with all elements of `v` on a diagonal; `k` as for `eye`."""
-    out = diag(ravel(v), k)
-    return convert(out, out.dtype)
+    flat = ravel(v)
+    return diag(convert(flat, flat.dtype), k)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple:

@@ -365,7 +365,7 @@ def _round_real(x, decimals):
     wide = convert(x, working, x.weak_type and working == x.dtype)
     factor = constant_like(wide, 10 ** decimals)
     rounded = lax.div(rounding.round(lax.mul(wide, factor), half_even), factor)
-    return convert(rounded, x.dtype, x.weak_type)
+    return convert(rounded, x.dtype, typeof(rounded).weak_type)
 
 
 @staged(static_argnames=("decimals",))
