@@ -164,7 +164,6 @@ def answers(jx, name) -> dict[str, list[str]]:
 EXCEPT = {
     "aux of vjp": "Python int",  # an integer handed back stays a Python integer in aux
     "linear_transpose": "Python int",  # zeros of the argument's own type, in JAX float0
-    "linearize": "no clip",  # where clip does nothing, the tangent is handed back as it was
     "jacfwd": "bool",  # JAX refuses a derivative of a bool
 }
 

@@ -323,7 +323,7 @@ class Linearization(NamedTuple):
         """The tangents of the results."""
         leaves, tree = tree_flatten(tangents)
         checks.linearize_tangents(self, leaves, tree)
-        args = [t for aval, t in zip(self.in_avals, leaves) if _has_tangents(aval)]
+        args = [arrayed(t) for aval, t in zip(self.in_avals, leaves) if _has_tangents(aval)]
         outs = iter(eval_jaxpr(self.jaxpr, residuals, *args))
         return self.out_tree.unflatten(
             next(outs) if nonzero else zeros(aval.to_tangent_aval())

@@ -506,9 +506,10 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
         raise ValueError("diagonal requires an array of at least two dimensions.")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = a.shape[-2:]
-    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    first = slice_in_dim(a, max(-offset, 0), max(-offset, 0) + length, axis=-2)
-    square = slice_in_dim(first, max(offset, 0), max(offset, 0) + length, axis=-1)
+    row, column = min(max(-offset, 0), rows), min(max(offset, 0), columns)
+    length = min(rows - row, columns - column)
+    first = slice_in_dim(a, row, row + length, axis=-2)
+    square = slice_in_dim(first, column, column + length, axis=-1)
     # In row-major order the diagonal is every (length + 1)-th element.
     flat = lax.reshape(square, (*a.shape[:-2], length * length))
     out = slice_in_dim(flat, 0, None, stride=length + 1, axis=-1)

@@ -178,3 +178,16 @@ def test_linear_call():
                         jx.grad(half)(3.0, 2.0), jx.jvp(lambda x: half(x, 2.0), (1.0,), (1.0,)))
 
     both(program)
+
+
+@pytest.mark.parametrize("wrap", ["lambda f: f", "jax.checkpoint"])
+def test_a_tangent_that_nothing_reads_need_not_exist(wrap):
+    """Forward mode of a custom_vjp function is refused only where its tangent is wanted."""
+    def program(jx, part):
+        f = jx.custom_vjp(lambda x: x * 2)
+        f.defvjp(lambda x: (x * 2, None), lambda res, ct: (ct * 2,))
+        g = eval(wrap, {"jax": jx})(f)
+        return jx.jit(lambda x: jx.jvp(g, (x,), (x,))[part])
+
+    both(lambda jx: program(jx, 0), np.float32(2))
+    both(lambda jx: program(jx, 1), np.float32(2), raises=TypeError)
