@@ -16,6 +16,7 @@ from chapters.toy_models import digits
 from tests.book.tiny_programs import (
     CHAPTERS,
     FOLDER,
+    LOOPS,
     TINY,
     assert_same,
     flat,
@@ -239,6 +240,142 @@ def test_digits_are_learned():
 
 
 # ----------------------------------------------------------------------------------------------
+# Loops, under every transformation
+
+
+def _loops():
+    return from_module(LOOPS, tiny=tiny())
+
+
+def _power(t):
+    """A carry beside a constant, a result at each step, and an array from outside."""
+    def f(args):
+        x, v, m = args
+        (y, w), zs = t.scan(lambda c, s: ((t.sin(c[0] * s) + x, c[1] * x), c[0] * t.reduce_sum(c[1] * VECTOR)), (x, v), m)
+        return y * x + t.reduce_sum(w) + t.reduce_sum(t.cos(zs))
+
+    return lambda x, v, m: f((x, v, t.reduce_sum(m, (1,))))
+
+
+def _rows(t):
+    """Slices that are vectors; backwards; two results; one carry without a derivative."""
+    def f(x, v, m):
+        def body(c, row):
+            return {"c": c["c"] * t.dot(row, v), "n": c["n"] + 1.0}, (c["c"] + row, c["n"])
+
+        last, (rows, count) = t.scan(body, {"c": x, "n": 0.0}, m, reverse=True)
+        return last["c"] + t.reduce_sum(t.sin(rows) * v) + t.dot(count, count) * x
+
+    return f
+
+
+def _choice(t):
+    """Branches that use different values from outside; a choice in a choice."""
+    def f(x, v, m):
+        inner = lambda u: t.cond(t.greater(t.reduce_sum(u), 2.0), lambda u: u * x, lambda u: t.exp(u) * v, u)
+        y = t.cond(t.greater(x, 0.5), lambda u, x: inner(u) + VECTOR, lambda u, x: t.sin(u) * x, v, x)
+        return t.reduce_sum(y * v)
+
+    return f
+
+
+def _choice_in_a_loop(t):
+    """Each step of a loop chooses, and a branch holds a loop."""
+    def f(x, v, m):
+        def body(c, s):
+            total = lambda c: t.scan(lambda a, b: (a * x + b, a), c, v)[0]
+            return t.cond(t.greater(s, 0.0), total, lambda c: t.sin(c) * s, c), c * s
+
+        last, ys = t.scan(body, x, t.reduce_sum(m, (1,)))
+        return last + t.dot(ys, ys)
+
+    return f
+
+
+def _loop_in_a_loop(t):
+    def f(x, v, m):
+        def body(c, row):
+            inner, ys = t.scan(lambda a, b: (t.sin(a * c) + b, a * b), x, row)
+            return inner + c * x, ys
+
+        last, ys = t.scan(body, x, m)
+        return last * t.reduce_sum(ys * v)
+
+    return f
+
+
+def _without_derivative(t):
+    """The loop needs nothing that is differentiated, or not all of it."""
+    def f(x, v, m):
+        last, ys = t.scan(lambda c, s: (c + s, c), 0.0, VECTOR)
+        other, _ = t.scan(lambda c, s: (c * 0.5 + last, s), x, ys)
+        return other * x + t.reduce_sum(v * ys)
+
+    return f
+
+
+LOOP_PROGRAMS = [_power, _rows, _choice, _choice_in_a_loop, _loop_in_a_loop, _without_derivative]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("number", range(len(LOOP_PROGRAMS)))
+def test_loops_under_each_transformation(way, number):
+    """`vmap of grad` maps over a predicate, too, and takes either branch."""
+    args = [(0.8, VECTOR, MATRIX)] if way in TAKE_A_TUPLE else [0.8, VECTOR, MATRIX]
+
+    def program(t):
+        f = WAYS[way](t, LOOP_PROGRAMS[number](t))
+        return t.jit(f) if way == "jit" else f
+
+    assert_same(program, *args, using=_loops(), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("program", [
+    lambda t: lambda v: t.scan(lambda c, x: (c * x, {"y": c}), 1.0, v),
+    lambda t: lambda v: t.scan(lambda c, x: ((c[1], x), x * c[0]), (v, v), t.broadcast(v, (4, 3))),
+    lambda t: lambda v: t.scan(lambda c, x: (c, 2.0), 1.0, v[:0]),
+    lambda t: lambda v: t.scan(lambda c, x: ((c[0] + x[0], 1.0), x[1]), (0.0, 0.0), (v, t.broadcast(v, (3, 3)))),
+    lambda t: lambda v: t.vmap(lambda a: t.scan(lambda c, x: (c + a, x * a), a, v))(v),
+    lambda t: lambda v: t.vmap(lambda a: t.cond(a, lambda x: x * a, lambda x: x, v))(t.greater(v, 0.0)),
+    lambda t: lambda v: t.cond(1.0, lambda: v, lambda: v * 2.0),
+    lambda t: lambda v: t.cond(0.0, lambda p: (p["a"], 1.0), lambda p: (p["b"], 2.0), {"a": v, "b": v * v}),
+])  # fmt: skip
+def test_loops(program):
+    assert_same(program, VECTOR, using=_loops())
+
+
+def test_an_example_that_does_not_choose_a_branch_does_not_feel_its_infinity():
+    def program(t):
+        return t.vmap(t.grad(lambda x: t.cond(t.greater(x, 0.0), lambda x: t.log(x), lambda x: x * x, x)))
+
+    assert_same(program, np.array([0.5, 0.0, 2.0]), using=_loops())
+
+
+LOOPS_REFUSED = [
+    lambda t: t.scan(lambda c, x: (c * VECTOR, x), 1.0, VECTOR),
+    lambda t: t.scan(lambda c, x: ((c, c), x), 1.0, VECTOR),
+    lambda t: t.scan(lambda c, x: (c, x), 1.0, (VECTOR, np.ones(2))),
+    lambda t: t.cond(1.0, lambda: 1.0, lambda: (1.0,)),
+    lambda t: t.cond(1.0, lambda: 1.0, lambda: VECTOR),
+]
+
+
+@pytest.mark.parametrize("number", range(len(LOOPS_REFUSED)))
+def test_loops_refused(number):
+    with pytest.raises((TypeError, ValueError, IndexError)):
+        LOOPS_REFUSED[number](_loops())
+
+
+def test_a_loop_is_one_equation_and_its_split_is_two():
+    """However long it is. The second loop runs backwards, on the residuals of the first."""
+    t = _loops()
+    f = lambda x: t.scan(lambda c, s: (t.sin(c) * s, c), x, np.ones(1000))[0]
+    assert len(t.make_jaxpr(f)(1.0).eqns) == 1
+    loops = [eqn for eqn in t.make_jaxpr(t.grad(f))(1.0).eqns if eqn.primitive is t.scan_p]
+    assert [loop.params["reverse"] for loop in loops] == [False, True]
+
+
+# ----------------------------------------------------------------------------------------------
 # What does not fit is refused
 
 REFUSED = [
@@ -298,10 +435,9 @@ def steps(path: Path) -> list[str]:
 
 
 FILES = {"tiny.py": 400, "tiny_loops.py": 150}
-PRESENT = [name for name in FILES if (FOLDER / name).exists()]
 
 
-@pytest.mark.parametrize("name", PRESENT)
+@pytest.mark.parametrize("name", FILES)
 def test_it_is_small(name, tmp_path):
     assert code_lines(FOLDER / name) <= FILES[name]
     for step in steps(FOLDER / name):
@@ -340,7 +476,7 @@ def not_in_micropython(tree: ast.AST):
             yield node
 
 
-@pytest.mark.parametrize("name", [*PRESENT, "numpy_stand_in.py"])
+@pytest.mark.parametrize("name", [*FILES, "numpy_stand_in.py"])
 def test_it_is_in_the_common_subset(name):
     tree = ast.parse((FOLDER / name).read_text())
     assert [ast.unparse(node) for node in not_in_micropython(tree)] == []
@@ -352,7 +488,7 @@ def test_the_check_of_the_subset_finds(text):
     assert list(not_in_micropython(ast.parse(text)))
 
 
-@pytest.mark.parametrize("name", PRESENT)
+@pytest.mark.parametrize("name", FILES)
 def test_the_functions_of_numpy_that_it_needs(name):
     used = set(re.findall(r"\bnp\.(\w+)", (FOLDER / name).read_text()))
     assert used <= NUMPY_IS
@@ -411,6 +547,17 @@ def test_tiny_runs_on_the_stand_in():
         np.testing.assert_allclose(np.array(found.tolist()), wanted, rtol=1e-12)
 
 
+def test_loops_run_on_the_stand_in():
+    t = from_module(TINY, numpy=stand_in)
+    t = from_module(LOOPS, tiny=t, numpy=stand_in)
+    v, m = map(in_stand_in, (VECTOR, MATRIX))
+    for make in LOOP_PROGRAMS[1], LOOP_PROGRAMS[4]:
+        found = t.grad(lambda args: make(t)(*args))((0.8, v, m))
+        wanted = _loops().grad(lambda args: make(_loops())(*args))((0.8, VECTOR, MATRIX))
+        for x, y in zip(found, wanted):
+            np.testing.assert_allclose(np.array(x.tolist() if hasattr(x, "tolist") else x), y, rtol=1e-9)
+
+
 # ----------------------------------------------------------------------------------------------
 # MicroPython itself, where npm has installed it
 
@@ -422,7 +569,9 @@ f = lambda x: x * sin(x)
 m, v = np.asarray([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]), np.asarray([1.0, -2.0, 0.5])
 loss = lambda p, m: log(reduce_sum(exp(dot(m, p["w"]) + p["b"])))
 g = jit(grad(loss))({"w": v, "b": 1e-05}, m)
-print([grad(grad(f))(3.0), vmap(grad(f))(v).tolist(), g["b"], g["w"].tolist()])
+from tiny_loops import cond, scan
+h = lambda x: scan(lambda c, s: (cond(greater(s, 0.0), sin, lambda c: c * x, c * s), c), x, v)
+print([grad(lambda x: h(x)[0])(0.5), grad(grad(f))(3.0), vmap(grad(f))(v).tolist(), g["b"], g["w"].tolist()])
 print(make_jaxpr(grad(f))(3.0))
 """
 
@@ -432,7 +581,7 @@ print(make_jaxpr(grad(f))(3.0))
 def test_micropython_runs_it(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     run = subprocess.run(
-        ["node", BROWSER / "micropython.mjs", FOLDER / "numpy_stand_in.py", TINY, tmp_path / "program.py"],
+        ["node", BROWSER / "micropython.mjs", FOLDER / "numpy_stand_in.py", TINY, LOOPS, tmp_path / "program.py"],
         capture_output=True, text=True, timeout=120)  # fmt: skip
     assert run.returncode == 0, run.stdout
     numbers, jaxpr = run.stdout.split("\n", 1)
@@ -440,7 +589,9 @@ def test_micropython_runs_it(tmp_path):
     f = lambda x: x * t.sin(x)
     m, v = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]), np.array([1.0, -2.0, 0.5])
     g = t.grad(lambda p, m: t.log(t.reduce_sum(t.exp(t.dot(m, p["w"]) + p["b"]))))({"w": v, "b": 1e-05}, m)
-    second, vector, b, w = ast.literal_eval(numbers)
-    for found, wanted in ((second, t.grad(t.grad(f))(3.0)), (vector, t.vmap(t.grad(f))(v)), (b, g["b"]), (w, g["w"])):
+    t = _loops()
+    h = lambda x: t.scan(lambda c, s: (t.cond(t.greater(s, 0.0), t.sin, lambda c: c * x, c * s), c), x, v)
+    looped, second, vector, b, w = ast.literal_eval(numbers)
+    for found, wanted in ((looped, t.grad(lambda x: h(x)[0])(0.5)), (second, t.grad(t.grad(f))(3.0)), (vector, t.vmap(t.grad(f))(v)), (b, g["b"]), (w, g["w"])):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
     assert jaxpr.strip() == repr(t.make_jaxpr(t.grad(f))(3.0))
