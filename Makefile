@@ -29,7 +29,7 @@ TESTS ?= tests
 # make mutants N=300 SEED=1 changes that many rules, one at a time
 N ?= 300
 
-.PHONY: help tour check quick test test-plain fuzz edges oracle mutants lint bench book read browse update test-all-pythons clean
+.PHONY: help tour check quick test test-plain fuzz edges oracle mutants lint bench book read reading browse update test-all-pythons clean
 .DELETE_ON_ERROR:
 
 help:
@@ -46,6 +46,7 @@ help:
 	@echo "make book              build the book's site; all that it shows is run and checked"
 	@echo "make read              serve the book, and open it in the browser"
 	@echo "make browse            read the built book in a real browser (needs chromium and npm)"
+	@echo "make reading           say how long each chapter takes to read"
 	@echo "make update            store what the book's examples print now"
 	@echo "make lint              style, types, and the chapter order"
 	@echo "make endurance         threads, Ctrl-C, kills, and 10,000 programs: half an hour"
@@ -114,6 +115,10 @@ book: $(VENV)/installed-book
 
 read: $(VENV)/installed-book
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=site:. $(BIN)/python -m mkdocs serve --open
+
+# The words, the listing lines and the minutes of each chapter.
+reading: $(VENV)/installed-test
+	$(BIN)/python -m tools.reading
 
 # Read the built book in a real browser; needs chromium and npm.
 browse: book

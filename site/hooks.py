@@ -1,4 +1,5 @@
-"""What mkdocs asks of us beyond Markdown: pages that are generated, and the player's files.
+"""What mkdocs asks of us beyond Markdown: pages and notebooks that are generated, and the
+player's files.
 
 All else is in the weaver, which knows nothing of mkdocs.
 """
@@ -6,6 +7,7 @@ All else is in the weaver, which knows nothing of mkdocs.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -18,7 +20,7 @@ for folder in (HERE, ROOT):
 
 from mkdocs.plugins import CombinedEvent, event_priority  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
-from weaver import pages  # noqa: E402
+from weaver import extension, notebooks, pages  # noqa: E402
 
 
 @event_priority(-50)  # before the plugin `offline`, which copies the index into a script
@@ -52,4 +54,20 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-on_post_build = CombinedEvent(trim_search_index, remove_what_is_never_loaded)
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """A link to a chapter's notebook, under its heading."""
+    if not re.fullmatch(r"\d\d-[^/]+/README\.md", page.file.src_uri):
+        return html
+    name = notebooks.name(Path(page.file.src_uri))
+    link = f'<p class="place"><a href="{name}" download>This chapter as a notebook</a></p>'
+    return html.replace("</h1>", f"</h1>{link}", 1)
+
+
+def write_notebooks(config: Any) -> None:
+    """Write each chapter as a notebook beside its page."""
+    for page in sorted((ROOT / "chapters").glob("[0-9][0-9]-*/README.md")):
+        target = Path(config["site_dir"]) / page.parent.name / notebooks.name(page)
+        target.write_text(notebooks.text(page, extension.figures))
+
+
+on_post_build = CombinedEvent(trim_search_index, write_notebooks, remove_what_is_never_loaded)

@@ -18,6 +18,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer, TextLexer
 
+from tools import reading
+
 from . import WeaveError, examples, listings, rooms
 from .examples import Block, Example
 
@@ -50,6 +52,7 @@ class Weave(Preprocessor):
 
 
 PAGE = "page"
+figures: dict[str, str] = {}  # those that examples drew, by their code: notebooks show them, too
 
 
 class WeaverExtension(Extension):
@@ -155,6 +158,7 @@ def _example(example: Example) -> str:
     elif outcome.text:
         parts.append(_output(outcome.text, "minijax and JAX" if outcome.same_in_jax else ""))
     if outcome.figure:
+        figures[block.code] = outcome.figure
         label = html.escape(block.options["plot"], quote=True)
         figure = f'role="img" aria-label="{label}">{outcome.figure}</figure>'
         parts.append(f'<figure class="plot" {figure}')
@@ -175,4 +179,25 @@ def _rooms(block: Block) -> str:
     return rooms.strip(int(block.code))
 
 
-PLAIN = {"listing": _listings, "source": _source, "rooms": _rooms}
+def _reading(block: Block) -> str:
+    """How long the chapters take to read: the sum, and a table."""
+    found = reading.chapters()
+    total = reading.total(found)
+    rows = "".join(
+        f"<tr><td>{_code_in(r.title)}</td><td>{r.words:,}</td><td>{r.listing_lines:,}</td>"
+        f"<td>{r.example_lines:,}</td><td>{r.minutes:.0f}</td></tr>" for r in found.values())
+    return (f"<p>{total.title} take <strong>{reading.duration(total.minutes)}</strong> to read, "
+            f"without the exercises: {total.words:,} words at {reading.WORDS_A_MINUTE} a minute, "
+            f"and {total.listing_lines + total.example_lines:,} lines of code at "
+            f"{reading.SECONDS_A_LINE} seconds a line.</p>"
+            "<details><summary>Each chapter</summary><table><thead><tr><th>chapter</th>"
+            "<th>words</th><th>lines of the library</th><th>lines of examples</th><th>minutes</th>"
+            f"</tr></thead><tbody>{rows}</tbody></table></details>")
+
+
+def _code_in(words: str) -> str:
+    """A heading's words as HTML."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(words))
+
+
+PLAIN = {"listing": _listings, "source": _source, "rooms": _rooms, "reading": _reading}
