@@ -6,7 +6,11 @@ from __future__ import annotations
 def count_primitives(f, *args):
     """1.1: how often each primitive is applied while `f(*args)` runs: a dict, from name to number.
 
-    The result of `f` is not asked for. Afterwards the trace that was current is so again.
+    The result of `f` is not asked for. Afterwards, the trace that was current is current again.
+    From `minijax.core.core`: the class `Trace`, whose `process_primitive(primitive, args, params)`
+    you write; `current_trace()`; and two context managers, `new_trace(trace)`, in which a trace is
+    current, and `set_current_trace(trace.parent)`, in which its parent is. `primitive.name` is the
+    name, and `primitive.bind(*args, **params)` applies a primitive.
     """
     raise NotImplementedError
 
@@ -36,7 +40,10 @@ def depth(f, *args):
     """1.4: the length of the longest chain of primitives from an input of `f` to its result.
 
     0 if the result is an input, or depends on none. `f` returns one array or number. It may call
-    `depth` itself.
+    `depth` itself. From `minijax.core.core`: `Trace`, `current_trace`, `new_trace` and
+    `set_current_trace`, as in 1.1; `Tracer`, whose `_trace` you set, and whose property `aval` you
+    write; and `typeof(x)`, the aval of a value. If `primitive.multiple_results`, `bind` gives a
+    list.
     """
     raise NotImplementedError
 

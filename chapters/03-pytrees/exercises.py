@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 def count_parameters(tree):
-    """3.1: how many numbers there are in all the leaves (arrays and Python numbers) of a tree."""
+    """3.1: how many numbers there are in all the leaves (arrays and Python numbers) of a tree.
+
+    Of use: `tree_leaves(tree)` of `minijax.tree_util`, and `minijax.typeof(leaf).size`.
+    """
     raise NotImplementedError
 
 
@@ -25,6 +28,8 @@ def sgd(params, gradients, rate):
     """3.3: `params` minus `rate` times `gradients`, leaf by leaf; both are trees, `rate` a number.
 
     Instead of a gradient there may be `None`, where `params` has any subtree: it stays as it is.
+    Of use: `tree_map(f, first, *others, is_leaf=...)` of `minijax.tree_util`. Where `first` has a
+    leaf, another tree may have a subtree.
     """
     raise NotImplementedError
 

@@ -15,7 +15,7 @@ def outer_rule(args, dims):
     result, and its batch dimension. The primitive itself is for vectors only. Of use:
     `bdim_at_front(x, dim, size)` of `minijax.core.batching`, which brings the batch to the front,
     or makes one if `dim` is `None`; `mul(x, y)` and `expand_dims(x, (d,))` of `minijax.lax`, the
-    latter for a new dimension d of size 1.
+    latter for a new dimension d of size 1. `minijax.typeof(x).shape` is the shape of an array.
     """
     raise NotImplementedError
 

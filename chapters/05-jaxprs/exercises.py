@@ -26,8 +26,9 @@ def evaluate(jaxpr, consts, args, wanted):
 def interval(jaxpr, *intervals):
     """5.3: between which bounds the one result of `jaxpr` lies, as a pair (low, high).
 
-    For each argument its pair of bounds, of Python floats. It is enough to know the primitives
-    `add`, `sub`, `neg`, `mul` and `exp`; operands may be literals.
+    `intervals` are the pairs of bounds of the arguments, of Python floats. It is enough to know the
+    primitives `add`, `sub`, `neg`, `mul` and `exp`, by `eqn.primitive.name`. An operand may be a
+    `Literal` of `minijax.core.jaxpr`, whose value is its `val`.
     """
     raise NotImplementedError
 
@@ -36,7 +37,9 @@ def inverse_of_two(f):
     """5.4: the inverse of `f`, a function of one float made of add, sub, mul and exp.
 
     Each equation has one operand that depends on the argument; the other, if there is one, is a
-    literal. (It may be the first or the second.)
+    literal. (It may be the first or the second.) Of use: `minijax.make_jaxpr(f)(x).jaxpr`, where
+    you may take the result for x; `Literal` of `minijax.core.jaxpr`, whose value is its `val`; and
+    `add`, `sub`, `div` and `log` of `minijax.lax`.
     """
     raise NotImplementedError
 

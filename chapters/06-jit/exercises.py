@@ -8,7 +8,8 @@ def signature(args, static):
 
     The last argument is static, `args` are pytrees of arrays and numbers. Return something hashable
     that is equal for two calls if and only if they share a trace. (The settings are the same, and
-    no axes have names.)
+    no axes have names.) Of use: `tree_flatten(tree)` of `minijax.tree_util`, which gives the leaves
+    and the structure, and `minijax.typeof(leaf)`.
     """
     raise NotImplementedError
 
@@ -17,10 +18,10 @@ def translate(jaxpr):
     """6.2: the text of the StableHLO function `@main` that computes a jaxpr.
 
     Its primitives are sin, add and mul. Arguments are float32 arrays of any shape; the operands of
-    an operation have one shape, but each may be a literal, too, which stands for an array of the
-    shape of the result, all alike. There may be any number of results: write the types in
-    parentheses, as in `@main(...) -> (tensor<3xf32>, tensor<f32>)`, and
-    `return %0, %1 : tensor<3xf32>, tensor<f32>`.
+    an operation have one shape, but each may also be a `Literal` of `minijax.core.jaxpr`, whose
+    `val` is a number: it stands for an array of the shape of the result, all alike. There may be
+    any number of results: write the types in parentheses, as in
+    `@main(...) -> (tensor<3xf32>, tensor<f32>)`, and `return %0, %1 : tensor<3xf32>, tensor<f32>`.
     """
     raise NotImplementedError
 
@@ -69,6 +70,7 @@ def without_jit(closed):
     What a `jit` equation holds, the closed jaxpr `eqn.params["jaxpr"]`, takes its place, with its
     equations in their order. The primitive is `minijax.core.jit.jit_p`.
     `minijax.core.staging.trace_to_jaxpr(f, avals)` traces a function that takes arrays of these
-    types, and returns a list of arrays. A closed jaxpr has `in_avals`, `consts` and `jaxpr`.
+    types, and returns a list of arrays. A closed jaxpr has `in_avals`, `consts` and `jaxpr`. An
+    operand may be a `Literal` of `minijax.core.jaxpr`, whose value is its `val`.
     """
     raise NotImplementedError

@@ -7,7 +7,8 @@ def known_outputs(jaxpr, known):
     """7.1: for each result of `jaxpr`, whether it is known, given which arguments are.
 
     `jaxpr` is a `Jaxpr` (with `invars`, `constvars`, `eqns` and `outvars`), `known` a list of bools
-    for `invars`. Constants and literals are known. Evaluate nothing.
+    for `invars`. Constants and literals (`Literal` of `minijax.core.jaxpr`) are known. Evaluate
+    nothing.
     """
     raise NotImplementedError
 

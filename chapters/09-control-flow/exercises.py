@@ -43,7 +43,9 @@ def _batch_predicate(axis_data, args, dims, branches):
     pair, of which the first is the batched closed jaxpr; `eval_jaxpr(jaxpr, consts, *args)` of
     `minijax.core.jaxpr`, which gives a list; `cond(p, true_fun, false_fun, *operands)`,
     `switch(index, functions, *operands)`, `reduce_max(x, axes)`, `reduce_min(x, axes)` and
-    `eq(x, y)` of `minijax.lax`; and `select_rows(which, *cases)` below.
+    `eq(x, y)` of `minijax.lax`; and `select_rows(which, *cases)` below. An index has a type, which
+    is `minijax.typeof(index).dtype`. An infinite derivative of a branch that is not chosen must not
+    reach the operands: give it `stop_gradient(x)` there.
     """
     raise NotImplementedError
 

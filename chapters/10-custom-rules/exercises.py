@@ -6,14 +6,19 @@ from __future__ import annotations
 def safe_norm(x):
     """10.1: the length of a vector, whose gradient at zero is zero instead of NaN.
 
-    Elsewhere the gradient is x / |x|. Forward and reverse mode must work. You may decorate this
-    function, or write others beside it. There is no jnp in this chapter: use lax.
+    Elsewhere the gradient is x / |x|. Forward and reverse mode must work. Decorate this function by
+    `minijax.custom_jvp`, and write its rule beside it. There is no jnp in this chapter. From
+    `minijax.lax`: `mul`, `div`, `sqrt`, `reduce_sum(x, (0,))`, `gt`, `select(which, x, y)`, and
+    `full_like(x, value)`.
     """
     raise NotImplementedError
 
 
 def straight_through(x):
-    """10.2: x rounded to the nearest integer (lax.round), with the gradient of the identity."""
+    """10.2: x rounded to the nearest integer, with the gradient of the identity.
+
+    Of use: `minijax.lax.round`, and `minijax.custom_vjp`, of which `defvjp` takes two rules.
+    """
     raise NotImplementedError
 
 
@@ -21,7 +26,9 @@ def fixed_point(f, a, x0):
     """10.3: the x with x = f(a, x), for floats, found by repeating x = f(a, x) from x0 on.
 
     Stop when |x - f(a, x)| < 1e-6. The gradient by `a` must work; f is differentiable, and its
-    slope by x is less than one. `lax.custom_root` is of use.
+    slope by x is less than one. Of use, from `minijax.lax`: `sub`, `div`, `abs`, `gt`,
+    `while_loop(condition, body, init)`, and `custom_root(g, x0, solve, tangent_solve)`, which finds
+    an x with g(x) = 0 by `solve(g, x0)`. `tangent_solve(g, y)` solves g(x) = y for a linear g.
     """
     raise NotImplementedError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -54,6 +55,32 @@ def test_a_copy_of_the_library_does_not_fill_a_hole(number, outcomes):
     """Each hole asks for something that no listing shows."""
     assert outcomes[number]["copy"] == "wrong"
     assert outcomes[number]["calls"] > 0  # the library uses what stands in the hole
+
+
+def names_needed(number: str) -> set[str]:
+    """The names that the solution imports from the library, itself or by functions beside it."""
+    body = ast.parse(catalog.solutions(number).read_text()).body
+    imports = [node for node in body if isinstance(node, ast.ImportFrom) and node.module.startswith("minijax")]
+    original = {alias.asname or alias.name: alias.name for node in imports for alias in node.names}
+    defined = {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    defined |= {node.targets[0].id: node for node in body if isinstance(node, ast.Assign)}
+    found, to_do, seen = set(), [*EXERCISES[number].answers], set()
+    while to_do:
+        name = to_do.pop()
+        if name in defined and name not in seen:
+            seen.add(name)
+            used = {node.id for node in ast.walk(defined[name]) if isinstance(node, ast.Name)}
+            found |= {original[word] for word in used & original.keys()}
+            to_do += used
+    return found
+
+
+@pytest.mark.parametrize("number", [n for n in EXERCISES if 1 <= catalog.chapter_of(n) <= 10])
+def test_the_names_that_an_exercise_needs_stand_in_its_text(number):
+    body = ast.parse(catalog.stubs(number).read_text()).body
+    text = " ".join(ast.get_docstring(node) for node in body if getattr(node, "name", "") in EXERCISES[number].answers)
+    words = {"lax" if name == "primitives" else name for name in names_needed(number)}
+    assert not {word for word in words if not re.search(rf"\b{word}\b", text)}
 
 
 @pytest.mark.parametrize("chapter", [c for c in CHAPTERS if 1 <= c <= cut.LAST])
