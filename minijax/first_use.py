@@ -22,26 +22,31 @@ watchers: list[Callable[[], Callable[[], None]]] = []
 
 
 class Postponed:
-    """A name of a module, or a module, that was not imported yet."""
+    """A name of a module, or a module, that was not imported yet.
 
-    __slots__ = ("module", "name")
+    It has no public attribute of its own, because `from module import load` asks it for `load`.
+    """
+
+    __slots__ = ("_module", "_name")
 
     def __init__(self, module: str, name: str = ""):
-        self.module, self.name = module, name
+        self._module, self._name = module, name
 
     def __getattr__(self, name: str) -> Postponed:
         """What `from module import name` finds in this module."""
-        return Postponed(self.module, name)
+        return Postponed(self._module, name)
 
-    def load(self) -> Any:
-        """The value. Its module is imported if this has not happened."""
-        module = sys.modules.get(self.module)
-        if module is None or getattr(module.__spec__, "_initializing", False):
-            done = [watch() for watch in watchers]
-            module = import_module(self.module)
-            for finish in done:
-                finish()
-        return getattr(module, self.name) if self.name else module
+
+def _load(postponed: Postponed) -> Any:
+    """The value. Its module is imported if this has not happened."""
+    path, name = postponed._module, postponed._name
+    module = sys.modules.get(path)
+    if module is None or getattr(module.__spec__, "_initializing", False):
+        done = [watch() for watch in watchers]
+        module = import_module(path)
+        for finish in done:
+            finish()
+    return getattr(module, name) if name else module
 
 
 class _Siblings:
@@ -93,15 +98,15 @@ class _Package(ModuleType):
 
 def _load_on_first_use(module: ModuleType, postponed: dict[str, Postponed]) -> None:
     names, package = vars(module), module.__name__
-    modules = {f"{package}.{name}" for name, x in postponed.items() if x.name}
-    if not modules.isdisjoint(x.module for x in postponed.values()):
+    modules = {f"{package}.{name}" for name, x in postponed.items() if x._name}
+    if not modules.isdisjoint(x._module for x in postponed.values()):
         module.__class__ = _Package
     own = {*names} | {*postponed}
 
     def __getattr__(name: str) -> Any:
         if name not in postponed:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = names[name] = postponed[name].load()
+        value = names[name] = _load(postponed[name])
         return value
 
     def __dir__() -> list[str]:

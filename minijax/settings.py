@@ -100,11 +100,20 @@ class State:
             short_name = self.name.removeprefix("jax_")
             raise TypeError(f"Context manager for {short_name} config option requires an argument: "
                             f"the new value, as in `with {short_name}(value):`.")
-        return Override(self, self.parse(new_val))
+        return Override(self, self._parsed(new_val))
+
+    def _parsed(self, value: Any) -> Any:
+        """The value as it is kept; a refusal names the setting."""
+        try:
+            return self.parse(value)
+        except (TypeError, ValueError) as error:
+            if self.name.removeprefix("jax_") in str(error):
+                raise
+            raise type(error)(f"{self.name}: {error}") from None
 
     def set_process_value(self, new_value: Any) -> None:
         """Sets the value that every thread without an override sees."""
-        new_value = self.parse(new_value)
+        new_value = self._parsed(new_value)
         for guard in self.guards:
             guard(new_value)
         old_value, self.process_value = self.process_value, new_value

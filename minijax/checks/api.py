@@ -198,7 +198,8 @@ def _path(tree, i):
 def linearize_tangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef) -> None:
     """Raise TypeError or ValueError unless the tangents belong to the primals."""
     if tree != derivative.in_tree:
-        raise TypeError(f"expected {derivative.in_tree}, got {tree}")
+        raise TypeError("The linearized function takes tangents of the structure of the arguments, "
+                        f"{derivative.in_tree}, got {tree}.")
     for primal_aval, tangent in zip(derivative.in_avals, leaves):
         wanted, aval = primal_aval.to_tangent_aval(), typeof(tangent)
         if aval.shape != wanted.shape or aval.dtype != wanted.dtype:

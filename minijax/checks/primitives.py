@@ -74,7 +74,7 @@ def elementwise_dtypes(name: str, avals: Sequence[ShapedArray], accepted: Sequen
     else:
         tip = f" (Tip: jnp.{_PROMOTING[name]} is a similar function that does automatic type " \
               "promotion on inputs)." if name in _PROMOTING else ""
-        same_dtypes(name, avals, tip)
+        same_dtypes(_PROMOTING[name] if name in ("and", "or", "xor") else name, avals, tip)
 
 
 def _powers(base: ShapedArray, exponent: ShapedArray) -> None:
@@ -89,7 +89,8 @@ def elementwise_shapes(name: str, avals: Sequence[ShapedArray]) -> None:
     shapes = [aval.shape for aval in avals if aval.shape]
     ranks = {len(shape) for shape in shapes}
     if len(ranks) != 1:
-        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got the shapes "
+                        f"{', '.join(map(str, shapes))}. (jax.numpy broadcasts them.)")
     if any(len({*sizes} - {1}) > 1 for sizes in zip(*shapes)):
         raise TypeError(f"{name} got incompatible shapes for broadcasting: "
                         f"{', '.join(map(str, shapes))}.")

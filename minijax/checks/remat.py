@@ -26,7 +26,7 @@ def static_argnums(numbers, num_args: int) -> None:
     """Raise unless they are a tuple of positions of arguments."""
     if type(numbers) is not tuple:
         raise TypeError("the `static_argnums` argument to `jax.checkpoint` / `jax.remat` must be "
-                        f"an int or a tuple of ints, but got value {numbers}")
+                        f"an int or a tuple of ints, but got value {numbers!r}")
     if not all(-num_args <= i < num_args for i in numbers):
         raise ValueError(
             "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take integer "

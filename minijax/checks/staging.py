@@ -68,6 +68,13 @@ def arguments_apart(avals: list, fun: Callable, leaves: Sequence[Any]) -> list:
     return avals
 
 
+def _public_name(fun: Callable) -> str:
+    """The function's name; a private one of the library's without its underscores."""
+    name = fun_name(fun)
+    ours = (getattr(fun, "__module__", None) or "").startswith(__package__.partition(".")[0] + ".")
+    return name.lstrip("_") if ours else name
+
+
 def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
                      abstractify: Callable) -> None:
     """Raise `TypeError` for an argument of the traced `fun` that `abstractify` refuses."""
@@ -76,7 +83,7 @@ def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
             abstractify(x)
         except TypeError:
             raise TypeError(
-                f"Error interpreting argument to {fun_name(fun)} as an abstract array: "
+                f"Error interpreting argument to {_public_name(fun)} as an abstract array: "
                 f"the value at path {names()[i]} is {x!r} of {type(x)}.\nExpected an array or a "
                 "number. If the traced function depends on this argument, mark it as static "
                 "(static_argnums or static_argnames of jax.jit)."

@@ -130,9 +130,11 @@ def check_static_hashable(value: Any, name: str) -> None:
     try:
         hash(value)
     except TypeError as e:
+        advice = ("An array must not be static: its values reach the program when it runs"
+                  if hasattr(value, "aval") else "Pass, for example, a tuple instead of a list")
         raise ValueError(
             f"Static argument {name} must be hashable, because compiled programs are looked up "
-            f"by it, but {value!r} is not: {e}. Pass, for example, a tuple instead of a list."
+            f"by it, but {value!r} is not: {e}. {advice}."
         ) from None
 
 

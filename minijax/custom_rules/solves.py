@@ -33,6 +33,12 @@ def _stage(fun: Callable, user_fun: Callable, in_tree: PyTreeDef, avals) -> tupl
     return ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), jaxpr.consts, out_tree()
 
 
+def _check_callable(name: str, **funs: Any) -> None:
+    for argument, fun in funs.items():
+        if not callable(fun):
+            raise TypeError(f"{name}: {argument} must be callable, got {fun!r}.")
+
+
 def _check_tree(name: str, expected_name: str, tree: PyTreeDef, expected: PyTreeDef,
                 has_aux: bool = False) -> None:
     """Raise `TypeError` for a function whose result has not the structure of its argument."""
@@ -78,6 +84,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
     >>> sqrt(4.0), jax.grad(sqrt)(4.0)
     (Array(2., dtype=float32, weak_type=True), Array(0.25, dtype=float32, weak_type=True))
     """
+    _check_callable("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
     guess, tree = tree_flatten((initial_guess,))
     (guess_tree,) = tree.children()
     avals = [typeof(x) for x in guess]
@@ -173,6 +180,7 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
     """
     if transpose_solve is None and symmetric:
         transpose_solve = solve
+    _check_callable("custom_linear_solve", matvec=matvec, solve=solve)
     leaves, tree = tree_flatten((b,))
     (b_tree,) = tree.children()
     avals = [typeof(x) for x in leaves]

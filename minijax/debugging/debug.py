@@ -138,6 +138,8 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
     [0 1] and 0.50
     """
     def show(fmt, *args, **kwargs):
+        if not isinstance(fmt, str):
+            raise TypeError(f"jax.debug.print: fmt must be a str, got {fmt!r}.")
         if not skip_format_check:
             _check_format(fmt, args, kwargs)
         has_placeholders = any(field is not None for _, field, *_ in string.Formatter().parse(fmt))

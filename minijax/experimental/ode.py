@@ -89,6 +89,8 @@ def odeint(func: Callable, y0: Any, t: Any, *args: Any, rtol=1.4e-8, atol=1.4e-8
 def _odeint_of_trees(func, rtol, atol, mxstep, hmax, y0, ts, *args):
     """All arrays of `y0` as one vector."""
     y0, unravel = ravel_pytree(y0)
+    if not dtypes.issubdtype(y0.dtype, np.inexact):
+        raise TypeError(f"odeint: y0 must be floating or complex, got {y0.dtype.name}.")
 
     def flat_func(y, t, *args):
         return ravel_pytree(func(unravel(y), t, *args))[0]

@@ -390,7 +390,8 @@ def _known_scalar(fill_value):
     if isinstance(fill_value, (str, bytes)):
         raise TypeError(f"x.at[...].get: fill_value must be a number, got {fill_value!r}.")
     if np.ndim(fill_value):
-        raise ValueError("fill_value argument to indexed get() must be a scalar")
+        raise ValueError("fill_value argument to indexed get() must be a scalar, got shape "
+                         f"{np.shape(fill_value)}.")
     if isinstance(fill_value, (ArrayMethods, np.ndarray)):
         return fill_value.item()
     return fill_value

@@ -118,7 +118,7 @@ def concatenate(operands: Sequence, dimension: int):
       TypeError: shapes or dtypes that do not fit.
     """
     if len(operands) == 0:
-        raise ValueError("concatenate requires a non-empty sequences of arrays")
+        raise ValueError("concatenate requires at least one array, got an empty sequence.")
     if len(operands) == 1 and hasattr(operands[0], "aval"):
         return operands[0]
     return concatenate_p.bind(*operands, dimension=operator.index(dimension))
@@ -393,7 +393,8 @@ def _padding_triples(padding_config) -> tuple[tuple[int, ...], ...]:
     expected = "pad: padding_config must be a sequence of (low, high, interior) for each dimension"
     if not hasattr(padding_config, "__iter__"):
         raise TypeError(f"{expected}, got {padding_config!r}.")
-    triples = tuple(integers(expected, triple) for triple in padding_config)
+    triples = tuple(integers(f"pad: padding_config[{d}]", triple)
+                    for d, triple in enumerate(padding_config))
     if any(len(triple) != 3 for triple in triples):
         raise ValueError(f"{expected}, got {padding_config!r}.")
     return triples

@@ -47,7 +47,8 @@ def _scatter_shape(operand, indices, updates, *, dimension_numbers, **params):
     numbers = dimension_numbers
     ndim = indices.ndim - 1 + len(numbers.update_window_dims)
     if indices.ndim and updates.ndim != ndim:
-        raise TypeError(f"Updates tensor must be of rank {ndim}; got {updates.ndim}.")
+        raise TypeError(f"scatter: updates must have {ndim} dimensions, as dimension_numbers say, "
+                        f"got shape {updates.shape}.")
     check_numbers("scatter", operand, indices, numbers, updates.ndim)
     same_dtypes("scatter", (operand, updates))
     kept = window_dims(of_gather(numbers), operand.ndim)

@@ -198,6 +198,9 @@ deftranspose(reshape_p, _reshape_transpose)
 def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     """`operand` with the dimensions from `start_dimension` up to `stop_dimension` made one."""
     shape = typeof(operand).shape
+    for name, place in (("start", start_dimension), ("stop", stop_dimension)):
+        if place is not None and not hasattr(place, "__index__"):
+            raise TypeError(f"collapse: {name}_dimension must be an integer, got {place!r}.")
     low, high, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if low > high:
         raise ValueError(f"collapse: start_dimension {start_dimension} comes after stop_dimension "

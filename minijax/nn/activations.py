@@ -276,7 +276,8 @@ def glu(x, axis: int = -1):
     [2.0]
     """
     x = ensure_array("glu", x)
-    assert size_along("glu", x.shape, axis) % 2 == 0, "axis size must be divisible by 2"
+    size = size_along("glu", x.shape, axis)
+    assert size % 2 == 0, f"glu: the size along axis {axis} must be divisible by 2, got {size}."
     first, second = jnp.split(x, 2, axis)
     return first * sigmoid(second)
 

@@ -418,7 +418,7 @@ def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
         k = int(np.clip(k, -2**31, 2**31 - 1))
     offset = ensure_array("eye", k)
     if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
-        raise ValueError(f"k must be a scalar integer; got {k}")
+        raise ValueError(f"the number of the diagonal must be a scalar integer; got {k}.")
     shape = known_sizes((N, N if M is None else M))
     if min(shape) < 0:
         raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")

@@ -171,7 +171,8 @@ def place(arr, mask, vals, *, inplace: bool = True) -> Any:
     arr, mask, vals = ensure_arrays("place", arr, mask, vals)
     _refuse_in_place("place", inplace)
     if arr.size != mask.size:
-        raise ValueError("place: arr and mask must be the same size")
+        raise ValueError("place: arr and mask must be the same size, got the shapes "
+                         f"{arr.shape} and {mask.shape}.")
     if not vals.size:
         raise ValueError("Cannot place values from an empty array")
     if not arr.size:
@@ -240,9 +241,10 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Any:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
     a, val = ensure_arrays("fill_diagonal", a, val)
     if a.ndim < 2:
-        raise ValueError("array must be at least 2-d")
+        raise ValueError(f"fill_diagonal: a must be at least 2-d, got shape {a.shape}.")
     if a.ndim > 2 and len(set(a.shape)) > 1:
-        raise ValueError("All dimensions of input must be of equal length")
+        raise ValueError("fill_diagonal: all dimensions of a must be of equal length, got shape "
+                         f"{a.shape}.")
     n = min(a.shape)
     values = val if val.ndim == 0 else _repeated_to(ravel(val), n)
     return a.at[diag_indices(n, a.ndim)].set(values)
@@ -266,7 +268,7 @@ def choose(a, choices, out: None = None, mode: str = "raise") -> Any:
     check_no_out("choose", out)
     a, *choices = ensure_arrays("choose", a, *choices)
     if not dtypes.issubdtype(a.dtype, np.integer):
-        raise ValueError("`a` array must be integer typed")
+        raise ValueError(f"choose: a must be an array of integers, got {a.dtype.name}.")
     n = len(choices)
     if mode == "raise":
         known = concrete_or_error(np.asarray, a, "With mode='raise', jnp.choose must know `a`: "

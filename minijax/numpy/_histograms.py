@@ -197,14 +197,16 @@ def histogramdd(sample, bins=10, range: Sequence | None = None, weights=None,
                          f"array of shape {sample.shape}.")
     n, ndim = sample.shape
     if weights is not None and weights.shape != (n,):
-        raise ValueError(f"should have one weight for each of {n} samples, got {weights.shape}.")
+        raise ValueError(f"histogramdd: weights must have one number for each of {n} samples, "
+                         f"got the shape {weights.shape}.")
     if range is not None and (len(range) != ndim or any(
             pair is not None and np.shape(pair)[0] != 2 for pair in range)):
         raise ValueError(f"For sample.shape={sample.shape}, range must be a sequence of {ndim} "
                          f"pairs or Nones; got {range=}")
     bins = list(bins) if _is_sequence(bins) else [bins] * ndim
     if len(bins) != ndim:
-        raise ValueError(f"should be a bin for each of {ndim} dimensions, got {len(bins)}.")
+        raise ValueError(f"histogramdd: bins must be a number, or have an entry for each of the "
+                         f"{ndim} dimensions; got {len(bins)} entries.")
     pairs = [None] * ndim if range is None else range
     edges = [histogram_bin_edges(x, *how) for x, *how in zip(sample.T, bins, pairs)]
     counts = _count_in_boxes(sample, edges, weights)

@@ -175,7 +175,7 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     condition, a = ensure_arrays("compress", condition, a)
     condition = condition != 0 if condition.dtype != bool else condition
     if condition.ndim != 1:
-        raise ValueError("condition must be a 1D array")
+        raise ValueError(f"compress: condition must be a 1D array, got shape {condition.shape}.")
     if axis is None:
         a, axis = ravel(a), 0
     a = moveaxis(a, axis, 0)

@@ -59,6 +59,8 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
     """
     if _is_array(arrays):
         return _concatenate_rows(asarray(arrays, dtype), axis)
+    if not hasattr(arrays, "__iter__"):
+        raise TypeError(f"concatenate: arrays must be a sequence of arrays, got {arrays!r}.")
     arrays = ensure_arrays("concatenate", *arrays)
     if not arrays:
         raise ValueError("Need at least one array to concatenate.")
@@ -305,9 +307,9 @@ def _positions(obj, size):
         return np.arange(size)[obj]
     positions = concrete_or_error(np.asarray, obj, "'obj' array argument of jnp.delete()")
     if positions.dtype == bool and positions.shape != (size,):
-        raise ValueError("np.delete(arr, obj): for boolean indices, obj must be one-dimensional "
-                         "with length matching specified axis.")
+        raise ValueError("jnp.delete: a boolean obj must have one element for each along the "
+                         f"axis, {size}; got shape {positions.shape}.")
     if positions.dtype.kind not in "iub":
-        raise ValueError(f"np.delete(arr, obj): got obj.dtype={positions.dtype}; must be integer "
-                         "or bool.")
+        raise ValueError("jnp.delete: obj must be integers or booleans, got "
+                         f"{positions.dtype}.")
     return positions

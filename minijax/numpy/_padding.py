@@ -52,7 +52,7 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     array = ensure_array("pad", array)
     widths = _pairs(pad_width, array.ndim, "pad_width")
     if any(not isinstance(n, (int, np.integer)) for pair in widths for n in pair):
-        raise TypeError("`pad_width` must be of integral type.")
+        raise TypeError(f"jnp.pad: `pad_width` must be of integral type, got {pad_width!r}.")
     if callable(mode):
         return _pad_with_function(array, widths, mode, kwargs)
     if mode not in _PAD_OPTIONS:

@@ -86,7 +86,7 @@ def polyder(p, m: int = 1) -> Any:
     (p,) = promote_dtypes_inexact(ensure_array("polyder", p))
     m = static_index(m, "'m' argument of jnp.polyder")
     if m < 0:
-        raise ValueError("Order of derivative must be positive")
+        raise ValueError(f"polyder: the order m must not be negative, got {m}.")
     return p[:-m] * _falling_powers(arange(m, len(p), dtype=p.dtype), m)[::-1] if m else p
 
 
@@ -108,11 +108,12 @@ def polyint(p, m: int = 1, k=None) -> Any:
     m = static_index(m, "'m' argument of jnp.polyint")
     p, k = promote_dtypes_inexact(*ensure_arrays("polyint", p, 0 if k is None else k))
     if m < 0:
-        raise ValueError("Order of integral must be positive (see polyder)")
+        raise ValueError(f"polyint: the order m must not be negative, got {m}.")
     k = atleast_1d(k)
     k = full((m,), k[0]) if len(k) == 1 else k
     if k.shape != (m,):
-        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
+        raise ValueError(f"polyint: k must be a scalar or a vector of length 1 or {m}, got shape "
+                         f"{k.shape}.")
     if not m:
         return p
     powers = _falling_powers(arange(len(p) + m, dtype=p.dtype), m)
@@ -192,7 +193,8 @@ def poly(seq_of_zeros) -> Any:
     if roots.ndim == 2 and roots.shape[0] == roots.shape[1] != 0:
         roots = eigvals(roots)
     if roots.ndim != 1:
-        raise ValueError("input must be 1d or non-empty square 2d array.")
+        raise ValueError("poly: the input must be a vector or a square matrix that is not empty, "
+                         f"got shape {roots.shape}.")
     if not len(roots):
         return ones((), dtype=roots.dtype)
     product = ones((1,), dtype=roots.dtype)
@@ -219,7 +221,7 @@ def roots(p, *, strip_zeros: bool = True) -> Any:
     (p,) = promote_dtypes_inexact(ensure_array("roots", p))
     p = atleast_1d(p)
     if p.ndim != 1:
-        raise ValueError("Input must be a rank-1 array.")
+        raise ValueError(f"roots: the coefficients must be a vector, got shape {p.shape}.")
     if p.size < 2:
         return array([], dtype=to_complex_dtype(p.dtype))
     leading_zeros = _where(all(p == 0), len(p), argmin(p == 0))
@@ -285,9 +287,10 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
     if weights:
         (w,) = promote_dtypes_inexact(*weights)
         if w.ndim != 1:
-            raise TypeError("expected a 1-d array for weights")
+            raise TypeError(f"polyfit: w must be a vector, got shape {w.shape}.")
         if w.shape[0] != y.shape[0]:
-            raise TypeError("expected w and y to have the same length")
+            raise TypeError(f"polyfit: w and y must have the same length, got {w.shape[0]} and "
+                            f"{y.shape[0]}.")
         lhs, rhs = lhs * w[:, None], rhs * (w[:, None] if rhs.ndim == 2 else w)
     scale = sqrt((lhs * lhs).sum(axis=0))  # so that all columns are of the same length
     lhs = lhs / scale[None, :]
@@ -309,12 +312,13 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
 
 def _check_points(x, y, deg):
     if deg < 0:
-        raise ValueError("expected deg >= 0")
+        raise ValueError(f"polyfit: deg must not be negative, got {deg}.")
     if x.ndim != 1:
-        raise TypeError("expected 1D vector for x")
+        raise TypeError(f"polyfit: x must be a vector, got shape {x.shape}.")
     if not x.size:
-        raise TypeError("expected non-empty vector for x")
+        raise TypeError("polyfit: x must have an element, got an empty vector.")
     if y.ndim not in (1, 2):
-        raise TypeError("expected 1D or 2D array for y")
+        raise TypeError(f"polyfit: y must have one or two dimensions, got shape {y.shape}.")
     if x.shape[0] != y.shape[0]:
-        raise TypeError("expected x and y to have same length")
+        raise TypeError(f"polyfit: x and y must have the same length, got {x.shape[0]} and "
+                        f"{y.shape[0]}.")

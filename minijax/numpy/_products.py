@@ -132,7 +132,7 @@ def _tensordot_dims(a, b, axes):
         return tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     if not isinstance(axes, (tuple, list)) or len(axes) != 2:
         raise TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of "
-                        "lists/tuples of ints.")
+                        f"lists/tuples of ints, got {axes!r}.")
     left, right = ((x,) if isinstance(x, int) else x for x in axes)
     if not all(isinstance(x, (tuple, list)) for x in (left, right)) or len(left) != len(right) \
             or isinstance(axes[0], int) != isinstance(axes[1], int):
@@ -187,7 +187,8 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
         axisa = axisb = axisc = axis
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
-        raise ValueError("Dimension must be either 2 or 3 for cross product")
+        raise ValueError("cross: vectors must have 2 or 3 elements, got "
+                         f"{a.shape[-1]} and {b.shape[-1]}.")
     if a.shape[-1] == b.shape[-1] == 2:
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     a0, a1, a2 = _components(a)

@@ -136,7 +136,7 @@ def _quantile(a, q, axis, method, keepdims, skip_nans, weights):
         raise ValueError("quantile does not support complex input, as the operation is poorly "
                          "defined.")
     if q.ndim > 1:
-        raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+        raise ValueError(f"q must be a scalar or a vector, got shape {q.shape}.")
     lines, along = (a, axes[0]) if len(axes) == 1 else (_as_lines(a, axes), a.ndim - len(axes))
     if not lines.shape[along]:
         raise (IndexError if skip_nans and a.ndim == 1 else TypeError)(

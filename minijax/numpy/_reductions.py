@@ -324,11 +324,12 @@ def _fit_weights(a, axis, weights):
     if a.shape == weights.shape:
         return weights
     if axis is None:
-        raise ValueError("Axis must be specified when shapes of a and weights differ.")
+        raise ValueError("Axis must be specified when shapes of a and weights differ: they are "
+                         f"{a.shape} and {weights.shape}.")
     axes = canonical_axes(axis, a.ndim)
     if weights.shape != tuple(a.shape[d] for d in axes):
         raise ValueError("Shape of weights must be consistent with shape of a along specified "
-                         "axis.")
+                         f"axis: got {weights.shape} for {a.shape} and axis={axis}.")
     shape = [n if d in axes else 1 for d, n in enumerate(a.shape)]
     return reshape(weights, shape, tuple(map(int, np.argsort(axes))))
 

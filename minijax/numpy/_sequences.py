@@ -135,7 +135,7 @@ def _gradient_along(a, h, axis):
         raise ValueError("Spacing arrays must be 1D arrays or scalars.")
     if len(h) != a.shape[axis]:
         raise ValueError("Spacing arrays must have the same length as the dimension along which "
-                         "the gradient is calculated.")
+                         f"the gradient is calculated, {a.shape[axis]}; got {len(h)}.")
     x = h.reshape([-1 if d == axis else 1 for d in range(a.ndim)])
     low = low / (part(x, 1, 2) - part(x, 0, 1))
     high = high / (part(x, -1, None) - part(x, -2, -1))
@@ -209,10 +209,10 @@ def vander(x, N: int | None = None, increasing: bool = False):
     """
     x = ensure_array("vander", x)
     if x.ndim != 1:
-        raise ValueError("x must be a one-dimensional array")
+        raise ValueError(f"vander: x must be a one-dimensional array, got shape {x.shape}.")
     columns = x.shape[0] if N is None else static_index(N)
     if columns < 0:
-        raise ValueError("N must be nonnegative")
+        raise ValueError(f"vander: N must be nonnegative, got {columns}.")
     exponents = iota(x.dtype, columns)
     if not increasing:
         exponents = sub(constant_like(exponents, columns - 1), exponents)

@@ -272,7 +272,7 @@ def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)):
         raise ValueError(f"rot90 turns the plane of two dimensions, but axes={axes!r}.")
     first, second = (canonical_axis(d, m.ndim) for d in axes)
     if first == second:
-        raise ValueError("Axes must be different")
+        raise ValueError(f"rot90: axes must be different, got {tuple(axes)}.")
     if k % 4 == 0:
         return m
     if k % 4 == 2:
@@ -426,7 +426,7 @@ def resize(a, new_shape):
     """
     new_shape = index_tuple(new_shape)
     if any(n < 0 for n in new_shape):
-        raise ValueError("all elements of `new_shape` must be non-negative")
+        raise ValueError(f"resize: all sizes of new_shape must be non-negative, got {new_shape}.")
     a, total = ravel(a), math.prod(new_shape)
     if a.size == 0 or total == 0:
         return zeros_like(a, shape=new_shape)
@@ -463,7 +463,7 @@ def _triangle(name, m, k):
     """`m`, and a mask of the elements on or below a diagonal."""
     m = ensure_array(name, m)
     if m.ndim < 2:
-        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}.")
     return m, lax.broadcast(tri(*m.shape[-2:], k=k, dtype=bool), m.shape[:-2])
 
 
@@ -503,7 +503,8 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """
     a, offset = ensure_array("diagonal", a), operator.index(offset)
     if a.ndim < 2:
-        raise ValueError("diagonal requires an array of at least two dimensions.")
+        raise ValueError("diagonal requires an array of at least two dimensions, got shape "
+                         f"{a.shape}.")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = a.shape[-2:]
     row, column = min(max(-offset, 0), rows), min(max(offset, 0), columns)
@@ -534,7 +535,7 @@ def _diag(v, k):
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
-        raise ValueError("diag input must be 1d or 2d")
+        raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}.")
     zero = lax.full_like(v, 0, shape=())
     padded = cutting.pad(v, zero, [(max(0, -k), max(0, k), 0)])
     mask = eye(v.shape[0] + abs(k), k=k, dtype=bool)
@@ -564,9 +565,10 @@ def diag_indices_from(arr) -> tuple:
     """`diag_indices` for the shape of `arr`, all of whose dimensions are of one size."""
     arr = ensure_array("diag_indices_from", arr)
     if arr.ndim < 2:
-        raise ValueError("input array must be at least 2-d")
+        raise ValueError(f"diag_indices_from: arr must be at least 2-d, got shape {arr.shape}.")
     if len(set(arr.shape)) != 1:
-        raise ValueError("All dimensions of input must be of equal length")
+        raise ValueError("diag_indices_from: all dimensions of arr must be of equal length, got "
+                         f"shape {arr.shape}.")
     return diag_indices(arr.shape[0], arr.ndim)
 
 

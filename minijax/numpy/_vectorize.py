@@ -42,7 +42,8 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
                         f"{excluded=}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"{excluded=} contains negative numbers")
-    context = f"on vectorized function with {excluded=} and {signature=}"
+    left_out = f"excluded={set(excluded)} and " if excluded else ""
+    context = f"on vectorized function with {left_out}{signature=}"
 
     @wraps(pyfunc)
     def wrapped(*args, **kwargs):

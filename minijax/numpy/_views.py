@@ -37,7 +37,8 @@ def view(self, dtype=None, type: None = None):
         return reshape(_view(expand_dims(self, (0,)), dtype), ())
     if self.shape[-1] * old % new:
         raise ValueError("When changing to a larger dtype, its size must be a divisor of the total "
-                         "size in bytes of the last axis of the array.")
+                         f"size in bytes of the last axis of the array: {new} does not divide "
+                         f"{self.shape[-1] * old}.")
     return _view(self, dtype)
 
 

@@ -239,6 +239,8 @@ def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
 
 
 def _check_scalars(name, n, d):
+    if isinstance(d, str):
+        raise ValueError(f"The d argument of jax.numpy.fft.{name} must be a number. Got {d!r}.")
     for what, value in (("n", n), ("d", d)):
         if isinstance(value, (list, tuple)):
             raise ValueError(f"The {what} argument of jax.numpy.fft.{name} only takes a single "

@@ -56,7 +56,8 @@ def permutation(key, x, axis: int = 0, independent: bool = False):
     axis = canonical_axis(axis, aval.ndim or 1)
     if not aval.ndim:
         if not dtypes.issubdtype(aval.dtype, np.integer):
-            raise TypeError("x must be an integer or at least 1-dimensional")
+            raise TypeError("permutation: x must be an integer or at least 1-dimensional, got a "
+                            f"scalar of type {aval.dtype.name}.")
         n = concrete_or_error(int, x, "argument x of jax.random.permutation()")
         return _shuffle(key, jnp.arange(n), axis)
     if independent or aval.ndim == 1:
@@ -133,7 +134,7 @@ def choice(key, a, shape: Sequence[int] = (), replace: bool = True, p=None, axis
 
 def _check_population(n, drawn, replace):
     if n <= 0:
-        raise ValueError("a must be greater than 0 unless no samples are taken")
+        raise ValueError(f"choice: a must be greater than 0 unless no samples are taken, got {n}.")
     if not replace and drawn > n:
         raise ValueError(f"Cannot take a larger sample (size {drawn}) than population (size {n}) "
                          "when 'replace=False'")

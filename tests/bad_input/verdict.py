@@ -12,6 +12,7 @@ INTERNAL = re.compile(
     r"index out of range$|pop from|not enough values to unpack|too many values to unpack"
     r"|stablehlo\.|loc\(|minijax\._|has no attribute '_[a-z]|_src|<function ufunc"
     r"|np\.core|__class__|zip\(\) argument"
+    r"|argument to _\w|Value after \*|in <string>' requires|^slice indices must be integers or None"
     r"|setting an array element|inhomogeneous|MLIR|nanobind|incompatible function arguments"
     r"|keyword argument '_|could not broadcast input array|StableHLO|^'(int|float|str|function|NoneType)' object is not (iterable|subscriptable)$"
 )

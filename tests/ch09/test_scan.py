@@ -577,7 +577,7 @@ def _keep(c, x):
 
 
 MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "not_callable": (lambda jx: jx.lax.scan(3, 0.0, VECTOR), "f argument should be a callable"),
+    "not_callable": (lambda jx: jx.lax.scan(3, 0.0, VECTOR), "f must be callable"),
     "number_for_xs": (lambda jx: jx.lax.scan(_keep, 0.0, 3.0), "xs is 3.0"),
     "scalar_for_xs": (lambda jx: jx.lax.scan(_keep, 0.0, (VECTOR, SCALAR)), r"xs\[1\] is .*0\.7"),
     "text_for_xs": (lambda jx: jx.lax.scan(_keep, 0.0, "abc"), "not a valid JAX type"),

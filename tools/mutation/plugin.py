@@ -237,6 +237,8 @@ class Fork:
             sound[test] = control[0] == "survived"
             if sound[test]:
                 break
+        else:
+            fate = "survived"
         return {"fate": fate, "test": test, "tried": tried, **known}
 
 

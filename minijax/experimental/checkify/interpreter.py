@@ -64,6 +64,9 @@ def checkify(f: Callable, errors: frozenset[ErrorCategory] = user_checks) -> Cal
     """
     @wraps(f)
     def checked(*args, **kwargs):
+        if isinstance(errors, str):
+            raise TypeError("checkify: errors must be a set of checks, such as "
+                            f"checkify.user_checks, got {errors!r}.")
         out_trees = []
 
         def of_nothing():

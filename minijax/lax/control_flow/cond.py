@@ -122,8 +122,8 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
 def _cond_with_two_operands(pred, x_true, true_fun, x_false=None, false_fun=None, *rest):
     """The old form `cond(pred, x_true, true_fun, x_false, false_fun)`."""
     if rest or not (callable(true_fun) and callable(false_fun)):
-        raise TypeError("lax.cond: true_fun and false_fun must be callable, the second and third "
-                        "arguments: cond(pred, true_fun, false_fun, *operands).")
+        raise TypeError("lax.cond: true_fun and false_fun, the second and third arguments, must "
+                        f"be callable; got {x_true!r} and {true_fun!r}.")
     return cond(pred, lambda x, _: true_fun(x), lambda _, x: false_fun(x), x_true, x_false)
 
 
@@ -145,7 +145,7 @@ def _predicate(pred):
         aval = typeof(pred)
     except TypeError:
         raise TypeError("cond: the predicate must be a scalar, boolean or number, got "
-                        f"{pred} of type {type(pred).__name__}.") from None
+                        f"{pred!r} of type {type(pred).__name__}.") from None
     if aval.shape:
         raise TypeError(f"cond: the predicate must be a scalar, got {pred} of shape {aval.shape}. "
                         "To choose element by element, use `jnp.where` or `vmap`.")
@@ -178,7 +178,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
     """
     branches = tuple(elements("lax.switch: branches", branches, "a sequence of functions"))
     if not all(map(callable, branches)):
-        raise TypeError("lax.switch: the branches must be a sequence of callables.")
+        raise TypeError(f"lax.switch: branches must be a sequence of functions, got {branches}.")
     operands = _operands(operands, operand)
     _check_index(index)
     if not branches:
@@ -202,7 +202,7 @@ def _check_index(index):
     try:
         aval = typeof(index)
     except TypeError:
-        raise TypeError(f"switch: the index must be an integer scalar, got {index}.") from None
+        raise TypeError(f"switch: the index must be an integer scalar, got {index!r}.") from None
     if aval.shape:
         raise TypeError(f"switch: the index must be a scalar, got {index} of shape {aval.shape}.")
     if aval.dtype.kind not in "iu":

@@ -52,7 +52,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *,
     Array(10, dtype=int32, weak_type=True)
     """
     if not callable(body_fun):
-        raise TypeError("lax.fori_loop: body_fun must be callable.")
+        raise TypeError(f"lax.fori_loop: body_fun must be callable, got {body_fun!r}.")
     dtype = _bound_dtype(lower, upper)
     if is_concrete(lower) and is_concrete(upper):
         length = max(int(upper) - int(lower), 0)

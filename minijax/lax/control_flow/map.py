@@ -34,6 +34,8 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     leaves, tree = tree_flatten(xs)
     size = scan_length(tree, leaves, None)
+    if not hasattr(batch_size, "__index__"):
+        raise TypeError(f"map: batch_size must be an integer or None, got {batch_size!r}.")
     if batch_size < 0:
         raise ValueError(f"map got a negative `batch_size`: {batch_size}.")
     n_batches, n_rest = divmod(size, batch_size) if batch_size else (0, size)

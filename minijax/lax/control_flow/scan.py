@@ -106,7 +106,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     (Array(10, dtype=int32), Array([ 0,  2,  9, 24], dtype=int32))
     """
     if not callable(f):
-        raise TypeError("lax.scan: f argument should be a callable.")
+        raise TypeError(f"lax.scan: f must be callable, got {f!r}.")
     (carry, carry_tree), (xs_leaves, xs_tree) = tree_flatten(init), tree_flatten(xs)
     carry_avals = argument_avals(carry, "scan", lambda: leaf_names("init", init))
     xs_avals = argument_avals(xs_leaves, "scan", lambda: leaf_names("xs", xs))
@@ -213,7 +213,7 @@ def _checked_unroll(unroll, length) -> int:
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
     if unroll < 0:
-        raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
+        raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll}.")
     return operator.index(unroll)
 
 

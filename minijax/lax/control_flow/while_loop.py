@@ -100,7 +100,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     Array(243, dtype=int32, weak_type=True)
     """
     if not (callable(body_fun) and callable(cond_fun)):
-        raise TypeError("lax.while_loop: cond_fun and body_fun must be callable.")
+        raise TypeError("lax.while_loop: cond_fun and body_fun must be callable, got "
+                        f"{cond_fun!r} and {body_fun!r}.")
     if settings.disable_jit.value:
         try:
             return _python_loop(cond_fun, body_fun, init_val)

@@ -10,7 +10,13 @@ from ...lax.precision import Precision
 from ...lax.shaping import expand_dims
 from ...runtime.jit import jit
 from ...settings import default_matmul_precision
-from .._arguments import convert, ensure_array, ensure_arrays, promote_dtypes_inexact
+from .._arguments import (
+    check_arraylike,
+    convert,
+    ensure_array,
+    ensure_arrays,
+    promote_dtypes_inexact,
+)
 from .._constructors import array, asarray, empty, zeros
 from .._products import matmul
 from .._special import where
@@ -42,6 +48,8 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
         if rtol is not None:
             raise ValueError("pinv: only one of rtol and rcond may be specified.")
         rtol = rcond
+    if rtol is not None:
+        check_arraylike("jnp.linalg.pinv: rtol", rtol)
     return _pinv(a, rtol, hermitian)
 
 
@@ -120,7 +128,8 @@ def lstsq(a, b, rcond: float | None = None, *, numpy_resid: bool = False):
 def _lstsq(a, b, rcond):
     a, b = promote_dtypes_inexact(a, b)
     if a.shape[0] != b.shape[0]:
-        raise ValueError("Leading dimensions of input arrays must match")
+        raise ValueError("lstsq: the leading dimensions of a and b must match, got the "
+                         f"shapes {a.shape} and {b.shape}.")
     if a.ndim != 2 or b.ndim not in (1, 2):
         raise TypeError("lstsq: a must be two-dimensional, and b one- or two-dimensional; got "
                         f"{a.shape=}, {b.shape=}")

@@ -142,7 +142,7 @@ def matrix_power(a, n: int):
     try:
         n = operator.index(n)
     except TypeError as error:
-        raise TypeError(f"exponent must be an integer, got {n}") from error
+        raise TypeError(f"matrix_power: the exponent must be an integer, got {n!r}.") from error
     if n == 0:
         return broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape)
     return _positive_power(a if n > 0 else inv(a), abs(n))

@@ -34,6 +34,8 @@ def solve(a, b):
     a, b = promote_dtypes_inexact(*ensure_arrays("jnp.linalg.solve", a, b))
     if a.ndim < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got {a.shape=}")
+    if not b.ndim:
+        raise ValueError("jnp.linalg.solve: b must be a vector or a matrix, got a scalar.")
     if b.ndim > 1 and a.ndim == b.ndim + 1 and a.shape[-1] == b.shape[-1] != b.shape[-2]:
         raise ValueError(f"Invalid shapes for solve: {a.shape}, {b.shape}. For vectors, use "
                          "solve(a, b[..., None]).squeeze(-1).")

@@ -267,7 +267,7 @@ def rsf2csf(T, Z, check_finite: bool = True):
     T, Z = jnp.asarray(T), jnp.asarray(Z)
     for name, x in (("T", T), ("Z", Z)):
         if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-            raise ValueError(f"Input '{name}' must be square.")
+            raise ValueError(f"rsf2csf: {name} must be square, got shape {x.shape}.")
     if T.shape[-1] != Z.shape[-1]:
         raise ValueError(f"Input array shapes must match: Z: {Z.shape} vs. T: {T.shape}")
     return jnp.vectorize(_rsf2csf, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)

@@ -64,7 +64,8 @@ def _numbers(n, select, select_range):
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented")
     if select != "i":
-        raise ValueError("'select must have a value in {'a', 'i', 'v'}.")
+        raise ValueError("eigh_tridiagonal: select must be 'a', 'i' or 'v', got "
+                         f"{select!r}.")
     if select_range is None or select_range[0] > select_range[1]:
         raise ValueError("for select='i', select_range must be a range that is not empty; got "
                          f"{select_range}")

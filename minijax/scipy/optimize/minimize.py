@@ -71,7 +71,7 @@ def minimize(fun: Callable, x0, args: tuple = (), *, method: str, tol: float | N
     methods: dict[str, Callable] = {
         "bfgs": _minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": minimize_lbfgs}
     if method.lower() not in methods:
-        raise ValueError(f"Method {method} not recognized: expected one of {[*methods]}")
+        raise ValueError(f"Method {method!r} not recognized: expected one of {[*methods]}")
     state = methods[method.lower()](lambda x: fun(x, *args), x0, **(options or {}))
     return OptimizeResults(
         x=state.x, success=state.converged & ~state.failed, status=state.status, fun=state.value,

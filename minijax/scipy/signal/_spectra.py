@@ -201,7 +201,7 @@ def _spectra(x, y, fs, window, nperseg, noverlap, nfft, trend, return_onesided, 
     if nperseg is not None:
         nperseg = concrete_or_error(int, nperseg, "nperseg of windowed-FFT")
         if nperseg < 1:
-            raise ValueError("nperseg must be a positive integer")
+            raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
     win, n = _window_of(window, nperseg, x.shape[axis], x.dtype)
     noverlap = n // 2 if noverlap is None else concrete_or_error(int, noverlap, "noverlap")
     nfft = n if nfft is None else concrete_or_error(int, nfft, "nfft")
@@ -210,9 +210,9 @@ def _spectra(x, y, fs, window, nperseg, noverlap, nfft, trend, return_onesided, 
                                            *outer[axis:])
         return *(jnp.zeros(shape, real_dtype) for _ in "ft"), jnp.zeros(shape, dtype)
     if nfft < n:
-        raise ValueError("nfft must be greater than or equal to nperseg.")
+        raise ValueError(f"nfft must not be less than nperseg, {n}; got {nfft}.")
     if noverlap >= n:
-        raise ValueError("noverlap must be less than nperseg.")
+        raise ValueError(f"noverlap must be less than nperseg, {n}; got {noverlap}.")
     step = n - noverlap
     signals = [jnp.moveaxis(s, axis, -1) if s.ndim > 1 else s for s in signals]
     length = max(s.shape[-1] for s in signals)
@@ -399,7 +399,7 @@ def istft(Zxx, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int 
     """
     Zxx = ensure_array("istft", Zxx)
     if Zxx.ndim < 2:
-        raise ValueError("Input stft must be at least 2d!")
+        raise ValueError(f"istft: Zxx must have at least two dimensions, got shape {Zxx.shape}.")
     freq_axis, time_axis = (canonical_axis(axis, Zxx.ndim) for axis in (freq_axis, time_axis))
     if freq_axis == time_axis:
         raise ValueError("Must specify differing time and frequency axes!")
@@ -430,7 +430,7 @@ def _sizes_of_inverse(frequencies: int, nperseg, noverlap, nfft, onesided) -> tu
     default = 2 * (frequencies - 1) if onesided else frequencies
     n = concrete_or_error(int, nperseg or default, "nperseg: segment length of STFT")
     if n < 1:
-        raise ValueError("nperseg must be a positive integer")
+        raise ValueError(f"nperseg must be a positive integer, got {n}.")
     if nfft is None:
         nfft = default + (onesided and n == default + 1)  # an odd length
     nfft = concrete_or_error(int, nfft, "nfft of STFT")
@@ -438,7 +438,7 @@ def _sizes_of_inverse(frequencies: int, nperseg, noverlap, nfft, onesided) -> tu
         raise ValueError(f"FFT length ({nfft}) must be longer than nperseg ({n}).")
     noverlap = concrete_or_error(int, noverlap or n // 2, "noverlap of STFT")
     if noverlap >= n:
-        raise ValueError("noverlap must be less than nperseg.")
+        raise ValueError(f"noverlap must be less than nperseg, {n}; got {noverlap}.")
     return n, noverlap, nfft
 
 

@@ -219,7 +219,7 @@ def gmres(A, b, x0=None, *, tol: float = 1e-5, atol: float = 0.0, restart: int =
       TypeError, ValueError: as for `cg`; or another `solve_method`.
     """
     if solve_method not in ("batched", "incremental"):
-        raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or "
+        raise ValueError(f"invalid solve_method {solve_method!r}, must be either 'incremental' or "
                          "'batched'")
     maxiter = 10 * _size(b) if maxiter is None else maxiter
     method = functools.partial(_gmres, tol, atol, min(restart, _size(b)), maxiter,

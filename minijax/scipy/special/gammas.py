@@ -334,7 +334,8 @@ def polygamma(n, x):
 
 def _check_hurwitz(q):
     if q is None:
-        raise NotImplementedError("Riemann's zeta function: pass q=1 to Hurwitz'")
+        raise NotImplementedError("zeta(x) without q is not implemented. Riemann's zeta function "
+                                  "is zeta(x, 1).")
 
 
 @custom_jvp
