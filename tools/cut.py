@@ -50,7 +50,7 @@ ROOMS = {
     13: ("random", "scipy", "nn", "image"),
     14: ("parallel", "runtime.*"),
     15: ("debugging.*", "state"),
-    16: ("experimental", "example_libraries", "test_util", "cli", "__main__"),
+    16: ("alias", "experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.platforms",

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from . import launch as launching
 from . import learn as learning
+from . import run as running
 from .errors import Failure
 
 
@@ -46,6 +47,10 @@ def build_parser() -> Parser:
     launch = commands.add_parser("launch", help="run a program in several processes that compute "
                                                 "together")
     launching.add_arguments(launch)
+
+    run = commands.add_parser("run", help="run a program written for JAX: `import jax` gives "
+                                          "minijax")
+    running.add_arguments(run)
 
     commands.add_parser("doctor", help="say what is installed and whether XLA works")
     return parser
@@ -81,6 +86,8 @@ def run(options: argparse.Namespace) -> int:
             return learning.learn(options)
         if options.command == "launch":
             return launching.launch(options)
+        if options.command == "run":
+            return running.run(options)
         from .doctor import doctor
 
         return doctor()

@@ -194,9 +194,14 @@ def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     return a is b or (a.shape, a.dtype, a.placement) == (b.shape, b.dtype, b.placement)
 
 
+def same_types(avals: Sequence[ShapedArray], others: Sequence[ShapedArray]) -> bool:
+    """Whether two lists of types are equal up to weak types."""
+    return len(avals) == len(others) and all(map(same_type, avals, others))
+
+
 def show_avals(avals: Iterable[ShapedArray]) -> str:
-    """`f32[3] i32[]`"""
-    return " ".join(aval.str_short() for aval in avals)
+    """`float32[3], int32[]`"""
+    return ", ".join(aval.str_short(short_dtypes=False) for aval in avals)
 
 
 def promote_weak_types(values: Sequence, out_avals: Sequence) -> tuple[list, bool]:

@@ -21,7 +21,7 @@ from ... import settings
 from ...checks.arguments import distinct_references, leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.sequences import elements
-from ...checks.staging import custom_typechecks
+from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import equality_errors_pytreedef
 from ...core.api import stop_gradient
 from ...core.array import ensure_array
@@ -47,7 +47,7 @@ from ...core.transposition import (
 )
 from ...core.tree import tree_flatten
 from ...core.util import merge_lists, partition_list
-from ...errors import api_boundary, fun_sourceinfo
+from ...errors import JaxprTypeError, api_boundary, fun_sourceinfo
 from ...pytree.arguments import argument_avals
 from ...pytree.paths import keystr
 from .. import elementwise as lax
@@ -61,6 +61,7 @@ from .common import (
     leaf_paths,
     op_with_regions,
     same_type,
+    same_types,
     share_constants,
     show_avals,
     spread_inputs,
@@ -276,17 +277,34 @@ def _result_types(*avals, branches):
 
 def _typecheck(index: ShapedArray, *operands: ShapedArray, branches):
     """The branches must agree with one another, and with the operands."""
-    if index.shape or index.dtype != np.int32:
-        raise TypeError(f"the index must be of type i32[], not {index.str_short()}")
+    check_parameters("cond", "tuple of ClosedJaxpr", branches=branches)
+    if not branches:
+        raise JaxprTypeError("cond requires at least one branch function")
+    first = branches[0]
     for i, branch in enumerate(branches):
-        _check_types(f"branch {i} takes", branch.in_avals, "operands are", operands)
-        _check_types(f"branch {i} returns", branch.out_avals, "branch 0", branches[0].out_avals)
-    return branches[0].out_avals
+        _check_branch(i, ("takes", "inputs", "input"), first.in_avals, branch.in_avals)
+        _check_branch(i, ("outputs", "values", "output"), first.out_avals, branch.out_avals)
+    if len(operands) != len(first.in_avals):
+        raise JaxprTypeError(f"cond called with {len(operands)} non-predicate operands, but "
+                             f"branches take {len(first.in_avals)} inputs")
+    if index.shape or index.dtype != np.int32:
+        raise JaxprTypeError(f"cond called with index of type {show_avals([index])} instead of "
+                             "int32")
+    if not same_types(first.in_avals, operands):
+        raise JaxprTypeError(f"cond branches take input types {show_avals(first.in_avals)}, called "
+                             f"with operands of type {show_avals(operands)}")
+    return first.out_avals
 
 
-def _check_types(what1, avals1, what2, avals2):
-    if len(avals1) != len(avals2) or not all(map(same_type, avals1, avals2)):
-        raise TypeError(f"{what1} {show_avals(avals1)}, {what2} {show_avals(avals2)}")
+def _check_branch(i: int, words: tuple[str, str, str], first: Sequence, avals: Sequence) -> None:
+    """Branch `i` must take, or return, what branch 0 does."""
+    verb, several, kind = words
+    if len(first) != len(avals):
+        raise JaxprTypeError(f"cond branch 0 {verb} {len(first)} {several}, branch {i} {verb} "
+                             f"{len(avals)}")
+    if not same_types(first, avals):
+        raise JaxprTypeError(f"cond branches 0 and {i} have mismatching {kind} types: "
+                             f"{show_avals(first)} vs {show_avals(avals)}")
 
 
 custom_typechecks["cond"] = _typecheck

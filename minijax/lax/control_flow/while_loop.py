@@ -25,7 +25,7 @@ import numpy as np
 from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
-from ...checks.staging import custom_typechecks
+from ...checks.staging import check_parameters, custom_typechecks
 from ...core.array import ensure_array
 from ...core.batching import WithTrace, matchaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, typeof
@@ -43,7 +43,7 @@ from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import primitive_transposes
 from ...core.tree import tree_flatten, tree_map
 from ...core.util import merge_lists, partition_list, split_list
-from ...errors import ConcretizationTypeError, api_boundary
+from ...errors import ConcretizationTypeError, JaxprTypeError, api_boundary
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from .. import reductions, shaping
@@ -60,7 +60,7 @@ from .common import (
     op_with_regions,
     promote_weak_types,
     region_arguments,
-    same_type,
+    same_types,
     show_avals,
     spread_inputs,
     stage,
@@ -181,6 +181,9 @@ def _result_types(*avals, body_jaxpr, **params):
 
 def _typecheck(*avals: ShapedArray, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     """Both functions must take their constants and the carry; the body must return a carry."""
+    check_parameters("while", "ClosedJaxpr", cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr)
+    check_parameters("while", "non-negative int", cond_nconsts=cond_nconsts,
+                     body_nconsts=body_nconsts)
     cond_consts, body_consts, carry = split_list(avals, [cond_nconsts, body_nconsts])
     _check_types("the condition takes", cond_jaxpr.in_avals, cond_consts + carry)
     _check_types("the body takes", body_jaxpr.in_avals, body_consts + carry)
@@ -189,9 +192,9 @@ def _typecheck(*avals: ShapedArray, cond_jaxpr, cond_nconsts, body_jaxpr, body_n
 
 
 def _check_types(what, expected, avals):
-    if len(expected) != len(avals) or not all(map(same_type, expected, avals)):
-        raise TypeError(f"{what} {show_avals(expected)}, where the operands are "
-                        f"{show_avals(avals)}")
+    if not same_types(expected, avals):
+        raise JaxprTypeError(f"while: {what} {show_avals(expected)}, where the operands are "
+                             f"{show_avals(avals)}")
 
 
 custom_typechecks["while"] = _typecheck

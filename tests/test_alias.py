@@ -1,0 +1,120 @@
+"""`import jax` gives minijax: for libraries that were written for JAX, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minijax.alias import JAX_VERSION
+from tests.oracle import ask, jax
+
+ROOT = Path(__file__).parents[1]
+
+LIBRARY = {
+    "__init__.py": """
+        import importlib.metadata, re
+        import jax
+        from .layers import Linear
+        assert tuple(int(n) for n in re.findall(r"[0-9]+", jax.__version__)[:3]) >= (0, 10)
+        assert jax.__version__ == jax.version.__version__ == importlib.metadata.version("jax")
+        """,
+    "layers.py": """
+        import dataclasses
+        import jax, jax.numpy as jnp
+        from jax import lax, random, tree_util as jtu
+        from jax.scipy.special import expit
+        from jax._src.core import ShapedArray
+        import jax.experimental.sparse as sparse
+
+        @jtu.register_dataclass
+        @dataclasses.dataclass
+        class Linear:
+            w: jax.Array
+            def __call__(self, x): return lax.dot(self.w, x)
+        """,
+}
+PROGRAM = """
+    import sys
+    import jax, jax.numpy as jnp, library
+    import minijax
+    layer = library.Linear(jnp.ones((2, 3)))
+    loss = lambda layer, x: jax.nn.relu(layer(x)).sum()
+    print(__name__, sys.argv[1:], jax.jit(jax.grad(loss))(layer, jnp.arange(3.0)).w.tolist())
+    assert jax.Array is minijax.Array and jnp is minijax.numpy and jax is not minijax
+    assert isinstance(jnp.ones(2), jax.Array) and jnp.__name__ == jnp.__spec__.name == "minijax.numpy"
+    assert minijax.__version__ != jax.__version__ and jax.__name__ == "jax"
+    try:
+        import jax.no_such_module
+    except ModuleNotFoundError as error:
+        print(error)
+    """
+
+
+def text(program: str) -> str:
+    lines = program.strip("\n").split("\n")
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return "\n".join(line[indent:] for line in lines) + "\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "library").mkdir()
+    for name, program in LIBRARY.items():
+        (tmp_path / "library" / name).write_text(text(program))
+    (tmp_path / "script.py").write_text(text(PROGRAM))
+    return tmp_path
+
+
+def python(folder, *arguments):
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, text=True, timeout=120,
+                          capture_output=True, env={"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"})
+    return done.returncode, done.stdout, done.stderr
+
+
+WANTED = ("__main__ ['a', '-n', '3'] [[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]\n"
+          "No module named 'jax.no_such_module': jax is minijax here, which has no such module.\n")
+
+
+@pytest.mark.parametrize("how", [["script.py"], ["-m", "script"]])
+def test_command(folder, how):
+    assert python(folder, "-m", "minijax", "run", *how, "a", "-n", "3") == (0, WANTED, "")
+
+
+def test_exit_codes(folder):
+    (folder / "script.py").write_text("import jax, sys; sys.exit(7)")
+    assert python(folder, "-m", "minijax", "run", "script.py")[0] == 7
+    code, _, error = python(folder, "-m", "minijax", "run", "none.py")
+    assert (code, error) == (2, "python -m minijax run: error: there is no file none.py\n")
+
+
+def test_installed_twice_is_installed_once(folder):
+    program = text("""
+        import sys, minijax.alias
+        before = len(sys.meta_path)
+        minijax.alias.install()
+        minijax.alias.install()
+        import jax
+        assert jax.numpy is minijax.numpy and len(sys.meta_path) == before + 1
+        """)
+    assert python(folder, "-c", program) == (0, "", "")
+
+
+def test_jax_that_is_imported_is_not_replaced(folder):
+    program = text("""
+        import sys, types, minijax.alias
+        sys.modules["jax"] = types.ModuleType("jax")
+        try:
+            minijax.alias.install()
+        except ImportError as error:
+            print(error)
+        assert sys.modules["jax"].__name__ == "jax" and not hasattr(sys.modules["jax"], "numpy")
+        """)
+    code, out, _ = python(folder, "-c", program)
+    assert code == 0 and out.startswith("minijax.alias.install: jax is imported already, from None")
+
+
+def test_the_version_is_that_of_the_tests():
+    assert ask(lambda: jax.__version__) == JAX_VERSION
