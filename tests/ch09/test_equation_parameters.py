@@ -72,7 +72,7 @@ OURS = {
     "length: text": ("scan", scan, XS, lambda jx: {"length": "a"}, "invalid scan param length"),
     "cond_jaxpr": ("while", loop, X, lambda jx: {"cond_jaxpr": 4}, "invalid while param cond_jaxpr"),
     "body_nconsts": ("while", loop, X, lambda jx: {"body_nconsts": -1}, "invalid while param body_n"),
-    "cond_nconsts": ("while", loop, X, lambda jx: {"cond_nconsts": 1}, "the condition takes"),
+    "cond_nconsts": ("while", loop, X, lambda jx: {"cond_nconsts": 1}, "the body takes float32"),
     "body_jaxpr": ("while", loop, X, lambda jx: {"body_jaxpr": jaxpr(jx, lambda x: x > 0, X)},
                    "the body returns bool"),
 }
