@@ -178,7 +178,7 @@ class Trace:
             state.trace = outside
 
     def literal(self, value, aval: ShapedArray) -> Any:
-        """A known scalar, under staging: the staging trace writes it into the program."""
+        """A known value, under staging: the staging trace writes it into the program."""
         return self.parent.literal(value, aval)  # type: ignore[union-attr]
 
     def invalidate(self) -> None:

@@ -191,13 +191,16 @@ def convert(x, dtype: np.dtype, weak_type: bool = False):
 
 
 def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
-    """A known value as an array of this type; under staging, a scalar becomes a literal."""
+    """A known value as an array of this type; under staging, a scalar becomes a literal.
+
+    A NumPy array of this type is a constant of the program, the same one for each of its uses.
+    """
     checks.constant(x, dtype)
     x = np.asarray(x, dtypes.python_scalar_dtype(int) if type(x) is int else None)
-    rule = numpy_rules[convert_element_type_p]
-    value = quiet.run(rule, x, new_dtype=dtype, weak_type=weak_type)
-    aval = ShapedArray(value.shape, dtype, weak_type)
-    trace = state.trace
+    aval, trace = ShapedArray(x.shape, dtype, weak_type), state.trace
+    if trace.staging and x.ndim and typeof(x) is aval:
+        return trace.literal(x, aval)
+    value = quiet.run(numpy_rules[convert_element_type_p], x, new_dtype=dtype, weak_type=weak_type)
     return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
 
 

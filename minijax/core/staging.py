@@ -119,11 +119,11 @@ class DynamicJaxprTrace(Trace):
         return DynamicJaxprTracer(self, self.builder.new_invar(aval))
 
     def literal(self, value, aval):
+        if not aval.weak_type:
+            return DynamicJaxprTracer(self, self.builder.constant(value))
         value = aval.dtype.type(value)
-        if aval.weak_type:  # a Python number stays weakly typed when the jaxpr is evaluated
-            number = value.item()
-            value = number if typeof(number) is aval else value
-        return DynamicJaxprTracer(self, Literal(value, aval))
+        number = value.item()  # a Python number stays weakly typed when the jaxpr is evaluated
+        return DynamicJaxprTracer(self, Literal(number if typeof(number) is aval else value, aval))
 
     def atom(self, x) -> Atom:
         """The variable of a tracer of this trace, or a constant for another value."""
