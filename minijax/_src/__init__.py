@@ -8,6 +8,7 @@ that imports another gets an `ImportError`.
 from . import (
     ad_util,
     api_util,
+    array,
     checkify,
     compiler,
     core,

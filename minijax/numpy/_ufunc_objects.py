@@ -29,6 +29,7 @@ from ..lax.shaping import full
 from . import _reductions, _running, _special, _ufuncs
 from ._arguments import canonical_axis, check_arraylike, ensure_array, ensure_arrays
 from ._constructors import arange, array, asarray
+from ._indexing import take
 from ._joining import concatenate
 from ._select import _where
 from ._shaping import broadcast_to, moveaxis, ravel
@@ -290,7 +291,7 @@ class ufunc:
             inside = inside.reshape(-1, *[1] * (out.ndim - 1))
             return _where(inside, self(out, row[None]), out), None
 
-        out, _ = scan(step, rows[indices], (rows, arange(len(rows))))
+        out, _ = scan(step, take(rows, indices, axis=0), (rows, arange(len(rows))))
         return moveaxis(out, 0, axis)
 
     @_compiled(static_argnums=(0,))

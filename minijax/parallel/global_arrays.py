@@ -119,6 +119,74 @@ def _assemble(caller, shape, sharding, parts, dtype) -> PlacedArray:
     return place_shards(buffers, ShapedArray(shape, wanted.dtype), sharding)
 
 
+class _TypeOfContents(type):
+    """`isinstance(x, ArrayImpl)`: whether `x` is an array that has contents, and no tracer."""
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, Array) and not isinstance(x, Tracer)
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, Array)
+
+
+class ArrayImpl(metaclass=_TypeOfContents):
+    """JAX's class of arrays, for programs that name it. Here, calling it makes an `Array`."""
+
+    def __new__(cls, aval: ShapedArray, sharding: Sharding, arrays: list, committed: bool,
+                _skip_checks: bool = False) -> Any:
+        """An array of its parts.
+
+        Args:
+          aval: the type of the whole array.
+          sharding: its sharding.
+          arrays: a list with an array on each device of `sharding` that this process has, in any
+            order.
+          committed: whether programs that use the array must run where it is.
+          _skip_checks: ignored, the checks are always made.
+
+        Raises:
+          TypeError: `arrays` is no list of arrays.
+          ValueError: the parts are not on the sharding's devices, or have the wrong shape or dtype.
+        """
+        _check_parts(aval, sharding, arrays)
+        by_device = {x.device: x for x in arrays}
+        wanted = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype)
+        buffers = [buffer_on(by_device[device], wanted, device)
+                   for device in sharding._addressable_device_assignment]
+        return place_shards(buffers, aval, sharding, bool(committed))
+
+
+def _check_parts(aval: ShapedArray, sharding: Sharding, arrays: list) -> None:
+    """Raise an error if these arrays are not the parts of an array of this type and sharding."""
+    if not isinstance(arrays, list):
+        raise TypeError(f"ArrayImpl: `arrays` must be a list, but is a {type(arrays)}.")
+    if bad := [type(x) for x in arrays if not isinstance(x, ArrayImpl)]:
+        raise TypeError(f"ArrayImpl: unsupported type for elements in `arrays`: {bad[0]}. Put the "
+                        "value on its device with `jax.device_put`.")
+    if any(x.is_deleted() for x in arrays):
+        raise ValueError("ArrayImpl: each of `arrays` must have one shard, but one was deleted.")
+    devices = [x.device for x in arrays]
+    wanted = sharding._addressable_device_assignment
+    if len(arrays) != len(wanted):
+        raise ValueError(f"ArrayImpl: Expected {len(wanted)} per-device arrays (this is how many "
+                         f"devices are addressable by the sharding), but got {len(arrays)}")
+    if len({*devices}) != len(devices):
+        raise ValueError("ArrayImpl: the arrays must be from distinct devices, but are on "
+                         f"{devices}.")
+    if {*devices} != {*wanted}:
+        raise ValueError("ArrayImpl: Addressable devices and per-device arrays devices do not "
+                         f"match: {list(wanted)} are needed, the arrays are on {devices}.")
+    shape = sharding.shard_shape(aval.shape)
+    for x in arrays:
+        if x.dtype != aval.dtype:
+            raise ValueError("ArrayImpl: Input buffers to `Array` must have matching dtypes. Got "
+                             f"{x.dtype}, expected {aval.dtype} for buffer: {x}")
+        if x.shape != shape:
+            raise ValueError(f"ArrayImpl: Expected shard shape {shape} doesn't match the single "
+                             f"device array shape {x.shape}. Shape of Array is "
+                             f"{aval.str_short(False)} with sharding {sharding}")
+
+
 @api_boundary
 def make_array_from_process_local_data(sharding: Any, local_data: Any,
                                        global_shape: Any = None) -> Any:

@@ -329,6 +329,35 @@ jax.live_arrays("gpu")
 """.strip().splitlines()
 
 
+IMPL = """
+A(T((32,), "f"), s, [put(w, e) for e in d], committed=True)
+A(T((32,), "f"), s, [put(w, e) for e in d[::-1]], True)
+A(T((8,), "f", weak_type=True), SDS(d[1]), [put(w, d[1])], committed=False)
+A(T((8,), "f"), r, [put(w, e) for e in d], committed=True)
+A(T((32,), "f"), s, [put(w, e) for e in d[:4]], committed=True)
+A(T((32,), "f"), s, [put(w, d[0]) for e in d], committed=True)
+A(T((8,), "f"), SDS(d[1]), [put(w, d[2])], committed=True)
+A(T((64,), "f"), s, [put(w, e) for e in d], committed=True)
+A(T((32,), "i4"), s, [put(w, e) for e in d], committed=True)
+A(T((31,), "f"), s, [put(w, e) for e in d], committed=True)
+A(T((8,), "f"), SDS(d[1]), [w], committed=True)
+A(T((8,), "f"), SDS(d[1]), put(w, d[1]), committed=True)
+A(T((8,), "f"), SDS(d[1]), (put(w, d[1]),), committed=True)
+A(T((8,), "f"), SDS(d[1]), [put(w, d[1])])
+(lambda y: (y.delete(), A(T((8,), "f"), SDS(d[0]), [y], committed=True)))(put(w, d[0]))
+(isinstance(put(w, d[0]), A), isinstance(w, A), issubclass(type(put(w, d[0])), A))
+jax.jit(lambda y: y + isinstance(y, A))(put(w, d[0]))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", IMPL)
+def test_array_impl(text):
+    """The class of arrays, which JAX's own programs call."""
+    same("(lambda A, T, w: " + text + ")(__import__(jax.__name__ + '._src.array', fromlist='x')"
+         ".ArrayImpl, jax.core.ShapedArray, jnp.arange(8.0))")
+
+
+
 @pytest.mark.parametrize("text", ASSEMBLED)
 def test_put_together(text):
     same(text)

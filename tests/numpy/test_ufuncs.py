@@ -58,6 +58,22 @@ def test_every_function(name):
         both(lambda m: lambda x: call("u.reduce(x)", name, m)(m.numpy.asarray(x)), x)
 
 
+@pytest.mark.parametrize("name", ["add", "maximum", "own"])
+def test_segments_that_begin_outside(name):
+    for x in (X, X.astype(np.float32)):
+        both(lambda m: lambda x: call("u.reduceat(x, jnp.array([0, 9, -1]))", name, m)(x), x)
+
+
+@pytest.mark.parametrize("name", ["add", "logaddexp", "own"])
+@pytest.mark.parametrize("attribute", ["nin", "nout", "nargs", "identity"])
+def test_properties_are_read_only(name, attribute):
+    def program(m):
+        u = m.numpy.frompyfunc(lambda a, b: a + b, 2, 1) if name == "own" else getattr(m.numpy, name)
+        return lambda: setattr(u, attribute, 3)
+
+    both(program, raises=AttributeError)
+
+
 @pytest.mark.parametrize("text", ["u.reduce(x, 1)", "u.accumulate(x, 1)", "u.outer(x, x[0])",
                                   "u.at(x, jnp.array([1, 1]), x[0], inplace=False)",
                                   "u.reduceat(x, jnp.array([0, 2]))"])
