@@ -13,12 +13,22 @@ from ..core import dtypes
 from ..core.core import ShapedArray, typeof
 from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
 from ..errors import fun_name
-from .arguments import are_arrays, arg_names, distinct_references, leaf_names
+from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
 from .primitives import valid_jaxtype
 from .tree import equality_errors_pytreedef, keystr, leaves_with_path
 
 if TYPE_CHECKING:
     from ..core.api import Linearization
+
+# ----------------------------------------------------------------------------------------------
+# Tracing
+
+
+def constants_apart(closed: Any, fun: Callable, leaves: Sequence[Any]) -> Any:
+    """The jaxpr of `fun`; a `ValueError` if a reference is both passed and closed over."""
+    references_apart(fun_name(fun), leaves, closed.consts)
+    return closed
+
 
 # ----------------------------------------------------------------------------------------------
 # jvp

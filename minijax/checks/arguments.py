@@ -272,6 +272,13 @@ def _check_argnames(signature, argnames, what):
             raise ValueError(f"{what}: {name!r} is not an argument of the function {signature}.")
 
 
+def references_apart(name: str, *groups: Sequence) -> None:
+    """Raise `ValueError` if a reference is twice among the values that the function `name` is
+    passed or closes over."""
+    values = [x for group in groups for x in group]
+    distinct_references([getattr(x, "aval", None) for x in values], name, values)
+
+
 def distinct_references(avals: Sequence, name: str, leaves: Sequence) -> None:
     """Raise `ValueError` if the same reference is passed twice to the function `name`."""
     seen: set[int] = set()

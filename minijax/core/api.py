@@ -262,8 +262,8 @@ def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=())
     names = weak_arg_names(fun, in_tree, statics)
     in_avals = abstractify_args(fun, leaves, names)
     flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
-    debug_info = DebugInfo(traced_for, fun_sourceinfo(fun), names)
-    return trace_to_jaxpr(flat_fun, in_avals, debug_info), out_tree()
+    closed = trace_to_jaxpr(flat_fun, in_avals, DebugInfo(traced_for, fun_sourceinfo(fun), names))
+    return checks.constants_apart(closed, fun, leaves), out_tree()
 
 
 def _out_struct(closed: ClosedJaxpr, out_tree: PyTreeDef):

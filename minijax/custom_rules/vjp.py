@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.arguments import references_apart
 from ..core import dtypes
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
@@ -150,6 +151,7 @@ class custom_vjp:
             args = tuple(x for i, x in enumerate(args) if i not in statics)
         leaves, in_tree = tree_flatten(args)
         check_leaves("custom_vjp_call", leaves)
+        references_apart(fun_name(self.fun), leaves)
         flat_fun = FlatFun(fun, self.fun, in_tree, "custom_vjp fun")
         flat_fwd = FlatFwd(fwd, self.fwd, flat_fun, self.symbolic_zeros)
         flat_bwd = FlatBwd(bwd, in_tree, [typeof(x) for x in leaves], flat_fwd.out_trees)

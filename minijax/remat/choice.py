@@ -7,6 +7,7 @@ the equations inside of it, and results from there can be saved.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..core.core import Primitive
@@ -14,6 +15,8 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..core.jit import jit_p
 from ..core.partial_eval import dce_rules
 from ..core.util import partition_list
+from ..lax.control_flow.common import spread_inputs, spread_outputs
+from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 
 # primitive -> (eqn, used, policy) -> (eqn, saved, again): the equation that also returns what is
@@ -115,5 +118,43 @@ def _scan_eqn(eqn, invars, outvars, jaxpr) -> JaxprEqn:
     return eqn.replace(invars=invars, outvars=outvars, params=eqn.params | {"jaxpr": closed})
 
 
+def _choose_in_cond(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
+    """`choose_saved` inside each branch. What the branches save shares a place if it has the same
+    type; the branch that has nothing for a place returns zeros."""
+    branches = eqn.params["branches"]
+    chosen = [choose_saved(branch.jaxpr, partition_list(used, branch.outvars)[1], policy)
+              for branch in branches]
+    saved_avals = [[v.aval for v in saved] for _, saved, _ in chosen]
+    avals: list = []  # of all places
+    for own in saved_avals:
+        avals += (Counter(own) - Counter(avals)).elements()
+    if not avals:
+        return eqn, [], eqn
+    places = [_places(own, avals) for own in saved_avals]
+    whole = [spread_outputs(_with(branch, eqns=eqns, outvars=[*branch.outvars, *saved]), at,
+                            tuple(avals))
+             for branch, (eqns, saved, _), at in zip(branches, chosen, places)]
+    again = [spread_inputs(_with(branch, eqns=eqns, invars=[*saved, *branch.invars]), at,
+                           tuple(avals))
+             for branch, (_, saved, eqns), at in zip(branches, chosen, places)]
+    outside = [*map(Var, avals)]
+    return (eqn.replace(outvars=[*eqn.outvars, *outside], params={"branches": tuple(whole)}),
+            outside,
+            dce_rules[cond_p](used, eqn.replace(
+                invars=[eqn.invars[0], *outside, *eqn.invars[1:]],
+                params={"branches": tuple(again)}))[1])
+
+
+def _places(own: Sequence, avals: Sequence) -> tuple[int, ...]:
+    """For each type of `own` a place of that type among `avals`, each place once."""
+    free = {aval: iter([i for i, a in enumerate(avals) if a == aval]) for aval in own}
+    return tuple(next(free[aval]) for aval in own)
+
+
+def _with(closed: ClosedJaxpr, **parts) -> ClosedJaxpr:
+    return ClosedJaxpr(closed.jaxpr.replace(**parts), closed.consts)
+
+
+choose_inside[cond_p] = _choose_in_cond
 choose_inside[jit_p] = _choose_in_jit
 choose_inside[scan_p] = _choose_in_scan

@@ -145,3 +145,26 @@ def test_arguments_batched_in_several_ways():
     y, t = np.arange(1, 4, dtype=np.float32), np.ones(3, np.float32)
     _, slope = jax.vmap(lambda y, t: jax.jvp(f, (5.0, y), (t, t)))(y, t)
     np.testing.assert_allclose(slope, 2 * (y + 5))
+
+
+@pytest.mark.parametrize("loop", [
+    lambda jx, f: lambda xs: jx.lax.scan(lambda c, x: (c, f(x)), 0.0, xs),
+    lambda jx, f: lambda xs: jx.lax.scan(lambda c, x: (c + x, f(c)), 0.0, xs),
+    lambda jx, f: lambda xs: jx.lax.map(f, xs),
+    lambda jx, f: lambda xs: jx.lax.fori_loop(0, 3, lambda i, c: f(c), xs[0]),
+    lambda jx, f: lambda xs: jx.lax.while_loop(lambda c: c < 3, lambda c: c + 2 + f(c), xs[0]),
+    lambda jx, f: lambda xs: jx.lax.cond(xs[0] > 0, f, lambda x: x, xs[1]),
+], ids=["scan", "scan of the carry", "map", "fori_loop", "while_loop", "cond"])
+def test_the_rule_runs_as_often_as_in_jax(loop):
+    def program(jx):
+        calls: list = []
+        f = jx.custom_batching.custom_vmap(jx.numpy.sin)
+
+        @f.def_vmap
+        def rule(axis_size, in_batched, x):
+            calls.append(in_batched)
+            return jx.numpy.cos(x), True
+
+        return lambda xs: (jx.vmap(loop(jx, f))(xs), len(calls))
+
+    both(program, np.ones((2, 3), F32))

@@ -17,6 +17,12 @@ def ref(jx, x=1.0):
     return jx.new_ref(jx.numpy.asarray(x, "float32"))
 
 
+def with_rule(jx):
+    f = jx.custom_vjp(lambda a, b, x: a[...] * b[...] * x)
+    f.defvjp(lambda a, b, x: (x, None), lambda res, ct: (None, None, ct))
+    return f
+
+
 TWICE = {
     "jit": lambda jx, r: jx.jit(write)(r, r),
     "make_jaxpr": lambda jx, r: jx.make_jaxpr(write)(r, r),
@@ -31,6 +37,12 @@ TWICE = {
     "vmap": lambda jx, r: (lambda r: jx.vmap(write)(r, r))(ref(jx, np.ones(3))),
     "inner jit": lambda jx, r: jx.jit(lambda r: jx.jit(write)(r, r))(r),
     "closed over": lambda jx, r: jx.jit(lambda a: write(a, r))(r),
+    "closed over, make_jaxpr": lambda jx, r: jx.make_jaxpr(lambda a: write(a, r))(r),
+    "closed over, eval_shape": lambda jx, r: jx.eval_shape(lambda a: write(a, r), r),
+    "closed over, cond": lambda jx, r: jx.lax.cond(True, lambda a: write(a, r), lambda a: None, r),
+    "closed over, switch": lambda jx, r: jx.lax.switch(1, [lambda a: write(a, r)] * 2, r),
+    "custom_vjp": lambda jx, r: with_rule(jx)(r, r, 1.0),
+    "grad of custom_vjp": lambda jx, r: jx.grad(lambda x: with_rule(jx)(r, r, x))(1.0),
 }
 
 

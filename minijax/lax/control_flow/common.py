@@ -32,7 +32,7 @@ from ...core.jaxpr import (
 from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.primitives import convert
-from ...core.staging import trace_to_jaxpr, weakref_cache
+from ...core.staging import batch_jaxpr, trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
 from ...core.util import partition_list
 from ...errors import DebugInfo, fun_sourceinfo
@@ -127,6 +127,14 @@ def spread_inputs(jaxpr: ClosedJaxpr, places: tuple[int, ...], avals: tuple) -> 
     own = dict(zip(places, inner.invars))
     spread = [own[i] if i in own else Var(aval) for i, aval in enumerate(avals)]
     return ClosedJaxpr(inner.replace(invars=spread + inner.invars[len(places):]), jaxpr.consts)
+
+
+def batch_jaxpr_to(jaxpr: ClosedJaxpr, axis_data: Any, in_dims: tuple,
+                   out_dims: tuple) -> ClosedJaxpr:
+    """`batch_jaxpr`, for these positions of the batch dimensions in the results. If they come out
+    there anyway, the jaxpr is the one that was traced to find out, and no rule runs again."""
+    batched, found = batch_jaxpr(jaxpr, axis_data, in_dims)
+    return batched if found == out_dims else batch_jaxpr(jaxpr, axis_data, in_dims, out_dims)[0]
 
 
 @weakref_cache

@@ -51,6 +51,7 @@ from ...pytree.paths import keystr
 from .. import cutting
 from ..compile_time import concrete_or_error
 from .common import (
+    batch_jaxpr_to,
     check_carry,
     evaluate_compiled,
     fixpoint,
@@ -338,18 +339,16 @@ def _batch(trace, args, dims, *, jaxpr, num_consts, num_carry, **params):
     consts_dims, carry_dims, xs_dims = split_list(
         [None if d is None else 0 for d in dims], [num_consts, num_carry])
 
-    def out_batched(carry_batched):
+    def outs_batched(carry_batched):
         in_dims = (*consts_dims, *(0 if b else None for b in carry_batched), *xs_dims)
-        _, out_dims = batch_jaxpr(jaxpr, axis_data, in_dims, None)
-        return [d is not None for d in out_dims]
+        return [d is not None for d in batch_jaxpr(jaxpr, axis_data, in_dims)[1]]
 
-    carry_batched = fixpoint(lambda carry: out_batched(carry)[:num_carry],
+    carry_batched = fixpoint(lambda carry: outs_batched(carry)[:num_carry],
                              [d is not None for d in carry_dims])
     carry_dims = [0 if b else None for b in carry_batched]
-    ys_batched = out_batched(carry_batched)[num_carry:]
-    in_dims = (*consts_dims, *carry_dims, *xs_dims)
-    out_dims = (*carry_dims, *(0 if b else None for b in ys_batched))
-    body, _ = batch_jaxpr(jaxpr, axis_data, in_dims, out_dims)
+    ys_batched = outs_batched(carry_batched)[num_carry:]
+    body = batch_jaxpr_to(jaxpr, axis_data, (*consts_dims, *carry_dims, *xs_dims),
+                          (*carry_dims, *(0 if b else None for b in ys_batched)))
     wanted = [*consts_dims, *carry_dims, *(None if d is None else 1 for d in xs_dims)]
     args = [matchaxis(axis_data, *dims_and_arg) for dims_and_arg in zip(dims, wanted, args)]
     outs = scan_p.bind(*args, jaxpr=body, num_consts=num_consts, num_carry=num_carry, **params)

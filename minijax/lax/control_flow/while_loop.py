@@ -51,6 +51,7 @@ from ..families import lower_fun
 from .common import (
     Staged,
     add_inputs,
+    batch_jaxpr_to,
     check_carry,
     evaluate_compiled,
     fixpoint,
@@ -250,8 +251,8 @@ def _batch(trace, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncon
     else:
         rank = cond_jaxpr.out_avals[0].ndim
         carry_dims = tuple(rank if b else None for b in batched)
-    new_cond, _ = batch_jaxpr(cond_jaxpr, axis_data, cond_dims + carry_dims, (pred_dim,))
-    new_body, _ = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims, carry_dims)
+    new_cond = batch_jaxpr_to(cond_jaxpr, axis_data, cond_dims + carry_dims, (pred_dim,))
+    new_body = batch_jaxpr_to(body_jaxpr, axis_data, body_dims + carry_dims, carry_dims)
     *consts, init = split_list(args, [cond_nconsts, body_nconsts])
     init = [matchaxis(axis_data, d, wanted, x) for d, wanted, x in zip(init_dims, carry_dims, init)]
     outs = while_p.bind(*consts[0], *consts[1], *init, cond_nconsts=cond_nconsts,
