@@ -23,7 +23,7 @@ OLD_NAMES = "old names, which JAX itself advises against"
 GOING_ON = "jobs that go on when a process fails, or is told to leave: here all end"
 SPARSE = "sparse arrays are a small room: `BCOO` and `BCSR`, without primitives of their own"
 INTERNAL = "internals of JAX that its modules happen to show"
-TYPED = "shardings in the types of arrays: here they are the compiler's affair"
+TYPED = "shardings in the types of arrays, where they are not stated yet"
 
 # What is compared. "" is the package itself.
 MODULES = """
@@ -157,7 +157,8 @@ IGNORED: dict[str, dict[str, str]] = {
         "experimental.sparse.linalg.spsolve": "tol", "experimental.sparse.sparsify": "use_tracer",
     },
     TYPED: {
-        "*": "out_sharding", "experimental.sparse.bcoo_broadcast_in_dim": "sharding",
+        "experimental.sparse.bcoo_dot_general": "out_sharding",
+        "experimental.sparse.bcoo_broadcast_in_dim": "sharding",
         "lax.full": "sharding", "lax.full_like": "sharding",
         "pure_callback": "sharding", "experimental.io_callback": "sharding",
         "interpreters.mlir.emit_python_callback":

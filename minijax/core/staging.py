@@ -198,7 +198,8 @@ def shaped_abstractify(x) -> ShapedArray:
     """The type of an argument, which may be any object with `shape` and `dtype`."""
     if isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "aval") or not hasattr(x, "dtype"):
         return typeof(x)
-    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False),
+                       getattr(x, "placement", None))
 
 
 def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[ShapedArray]:

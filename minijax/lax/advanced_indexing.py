@@ -35,6 +35,7 @@ from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, safe_to_cast
 from .gathering import gather
 from .indexing import slice_bounds
+from .out_shardings import call_sharded
 from .scattering import (
     scatter,
     scatter_add,
@@ -413,8 +414,13 @@ register(IndexingByArrays())
 
 def scatter_index(x, index, y, op: Callable, *, indices_are_sorted: bool = False,
                   unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
-                  wrap_negative_indices: bool = True):
+                  wrap_negative_indices: bool = True, out_sharding=None):
     """`x` with `y` combined into `x[index]` by one of the scatter functions."""
+    if out_sharding is not None:
+        return call_sharded(
+            scatter_index, x, index, y, op, indices_are_sorted=indices_are_sorted, mode=mode,
+            unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices,
+            out_sharding=out_sharding)
     aval = typeof(x)
     y = _update_value(y, aval)
     how = plan(index, aval.shape, wrap_negative_indices)
@@ -472,6 +478,10 @@ class IndexUpdateHelper:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
+def _get(array, index, options):
+    return IndexUpdateRef(array, index).get(**options)
+
+
 class IndexUpdateRef:
     """`x.at[index]`. Its methods return a copy of `x` with other elements at the index.
 
@@ -480,6 +490,7 @@ class IndexUpdateRef:
       mode: what happens to indices out of bounds: "clip" (moved inside), "fill" or "drop" (`get`
         fills in, the others leave them out), "promise_in_bounds".
       wrap_negative_indices: whether negative integers count from the end.
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     >>> x = jnp.zeros(4)
     >>> x.at[1].set(5.0).at[jnp.array([2, 2])].add(1.0).tolist()
@@ -496,12 +507,15 @@ class IndexUpdateRef:
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: str | GatherScatterMode | None = None, fill_value=None,
-            wrap_negative_indices: bool = True):
+            wrap_negative_indices: bool = True, out_sharding=None):
         """`x[index]`, with a mode, and a `fill_value` for mode "fill"."""
         options: dict[str, Any] = {
             "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
             "mode": mode, "fill_value": fill_value,
             "wrap_negative_indices": wrap_negative_indices}
+        if out_sharding is not None:
+            return call_sharded(_get, self.array, index=self.index, options=options,
+                                out_sharding=out_sharding)
         may_slice = mode is None or GatherScatterMode.from_any(mode) in _SLICING_MODES
         if may_slice and _is_box(self.index, wrap_negative_indices):
             return indexing.getitem(self.array, self.index)

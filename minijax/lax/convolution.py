@@ -41,6 +41,7 @@ from .complex_numbers import complex, imag, real
 from .dtypes import check_and_canonicalize_user_dtype
 from .elementwise import add, sub
 from .families import lower_fun
+from .out_shardings import call_sharded
 from .precision import canonical_precision, precision_names
 from .shaping import full, reshape, rev
 from .sliding import dilated, dilated_shape, pads_of_transpose, padtype_to_pads, places
@@ -274,7 +275,7 @@ def conv_general_dilated(
       feature_group_count, batch_group_count: see the module; one of them must be 1.
       precision: `None`, a `Precision` or its name, or a pair of them.
       preferred_element_type: the dtype of the result; by default that of the operands.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array with a batch, a feature and n spatial dimensions.
@@ -289,6 +290,11 @@ def conv_general_dilated(
     ...                          dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
     (1, 14, 14, 16)
     """
+    if out_sharding is not None:
+        return call_sharded(
+            conv_general_dilated, lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+            dimension_numbers, feature_group_count, batch_group_count, precision,
+            preferred_element_type, out_sharding=out_sharding)
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     if isinstance(padding, str) and lhs_dilation is not None and set(lhs_dilation) - {1}:

@@ -17,6 +17,7 @@ from ..core.primitives import make_primitive
 from ..runtime.dispatch import apply_primitive
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype
+from .out_shardings import resharded
 from .slicing import dynamic_update_index_in_dim
 
 
@@ -91,7 +92,7 @@ def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
       shape: of the bits.
       dtype: of the bits, an unsigned integer type.
       algorithm: the generator.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the bits lie on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       the next state, and an array of random bits.
@@ -107,8 +108,9 @@ def rng_bit_generator(key, shape: Sequence[int], dtype=np.uint32,
     dtype = check_and_canonicalize_user_dtype(dtype)
     if dtype.name not in ("uint8", "uint16", "uint32", "uint64"):
         raise TypeError(f"rng_bit_generator: unsupported dtype {dtype.name}")
-    return tuple(rng_bit_generator_p.bind(key, shape=canonical_shape(shape), dtype=dtype,
-                                          algorithm=RandomAlgorithm(algorithm)))
+    state, bits = rng_bit_generator_p.bind(key, shape=canonical_shape(shape), dtype=dtype,
+                                           algorithm=RandomAlgorithm(algorithm))
+    return state, bits if out_sharding is None else resharded(bits, out_sharding)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ from .complex_numbers import imag, real
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
 from .elementwise import abs_, min_p, pow
+from .out_shardings import call_sharded
 from .shaping import broadcast_shapes, broadcast_to, copy_p
 
 # ----------------------------------------------------------------------------------------------
@@ -186,13 +187,13 @@ def plain_product(a, b):
                               precision=None, preferred_element_type=a.aval.dtype)
 
 
-def matmul(a, b, *, precision=None, preferred_element_type=None):
+def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The matrix product over the last dimension of `a` and the last but one of `b`.
 
     Args:
       a: an array of shape `(…, n, k)`, or a vector `(k,)`.
       b: an array of shape `(…, k, m)`, or a vector `(k,)`; the leading dimensions broadcast.
-      precision, preferred_element_type: as for `lax.dot_general`.
+      precision, preferred_element_type, out_sharding: as for `lax.dot_general`.
 
     Returns:
       an array of shape `(…, n, m)`; the dimension of a vector is left out.
@@ -201,6 +202,9 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
       ValueError: a scalar, or leading dimensions that do not broadcast.
       TypeError: inner dimensions that do not fit.
     """
+    if out_sharding is not None:
+        return call_sharded(matmul, a, b, precision=precision, out_sharding=out_sharding,
+                            preferred_element_type=preferred_element_type)
     if precision is preferred_element_type is None and is_plain_product(a, b):
         return plain_product(a, b)
     check_arraylike("matmul", a, b)

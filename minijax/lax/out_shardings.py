@@ -30,6 +30,12 @@ def call_with_sharding(self, f: Callable, args: Sequence, kwargs: dict, sharding
     return f(*args, **kwargs)
 
 
+@point
+def with_sharding(self, x: Any, sharding: Any) -> Any:
+    """An array, with this sharding."""
+    return x
+
+
 def bind_sharded(primitive: Primitive, *args, out_sharding: Any, **params) -> Any:
     """Apply a primitive, whose result has the sharding `out_sharding`."""
     (bind,) = hooks.bind_with_sharding
@@ -41,6 +47,12 @@ def call_sharded(f: Callable, *args, out_sharding: Any, **kwargs) -> Any:
     shardings inside it."""
     (call,) = hooks.call_with_sharding
     return call(f, args, kwargs, out_sharding)
+
+
+def resharded(x: Any, out_sharding: Any) -> Any:
+    """An array, with the sharding `out_sharding`."""
+    (with_sharding,) = hooks.with_sharding
+    return with_sharding(x, out_sharding)
 
 
 def shardable(f: F) -> F:

@@ -19,6 +19,7 @@ from ..core.primitives import convert, select
 from .bitwise import bitwise_and
 from .cumulative import cumsum
 from .elementwise import le, lt, sub
+from .out_shardings import call_sharded
 from .products import dot_general
 from .shaping import broadcast_in_dim, broadcasted_iota, full_like, transpose
 
@@ -58,7 +59,7 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
       group_sizes: `g` integers, how many rows each group has; rows beyond are in none.
       precision, preferred_element_type: as for `lax.dot_general`.
       group_offset: must be `None`.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array of shape `(m, n)`; rows in no group are zero.
@@ -95,6 +96,10 @@ def ragged_dot_general(lhs, rhs, group_sizes,
     Raises:
       TypeError, NotImplementedError: as `ragged_dot`.
     """
+    if out_sharding is not None:
+        return call_sharded(
+            ragged_dot_general, lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision,
+            preferred_element_type, group_offset, out_sharding=out_sharding)
     if group_offset is not None:
         raise NotImplementedError("ragged_dot_general has no group_offset yet: it must be None.")
     numbers = ragged_dot_dimension_numbers

@@ -37,6 +37,7 @@ from .control_flow.common import (
     region_arguments,
 )
 from .cutting import pad, slice_in_dim
+from .out_shardings import call_sharded
 from .shaping import full, reshape, squeeze
 
 # ----------------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
       init_values: the identity of `computation`: a scalar for each array, of its dtype.
       computation: a function of two trees of scalars like `init_values`, which returns one.
       dimensions: which ones to reduce over.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       a tree of arrays without these dimensions.
@@ -184,6 +185,9 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
     >>> [x.item() for x in lax.reduce((values, places), (-jnp.inf, -1), largest, (0,))]
     [7.0, 1]
     """
+    if out_sharding is not None:
+        return call_sharded(reduce, operands, init_values, computation, dimensions,
+                            out_sharding=out_sharding)
     flat, tree = tree_flatten(operands)
     inits, init_tree = tree_flatten(init_values)
     check_trees(tree, init_tree)

@@ -11,6 +11,7 @@ from ..checks.primitives import canonical_shape
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import constant
 from .dtypes import check_and_canonicalize_user_dtype
+from .out_shardings import resharded
 from .shaping import broadcast_to, full
 from .windows import index_dtype
 
@@ -33,13 +34,14 @@ def empty(shape: int | Sequence[int], dtype, *, out_sharding=None):
     Args:
       shape: an int or a sequence of ints.
       dtype: an element type.
-      out_sharding: ignored; `reshard` moves the result (chapter 14).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     >>> lax.empty(3, "int32").shape
     (3,)
     """
     shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
-    return full(canonical_shape(shape), 0, check_and_canonicalize_user_dtype(dtype))
+    out = full(canonical_shape(shape), 0, check_and_canonicalize_user_dtype(dtype))
+    return out if out_sharding is None else resharded(out, out_sharding)
 
 
 def shape_as_value(shape: Sequence[int]):

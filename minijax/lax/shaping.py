@@ -35,7 +35,7 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from .dtypes import check_and_canonicalize_user_dtype
-from .out_shardings import bind_sharded
+from .out_shardings import bind_sharded, resharded
 
 # ----------------------------------------------------------------------------------------------
 # Repeating elements
@@ -319,9 +319,11 @@ def place_new(self, x: Any, device: Any, like: Any) -> Any:
     return x
 
 
-def on_device(x: Array, device: Any, like: Any = None) -> Array:
-    """A function's new array on the `device` that the user named. If that is `None`, it is placed
-    like the array `like`, or on the default device."""
+def on_device(x: Array, device: Any, like: Any = None, out_sharding: Any = None) -> Array:
+    """A function's new array on the `device` that the user named, or with this sharding in its
+    type. If both are `None`, it is placed like the array `like`, or on the default device."""
+    if out_sharding is not None:
+        return resharded(x, out_sharding)
     for place_new in hooks.place_new:
         x = place_new(x, device, like)
     return x

@@ -18,6 +18,7 @@ from .. import random
 from ..checks.primitives import canonical_shape
 from ..checks.sequences import size_along
 from ..core import dtypes
+from ..lax.out_shardings import call_sharded
 
 Axes = int | Sequence[int]
 Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
@@ -38,7 +39,7 @@ def _initializer(fill: Callable, dtype=None) -> Initializer:
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         if out_sharding is not None:
-            raise NotImplementedError("out_sharding: initial values lie on one device")
+            return call_sharded(init, key, shape, dtype, out_sharding=out_sharding)
         return fill(key, shape, dtypes.canonicalize_dtype(float) if dtype is None else dtype)
 
     return init

@@ -54,7 +54,7 @@ from ._arguments import (
 
 
 def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndmin: int = 0,
-          device=None) -> Any:
+          device=None, out_sharding=None) -> Any:
     """An array of numbers, of nested lists, of NumPy values or of arrays.
 
     Args:
@@ -79,11 +79,11 @@ def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndm
         raise NotImplementedError("Only implemented for order='K'")
     out = _array(object, user_dtype(dtype, "array"), copy)
     out = expand_dims(out, range(ndmin - out.ndim)) if ndmin > out.ndim else out
-    return on_device(out, device)
+    return on_device(out, device, out_sharding=out_sharding)
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None,
-            device=None) -> Any:
+            device=None, out_sharding=None) -> Any:
     """`array`, but an array of the right type is returned as it is.
 
     Args, raises: as `array`.
@@ -93,12 +93,12 @@ def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None
     True
     """
     if hasattr(a, "aval") and (dtype is None or a.aval.dtype == dtype) and not copy \
-            and device is None:
+            and device is out_sharding is None:
         return a if dtype is None else convert(a, a.aval.dtype)
     if order not in (None, "K"):
         raise NotImplementedError("Only implemented for order='K'")
     out = _array(a, user_dtype(dtype, "asarray"), bool(copy))
-    return on_device(out, device)
+    return on_device(out, device, out_sharding=out_sharding)
 
 
 def _array(x, dtype, copy):
@@ -231,7 +231,7 @@ def _check_forgotten_parentheses(name, shape, dtype):
 def _filled(name, value):
     """`zeros`, `ones` and `empty`."""
 
-    def constructor(shape, dtype=None, *, device=None):
+    def constructor(shape, dtype=None, *, device=None, out_sharding=None):
         _check_forgotten_parentheses(name, shape, dtype)
         dtype = (dtypes.python_scalar_dtype(float) if dtype is None else
                  check_and_canonicalize_user_dtype(dtype, name))
@@ -240,7 +240,7 @@ def _filled(name, value):
             out = lax_full(shape, value, dtype)
         else:
             out = broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
-        return on_device(out, device)
+        return on_device(out, device, out_sharding=out_sharding)
 
     constructor.__name__ = constructor.__qualname__ = name
     what = {"empty": "unspecified contents (zeros)"}.get(name, name)
@@ -256,7 +256,7 @@ def _filled(name, value):
 zeros, ones, empty = _filled("zeros", 0), _filled("ones", 1), _filled("empty", 0)
 
 
-def full(shape, fill_value, dtype=None, *, device=None):
+def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """An array with `fill_value` everywhere.
 
     Args:
@@ -276,18 +276,19 @@ def full(shape, fill_value, dtype=None, *, device=None):
         out = lax_full(_shape(shape), fill_value, dtype)
     else:
         out = broadcast_to(asarray(fill_value, dtype), _shape(shape))
-    return on_device(out if device is None else out.astype(out.dtype), device)
+    out = out if device is None else out.astype(out.dtype)
+    return on_device(out, device, out_sharding=out_sharding)
 
 
 def _filled_like(name, value):
     """`zeros_like` and `ones_like`."""
 
-    def constructor(a, dtype=None, shape=None, *, device=None):
+    def constructor(a, dtype=None, shape=None, *, device=None, out_sharding=None):
         if not (hasattr(a, "dtype") and hasattr(a, "shape")):
             check_arraylike(name, a)
         out = lax_full_like(a, value, user_dtype(dtype, name),
                             None if shape is None else _shape(shape))
-        return on_device(out, device, like=a)
+        return on_device(out, device, a, out_sharding)
 
     constructor.__name__ = constructor.__qualname__ = name
     constructor.__doc__ = (
@@ -307,7 +308,7 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None) -> Any:
     return zeros_like(prototype, dtype, shape, device=device)
 
 
-def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
     """`full` with the shape and the dtype of `a`, unless given.
 
     Args, raises: as `full`.
@@ -322,14 +323,14 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     else:
         value = asarray(fill_value, result_type(a) if dtype is None else dtype)
         out = broadcast_to(value, np.shape(a) if shape is None else shape)
-    return on_device(out, device, like=a)
+    return on_device(out, device, a, out_sharding)
 
 
 # ----------------------------------------------------------------------------------------------
 # Ranges and grids
 
 
-def arange(start, stop=None, step=None, dtype=None, *, device=None):
+def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
     """Evenly spaced numbers: `start`, `start + step`, … before `stop`.
 
     Args:
@@ -367,7 +368,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
             raise TypeError(f"arange: {stop - start} elements are more than an array can have.")
         out = broadcasted_iota(dtype, (size,), 0)
         out = out if start == 0 else add(convert(start, dtype), out)
-    return on_device(out, device)
+    return on_device(out, device, out_sharding=out_sharding)
 
 
 def _check_constant(value):

@@ -13,6 +13,7 @@ from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
 from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import eq
+from ..lax.out_shardings import call_sharded
 from ..lax.products import dot_general
 from ..lax.reductions import reduce_or, reduce_sum
 from ..lax.shaping import broadcast_in_dim, broadcasted_iota, full_like, squeeze, transpose
@@ -44,7 +45,7 @@ def _left_to_right():
 
 
 def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision=None,
-           preferred_element_type=None, _dot_general=dot_general):
+           preferred_element_type=None, _dot_general=dot_general, out_sharding=None):
     """Sums of products in Einstein's notation.
 
     Args:
@@ -52,7 +53,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
         not name are summed over. (Or operands and lists of ints in turn, as in NumPy.)
       *operands: arrays.
       optimize: how opt_einsum looks for the order of contractions.
-      precision, preferred_element_type: as for `lax.dot_general`.
+      precision, preferred_element_type, out_sharding: as for `lax.dot_general`.
       _dot_general: the function that multiplies two operands; libraries pass quantized ones.
 
     Returns:
@@ -65,6 +66,10 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     [3.0, 3.0]
     """
     check_no_out("einsum", out)
+    if out_sharding is not None:
+        return call_sharded(einsum, subscripts, *operands, optimize=optimize, precision=precision,
+                            preferred_element_type=preferred_element_type,
+                            _dot_general=_dot_general, out_sharding=out_sharding)
     operands = tuple(with_own_arrays(operands))
     (subscripts,) = with_own_arrays([subscripts])
     try:

@@ -26,23 +26,24 @@ from ._ufuncs import conj
 from ._vectorize import vectorize
 
 
-def contract(a, b, numbers, precision, preferred_element_type, name="dot"):
+def contract(a, b, numbers, precision, preferred_element_type, name="dot", out_sharding=None):
     """`dot_general` of arrays of different types; the result's type is that of a promotion."""
     if preferred_element_type is None:
         dtype, weak_type = result_type(a, b, return_weak_type_flag=True)
     else:
         dtype = check_and_canonicalize_user_dtype(preferred_element_type, name)
         weak_type = False
-    return convert(dot_general(a, b, numbers, precision, dtype), dtype, weak_type)
+    out = dot_general(a, b, numbers, precision, dtype, out_sharding=out_sharding)
+    return convert(out, dtype, weak_type)
 
 
-def dot(a, b, *, precision=None, preferred_element_type=None):
+def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The product over the last dimension of `a` and the last but one of `b` (the only, if it is
     a vector); with scalars, the plain product.
 
     Args:
       a, b: arrays.
-      precision, preferred_element_type: as for `lax.dot_general`.
+      precision, preferred_element_type, out_sharding: as for `lax.dot_general`.
 
     Raises:
       TypeError: shapes that do not fit.
@@ -50,14 +51,16 @@ def dot(a, b, *, precision=None, preferred_element_type=None):
     >>> dot(jnp.ones((2, 3)), jnp.ones((4, 3, 5))).shape
     (2, 4, 5)
     """
-    if precision is preferred_element_type is None and is_plain_product(a, b):
+    if (precision is preferred_element_type is out_sharding is None
+            and is_plain_product(a, b)):
         return plain_product(a, b)
     a, b = ensure_arrays("dot", a, b)
     if a.ndim == 0 or b.ndim == 0:
         dims = ((), ())
     else:
         dims = ((a.ndim - 1,), (max(b.ndim - 2, 0),))
-    return contract(a, b, (dims, ((), ())), precision, preferred_element_type)
+    return contract(a, b, (dims, ((), ())), precision, preferred_element_type,
+                    out_sharding=out_sharding)
 
 
 @staged
@@ -107,20 +110,21 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
         moveaxis(x1, axis, -1), moveaxis(x2, axis, -1))
 
 
-def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None):
+def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The sum of products over several dimensions.
 
     Args:
       a, b: arrays.
       axes: how many of the last dimensions of `a` to contract with the first of `b`; or a pair of
         ints, or of sequences of ints: which of `a` with which of `b`.
+      precision, preferred_element_type, out_sharding: as for `lax.dot_general`.
 
     Raises:
       TypeError: axes and shapes that do not fit.
     """
     a, b = ensure_arrays("tensordot", a, b)
     return contract(a, b, (_tensordot_dims(a, b, axes), ((), ())), precision,
-                    preferred_element_type, "tensordot")
+                    preferred_element_type, "tensordot", out_sharding)
 
 
 def _tensordot_dims(a, b, axes):

@@ -22,6 +22,7 @@ from ..lax.elementwise import max as lax_max
 from ..lax.elementwise import sub
 from ..lax.operators import matrix_transpose as _matrix_transpose
 from ..lax.operators import reshape_method
+from ..lax.out_shardings import call_sharded
 from ..lax.shaping import broadcast_shapes as lax_broadcast_shapes
 from ..lax.slicing import dynamic_slice_in_dim
 from ._arguments import (
@@ -80,13 +81,14 @@ def broadcast_shapes(*shapes) -> tuple[int, ...]:
 # Shape and order of dimensions
 
 
-def reshape(a, shape, order: str = "C", *, copy: bool | None = None):
+def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_sharding=None):
     """The elements of `a`, read in order, in another shape.
 
     Args:
       a: an array.
       shape: an int or ints. One may be -1: it is computed from the number of elements.
       order: `"C"` (the last index changes fastest) or `"F"` (the first does).
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Raises:
       TypeError: another number of elements.
@@ -94,11 +96,15 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None):
     >>> reshape(jnp.arange(6), (2, -1)).shape
     (2, 3)
     """
+    if out_sharding is not None:
+        return call_sharded(reshape, a, shape, order, out_sharding=out_sharding)
     return reshape_method(ensure_array("reshape", a), shape, order=order)
 
 
-def ravel(a, order: str = "C"):
-    """The elements of `a` as a vector; `order` as for `reshape`."""
+def ravel(a, order: str = "C", *, out_sharding=None):
+    """The elements of `a` as a vector; `order` and `out_sharding` as for `reshape`."""
+    if out_sharding is not None:
+        return call_sharded(ravel, a, order, out_sharding=out_sharding)
     a = ensure_array("ravel", a)
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
@@ -199,12 +205,14 @@ def squeeze(a, axis=None):
     return lax.squeeze(a, ones if axis is None else index_tuple(axis))
 
 
-def broadcast_to(array, shape):
-    """`array` repeated to `shape`.
+def broadcast_to(array, shape, *, out_sharding=None):
+    """`array` repeated to `shape`; `out_sharding` as for `reshape`.
 
     Raises:
       ValueError: it does not broadcast to it.
     """
+    if out_sharding is not None:
+        return call_sharded(broadcast_to, array, shape, out_sharding=out_sharding)
     shape = (shape,) if not isinstance(shape, tuple) and np.ndim(shape) == 0 else shape
     return lax.broadcast_to(ensure_array("broadcast_to", array), canonical_shape(shape))
 
@@ -352,7 +360,8 @@ def tile(A, reps):
     return tiling.tile(A, reps)
 
 
-def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None):
+def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None,
+           out_sharding=None):
     """Each element repeated in place.
 
     Args:
@@ -360,6 +369,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
       repeats: how often: an int, or ints, one for each element along `axis`.
       axis: an int; by default the elements in row-major order.
       total_repeat_length: the size of the result along `axis`, where `repeats` are many or traced.
+      out_sharding: as for `reshape`.
 
     Raises:
       ConcretizationTypeError: traced `repeats` without `total_repeat_length`: the shape would
@@ -369,6 +379,9 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     >>> repeat(jnp.arange(3), 2).tolist()
     [0, 0, 1, 1, 2, 2]
     """
+    if out_sharding is not None:
+        return call_sharded(repeat, a, repeats, axis, total_repeat_length=total_repeat_length,
+                            out_sharding=out_sharding)
     a, counts = ensure_arrays("repeat", a, repeats)
     if counts.dtype.kind not in "biu":
         raise TypeError(f"jnp.repeat: `repeats` must be integers; got {counts.dtype.name}.")

@@ -60,6 +60,15 @@ def _reshard_leaf(x, sharding):
 
 def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedSharding:
     """What a user wrote for the sharding of an array, with an entry for each dimension."""
+    sharding = explicit_sharding(sharding, caller)
+    check_fits(sharding, aval, f"{caller}: an array")
+    entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
+    spec = sharding.spec.update([*entries, *[None] * (aval.ndim - len(entries))])
+    return sharding.update(spec=spec)
+
+
+def explicit_sharding(sharding: Any, caller: str) -> NamedSharding:
+    """What a user wrote for a sharding over axes of type Explicit."""
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(_nonempty(get_abstract_mesh(), caller), sharding)
     if sharding is None or isinstance(sharding, NamedSharding) and sharding.mesh.empty:
@@ -67,10 +76,7 @@ def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedShar
     if not isinstance(sharding, NamedSharding):
         raise TypeError(f"{caller}: expected NamedShardings or PartitionSpecs, got {sharding!r}.")
     _check_explicit(sharding, caller)
-    check_fits(sharding, aval, f"{caller}: an array")
-    entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
-    spec = sharding.spec.update([*entries, *[None] * (aval.ndim - len(entries))])
-    return sharding.update(spec=spec)
+    return sharding
 
 
 def _check_explicit(sharding, caller):

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from ..checks.jaxpr import ordered_effects
 from ..core.array import Array
+from ..core.core import ShapedArray
 from ..core.dtypes import ExtendedDType, float0
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
@@ -48,7 +49,7 @@ from .sharding import (
     sdy_sharding,
     spec_of,
 )
-from .typed import mesh_of, sharding_of_type
+from .typed import mesh_of, sharding_of_type, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # Where a program runs
@@ -215,6 +216,11 @@ class PlacedPrograms(Extension):
 
     def struct_sharding(self, sharding, shape):
         return struct_sharding(sharding, shape)
+
+    def struct_placement(self, struct):
+        if not isinstance(struct.sharding, NamedSharding):
+            return None
+        return with_sharding(ShapedArray(struct.shape, struct.dtype), struct.sharding).placement
 
 
 register(PlacedPrograms())

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..core.batching import moveaxis, primitive_batchers, shifted_dims
 from ..core.core import Primitive, typeof
-from ..core.extension import Extension, register
+from ..core.extension import Extension, hooks, register
 from ..core.forward import Zero, defbilinear_jvp
 from ..core.lowering import lowering_rules, register_lowering
 from ..core.primitives import (
@@ -40,7 +40,7 @@ from ..core.transposition import (
 from ..lax.shaping import iota_p
 from ..remat.policies import products
 from ..runtime.dispatch import apply_primitive
-from .explicit import auto_axes, checked_sharding
+from .explicit import auto_axes, checked_sharding, explicit_sharding, reshard
 from .mesh import AbstractMesh
 from .partition_spec import P
 from .reshards import bind_reshard, lower_stated, with_batch_entry
@@ -91,6 +91,8 @@ def _typed_transpose(base: Primitive, rule: Callable) -> None:
     plain = primitive_transposes[base]
 
     def transposed(ct, *operands, **params):
+        if not hooks.vary_like:  # there are no arrays with such types now
+            return plain(ct, *operands, **params)
         mesh = None if type(ct) is Zero else _mesh_of(ct, *operands)
         return plain(ct, *operands, **params) if mesh is None else rule(
             mesh, ct, *operands, **params)
@@ -241,7 +243,11 @@ class StatedShardings(Extension):
         return bind_reshard(primitive.bind(*args, **params), sharding)
 
     def call_with_sharding(self, f, args, kwargs, sharding):
+        sharding = explicit_sharding(sharding, f"{f.__name__}: out_sharding")
         return auto_axes(f, out_sharding=sharding)(*args, **kwargs)
+
+    def with_sharding(self, x, sharding):
+        return reshard(x, explicit_sharding(sharding, "out_sharding"))
 
 
 register(StatedShardings())

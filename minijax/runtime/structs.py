@@ -26,6 +26,13 @@ def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
     """The sharding of a `ShapeDtypeStruct` of this shape, checked."""
     return sharding
 
+
+@point
+def struct_placement(self, struct: Any) -> Any:
+    """The placement in the type of an array like a `ShapeDtypeStruct` that has a sharding."""
+    return None
+
+
 _IGNORED = {"manual_axis_type", "is_ref", "vma"}  # arguments of JAX that say nothing here
 
 
@@ -71,6 +78,14 @@ class ShapeDtypeStruct:
         """The shape and dtype of the array, number or struct `x`."""
         aval = typeof(x)
         return cls(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+    @property
+    def placement(self) -> Any:
+        """What the type of such an array says of a mesh."""
+        if self.sharding is None or not hooks.struct_placement:
+            return None
+        (placement,) = hooks.struct_placement
+        return placement(self)
 
     @property
     def ndim(self) -> int:
