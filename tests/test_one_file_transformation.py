@@ -132,6 +132,36 @@ def test_products_have_their_extremes_at_corners():
     same([low, high], [np.min(grid, 0), np.max(grid, 0)])
 
 
+WEIGHTS = np.array([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.0]], np.float32)
+SOUND = {
+    "weights on the right": lambda x: x @ WEIGHTS,
+    "weights on the left": lambda x: WEIGHTS.T @ x,
+    "two layers": lambda x: jnp.tanh(x @ WEIGHTS) @ np.array([1.0, -1.0], np.float32),
+    "einsum": lambda x: jnp.einsum("i,ij->j", x, WEIGHTS),
+    "uses twice": lambda x: x * (x - 1.0) - jnp.exp(-x),
+    "maximum": lambda x: jnp.maximum(x, 0.5).max() - x.min(),
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_the_interval_contains_the_values_at_points_inside(name):
+    f = jax.jit(SOUND[name])
+    low, high = interval(f)((LOW, HIGH))
+    points = np.random.default_rng(0).integers(0, 2, (50, 3)) * (HIGH - LOW) + LOW
+    for x in points.astype(np.float32):
+        assert np.all(low <= f(x) + 1e-5)
+        assert np.all(f(x) <= high + 1e-5)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x @ x, lambda x: x.astype(bool), lambda x: x.astype(int) * 1.0, lambda x: jnp.floor(x)])
+def test_what_has_no_rule_or_jumps_is_refused(f):
+    with pytest.raises(NotImplementedError):
+        interval(f)((LOW, HIGH))
+    with pytest.raises(NotImplementedError, match="an interval of .*int32"):
+        interval(lambda i: jnp.arange(4.0)[i])((0, 2))
+
+
 @pytest.mark.parametrize("f", [jnp.sin, lambda x: x**2, lambda x: lax.cond(x[0] < 0, rising, falling, x)])
 def test_a_range_that_is_not_at_the_corners_is_refused(f):
     with pytest.raises(NotImplementedError, match="the range of"):

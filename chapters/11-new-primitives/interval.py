@@ -8,13 +8,13 @@ functions with rules of their own.
 import functools
 import itertools
 
-from minijax import lax, tree_util
+import minijax as jax
 from minijax.core.core import current_trace, new_trace
 from minijax.lax.control_flow.parts import PartsTrace
 
 # Each of these rises or falls in each of its arguments, or moves elements: so its extremes are at
 # the corners. The range of others, `sin` or a comparison, takes more thought.
-MONOTONE = """add sub mul max min neg exp log tanh sqrt dot_general reduce_sum reduce_max cumsum
+MONOTONE = """add sub mul max min neg exp log tanh sqrt reduce_sum reduce_max reduce_min cumsum
     convert_element_type broadcast_in_dim reshape squeeze transpose concatenate split slice pad rev
     gather dynamic_slice dynamic_update_slice add_any copy""".split()
 
@@ -27,6 +27,8 @@ class IntervalTrace(PartsTrace):
 
     def apply(self, primitive, values, params):
         """The extremes of the results at the corners."""
+        if primitive.name == "dot_general" and min(map(len, values)) == 1:
+            return _weighted_sum(primitive, *values, params)
         is_odd_power = primitive.name == "integer_pow" and params["y"] > 0 and params["y"] % 2
         if primitive.name not in MONOTONE and not is_odd_power:
             raise NotImplementedError(f"the range of {primitive} over an interval")
@@ -36,8 +38,26 @@ class IntervalTrace(PartsTrace):
         return _range(corners)
 
 
+def _weighted_sum(primitive, x, y, params):
+    """A sum of products with plain weights. A negative weight exchanges the ends."""
+    (low, high), (weight,) = (x, y) if len(y) == 1 else (y, x)
+    up, down = jax.numpy.maximum(weight, 0), jax.numpy.minimum(weight, 0)
+
+    def dot(ends, weight):
+        return primitive.bind(*((ends, weight) if len(y) == 1 else (weight, ends)), **params)
+
+    return [dot(low, up) + dot(high, down), dot(high, up) + dot(low, down)]
+
+
 def _range(outs):
-    return [functools.reduce(lax.min, outs), functools.reduce(lax.max, outs)]
+    return _floats([functools.reduce(jax.lax.min, outs), functools.reduce(jax.lax.max, outs)])
+
+
+def _floats(ends):
+    """The ends of an interval, which must be floats: an index or a boolean jumps in between."""
+    if not jax.dtypes.issubdtype(jax.typeof(ends[0]).dtype, jax.numpy.floating):
+        raise NotImplementedError(f"an interval of {jax.typeof(ends[0])}")
+    return ends
 
 
 def interval(fun):
@@ -45,7 +65,7 @@ def interval(fun):
     def fun_of_intervals(*intervals):
         trace = IntervalTrace(current_trace())
         with new_trace(trace):
-            out = fun(*[trace.box(list(ends)) for ends in intervals])
-            return tree_util.tree_map(lambda x: tuple(trace.widen(trace.unbox(x), 2)), out)
+            out = fun(*[trace.box(_floats(list(ends))) for ends in intervals])
+            return jax.tree.map(lambda x: tuple(trace.widen(trace.unbox(x), 2)), out)
 
     return fun_of_intervals
