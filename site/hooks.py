@@ -19,8 +19,8 @@ for folder in (HERE, ROOT):
     sys.path.insert(0, str(folder))
 
 from mkdocs.plugins import CombinedEvent, event_priority  # noqa: E402
-from mkdocs.structure.files import File  # noqa: E402
-from weaver import extension, notebooks, pages  # noqa: E402
+from mkdocs.structure.files import File, InclusionLevel  # noqa: E402
+from weaver import extension, notebooks, pages, tiny  # noqa: E402
 
 
 @event_priority(-50)  # before the plugin `offline`, which copies the index into a script
@@ -48,6 +48,9 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages, and the player of the theatre, which belongs to the library."""
     for uri, text in pages.generated():
         files.append(File.generated(config, uri, content=text))
+    for uri, text in tiny.downloads():
+        included = InclusionLevel.INCLUDED  # other Python files are not
+        files.append(File.generated(config, uri, content=text, inclusion=included))
     for name in ("player.css", "player.js"):
         source = ROOT / "minijax" / "debugging" / "theatre" / name
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(source)))

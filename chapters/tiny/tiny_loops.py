@@ -63,25 +63,24 @@ def cond_jvp(primals, tangents, branches):
 
 primitive_jvps[cond_p] = cond_jvp
 
-# ---- 9.4 a primitive that selects, element by element
+# ---- 9.4 a primitive that selects element by element, and one whose derivative does
 
 select_p = Primitive("select", np.where)
-shape_rules[select_p] = lambda which, x, y: x
+mask_p = Primitive("mask", lambda which, x, i: x)
+shape_rules[select_p] = shape_rules[mask_p] = lambda which, x, *y, **params: x
 defbatch(select_p)
+defbatch(mask_p)
 
 
-def first(which, t):
-    return select_p.bind(which, t, instantiate_zeros(t, None))
+def part(i, which, t):
+    """`t` where the first (`i` is 0) or the second operand (`i` is 1) is selected, else 0."""
+    zero = broadcast(0.0, typeof(t))
+    return select_p.bind(which, *([t, zero], [zero, t])[i])
 
 
-def second(which, t):
-    return select_p.bind(which, instantiate_zeros(t, None), t)
-
-
-defjvp(select_p, None, lambda t, out, which, *xs: first(which, t),
-       lambda t, out, which, *xs: second(which, t))
-deftranspose(select_p, None, lambda ct, which, *xs: first(which, ct),
-             lambda ct, which, *xs: second(which, ct))
+defjvp(mask_p, None, lambda t, out, which, x, i: part(i, which, t))
+defjvp(select_p, None, *[lambda t, *xs, i=i: part(i, xs[1], t) for i in (0, 1)])
+deftranspose(select_p, None, *[lambda ct, which, *xs, i=i: part(i, which, ct) for i in (0, 1)])
 
 # ---- 9.5 vectorisation: one choice for all examples, or both branches and a selection
 
@@ -91,11 +90,12 @@ def cond_batch(values, batched, branches):
     which, args = values[0], all_batched(size, values[1:], batched[1:])
     on_false, on_true = [vmap(partial(eval_jaxpr, branch)) for branch in branches]
     if not batched[0]:
-        outs = cond(which, on_true, on_false, *args)
-    else:
-        outs = [select_p.bind(broadcast(which, typeof(x), (0,)), x, y)
-                for x, y in zip(on_true(*args), on_false(*args))]
-    return outs, [True] * len(outs)
+        return cond(which, on_true, on_false, *args), [True] * len(branches[0].outvars)
+    spread = lambda x: broadcast(which, typeof(x), (0,))
+    # The derivative of a branch may be infinite for an example that does not choose it.
+    xs, ys = [branch(*[mask_p.bind(spread(x), x, i=i) for x in args])
+              for i, branch in enumerate((on_true, on_false))]
+    return [select_p.bind(spread(x), x, y) for x, y in zip(xs, ys)], [True] * len(xs)
 
 
 primitive_batchers[cond_p] = cond_batch

@@ -20,7 +20,7 @@ from pygments.lexers import PythonLexer, TextLexer
 
 from tools import reading
 
-from . import WeaveError, examples, listings, rooms
+from . import WeaveError, examples, listings, rooms, tiny
 from .examples import Block, Example
 
 AFTER_NORMALISATION, BEFORE_FENCES = 30, 25  # priorities of Python-Markdown's preprocessors
@@ -200,4 +200,34 @@ def _code_in(words: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(words))
 
 
-PLAIN = {"listing": _listings, "source": _source, "rooms": _rooms, "reading": _reading}
+def _tiny(block: Block) -> str:
+    """Steps of tiny: a line `1.6` for one step, `chapter 1` for all of a chapter, folded."""
+    return "\n".join(_tiny_steps(line.strip()) for line in block.body if line.strip())
+
+
+def _tiny_steps(line: str) -> str:
+    if not line.startswith("chapter"):
+        return _tiny_step(tiny.find(line))
+    chapter = int(line.split()[1])
+    shown = "\n".join(_tiny_step(x) for x in tiny.steps().values() if x.chapter == chapter)
+    title = html.escape(f"Chapter {chapter}: {tiny.chapters()[chapter]}")
+    return f'<details class="listing"><summary>{title}</summary>{shown}</details>'
+
+
+def _tiny_step(step: tiny.Step) -> str:
+    code = _numbered(_code_lines(step.text, PYTHON), step.first, set())
+    title = tiny.with_code(f"{step.file} · {step.number} {step.title}")
+    return (f'<figure class="listing" id="step-{step.number}"><figcaption>{title}</figcaption>'
+            f"{code}</figure>")
+
+
+def _tiny_map(block: Block) -> str:
+    return tiny.map_table(block.body)
+
+
+def _tiny_files(block: Block) -> str:
+    return tiny.files_table()
+
+
+PLAIN = {"listing": _listings, "source": _source, "rooms": _rooms, "reading": _reading,
+         "tiny": _tiny, "tiny-map": _tiny_map, "tiny-files": _tiny_files}

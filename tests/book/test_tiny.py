@@ -9,8 +9,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import markdown
 import numpy as np
 import pytest
+from weaver import tiny as site
 
 from chapters.toy_models import digits
 from tests.book.tiny_programs import (
@@ -345,10 +347,14 @@ def test_loops(program):
 
 
 def test_an_example_that_does_not_choose_a_branch_does_not_feel_its_infinity():
-    def program(t):
-        return t.vmap(t.grad(lambda x: t.cond(t.greater(x, 0.0), lambda x: t.log(x), lambda x: x * x, x)))
+    def f(t):
+        return lambda x: t.cond(t.greater(x, 0.0), lambda x: t.log(x), lambda x: x * x, x)
 
-    assert_same(program, np.array([0.5, 0.0, 2.0]), using=_loops())
+    points = np.array([0.5, 0.0, 2.0])
+    with np.errstate(all="ignore"):
+        assert_same(lambda t: t.vmap(t.grad(f(t))), points, using=_loops())
+        assert_same(lambda t: t.grad(lambda x: t.reduce_sum(t.vmap(f(t))(x))), points, using=_loops())
+        assert_same(lambda t: lambda x: t.jvp(t.vmap(f(t)), (x,), (x,)), points, using=_loops())
 
 
 LOOPS_REFUSED = [
@@ -450,6 +456,23 @@ def test_the_chapters_are_in_order():
     assert heads == [str(chapter) for chapter in CHAPTERS]
     for earlier, later in zip(CHAPTERS, CHAPTERS[1:]):
         assert source_until(later).startswith(source_until(earlier))
+
+
+def test_the_map_of_the_steps_is_whole():
+    """Each step is in the map, in order, and each chapter's code is on the page."""
+    page = (FOLDER / "README.md").read_text()
+    rows = re.search(r"```tiny-map\n(.*?)```", page, re.DOTALL)[1].splitlines()
+    assert [row.split(" | ")[0] for row in rows] == list(site.steps())
+    assert site.map_table(rows).count("<tr>") == len(rows) + 1
+    assert re.findall(r"(?m)^chapter (\d)$", page) == [str(chapter) for chapter in site.chapters()]
+
+
+def test_the_site_shows_and_offers_the_steps():
+    html = markdown.markdown("```tiny\n2.1\nchapter 3\n```\n\n```tiny-files\n```\n", extensions=["weaver.extension"])
+    assert "primitive_jvps" in html and 'id="step-3.1"' in html and "after-chapter-9/tiny_loops.py" in html
+    assert [source for uri, source in site.downloads() if "tiny.py" in uri][:8] == [source_until(c).rstrip() + "\n" for c in CHAPTERS]
+    with pytest.raises(LookupError):
+        site.find("1.99")
 
 
 ALLOWED_IMPORTS = {"numpy", "functools", "collections", "math", "itertools", "minijax.runtime", "tiny"}
