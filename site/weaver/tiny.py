@@ -125,10 +125,9 @@ def map_table(lines: list[str]) -> str:
         number, reference, words = (part.strip() for part in line.split("|", 2))
         step, there = find(number), listings.find(reference)
         rows.append(
-            f'<tr><td><a href="#step-{number}">{number}</a></td><td>{with_code(step.title)}</td>'
+            f'<tr><td><a href="#step-{number}">{number}</a> {with_code(step.title)}</td>'
             f"<td>{_link(there)}</td><td>{with_code(words)}</td></tr>")
-    return _table("Step", "", "The same in the library", "What is different there, and why",
-                  rows=rows)
+    return _table("Step", "The same in the library", "What is different there, and why", rows=rows)
 
 
 def _link(there: listings.Listing) -> str:
