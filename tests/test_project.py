@@ -35,6 +35,7 @@ def test_the_readme_points_to_files_that_exist():
 
 def test_no_file_of_the_library_or_the_book_is_longer_than_700_lines():
     readable = [path for path in PYTHON_FILES if ROOT / "tests" not in path.parents]
+    readable.remove(ROOT / "chapters/tiny/tiny.py")  # has a limit of its own: 400 lines of code
     assert {path.name for path in readable if len(path.read_text().splitlines()) > 700} == set()
 
 

@@ -337,8 +337,8 @@ def tree_map(f, tree, *rest):
 
 
 def flatten_fun(f, args):
-    """`f` from leaves to leaves; the leaves of `args`; their structure; and how to ask, after a
-    call, for the structure of the result."""
+    """`f` as a function of leaves, the leaves of `args`, their structure, and a function that says
+    after a call what the structure of the result was."""
     leaves, in_tree = tree_flatten(args)
     out_trees = []
 
@@ -587,7 +587,7 @@ def op(name, attributes=lambda rank: ""):
 
 
 def constant(emit, x):
-    """A number, which StableHLO wants with a decimal point."""
+    """A number. In StableHLO it must have a decimal point."""
     text = repr(x) if "." in repr(x) else f"{x:.17e}"
     return emit(f"constant dense<{text}> : tensor<f64>", "tensor<f64>")
 

@@ -599,9 +599,9 @@ print(make_jaxpr(grad(f))(3.0))
 """
 
 
-@pytest.mark.skipif(not shutil.which("node") or not (BROWSER / "node_modules/@micropython").exists(),
-                    reason="needs node, and `npm ci` in tests/browser")  # fmt: skip
 def test_micropython_runs_it(tmp_path):
+    if not shutil.which("node") or not (BROWSER / "node_modules/@micropython").exists():
+        pytest.skip("needs node, and `npm ci` in tests/browser")
     (tmp_path / "program.py").write_text(PROGRAM)
     run = subprocess.run(
         ["node", BROWSER / "micropython.mjs", FOLDER / "numpy_stand_in.py", TINY, LOOPS, tmp_path / "program.py"],
