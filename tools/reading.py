@@ -41,7 +41,7 @@ def chapters() -> dict[int, Reading]:
 
 def measure(page: Path) -> Reading:
     """What there is to read on a page, up to its exercises."""
-    from weaver import examples, listings
+    from weaver import examples, listings, tiny
     from weaver.extension import parse_listing
 
     text = re.split(r"^## Exercises$", page.read_text(), maxsplit=1, flags=re.MULTILINE)[0]
@@ -52,6 +52,9 @@ def measure(page: Path) -> Reading:
             references = [parse_listing(line) for line in block.body if line.strip()]
             listed += sum(len(listings.find(reference).lines)
                           for reference, options in references if "fold" not in options)
+        elif block.kind == "tiny":
+            listed += sum(len(tiny.find(number.strip()).text.splitlines())
+                          for number in block.body if number.strip())
         elif block.kind not in NOT_CODE and "hidden" not in block.options:
             shown += sum(bool(line.strip()) for line in block.body)
         del lines[block.first - 1 : block.last]

@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode, v4
 
-from . import WeaveError, examples, listings
+from . import WeaveError, examples, listings, tiny
 from .examples import Block, Example
 from .extension import parse_listing
 
@@ -143,7 +143,16 @@ def _block(block: Block) -> list[str]:
         return []
     if block.kind == "listing":
         return [line for words in block.body if words.strip() for line in _listing(words)]
+    if block.kind == "tiny":
+        return [line for words in block.body if words.strip() for line in _step(words.strip())]
     return [f"```{block.kind}", *block.body, "```"]
+
+
+def _step(number):
+    """A step of tiny, which is not run: its cells would need the file, or all steps before."""
+    step = tiny.find(number)
+    title = f"`{step.file}`, step {number}: {step.title}"
+    return ["", f"{title}:", "", "```python", *step.text.split("\n"), "```", ""]
 
 
 def _listing(line):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import random
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import markdown
 import numpy as np
 import pytest
+from weaver import notebooks
 from weaver import tiny as site
 
 from chapters.toy_models import digits
@@ -27,6 +29,7 @@ from tests.book.tiny_programs import (
     source_until,
     tiny,
 )
+from tools import reading
 from tools.codelines import code_lines
 
 pytestmark = pytest.mark.live_jax
@@ -473,6 +476,16 @@ def test_the_site_shows_and_offers_the_steps():
     assert [source for uri, source in site.downloads() if "tiny.py" in uri][:8] == [source_until(c).rstrip() + "\n" for c in CHAPTERS]
     with pytest.raises(LookupError):
         site.find("1.99")
+
+
+def test_a_step_in_a_chapter_counts_and_is_in_its_notebook(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text("# A chapter\n\nText.\n\n```tiny\n2.1\n2.2\n```\n")
+    shown = [site.find(number).text for number in ("2.1", "2.2")]
+    assert reading.measure(page).listing_lines == len("\n".join(shown).splitlines())
+    cells = json.loads(notebooks.text(page))["cells"]
+    source = "".join("".join(cell["source"]) for cell in cells)
+    assert all(text in source for text in shown)
 
 
 ALLOWED_IMPORTS = {"numpy", "functools", "collections", "math", "itertools", "minijax.runtime", "tiny"}
