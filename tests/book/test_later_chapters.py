@@ -1,10 +1,16 @@
-"""What chapters 11 to 13 say about the whole library, and no example prints."""
+"""What chapters 11 to 15 say about the whole library, and no example prints."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+import minijax
+from minijax.experimental import checkify, io_callback
+from tests.oracle import jax
 from tools import atlas
 from tools.cut import PACKAGE
 
@@ -36,3 +42,77 @@ def test_chapter_12_numpy_defines_no_primitive():
     makers = ("Primitive", "make_primitive", "unary_row", "binary_row", "linear_algebra_primitive")
     assert not _calls(PACKAGE / "numpy", *makers)
     assert _calls(LAX, *makers)
+
+
+# ----------------------------------------------------------------------------------------------
+# Chapter 15: the table of callbacks, here and in JAX
+
+
+def _callbacks(library):
+    """For each row of the table, a function of a number that calls `see` with it, and gives it back."""
+    if library is jax:
+        from jax.experimental import io_callback as io
+    else:
+        io = io_callback
+
+    def of_callback(call):
+        def rows(see):
+            def f(x):
+                call(see, x)
+                return x
+
+            return f
+
+        return rows
+
+    def pure(see, x):
+        library.pure_callback(lambda x: (see(x), x)[1], library.ShapeDtypeStruct((), "float32"), x, vmap_method="sequential")
+
+    return {"pure": of_callback(pure),
+            "io": of_callback(lambda see, x: io(see, None, x)),
+            "ordered io": of_callback(lambda see, x: io(see, None, x, ordered=True)),
+            "debug": of_callback(lambda see, x: library.debug.callback(see, x))}
+
+
+def _seen(library, name, transform, x):
+    """What the callback saw, or the class of the error."""
+    seen = []
+    f = _callbacks(library)[name](lambda x: seen.append(float(x)))
+    try:
+        library.block_until_ready(library.jit(transform(library, f))(x))
+    except ValueError as error:
+        return type(error)
+    library.effects_barrier()
+    return sorted(seen)
+
+
+@pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
+@pytest.mark.parametrize(("name", "unused", "mapped", "pushed"), [
+    ("pure", [], [], ValueError),
+    ("io", [2.0], [1.0, 2.0], ValueError),
+    ("ordered io", [2.0], ValueError, ValueError),
+    ("debug", [2.0], [1.0, 2.0], [2.0]),
+])
+def test_chapter_15_callbacks_under_transformations(library, name, unused, mapped, pushed):
+    x, xs = np.float32(2.0), np.array([1.0, 2.0], np.float32)
+    assert _seen(library, name, lambda lib, f: f, x) == unused
+    assert _seen(library, name, lambda lib, f: lib.vmap(f), xs) == mapped
+    assert _seen(library, name, lambda lib, f: lib.grad(f), x) == pushed
+
+
+@pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
+def test_chapter_15_one_box_has_one_name(library):
+    ref = library.new_ref(library.numpy.ones(2))
+    with pytest.raises(ValueError, match="only one reference"):
+        library.jit(lambda a, b: a[0] + b[0])(ref, ref)
+    with pytest.raises(ValueError, match="cannot be returned"):
+        library.jit(lambda a: a)(ref)
+
+
+def test_chapter_15_a_check_is_not_lowered():
+    def f(x):
+        checkify.check(x > 0, "not positive")
+        return x
+
+    with pytest.raises(ValueError, match="not functionalized"):
+        minijax.jit(f)(1.0)
