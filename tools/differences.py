@@ -132,9 +132,8 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
 
 # Parameters that functions of JAX have and ours have not: reason -> names.
 MISSING_PARAMETERS: dict[str, str] = {
-    TYPED: "out_sharding",
     OLD_NAMES: "host_id concrete",
-    INTERNAL: "_dot_general sum_match",
+    INTERNAL: "sum_match",
 }
 
 # Parameters that functions take and do not use: reason -> function -> names. A function `*` stands

@@ -1,5 +1,7 @@
-"""What chex takes from `jax._src.compiler`: the module.
+"""What chex takes from `jax._src.compiler`: the function that compiles.
 
-`chex.restrict_backends` replaces the function that compiles. There is none here to replace, so that
-context restricts nothing.
+`chex.restrict_backends` puts another function in its place here, which refuses some platforms.
 """
+
+# chapter 6
+from ..runtime import backend_compile_and_load

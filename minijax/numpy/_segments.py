@@ -6,6 +6,7 @@ into an array with one row for each segment.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from ..core.dtypes import iinfo
 from ..lax.advanced_indexing import scatter_index
 from ..lax.compile_time import concrete_or_error
 from ..lax.operators import check_arraylike
+from ..lax.out_shardings import call_sharded
 from ..lax.scattering import scatter_add, scatter_max, scatter_min, scatter_mul
 from ..lax.windows import FILL_OR_DROP, GatherScatterMode
 
@@ -31,10 +33,16 @@ def _highest(dtype):
 def _segment_function(name: str, op: Callable, identity: Callable, reduce: Callable, what: str):
     def function(data, segment_ids, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                 bucket_size: int | None = None, mode: str | GatherScatterMode | None = None):
+                 bucket_size: int | None = None, mode: str | GatherScatterMode | None = None,
+                 out_sharding=None):
         check_arraylike(name, data, segment_ids)
         data, ids = jnp.asarray(data), jnp.asarray(segment_ids)
         count = _number_of_segments(ids, num_segments)
+        if out_sharding is not None:
+            reduce_segments = functools.partial(
+                function, num_segments=count, indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices, bucket_size=bucket_size, mode=mode)
+            return call_sharded(reduce_segments, data, ids, out_sharding=out_sharding)
         shape, index = (count, *data.shape[1:]), ids
         if bucket_size is not None:
             shape = (-(-ids.size // bucket_size), *shape)
@@ -56,6 +64,7 @@ def _segment_function(name: str, op: Callable, identity: Callable, reduce: Calla
       indices_are_sorted, unique_indices: promises, which may make it faster.
       bucket_size: take first so many rows together, for the sake of precision.
       mode: what happens to ids out of bounds: by default they are left out.
+      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array with a row for each segment.

@@ -37,6 +37,7 @@ from ..core.transposition import (
     is_undefined_primal,
     primitive_transposes,
 )
+from ..errors import fun_name
 from ..lax.shaping import iota_p
 from ..remat.policies import products
 from ..runtime.dispatch import apply_primitive
@@ -243,7 +244,7 @@ class StatedShardings(Extension):
         return bind_reshard(primitive.bind(*args, **params), sharding)
 
     def call_with_sharding(self, f, args, kwargs, sharding):
-        sharding = explicit_sharding(sharding, f"{f.__name__}: out_sharding")
+        sharding = explicit_sharding(sharding, f"{fun_name(f)}: out_sharding")
         return auto_axes(f, out_sharding=sharding)(*args, **kwargs)
 
     def with_sharding(self, x, sharding):

@@ -34,8 +34,8 @@ from .. import settings
 from ..core.core import ShapedArray
 from ..core.extension import hooks
 from ..errors import JaxRuntimeError
+from . import compiler_of, undisturbed
 from . import load as load_module
-from . import undisturbed
 from .platforms import accelerators, clients, peers, refuse_after_fork
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
@@ -407,7 +407,7 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
     global abandoned
     if (platform := _platform(devices[0].platform)) in accelerators:
         text = accelerators[platform].prepare(text, options)
-    where, compile_and_load = _jax.DeviceList(devices), devices[0].client.compile_and_load
+    where, compile_and_load = _jax.DeviceList(devices), compiler_of(devices[0].client)
     try:
         if callbacks:  # the overload for text takes no functions
             return compile_and_load(_parse(text), where, options, list(callbacks))

@@ -460,3 +460,33 @@ def test_derivative_of_integer_powers_of_other_shapes(shapes):
     power = np.arange(int(np.prod(shapes[1])), dtype="int32").reshape(shapes[1])
     both(lambda jx: lambda x: jx.jvp(lambda x: jx.lax.pow(x, power), (x,), (x + 1,)), base)
     both(lambda jx: jx.jit(jx.grad(lambda x: jx.lax.pow(x, power).sum())), base)
+
+
+# ----------------------------------------------------------------------------------------------
+# Which platforms may compile
+
+
+def test_compilation_can_be_forbidden():
+    """As chex does it: another function stands in the module while the context lasts."""
+    import minijax._src.compiler as compiler
+
+    def refuse(client, *args):
+        raise PermissionError(f"no compilation for {client.platform}")
+
+    given = compiler.backend_compile_and_load
+    before, after = (subject.jit(lambda x, n=n: x * n) for n in (3, 4))
+    assert before(2.0) == 6.0
+    try:
+        compiler.backend_compile_and_load = refuse
+        assert before(2.0) == 6.0  # compiled already
+        with pytest.raises(PermissionError, match="no compilation for cpu"):
+            after(2.0)
+    finally:
+        compiler.backend_compile_and_load = given
+    assert after(2.0) == 8.0
+
+
+@pytest.mark.parametrize("name", ["COO", "CSR", "CSC"])
+def test_sparse_classes_that_are_missing(name):
+    with pytest.raises(AttributeError, match="Use BC"):
+        getattr(part(subject, "experimental.sparse"), name)

@@ -16,3 +16,11 @@ from .bcoo import (
 from .bcsr import BCSR, bcsr_dot_general, bcsr_fromdense, bcsr_todense, empty, eye, random_bcoo
 from .ad import grad, jacfwd, jacrev, jacrev as jacobian, value_and_grad
 from . import linalg
+
+
+def __getattr__(name):
+    if name in ("COO", "CSR", "CSC"):
+        other = "BCOO" if name == "COO" else "BCSR"
+        raise AttributeError(f"minijax has no sparse arrays of class {name}, which JAX keeps for "
+                             f"tests. Use {other}: `{other}.fromdense(x)` or `.from_scipy_sparse`.")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

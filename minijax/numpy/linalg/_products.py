@@ -36,11 +36,13 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
                            preferred_element_type=preferred_element_type)
 
 
-def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None):
+def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
+              out_sharding=None):
     """`jnp.tensordot`: the sum of products over several dimensions."""
     x1, x2 = ensure_arrays("jnp.linalg.tensordot", x1, x2)
     return products.tensordot(x1, x2, axes=axes, precision=precision,
-                              preferred_element_type=preferred_element_type)
+                              preferred_element_type=preferred_element_type,
+                              out_sharding=out_sharding)
 
 
 def outer(x1, x2, /):
