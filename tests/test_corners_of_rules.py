@@ -34,6 +34,32 @@ PROGRAMS: dict[str, Any] = {
         lambda x: jx.lax.linalg.eig(x, compute_left_eigenvectors=False,
                                     compute_right_eigenvectors=False)[0].real.sum(-1),
         (np.stack([MATRIX, MATRIX.T @ MATRIX]),), (np.stack([MATRIX, MATRIX * 2]),)),
+    "factors of chosen elements, transposed": lambda jx: jx.linear_transpose(
+        lambda y: _times(jx, np.arange(5, dtype=F), y), np.array([2, 3], F))(np.arange(5, dtype=F)),
+    "chosen factors, transposed": lambda jx: jx.linear_transpose(
+        lambda x: _times(jx, x, np.array([2, 3], F)), np.arange(5, dtype=F))(
+            np.arange(5, dtype=F)),
+    "spectra of several rows move": lambda jx: jx.grad(lambda x: jx.numpy.abs(
+        jx.numpy.fft.rfft(x) + 1).sum())(np.arange(16, dtype=F).reshape(2, 2, 4)),
+    "whole bases of several matrices move": lambda jx: jx.jvp(
+        jx.lax.linalg.qr, (np.stack([MATRIX[:, :2], MATRIX[:, 1:]]),),
+        (np.stack([MATRIX[:, 1:], MATRIX[:, :2]]),)),
+    "bases of nothing": lambda jx: [jx.lax.linalg.svd(jx.numpy.zeros(shape), full_matrices=full)
+                                    for shape in ((0, 3), (3, 0), (2, 0, 2))
+                                    for full in (True, False)],
+    "sums of exponentials that grow": lambda jx: jx.lax.cumlogsumexp(
+        jx.numpy.array([1 + 1j, 500 + 2j, 1000 - 1j, 20])),
+    "products of bytes": lambda jx: jx.lax.dot_general(
+        jx.numpy.full((2, 3), 100, "int8"), jx.numpy.full((3, 2), 100, "int8"),
+        (((1,), (0,)), ((), ())), preferred_element_type=np.int32),
+    "choices of examples without jit": lambda jx: _without_jit(jx, lambda: jx.vmap(
+        lambda p, x: jx.lax.cond(p, jx.numpy.sin, jx.numpy.cos, x))(
+            np.array([True, False]), np.ones(2, F))),
+    "in columns": lambda jx: (jx.numpy.asarray(MATRIX).reshape(9, order="F"),
+                              jx.numpy.asarray(MATRIX[:, :2]).reshape((2, 3), order="F")),
+    "mirrored at the ends": lambda jx: jx.numpy.pad(
+        jx.lax.broadcast(1.5, (4,)), 2, "reflect", reflect_type="odd"),
+    "which weak numbers are not 0": lambda jx: jx.lax.broadcast(1j, (4,)).astype(bool),
     "complex powers": lambda jx: (np.array([[0], [1], [2j], [-1]], np.complex64)
                                   ** jx.numpy.array([0, 1, 2, 1j, 1 + 1j, 2 + 1j])),
     "loop of one iteration": lambda jx: jx.lax.scan(
@@ -41,6 +67,17 @@ PROGRAMS: dict[str, Any] = {
     "one choice for each example": lambda jx: jx.vmap(jx.lax.select)(
         np.array([True, False, True]), MATRIX, -MATRIX),
 }
+
+
+def _times(jx: Any, x: Any, factors: Any) -> Any:
+    numbers = jx.lax.ScatterDimensionNumbers((), (0,), (0,))
+    return jx.lax.scatter_mul(x, np.array([[3], [1]], np.int32), factors, numbers,
+                              unique_indices=True)
+
+
+def _without_jit(jx: Any, compute: Any) -> Any:
+    with jx.disable_jit():
+        return compute()
 
 
 def _rows_of(jx: Any, x: Any, places: Any) -> Any:

@@ -270,7 +270,7 @@ def astype(x, dtype, copy: bool = False):
     """
     target = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "astype")
     if _is_complex(x) and target == bool:
-        return not_equal(x, 0)
+        return not_equal(prim.convert(x, typeof(x).dtype), 0)
     if _is_complex(x) and not dtypes.issubdtype(target, np.complexfloating):
         warnings.warn("Casting from complex to real numbers by astype will become an error: take "
                       "x.real or x.imag.", DeprecationWarning, stacklevel=user_stacklevel())

@@ -12,7 +12,7 @@ from ..lax import cutting
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import slice_in_dim
-from ..lax.elementwise import mul, sub
+from ..lax.elementwise import sub
 from ._arguments import ensure_array
 from ._constructors import asarray, empty_like
 from ._ranges import linspace
@@ -176,7 +176,7 @@ def _pad_mirrored(array, axis, before, after, mode, reflect_type):
                 slice_in_dim(array, stop - width, stop, axis=axis)
             mirrored = flip(piece, axis)
             if reflect_type == "odd":
-                mirrored = sub(mul(edge.dtype.type(2), edge), mirrored)
+                mirrored = sub(2 * edge, mirrored)
                 edge = _edge(mirrored, axis, not at_start) if size > 1 else edge
             pair = [mirrored, array] if at_start else [array, mirrored]
             array = cutting.concatenate(pair, axis)

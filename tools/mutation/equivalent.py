@@ -71,4 +71,8 @@ EQUIVALENT: dict[str, str] = {
     "names_which_can_be_saved": "of a tuple, membership is asked in the same way",
     "minijax/remat/choice.py _choose_in_jit: u and inner_of[v] not in outer_of -> u":
         "what is saved is passed through the repeated program",
+    "minijax/lax/windows.py locate: np.maximum(limits, 0) -> limits":
+        "no window is larger than the operand",
+    "minijax/lax/slicing.py _dynamic_update_slice_transpose: is_undefined_primal(z) -> "
+    "(not (is_undefined_primal(z)))": "`None` means zero, too; a known operand needs no cotangent",
 }
