@@ -11,7 +11,7 @@ import functools
 import threading
 from collections.abc import Callable
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,20 @@ class Entry(NamedTuple):
     unflatten: Callable | None
 
 
+class FlatEntry(NamedTuple):
+    """A program for arguments that are arrays and numbers, not containers.
+
+    `takes` has for each argument the type that the program expects. `unflatten` is `None` if the
+    result is one array.
+    """
+
+    execute: Callable
+    handlers: list
+    takes: list
+    out_avals: list
+    unflatten: Callable | None
+
+
 # What a program for an array depends on: its aval, and its sharding if it has a fixed one.
 _placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
 
@@ -66,6 +80,10 @@ def _signature(x):
 
 def _buffer(x, aval):
     """`buffer_of` an argument; that of a Python number is kept for the next call."""
+    if type(x) is np.ndarray and x.dtype is aval.dtype:
+        return xla().put(x, aval)
+    if type(x) is Array and x._buffer is not None:
+        return x._buffer
     if type(x) not in _NUMBERS or (x == 0 and type(x) is float):  # 0.0 and -0.0 are equal
         return _new_buffer(x, aval)
     return _numbers.get((x, aval)) or remember(_numbers, (x, aval), _new_buffer(x, aval))
@@ -93,18 +111,68 @@ def in_order(kwargs: dict) -> tuple | None:
 class FastCall(JitFunction):
     """A jitted function with the fast path."""
 
-    __slots__ = ("_has_statics", "_statics_of", "_entries", "_flatten")
+    __slots__ = ("_has_statics", "_statics_of", "_entries", "_flat", "_plans", "_flatten")
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
         self._has_statics = bool(options.static_argnums or options.static_argnames)
         self._statics_of: dict[tuple, Statics] = {}
         self._entries = cache_of(traces, fun, ("fast", options))
+        self._flat: dict[tuple, FlatEntry] = cache_of(traces, fun, ("flat", options))
+        # For each number of arguments, what picks the others and the static ones among them.
+        self._plans: dict[int, tuple[Callable, Callable]] = {}
         self._flatten: Callable | None = None  # set by the first call
 
     def __call__(self, *args, **kwargs):
         if self._flatten is None or state.trace is not eval_trace or hooks.after_evaluation:
             return JitFunction.__call__(self, *args, **kwargs)
+        if kwargs:
+            return self._call_with_containers(args, kwargs)
+        key, buffers, leaves, ready = [trace_context()], [], args, True
+        if self._has_statics:
+            plan = self._plans.get(len(args))
+            if plan is None:
+                return self._call_with_containers(args, kwargs)
+            leaves, static = plan[0](args), plan[1](args)
+            key += len(args), static, *map(type, static)
+        for x in leaves:
+            kind = type(x)
+            if kind is Array:
+                key.append(x.aval)
+                buffer = x._buffer
+                buffers.append(buffer)
+                if buffer is None:  # its contents are in NumPy
+                    ready = False
+                continue
+            ready = False
+            if kind is np.ndarray:
+                key += x.shape, x.dtype
+            elif kind in _NUMBERS:
+                key.append(kind)
+            else:
+                return self._call_with_containers(args, kwargs)
+        signature = tuple(key)
+        try:
+            entry = self._flat.get(signature)
+        except (TypeError, ValueError):  # a static argument without a hash
+            return self._call_with_containers(args, kwargs)
+        if entry is None:
+            return self._call_with_containers(args, kwargs, signature)
+        execute, handlers, takes, out_avals, unflatten = entry
+        try:
+            if not ready:
+                buffers = [*map(_buffer, leaves, takes)]
+            outs = execute(buffers).consume_with_handlers(handlers)
+        except RuntimeError as error:
+            raise xla().our_error(error) from None
+        except OverflowError:  # an integer that is too large for its type
+            return JitFunction.__call__(self, *args)
+        if unflatten is None:
+            return Array(None, out_avals[0], outs[0])
+        return unflatten([*map(Array, repeat(None), out_avals, outs)])
+
+    def _call_with_containers(self, args, kwargs, signature=None):
+        """A call with any arguments. Its program is kept for those of this `signature`."""
         dynamic_args, dynamic_kwargs, statics = args, kwargs, ()
         try:
             if self._has_statics:
@@ -133,6 +201,9 @@ class FastCall(JitFunction):
         if entry is None:
             return JitFunction.__call__(self, *args, **kwargs)
         program, execute, handlers, out_avals, unflatten = entry
+        if signature is not None and execute is not None:
+            remember(self._flat, signature, FlatEntry(
+                execute, handlers, program.in_avals, out_avals, unflatten))
         if execute is None:
             results = program(leaves)
             return results[0] if unflatten is None else unflatten(results)
@@ -166,6 +237,8 @@ class FastCall(JitFunction):
             return partition_list([place in static for place in places], places)
 
         (dynamic, positions), (dynamic_names, static_names) = apart(range(len(args))), apart(kwargs)
+        if not kwargs:
+            remember(self._plans, len(args), (picker(dynamic), picker(positions)))
         return remember(self._statics_of, names, Statics(
             positions, static_names, dynamic, dynamic_names))
 
@@ -199,6 +272,14 @@ class FastCall(JitFunction):
         """Forget what was traced and compiled for this function."""
         super().clear_cache()
         self._entries.clear()
+        self._flat.clear()
+
+
+def picker(positions: list[int]) -> Callable:
+    """A function from a tuple to the tuple of its elements at these positions."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return (lambda xs, i=positions[0]: (xs[i],)) if positions else lambda xs: ()
 
 
 def is_simple(program: Program) -> bool:

@@ -19,6 +19,7 @@ from .. import fast_paths  # noqa: F401  (it makes `staged_function` a point of 
 from ..core.array import Array
 from ..core.core import eval_trace, state, typeof
 from ..core.extension import Extension, hooks, register
+from ..core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
 from ..core.jit import cache_of, remember, traces
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import tree_flatten
@@ -51,7 +52,7 @@ class TracedCall:
             return leaves
 
         with disable_jit(True):
-            closed = trace_to_jaxpr(flat_fun, avals)
+            closed = without_calls(trace_to_jaxpr(flat_fun, avals))
         self._program = Program(closed)
         forwards = not {*closed.jaxpr.invars}.isdisjoint(closed.jaxpr.outvars)
         if self._program.on_numpy is None or forwards or len(closed.eqns) > _LARGEST:
@@ -65,10 +66,37 @@ class TracedCall:
         return self._out_tree.unflatten(outs)
 
 
+def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with the programs of functions that have their own derivative in place of calls."""
+    def run(*args):
+        env = dict(zip([*closed.constvars, *closed.invars], [*closed.consts, *args], strict=True))
+
+        def read(atom):
+            return atom.val if type(atom) is Literal else env[atom]
+
+        for eqn in closed.eqns:
+            values = [read(atom) for atom in eqn.invars]
+            if eqn.primitive.name == "stop_gradient":
+                outs = values
+            elif type(called := eqn.params.get("call_jaxpr")) is ClosedJaxpr:
+                inner = without_calls(called)
+                outs = eval_jaxpr(inner.jaxpr, inner.consts, *values)
+            else:
+                outs = eqn.primitive.bind(*values, **eqn.params)
+                outs = outs if eqn.primitive.multiple_results else [outs]
+            env.update(zip(eqn.outvars, outs, strict=True))
+        return [read(atom) for atom in closed.outvars]
+
+    if all("call_jaxpr" not in eqn.params and eqn.primitive.name != "stop_gradient"
+           for eqn in closed.eqns):
+        return closed
+    return trace_to_jaxpr(run, closed.in_avals)
+
+
 def is_plain(x: Any) -> bool:
     """Whether a static argument means the same as any equal value of its class."""
     if type(x) is tuple:
-        return all(type(n) is int for n in x)
+        return all(type(n) is int or type(n) is tuple and is_plain(n) for n in x)
     return type(x) in _PLAIN or isinstance(x, (type, np.dtype))
 
 

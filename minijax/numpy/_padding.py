@@ -18,7 +18,7 @@ from ._constructors import asarray, empty_like
 from ._ranges import linspace
 from ._reductions import amax, amin, mean
 from ._shaping import flip, repeat_all, squeeze
-from ._staged import staged
+from ._staged import repeatable, staged
 from ._ufuncs import round
 from ._vectorize import apply_along_axis
 
@@ -30,6 +30,7 @@ _PAD_OPTIONS: dict[str, tuple[str, ...]] = {
 _STATISTICS = {"maximum": amax, "minimum": amin, "mean": mean}
 
 
+@repeatable("pad_width", "mode")
 def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """`array` with elements added at the ends of its dimensions.
 

@@ -21,7 +21,7 @@ from ._arguments import (
 )
 from ._constructors import array, zeros_like
 from ._shaping import moveaxis, ravel
-from ._staged import staged
+from ._staged import repeatable, staged
 from ._ufuncs import conj
 from ._vectorize import vectorize
 
@@ -81,6 +81,7 @@ def vecmat(x1, x2, /):
     return vectorize(matmul, signature="(n),(n,m)->(m)")(conj(x1), x2)
 
 
+@repeatable("precision", "preferred_element_type")
 def vdot(a, b, *, precision=None, preferred_element_type=None):
     """The inner product of all elements, those of `a` conjugated.
 
@@ -146,6 +147,7 @@ def _tensordot_dims(a, b, axes):
             tuple(canonical_axis(d, b.ndim) for d in right))
 
 
+@repeatable("precision", "preferred_element_type")
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """The sum of products over the last dimensions; with scalars, the plain product."""
     a, b = ensure_arrays("inner", a, b)
@@ -157,6 +159,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
                      preferred_element_type=preferred_element_type)
 
 
+@repeatable("out")
 def outer(a, b, out=None):
     """All products of an element of `a` and one of `b`, as a matrix."""
     check_no_out("outer", out)

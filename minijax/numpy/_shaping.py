@@ -38,7 +38,7 @@ from ._arguments import (
 from ._constructors import array, asarray, eye, tri, zeros_like
 from ._reductions import sum
 from ._select import _where
-from ._staged import staged
+from ._staged import repeatable, staged
 from ._ufuncs import remainder
 
 # ----------------------------------------------------------------------------------------------
@@ -504,6 +504,7 @@ def trace(a, offset=0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     return sum(_where(mask, a, lax.full_like(a, 0)), axis=(-2, -1), dtype=dtype)
 
 
+@repeatable("offset", "axis1", "axis2")
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """The elements on a diagonal, as a new last dimension.
 

@@ -2,4 +2,5 @@
 
 from __future__ import annotations
 
+from ..lax.staged import repeatable as repeatable
 from ..lax.staged import staged as staged

@@ -38,7 +38,7 @@ from ._arguments import (
     zeros_like,
 )
 from ._select import _where
-from ._staged import staged
+from ._staged import repeatable, staged
 
 abs = renamed(absolute, "abs")
 invert = renamed(bitwise_not, "invert")
@@ -463,6 +463,7 @@ def logical_not(x, /):
     return bitwise.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
 
 
+@repeatable()
 def left_shift(x, y, /):
     """Elementwise x << y.
 
@@ -472,6 +473,7 @@ def left_shift(x, y, /):
     return bitwise.shift_left(*promote_args_numeric("left_shift", x, y))
 
 
+@repeatable()
 def right_shift(x1, x2, /):
     """Elementwise x1 >> x2, keeping the sign of signed integers.
 

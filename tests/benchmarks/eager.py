@@ -1,0 +1,123 @@
+"""`python -m tests.benchmarks.eager [name …]`: every public function with small arguments, eagerly.
+
+Each function of `numpy`, `numpy.linalg`, `numpy.fft`, `lax`, `nn` and `random` is called with the
+first list of arguments that both libraries take. The table has the slowest first, in CPU time
+relative to JAX's, and is saved in build/bench/eager.md. A call counts after its programs have been
+compiled and kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import inspect
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.benchmarks.measure import ROOT
+from tests.numpy.calls import ARRAYS, rows
+
+MODULES = ("numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random")
+LIMIT = 1.2  # slower than this is a fault
+# What is tried, as source text: `x` floats, `i` integers, `b` booleans, `m`, `sq` matrices.
+GUESSES = (
+    "x", "x, x", "i, i", "i", "m", "m, m", "sq", "sq, sq", "x, 0", "m, 0", "m, (1,)", "x, 2",
+    "x, x, x", "i, i, i", "b", "b, b", "b, x, x", "m, (0, 1)", "m, (2, 3)", "x, (4,)", "x, i, x",
+    "m, 0, 1", "m, (0,), (1,)", "(x, x)", "(x, x), 0", "(4,)", "(2, 3), x[0]", "x, 1.0, 2.0", "c",
+    "sq, x[:3]", "x, lambda a: a", "x[0], x, x", "jnp.uint32(3)", "x, 'int32'", "x, 1, 3",
+    "'float32', (4,), 0", "'float32', 4", "x, (1,), (3,)", "x, (1,), (3,), (1,)", "x, (0,), (2,)",
+    "x, x[:2], (0,)", "x, x, 0", "x, 1, 0, False", "m[None, None], m[None, None], (1, 1), 'SAME'",
+    "x, 0.0, jax.lax.add, (0,)", "x, 0.0, jax.lax.add, (2,), (1,), 'VALID'", "x, 0.0, ((1, 1, 0),)",
+    "x[:2], x, x[0]", "x, x[0], x[0]", "3", "3, 4", "4", "0.0, 1.0", "x, x, x, x",
+)
+OF_KEYS = (
+    "key", "key, (3,)", "key, 2.0", "key, 2.0, 3.0", "key, x", "key, x, x", "key, 0, 7",
+    "key, (3,), 0, 7", "key, x + 5, x + 5", "key, 5, x + 3", "key, 4, 0.5", "key, x[:3], sq",
+    "key, x, (4,)", "key, 3", "7", "key, -1.0, 1.0", "key, 2, 3.0, (3,)", "key, 0.1, 0.5, 0.9",
+)  # fmt: skip
+
+
+def arguments(jx: Any) -> dict[str, Any]:
+    """The names in a row."""
+    arrays = {name: jx.numpy.asarray(a) for name, a in ARRAYS.items()}
+    return {"jax": jx, "jnp": jx.numpy, "np": np, "key": jx.random.key(0), **arrays}
+
+
+def calls(libraries: tuple[Any, Any], wanted: list[str]) -> Iterator[str]:
+    """For each function a call, as source text, that both libraries compute."""
+    scopes = [*map(arguments, reversed(libraries))]  # ours is faster to refuse
+    known = [row.replace("jnp.", "jax.numpy.", 1) for row in rows() if row.startswith("jnp.")]
+    for module in MODULES:
+        room = importlib.import_module(f"{libraries[0].__name__}.{module}")
+        for name in sorted(dir(room)):
+            function = getattr(room, name)
+            if name[0] == "_" or not callable(function) or inspect.isclass(function):
+                continue
+            path = f"jax.{module}.{name}"
+            if wanted and not any(part in path for part in wanted):
+                continue
+            table = [row for row in known if row.startswith(f"{path}(")]
+            guesses = [f"{path}({args})" for args in (OF_KEYS if module == "random" else GUESSES)]
+            yield from first_that_works([*table, *guesses], scopes)
+
+
+def first_that_works(candidates: list[str], scopes: list[dict]) -> Iterator[str]:
+    for row in candidates:
+        with contextlib.suppress(Exception):
+            if all(is_array(scope["jax"], eval(row, scope)) for scope in scopes):
+                yield row
+                return
+
+
+def is_array(jx: Any, out: Any) -> bool:
+    """Whether something was computed: an array, or a tree of arrays."""
+    leaves = jx.tree_util.tree_leaves(out)
+    return bool(leaves) and all(isinstance(leaf, jx.Array) for leaf in leaves)
+
+
+def time_of(call: Callable[[], Any], jx: Any, budget: float = 0.004) -> float:
+    """CPU seconds of a call: the least of four rounds."""
+    def round_of(n: int) -> float:
+        start = time.process_time()
+        for _ in range(n):
+            out = call()
+        jx.block_until_ready(out)
+        return (time.process_time() - start) / n
+
+    n = max(1, int(budget / max(round_of(8), 1e-7)))
+    return min(round_of(n) for _ in range(4))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.eager", description=__doc__)
+    parser.add_argument("names", nargs="*", help="only functions whose path contains one of these")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    libraries = tuple(importlib.import_module(name) for name in ("jax", "minijax"))
+    scopes = [*map(arguments, libraries)]
+    table = []
+    for row in calls(libraries, options.names):  # type: ignore[arg-type]
+        theirs, ours = (time_of(eval(f"lambda: {row}", scope), jx)
+                        for jx, scope in zip(libraries, scopes, strict=True))
+        table.append((ours / theirs, f"| `{row}` | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | "
+                                     f"{ours / theirs:.2f} |"))
+        print(table[-1][1], file=sys.stderr, flush=True)
+    table.sort(reverse=True)
+    slow = sum(ratio > LIMIT for ratio, _ in table)
+    lines = [f"{len(table)} functions, {slow} of them slower than {LIMIT} x JAX\n",
+             "| call | JAX, µs | minijax, µs | ratio |", "|---|---|---|---|"]
+    lines += [line for _, line in table]
+    folder = ROOT / "build" / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "eager.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines[:slow + 20]))
+
+
+if __name__ == "__main__":
+    main()

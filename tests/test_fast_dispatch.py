@@ -1,0 +1,110 @@
+"""A jitted function that is called again gives what it gave at first, whatever the arguments are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minijax as jax
+import minijax.numpy as jnp
+from tests.test_fast_rules import outcome
+
+X = np.arange(4, dtype=np.float32)
+
+
+@pytest.mark.parametrize("args", [
+    (X,), (X.astype(">f4"),), (X.astype(np.float64),), (X[::2],), (X.reshape(2, 2).T,), (2.5,),
+    (-0.0,), (0.0,), (3,), (True,), (1j,), (np.float32(2),), (np.int64(7),), (X, 2.0), (2, X),
+    (X.astype(bool),), (X.astype(np.float16),), (np.arange(4),), (np.array(2.0),), (X[:0],),
+], ids=repr)  # fmt: skip
+def test_calls_again(args):
+    f = jax.jit(lambda *xs: [x + 1 for x in xs])
+    first = outcome(lambda: f(*args))
+    for _ in range(4):
+        assert outcome(lambda: f(*args)) == first
+        assert outcome(lambda: f(*map(jnp.asarray, args))) is not None
+    assert outcome(lambda: jax.jit(lambda *xs: [x + 1 for x in xs])(*args)) == first
+
+
+def test_kinds_of_arguments_are_told_apart():
+    """Equal numbers of other types, arrays in other byte orders, zeros of other signs."""
+    kinds = [1, 1.0, True, np.float32(1), X, X.astype(">f4"), X.astype(int), -0.0, 0.0, 0, False,
+             jnp.float32(1), jnp.asarray(1.0), jnp.asarray(X), X[:1], X.reshape(1, 4)]
+    f = jax.jit(lambda x: jnp.array([x]) / 1)
+    expected = [outcome(lambda x=x: jax.jit(lambda x: jnp.array([x]) / 1)(x)) for x in kinds]
+    for _ in range(3):
+        assert [outcome(lambda x=x: f(x)) for x in kinds] == expected
+
+
+def test_static_arguments():
+    f = jax.jit(lambda x, n, m=2: x * n + m, static_argnums=1, static_argnames="m")
+    x = jnp.ones(3, jnp.int32)
+    for _ in range(4):
+        assert f(x, 2).tolist() == f(x, 2, 2).tolist() == f(x, n=2).tolist() == [4, 4, 4]
+        assert f(x, True).dtype == np.int32 and f(x, 1.0).dtype == np.float32
+        assert f(x, 3, 1).tolist() == f(x, 3, m=1).tolist() == [4, 4, 4]
+        assert f(X, 1).tolist() == [2, 3, 4, 5] and f(5, 1) == 7
+        with pytest.raises(ValueError, match="hash"):
+            f(x, [2])
+
+
+def test_numbers_of_arguments():
+    f = jax.jit(lambda *xs: sum(xs))
+    for _ in range(4):
+        assert [f(*[jnp.float32(1)] * n) for n in (1, 2, 3, 1)] == [1, 2, 3, 1]
+        assert f(1, jnp.ones(2)).tolist() == [2, 2] and f(X, X, 1).tolist() == [1, 3, 5, 7]
+
+
+def test_an_array_may_change_after_the_call():
+    f = jax.jit(lambda x, y: sum([x @ x for _ in range(10)]) * 0 + y)
+    x, y = np.ones((300, 300), np.float32), np.zeros((300, 300), np.float32)
+    for n in range(1, 6):
+        y[:] = n
+        out = f(x, y)
+        y[:] = -1
+        assert (np.asarray(out) == n).all()
+
+
+def test_an_integer_that_is_too_large():
+    f = jax.jit(lambda x: x)
+    messages = set()
+    for _ in range(3):
+        f(1)
+        with pytest.raises(OverflowError) as error:
+            f(2**40)
+        messages.add(str(error.value))
+    assert len(messages) == 1
+    with jax.enable_x64(True):
+        assert f(2**40) == f(2**40) == 2**40 and f(1).dtype == np.int64
+    assert f(1).dtype == np.int32
+
+
+def test_deleted_arrays_are_refused_again():
+    f = jax.jit(lambda x: x + 1)
+    for make in (lambda: jnp.asarray(X), lambda: f(X)):
+        x = make()
+        f(x), f(x)
+        x.delete()
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="deleted"):
+                f(x)
+
+
+def test_caches_can_be_cleared():
+    traced = []
+    f = jax.jit(lambda x: traced.append(1) or x + 1)
+    for clear in (f.clear_cache, jax.clear_caches):
+        for _ in range(3):
+            f(X), f(1.0)
+        count = len(traced)
+        clear()
+        f(X)
+        assert len(traced) == count + 1
+
+
+def test_within_transformations():
+    f = jax.jit(lambda x: x * x)
+    for _ in range(3):
+        f(2.0), f(X)
+        assert jax.grad(f)(2.0) == 4 and jax.vmap(f)(X).tolist() == [0, 1, 4, 9]
+        assert str(jax.make_jaxpr(f)(X)).count("jit[") == 1
