@@ -30,13 +30,21 @@ def _with_fast_paths():
 OTHERS = {name: a[::-1].copy() if a.ndim and a.dtype.kind in "fc" else a
           for name, a in ARRAYS.items()}
 CALLS = [row for row in rows() if "empty" not in row]  # that promises no values
+CALLS += [f"nn.{name}({a})" for a in ("x", "w", "h", "m", "i", "2.5") for name in (
+    "celu", "elu", "gelu", "hard_sigmoid", "hard_silu", "hard_tanh", "leaky_relu", "log_sigmoid",
+    "log_softmax", "logmeanexp", "logsumexp", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
+    "soft_sign", "softmax", "softplus", "sparse_plus", "squareplus", "standardize")]
+CALLS += ["jnp.pad(m, ((1, 0), (0, 2)))", "jnp.pad(x, (1, 2), constant_values=3)",
+          "jnp.pad(m, 1, 'edge')", "jnp.pad(m, 1.0)", "jnp.diagonal(t, 1, -1, 0)", "jnp.outer(b, c)",
+          "jnp.inner(m, m, precision='high')", "jnp.vdot(c, m[0, :2])", "jnp.left_shift(u, 9)",
+          "jnp.right_shift(i, 1.0)"]
 
 
 def result(row: str, arrays: dict = ARRAYS):
     """What a call gives, with its types and bits, or the error."""
     names = {name: jnp.asarray(a) for name, a in arrays.items()}
     try:
-        return outcome(lambda: eval(row, {"jnp": jnp, "np": np, **names}))
+        return outcome(lambda: eval(row, {"jnp": jnp, "np": np, "nn": minijax.nn, **names}))
     except Exception as error:
         return type(error), str(error)
 

@@ -111,16 +111,16 @@ def in_order(kwargs: dict) -> tuple | None:
 class FastCall(JitFunction):
     """A jitted function with the fast path."""
 
-    __slots__ = ("_has_statics", "_statics_of", "_entries", "_flat", "_plans", "_flatten")
+    __slots__ = ("_has_statics", "_statics_of", "_entries", "_by_signature", "_pickers", "_flatten")
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
         self._has_statics = bool(options.static_argnums or options.static_argnames)
         self._statics_of: dict[tuple, Statics] = {}
         self._entries = cache_of(traces, fun, ("fast", options))
-        self._flat: dict[tuple, FlatEntry] = cache_of(traces, fun, ("flat", options))
+        self._by_signature: dict[tuple, FlatEntry] = cache_of(traces, fun, ("flat", options))
         # For each number of arguments, what picks the others and the static ones among them.
-        self._plans: dict[int, tuple[Callable, Callable]] = {}
+        self._pickers: dict[int, tuple[Callable, Callable]] = {}
         self._flatten: Callable | None = None  # set by the first call
 
     def __call__(self, *args, **kwargs):
@@ -130,7 +130,7 @@ class FastCall(JitFunction):
             return self._call_with_containers(args, kwargs)
         key, buffers, leaves, ready = [trace_context()], [], args, True
         if self._has_statics:
-            plan = self._plans.get(len(args))
+            plan = self._pickers.get(len(args))
             if plan is None:
                 return self._call_with_containers(args, kwargs)
             leaves, static = plan[0](args), plan[1](args)
@@ -153,7 +153,7 @@ class FastCall(JitFunction):
                 return self._call_with_containers(args, kwargs)
         signature = tuple(key)
         try:
-            entry = self._flat.get(signature)
+            entry = self._by_signature.get(signature)
         except (TypeError, ValueError):  # a static argument without a hash
             return self._call_with_containers(args, kwargs)
         if entry is None:
@@ -202,7 +202,7 @@ class FastCall(JitFunction):
             return JitFunction.__call__(self, *args, **kwargs)
         program, execute, handlers, out_avals, unflatten = entry
         if signature is not None and execute is not None:
-            remember(self._flat, signature, FlatEntry(
+            remember(self._by_signature, signature, FlatEntry(
                 execute, handlers, program.in_avals, out_avals, unflatten))
         if execute is None:
             results = program(leaves)
@@ -238,7 +238,7 @@ class FastCall(JitFunction):
 
         (dynamic, positions), (dynamic_names, static_names) = apart(range(len(args))), apart(kwargs)
         if not kwargs:
-            remember(self._plans, len(args), (picker(dynamic), picker(positions)))
+            remember(self._pickers, len(args), (picker(dynamic), picker(positions)))
         return remember(self._statics_of, names, Statics(
             positions, static_names, dynamic, dynamic_names))
 
@@ -272,7 +272,7 @@ class FastCall(JitFunction):
         """Forget what was traced and compiled for this function."""
         super().clear_cache()
         self._entries.clear()
-        self._flat.clear()
+        self._by_signature.clear()
 
 
 def picker(positions: list[int]) -> Callable:
