@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from ..checks.jaxpr import check_allowed, remat_allowed_effects
 from ..core.array import ensure_array
 from ..core.calls import call_rules, calls
-from ..core.core import Primitive
-from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.core import Primitive, Tracer
+from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import (
     dce_closed,
@@ -35,7 +35,21 @@ from .barrier import barrier
 from .choice import choose_saved
 from .policies import nothing_saveable
 
-remat_p = Primitive("remat2", multiple_results=True, memoize_avals=False)
+
+class _Checkpoint(Primitive):
+    """The primitive. Tracers among the constants of a transformed function become operands, so that
+    their traces see them: a rule of the user's, which ran meanwhile, may have closed over them."""
+
+    def bind(self, *args, jaxpr, prevent_cse, **params):
+        if any(isinstance(x, Tracer) for x in jaxpr.consts):
+            if not isinstance(prevent_cse, bool):
+                prevent_cse = (True,) * len(jaxpr.consts) + prevent_cse
+            args = (*jaxpr.consts, *args)
+            jaxpr = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
+        return super().bind(*args, jaxpr=jaxpr, prevent_cse=prevent_cse, **params)
+
+
+remat_p = _Checkpoint("remat2", multiple_results=True, memoize_avals=False)
 
 
 @remat_p.def_impl

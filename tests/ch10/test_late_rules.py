@@ -134,3 +134,34 @@ def test_a_rule_still_sees_what_is_not_traced():
         return jx.jit(jx.grad(lambda x: jx.lax.scan(lambda c, _: (f(c, x), None), x, None, 2)[0]))
 
     both(program, np.float32(1.5))
+
+
+OUTER = {
+    "jit": "jax.jit(slope)(W[0])", "vmap": "jax.vmap(slope)(W)", "jit of vmap": "jax.jit(jax.vmap(slope))(W)",
+    "scan": "jax.lax.scan(lambda s, w: (s + slope(w), None), 0 * X, W)[0]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("call, rules", [
+    *((call, ("lambda a: jnp.sin(a) * w", "lambda p, t: (g(*p), t[0] * w * 3)"))
+      for call in ("scan", "checkpoint", "map")),
+    ("checkpoint", ("lambda a: jnp.sin(a) * w", "lambda a: (g(a), a)",
+                    "lambda res, ct: (ct * w * jnp.cos(res),)")),
+])  # fmt: skip
+def test_rules_that_close_over_tracers_of_outer_transformations(call, rules, outer):
+    """They are not differentiated, so the rule may read them."""
+    def program(jx):
+        names = {"jax": jx, "jnp": jx.numpy}
+
+        def slope(w):
+            scope = {**names, "w": w}
+            make = jx.custom_jvp if len(rules) == 2 else jx.custom_vjp
+            g = scope["g"] = make(eval(rules[0], scope))
+            (g.defjvp if len(rules) == 2 else g.defvjp)(*[eval(rule, scope) for rule in rules[1:]])
+            return jx.grad(lambda x: eval(CALLS[call], names)(x, g))(X)
+
+        return lambda: eval(OUTER[outer], {**names, "slope": slope, "X": X,
+                                           "W": np.array([1.5, -2.0], np.float32)})
+
+    both(program)

@@ -15,7 +15,7 @@ other carries a tangent, so the rules repeat it until nothing changes: a fixpoin
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,9 @@ from ...core.batching import (
     primitive_batchers,
     unmapped_aval,
 )
-from ...core.core import Primitive, ShapedArray, state, typeof
+from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
-from ...core.jaxpr import JaxprEqn
+from ...core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr
 from ...core.partial_eval import (
     JaxprTrace,
     dce_closed,
@@ -292,13 +292,22 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     in_order, in_sizes = _zipped_order(nonzeros, num_consts, num_carry)
     out_order, out_sizes = _zipped_order(out_nz, num_carry)
     args = [*primals, *tangents]
-    outs = scan_p.bind(*(args[i] for i in in_order), num_consts=in_sizes[0], num_carry=in_sizes[1],
-                       jaxpr=move_outputs(move_inputs(body, in_order), out_order), **params)
+    outs = _bind([args[i] for i in in_order], move_outputs(move_inputs(body, in_order), out_order),
+                 num_consts=in_sizes[0], num_carry=in_sizes[1], **params)
     by_place = dict(zip(out_order, outs))
     primals_out = [by_place[i] for i in range(len(out_nz))]
     rest = iter(range(len(out_nz), len(outs)))
     return primals_out, [by_place[next(rest)] if nonzero else Zero.from_primal_value(x)
                          for x, nonzero in zip(primals_out, out_nz)]
+
+
+def _bind(args: Sequence, jaxpr: ClosedJaxpr, *, num_consts: int, **params) -> list:
+    """The scan of a transformed body. A rule of the user's that ran meanwhile may have closed over
+    tracers: these become operands, so that their traces see them."""
+    if any(isinstance(x, Tracer) for x in jaxpr.consts):
+        args, num_consts = [*jaxpr.consts, *args], num_consts + len(jaxpr.consts)
+        jaxpr = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
+    return scan_p.bind(*args, jaxpr=jaxpr, num_consts=num_consts, **params)
 
 
 def _instantiate(tangent):
@@ -351,7 +360,7 @@ def _batch(trace, args, dims, *, jaxpr, num_consts, num_carry, **params):
                           (*carry_dims, *(0 if b else None for b in ys_batched)))
     wanted = [*consts_dims, *carry_dims, *(None if d is None else 1 for d in xs_dims)]
     args = [matchaxis(axis_data, *dims_and_arg) for dims_and_arg in zip(dims, wanted, args)]
-    outs = scan_p.bind(*args, jaxpr=body, num_consts=num_consts, num_carry=num_carry, **params)
+    outs = _bind(args, body, num_consts=num_consts, num_carry=num_carry, **params)
     return outs, [*carry_dims, *(1 if b else None for b in ys_batched)]
 
 
