@@ -86,6 +86,21 @@ def test_jaxpr_prints_what_make_jaxpr_returns(capsys, target, expressions, text)
     assert text in " ".join(capsys.readouterr().out.split("\n")).replace("   ", " ")
 
 
+@pytest.mark.parametrize(("arguments", "text"), [
+    (["f32[8@x,2]"], "a:f32[8@x,2]. let b:f32[8@x,2] = sin a in (b,)"),
+    (["f32[3,8@(x,y)]"], "a:f32[3,8@(x,y)]. let b:f32[3,8@(x,y)] = sin a in (b,)"),
+    (["f32[8@y]"], "a:f32[8@y]. let b:f32[8@y] = sin a in (b,)"),
+])
+def test_jaxpr_under_a_mesh(capsys, arguments, text):
+    assert main(["jaxpr", "minijax.lax:sin", "--mesh", "x=4,y=2", "--args", *arguments]) == 0
+    assert text in " ".join(capsys.readouterr().out.split("\n")).replace("   ", " ")
+
+
+def test_a_mesh_that_is_not_understood(capsys):
+    code, line = complaint(capsys, "jaxpr", "minijax.lax:sin", "--mesh", "4x2", "--args", "f32[8]")
+    assert code and "write it as x=4,y=2" in line
+
+
 def first_of_pair(pair):
     """Takes a pytree."""
     return pair[0]

@@ -257,9 +257,6 @@ OTHERWISE: dict[str, list[str]] = {
     "what jit is told of results is an equation of the jaxpr here, not a parameter": [
         "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
         "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],
-    "a mesh in force has its say in where compiled programs run; single operations stay": [
-        "(lambda mesh: [str(jnp.arange(8).sharding), mesh.__exit__(None, None, None)])("
-        "jax.set_mesh(jax.make_mesh((8,), ('x',))))"],
     "what other libraries made is committed in JAX; here nobody has put it anywhere on purpose": [
         "jnp.from_dlpack(np.ones(2, 'float32')).committed"],
     "JAX loses the derivative of what is taken out of a differentiated value; here it is refused": [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,27 +26,53 @@ TYPES = (
 DTYPES = {dtypes.short_name(np.dtype(type_)): np.dtype(type_) for type_ in TYPES}
 
 
+class Split(NamedTuple):
+    """`8@x` or `8@(x,y)` in a shape: a dimension that is split over axes of the mesh."""
+
+    size: int
+    axes: tuple[str, ...]
+
+
 class ShapeMaker:
     """`f32` in an expression: `f32[3,4]` is a `ShapeDtypeStruct`, alone or in a pytree."""
 
     def __init__(self, dtype: np.dtype):
         self.dtype = dtype
 
-    def __getitem__(self, shape: int | tuple[int, ...]) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(shape if isinstance(shape, tuple) else (shape,), self.dtype)
+    def __getitem__(self, shape: int | Split | tuple) -> jax.ShapeDtypeStruct:
+        shape = shape if type(shape) is tuple else (shape,)
+        sizes = [n.size if isinstance(n, Split) else n for n in shape]
+        axes = [n.axes if isinstance(n, Split) else None for n in shape]
+        return jax.ShapeDtypeStruct(sizes, self.dtype, sharding=jax.P(*axes) if any(axes) else None)
 
 
 SHAPES = {name: ShapeMaker(dtype) for name, dtype in DTYPES.items()}
-NAMES = {"np": np, "jnp": jnp, "jax": jax, "minijax": jax} | SHAPES
+NAMES = {"np": np, "jnp": jnp, "jax": jax, "minijax": jax, "Split": Split} | SHAPES
 SCALAR_SHAPE = re.compile(rf"\b({'|'.join(DTYPES)})\[\s*\]")  # f32[] is not Python, f32[()] is
+SPLIT = re.compile(r"\b(\d+)@(\w+|\([\w,]+\))")
 
 
 def evaluate(expression: str) -> Any:
     """The argument that an expression on the command line stands for."""
     try:
-        return eval(SCALAR_SHAPE.sub(r"\1[()]", expression), dict(NAMES))
+        return eval(SPLIT.sub(_split, SCALAR_SHAPE.sub(r"\1[()]", expression)), dict(NAMES))
     except Exception as error:
         raise Failure(f"argument {expression!r} is not understood: {describe(error)}") from None
+
+
+def _split(match: re.Match) -> str:
+    size, axes = match.groups()
+    return f"Split({size}, {tuple(axes.strip('()').split(','))!r})"
+
+
+def mesh_of_type_explicit(text: str) -> Any:
+    """The mesh of `x=4,y=2`, without devices; its axes are of type Explicit."""
+    try:
+        axes = {name: int(size) for name, size in (axis.split("=") for axis in text.split(","))}
+    except ValueError:
+        raise Failure(f"--mesh {text!r} is not understood: write it as x=4,y=2") from None
+    types = (jax.sharding.AxisType.Explicit,) * len(axes)
+    return jax.sharding.AbstractMesh(tuple(axes.values()), tuple(axes), types)
 
 
 def find_function(target: str) -> Callable:
@@ -82,13 +109,18 @@ def place_in_user_code(error: Exception) -> str:
     return f" at {os.path.relpath(users[-1].filename)}:{users[-1].lineno}" if users else ""
 
 
-def print_jaxpr(target: str, expressions: Sequence[str]) -> int:
-    """Trace the function with the arguments and print its jaxpr."""
+def print_jaxpr(target: str, expressions: Sequence[str], mesh: str | None = None) -> int:
+    """Trace the function with the arguments, perhaps under a mesh, and print its jaxpr."""
     function = find_function(target)
-    arguments = [evaluate(expression) for expression in expressions]
-    try:
-        print(jax.make_jaxpr(function)(*arguments))
-    except Exception as error:
-        where = place_in_user_code(error)
-        raise Failure(f"tracing {target} failed{where}: {describe(error)}", exit_code=1) from None
+    in_force: Any = contextlib.nullcontext()
+    if mesh is not None:
+        in_force = jax.sharding.use_abstract_mesh(mesh_of_type_explicit(mesh))
+    with in_force:
+        arguments = [evaluate(expression) for expression in expressions]
+        try:
+            print(jax.make_jaxpr(function)(*arguments))
+        except Exception as error:
+            where = place_in_user_code(error)
+            raise Failure(f"tracing {target} failed{where}: {describe(error)}",
+                          exit_code=1) from None
     return 0

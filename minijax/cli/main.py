@@ -40,6 +40,8 @@ def build_parser() -> Parser:
     jaxpr.add_argument("--args", nargs="*", default=[], metavar="EXPRESSION", dest="arguments",
                        help="an argument each: a Python expression, in which np, jnp and jax are "
                             "known, and shapes like f32[3,4]")
+    jaxpr.add_argument("--mesh", metavar="AXES",
+                       help="a mesh, as x=4,y=2; shapes can be split over its axes, as f32[8@x,2]")
 
     learn = commands.add_parser("learn", help="the exercises of the book: list and check them")
     learning.add_arguments(learn)
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         if options.command == "jaxpr":
             from .jaxpr import print_jaxpr
 
-            return print_jaxpr(options.target, options.arguments)
+            return print_jaxpr(options.target, options.arguments, options.mesh)
         if options.command == "learn":
             return learning.learn(options)
         if options.command == "launch":

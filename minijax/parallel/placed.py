@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..core import dtypes
 from ..core.array import Array
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.extension import Extension, register, remove
@@ -36,6 +37,7 @@ from ..runtime import cuda, xla, xla_on_devices
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import array_classes
 from .layouts import Layout, in_order
+from .mesh import Mesh, concrete_mesh
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
 from .typed import mesh_of, split_over, with_sharding
@@ -332,7 +334,10 @@ class PlacedEvaluation(Extension):
     """Evaluates a primitive on its arguments' devices, or on a default device that is not the
     first one.
 
-    It is registered while there is a `PlacedArray`, an accelerator, or another default device.
+    Under `set_mesh`, results from arguments that have no place are on all devices of the mesh.
+
+    It is registered while there is a `PlacedArray`, an accelerator, another default device, or a
+    mesh in force.
     """
 
     def evaluate(self, primitive, args, params):
@@ -341,6 +346,8 @@ class PlacedEvaluation(Extension):
                 args = [_scalar_near(y, x.sharding) for y in args]
                 break
         else:
+            if (mesh := mesh_in_force()) is not None and primitive not in sees_to_places:
+                return _on_mesh(primitive, primitive.impl(*args, **params), mesh)
             if default_device() is None and not default_is_accelerator():
                 return NotImplemented
         if _takes_place(primitive, vars(primitive).get("impl")):
@@ -348,6 +355,29 @@ class PlacedEvaluation(Extension):
         return primitive.impl(*args, **params)
 
 
+def _on_mesh(primitive, out, mesh):
+    """The results of a primitive, as arrays that all devices of the mesh hold."""
+    def moved(x):
+        if type(x) is not Array or x.dtype == dtypes.float0:
+            return x
+        spec = P(*[None] * x.ndim) if mesh.are_all_axes_explicit else P()
+        return place_value(x._numpy(), x.aval, NamedSharding(mesh, spec), owned=True)
+
+    return [*map(moved, out)] if primitive.multiple_results else moved(out)
+
+
+def mesh_in_force() -> Mesh | None:
+    """The mesh of `set_mesh`, if it is of several devices."""
+    mesh = concrete_mesh.value
+    return None if mesh is None or mesh.size < 2 else mesh
+
+
+def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
+    if mesh is not None and mesh.size > 1:
+        (register if begins else remove)(placed_evaluation)
+
+
+concrete_mesh.watchers.append(_watch_mesh)
 placed_evaluation = PlacedEvaluation()
 placed_arrays.extensions.append(placed_evaluation)
 

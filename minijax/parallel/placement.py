@@ -32,10 +32,11 @@ from ..runtime.jit import jit
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
 from .mesh import get_mesh
-from .partition_spec import PartitionSpec
+from .partition_spec import P, PartitionSpec
 from .placed import (
     PlacedArray,
     default_device,
+    mesh_in_force,
     on_one_device,
     sees_to_places,
     shards_of,
@@ -187,6 +188,8 @@ class PlacedCreation(Extension):
         if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
                 and (x.shape == like.shape or like.is_fully_replicated)):
             device = like.sharding
+        if device is None and type(x) is Array and (mesh := mesh_in_force()) is not None:
+            device = NamedSharding(mesh, P())
         return at_default(x) if device is None else device_put(x, device)
 
 

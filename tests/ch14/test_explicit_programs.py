@@ -180,6 +180,13 @@ x = jax.ShapeDtypeStruct((8, 4), "float32", sharding=P("X", None))
 print(jax.make_jaxpr(lambda x: jnp.sin(x).sum(1))(x).out_avals)
 print(jax.jit(lambda x: x * 2).lower(x).as_text().count("sdy.mesh") > 0)
 """,
+    "eager results": """
+for x in (jnp.arange(8), jnp.ones((2, 4)), jnp.add(np.ones(8), 1), jnp.asarray(np.ones(3)),
+          jnp.ones(8)[2:4], jnp.arange(6).reshape(2, 3).T, jax.random.normal(jax.random.key(1), (4,)),
+          jnp.array([1, 2]) * 2, rows + jnp.ones((4, 4)), jnp.linspace(0, 1, 5)):
+    print(x.sharding.mesh, jax.typeof(x), len(x.devices()), x.committed)
+print(jax.device_put(np.ones(3)).sharding, float(jnp.sum(jnp.ones(3))))
+""",
     "constraint": """
 print(jax.typeof(jax.lax.with_sharding_constraint(rows, P("X", None))))
 try:
