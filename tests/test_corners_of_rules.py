@@ -205,3 +205,34 @@ def test_the_first_choice_is_that_of_a_condition_that_fails(which):
     first, second = np.arange(3), -np.arange(3)
     chosen = primitives._select_n(np.full(3, which), first, second)
     np.testing.assert_array_equal(chosen, second if which else first)
+
+
+def test_bases_of_nothing_have_the_types_that_they_should():
+    """Values of empty arrays are not fetched from the program, so only its text tells."""
+    program = minijax.jit(lambda x: minijax.lax.linalg.svd(x, full_matrices=False))
+    text = program.lower(np.zeros((3, 0), F)).as_text()
+    assert "-> (tensor<3x0xf32>, tensor<0xf32>, tensor<0x0xf32>)" in text
+
+
+def test_conditions_of_loops_have_effects_in_order():
+    def program(jx):
+        seen = []
+
+        def noted(name, result):
+            def step(i):
+                jx.debug.callback(lambda i: seen.append((name, int(i))), i, ordered=True)
+                return result(i)
+
+            return step
+
+        def run():
+            end = noted("end", lambda i: i)
+            for step in (noted("step", lambda i: i + 1), lambda i: i + 1):
+                jx.jit(lambda x: end(jx.lax.while_loop(
+                    noted("goes on", lambda i: i < 3), step, x)))(0)
+            jx.effects_barrier()
+            return list(seen)
+
+        return run
+
+    both(program)
