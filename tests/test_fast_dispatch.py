@@ -55,6 +55,20 @@ def test_numbers_of_arguments():
         assert f(1, jnp.ones(2)).tolist() == [2, 2] and f(X, X, 1).tolist() == [1, 3, 5, 7]
 
 
+def test_arguments_by_name():
+    f = jax.jit(lambda a, b=2.0, c=3: (a - b) * c)
+    x = jnp.float32(5)
+    for _ in range(4):
+        assert f(x) == 9 and f(x, b=1) == 12 and f(x, c=2) == 6 and f(x, 1) == 12
+        assert f(x, b=1, c=2) == f(x, c=2, b=1) == f(c=2, b=1, a=x) == f(a=x, b=1, c=2) == 8
+        assert f(a=x, b=np.float32(1)) == 12 and f(x, b=jnp.ones(2)).tolist() == [12, 12]
+        assert f(x, b=np.ones(2, np.float32), c=True).dtype == np.float32
+        with pytest.raises(OverflowError):
+            f(x, c=2**40)
+        with pytest.raises(TypeError):
+            f(x, d=1)
+
+
 def test_an_array_may_change_after_the_call():
     f = jax.jit(lambda x, y: sum([x @ x for _ in range(10)]) * 0 + y)
     x, y = np.ones((300, 300), np.float32), np.zeros((300, 300), np.float32)

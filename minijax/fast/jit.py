@@ -126,10 +126,14 @@ class FastCall(JitFunction):
     def __call__(self, *args, **kwargs):
         if self._flatten is None or state.trace is not eval_trace or hooks.after_evaluation:
             return JitFunction.__call__(self, *args, **kwargs)
-        if kwargs:
-            return self._call_with_containers(args, kwargs)
         key, buffers, leaves, ready = [trace_context()], [], args, True
-        if self._has_statics:
+        if kwargs:
+            names = in_order(kwargs)
+            if names is None or self._has_statics:
+                return self._call_with_containers(args, kwargs)
+            key.append(names)
+            leaves = (*args, *kwargs.values())
+        elif self._has_statics:
             plan = self._pickers.get(len(args))
             if plan is None:
                 return self._call_with_containers(args, kwargs)
@@ -166,7 +170,7 @@ class FastCall(JitFunction):
         except RuntimeError as error:
             raise xla().our_error(error) from None
         except OverflowError:  # an integer that is too large for its type
-            return JitFunction.__call__(self, *args)
+            return JitFunction.__call__(self, *args, **kwargs)
         if unflatten is None:
             return Array(None, out_avals[0], outs[0])
         return unflatten([*map(Array, repeat(None), out_avals, outs)])
