@@ -34,7 +34,7 @@ from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.forward import JVPTrace, Zero, instantiate_zeros, jvpfun, primitive_jvps
 from ..core.partial_eval import JaxprTrace
-from ..core.primitives import filled
+from ..core.primitives import convert, filled
 from ..core.transposition import primitive_transposes
 from . import checks
 from .indexing import HOLE, Indices, accumulate, read, selected_shape, write
@@ -137,7 +137,7 @@ def _swap(ref, value, *operands, tree):
     concrete(ref)
     swap_p.out_aval((ref.aval, typeof(value), *map(typeof, operands)), {"tree": tree})
     old = read(ref.value, tree, operands)
-    ref.value = _as_contents(write(ref.value, tree, operands, value), ref)
+    ref.value = as_contents(write(ref.value, tree, operands, value), ref)
     ref.is_shared = True
     return old
 
@@ -146,7 +146,7 @@ def _swap(ref, value, *operands, tree):
 def _addupdate(ref, value, *operands, tree):
     concrete(ref)
     addupdate_p.out_aval((ref.aval, typeof(value), *map(typeof, operands)), {"tree": tree})
-    ref.value = _as_contents(accumulate(ref.value, tree, operands, value), ref)
+    ref.value = as_contents(accumulate(ref.value, tree, operands, value), ref)
     ref.is_shared = True
     return []
 
@@ -163,10 +163,11 @@ def _free_ref(ref):
     return []
 
 
-def _as_contents(x, ref):
+def as_contents(x, ref):
     """An array of the type of the reference's contents: the weak type may be another."""
     inner = ref.aval.inner_aval
-    return as_array(x).astype(inner.dtype) if typeof(x).weak_type and not inner.weak_type else x
+    same = typeof(x).weak_type == inner.weak_type
+    return x if same else convert(as_array(x), inner.dtype, inner.weak_type)
 
 
 @get_p.def_effectful_abstract_eval

@@ -15,6 +15,7 @@ from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Spec, program_of
 from .discharge import discharge, is_ref_type
+from .primitives import as_contents
 from .refs import uses_refs
 
 
@@ -35,7 +36,7 @@ class RefProgram:
         outs = program_of(self.pure, spec, values)(values)
         n_outs = len(self.out_avals)
         for ref, new in zip(refs, outs[n_outs:]):
-            ref.value, ref.is_shared = new, False
+            ref.value, ref.is_shared = as_contents(new, ref), False
         return outs[:n_outs]
 
     def _donated(self, args) -> tuple[bool, ...]:
