@@ -7,13 +7,16 @@ contents, so that nothing is copied.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from ..checks.arguments import distinct_references
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
-from ..core.jit import Spec, program_of
+from ..core.jit import Spec, compile_module, lower, program_of
+from ..core.lowering import LoweredModule
 from .discharge import discharge, is_ref_type
 from .primitives import as_contents
 from .refs import uses_refs
@@ -22,9 +25,10 @@ from .refs import uses_refs
 class RefProgram:
     """A program with references among its arguments: call it with a list of arguments."""
 
-    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec):
-        self.jaxpr, self.spec = jaxpr, spec
+    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec, lowered: _Lowered):
+        self.jaxpr, self.spec, self.lowered = jaxpr, spec, lowered
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.kept = range(len(self.in_avals))
         self.pure = discharge(jaxpr)
         self.is_ref = [*map(is_ref_type, jaxpr.in_avals)]
 
@@ -39,20 +43,45 @@ class RefProgram:
             ref.value, ref.is_shared = as_contents(new, ref), False
         return outs[:n_outs]
 
+    @functools.cached_property
+    def executable(self) -> Any:
+        """XLA's program, for its text and its costs."""
+        return compile_module(self.lowered.module, self.pure, dict(self.spec.options)).executable
+
     def _donated(self, args) -> tuple[bool, ...]:
         donated = self.spec.donated_invars or (False,) * len(args)
         return tuple(not x.is_shared if ref else given
                      for x, ref, given in zip(args, self.is_ref, donated))
 
 
+class _Lowered:
+    """A program with references, before it is compiled: its text is that of the discharged one."""
+
+    def __init__(self, jaxpr: ClosedJaxpr, spec: Spec):
+        self.jaxpr, self.spec = jaxpr, spec
+
+    @functools.cached_property
+    def module(self) -> LoweredModule:
+        """The discharged program, which writes the new contents over the old ones."""
+        given = self.spec.donated_invars or (False,) * len(self.jaxpr.in_avals)
+        donated = tuple(map(operator.or_, given, map(is_ref_type, self.jaxpr.in_avals)))
+        return lower(discharge(self.jaxpr), self.spec._replace(donated_invars=donated))
+
+    @property
+    def text(self) -> str:
+        """The module as text."""
+        return self.module.text
+
+
 class _Discharging:
     """How a program with references is made."""
 
-    def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> Any:
-        return spec
+    def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> _Lowered:
+        return _Lowered(jaxpr, spec)
 
-    def compile(self, spec: Spec, jaxpr: ClosedJaxpr, options: dict) -> RefProgram:
-        return RefProgram(jaxpr, spec)
+    def compile(self, lowered: _Lowered, jaxpr: ClosedJaxpr, options: dict) -> RefProgram:
+        spec = lowered.spec._replace(options=tuple(options.items()))
+        return RefProgram(jaxpr, spec, lowered)
 
 
 _discharging = _Discharging()

@@ -523,3 +523,22 @@ def test_refused_where_jax_is_silent_or_fails_by_accident(call, message):
     exec(REF, scope)
     with pytest.raises((TypeError, ValueError, NotImplementedError), match=message):
         eval(call, scope)
+
+
+# ----------------------------------------------------------------------------------------------
+# Stages
+
+
+def test_a_program_with_references_can_be_lowered_and_compiled():
+    def program(jx):
+        def f(ref, x):
+            ref[...] = ref[...] + x
+            return x * 2
+
+        ref = jx.new_ref(jx.numpy.ones(3))
+        lowered = jx.jit(f).lower(ref, 2.0)
+        compiled = lowered.compile()
+        texts = ("tf.aliasing_output = 1" in lowered.as_text(), "alias" in compiled.as_text())
+        return compiled(ref, 2.0), ref[...], compiled(ref, 1.0), jx.freeze(ref), texts
+
+    both(lambda jx: program(jx))
