@@ -257,6 +257,9 @@ OTHERWISE: dict[str, list[str]] = {
     "what jit is told of results is an equation of the jaxpr here, not a parameter": [
         "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
         "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],
+    "the type of an array on all devices says nothing of a mesh here, so it fits any other type": [
+        "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
+        "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],
     "what other libraries made is committed in JAX; here nobody has put it anywhere on purpose": [
         "jnp.from_dlpack(np.ones(2, 'float32')).committed"],
     "JAX loses the derivative of what is taken out of a differentiated value; here it is refused": [

@@ -360,7 +360,7 @@ def _on_mesh(primitive, out, mesh):
     def moved(x):
         if type(x) is not Array or x.dtype == dtypes.float0:
             return x
-        spec = P(*[None] * x.ndim) if mesh.are_all_axes_explicit else P()
+        spec = P(*[None] * x.ndim) if mesh.explicit_axes else P()
         return place_value(x._numpy(), x.aval, NamedSharding(mesh, spec), owned=True)
 
     return [*map(moved, out)] if primitive.multiple_results else moved(out)

@@ -34,7 +34,7 @@ from ..runtime.structs import ShapeDtypeStruct
 from .layouts import AUTO, Format, default_layout, given_layout
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
-from .partition_spec import P, PartitionSpec
+from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import (
     PlacedArray,
     default_device,
@@ -49,7 +49,7 @@ from .sharding import (
     sdy_sharding,
     spec_of,
 )
-from .typed import mesh_of, sharding_of_type, with_sharding
+from .typed import entries_of, mesh_of, sharding_of_type, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # Where a program runs
@@ -89,19 +89,21 @@ class Places(NamedTuple):
                 return lower(jaxpr, spec)
             _check_not_ordered(jaxpr)
             attributes = functools.partial(_attributes, jaxpr, spec, self)
+            results_placed = functools.partial(self._results_placed, jaxpr.out_avals)
             partitioned = PartitionedModule(f"jit_{spec.name}", self.devices, attributes,
-                                            self._results_placed)
+                                            results_placed)
             module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
         finally:
             lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
         return module._replace(donated=donated)
 
-    def _results_placed(self, ctx, results: Sequence) -> list:
+    def _results_placed(self, avals: Sequence, ctx, results: Sequence) -> list:
         """The results of a program, constrained to lie as their types say."""
-        return [constraint(ctx, x, sharding, sharding.mesh)
-                if typed and isinstance(sharding, NamedSharding) else x
-                for x, sharding, typed in zip(results, self.out_shardings, self.typed)]
+        wanted = [None if not typed else sharding or _stated_part(aval, self.mesh)
+                  for aval, sharding, typed in zip(avals, self.out_shardings, self.typed)]
+        return [x if sharding is None else constraint(ctx, x, sharding, sharding.mesh)
+                for x, sharding in zip(results, wanted)]
 
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
@@ -162,6 +164,17 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
     return Places(devices, shardings, outs, mesh, bool(chosen), arrays,
                   tuple(map(given_layout, args)), wanted.out_layouts, typed)
+
+
+def _stated_part(aval, mesh):
+    """What a type states of a sharding, if other axes of the mesh are the compiler's."""
+    stated = mesh_of(aval)
+    if stated is None or mesh is None or stated.shape_tuple != mesh.shape_tuple:
+        return None
+    if not aval.size or isinstance(aval.dtype, ExtendedDType):
+        return None
+    entries = [UNCONSTRAINED if entry is None else entry for entry in entries_of(aval)]
+    return NamedSharding(mesh.update(axis_types=stated.axis_types), P(*entries))
 
 
 def _of_type(aval, mesh):
@@ -328,6 +341,9 @@ def _all_in_words(in_avals, asked, out_avals, places, in_tilings=(), out_tilings
 
 def _truly(said, found, aval):
     """How a result lies: in the words that were said, if XLA did it."""
+    if said is None and isinstance(found, NamedSharding) and found.mesh.explicit_axes:
+        missing = aval.ndim - len(found.spec)  # types have an entry for each dimension
+        return found.update(spec=P(*found.spec.partitions, *[None] * missing))
     if said is None or aval.size and not said.is_equivalent_to(found, aval.ndim):
         return found
     return said
