@@ -102,7 +102,8 @@ class Places(NamedTuple):
         """The results of a program, constrained to lie as their types say."""
         wanted = [None if not typed else sharding or _stated_part(aval, self.mesh)
                   for aval, sharding, typed in zip(avals, self.out_shardings, self.typed)]
-        return [x if sharding is None else constraint(ctx, x, sharding, sharding.mesh)
+        return [constraint(ctx, x, sharding, sharding.mesh)
+                if isinstance(sharding, NamedSharding) else x
                 for x, sharding in zip(results, wanted)]
 
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
