@@ -233,10 +233,17 @@ primitive_batchers[dot_with_sharding_p] = _batch_dot
 # The parameter `out_sharding` of public functions
 
 
+def _says_nothing(sharding: Any) -> bool:
+    """Whether it is the sharding of an array on no mesh, as `typeof(x).sharding` shows it."""
+    return isinstance(sharding, NamedSharding) and sharding.mesh.empty
+
+
 class StatedShardings(Extension):
     """Results lie as the user says."""
 
     def bind_with_sharding(self, primitive, args, params, sharding):
+        if _says_nothing(sharding):
+            return primitive.bind(*args, **params)
         aval = primitive.abstract_eval(*map(typeof, args), **params)
         sharding = checked_sharding(sharding, aval, f"{primitive}: out_sharding")
         if primitive in with_parameter:
@@ -244,10 +251,14 @@ class StatedShardings(Extension):
         return bind_reshard(primitive.bind(*args, **params), sharding)
 
     def call_with_sharding(self, f, args, kwargs, sharding):
+        if _says_nothing(sharding):
+            return f(*args, **kwargs)
         sharding = explicit_sharding(sharding, f"{fun_name(f)}: out_sharding")
         return auto_axes(f, out_sharding=sharding)(*args, **kwargs)
 
     def with_sharding(self, x, sharding):
+        if _says_nothing(sharding):
+            return x
         return reshard(x, explicit_sharding(sharding, "out_sharding"))
 
 

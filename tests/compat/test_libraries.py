@@ -398,6 +398,19 @@ def test_samples_take_an_operands_sharding(shape):
     both(lambda jx: lambda: samples_where_the_operand_lies(jx, *shape))
 
 
+@pytest.mark.parametrize("make", [
+    lambda jx, s: jx.numpy.zeros(3, out_sharding=s),
+    lambda jx, s: jx.numpy.arange(3, out_sharding=s),
+    lambda jx, s: jx.numpy.reshape(np.ones((3, 1), "f"), (3,), out_sharding=s),
+    lambda jx, s: jx.numpy.dot(np.ones((3, 2), "f"), np.ones(2, "f"), out_sharding=s),
+    lambda jx, s: jx.lax.broadcast(1.0, (3,), out_sharding=s),
+    lambda jx, s: jx.jit(lambda: jx.numpy.ones(3, out_sharding=s))(),
+    lambda jx, s: jx.numpy.ones((3, 1)).at[:, 0].get(out_sharding=s),
+])
+def test_the_sharding_of_an_array_on_no_mesh_says_nothing(make):
+    both(lambda jx: lambda: make(jx, jx.typeof(jx.numpy.ones(3)).sharding))
+
+
 # ----------------------------------------------------------------------------------------------
 # The private names that libraries import
 
