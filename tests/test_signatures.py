@@ -50,7 +50,7 @@ def _functions():
                 yield full
 
 
-@pytest.mark.parametrize("name", _functions())
+@pytest.mark.parametrize("name", [*_functions()])
 def test_parameters(name):
     where, _, function = name.rpartition(".")
     theirs, ours = (parameters(getattr(module(library, where), function)) for library in ("jax", "minijax"))
