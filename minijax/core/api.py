@@ -27,7 +27,7 @@ from ..checks.arguments import check_callable
 from ..checks.tree import aux_pair
 from ..errors import api_boundary
 from . import dtypes
-from .array import owned
+from .array import as_array, owned
 from .core import state, typeof
 from .forward import JVPTracer, Zero, instantiate_zeros, jvpfun
 from .primitives import arrayed, constant, stop_gradient_p
@@ -84,7 +84,7 @@ def _as_tangent(primal, tangent):
         return Zero(aval)
     if hasattr(tangent, "aval"):
         return tangent
-    return constant(owned(tangent), aval.dtype, aval.weak_type)
+    return constant(as_array(tangent), aval.dtype, aval.weak_type)
 
 
 def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:

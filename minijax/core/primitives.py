@@ -196,9 +196,9 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     A NumPy array of this type is a constant of the program, the same one for each of its uses.
     """
     checks.constant(x, dtype)
-    x = np.asarray(x, dtypes.python_scalar_dtype(int) if type(x) is int else None)
+    given, x = x, np.asarray(x, dtypes.python_scalar_dtype(int) if type(x) is int else None)
     aval, trace = ShapedArray(x.shape, dtype, weak_type), state.trace
-    if trace.staging and x.ndim and typeof(x) is aval:
+    if trace.staging and x is given and x.ndim and typeof(x) is aval:
         return trace.literal(x, aval)
     value = quiet.run(numpy_rules[convert_element_type_p], x, new_dtype=dtype, weak_type=weak_type)
     return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)

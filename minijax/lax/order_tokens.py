@@ -42,7 +42,7 @@ class AbstractToken(ShapedArray):
     _interned: dict[tuple, ShapedArray] = {}
 
     def __new__(cls):
-        return cls._intern((), TOKEN_DTYPE, False, frozenset())
+        return cls._intern((), TOKEN_DTYPE, False, None)
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """`Tok`"""

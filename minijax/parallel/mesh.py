@@ -503,7 +503,7 @@ class set_mesh:
         if mesh is not None and mesh.manual_axes:
             raise ValueError(f"set_mesh: {mesh} has axes of type Manual, which only shard_map "
                              "puts in force.")
-        self._overrides = (Override(concrete_mesh, mesh or no_mesh),
+        self._overrides = (Override(concrete_mesh, mesh),
                            Override(abstract_mesh, (mesh or no_mesh).abstract_mesh))
         for override in self._overrides:
             override.__enter__()

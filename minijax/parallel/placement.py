@@ -18,7 +18,7 @@ from ..checks.arguments import leaf_names
 from ..checks.core import escaped
 from ..core.array import Array, as_array
 from ..core.batching import primitive_batchers
-from ..core.core import Primitive, Tracer, install_methods, typeof
+from ..core.core import Primitive, Tracer, install_methods, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import Zero, deflinear_jvp
 from ..core.jit import buffer_of
@@ -188,7 +188,8 @@ class PlacedCreation(Extension):
         if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
                 and (x.shape == like.shape or like.is_fully_replicated)):
             device = like.sharding
-        if device is None and type(x) is Array and (mesh := mesh_in_force()) is not None:
+        is_new = device is None and type(x) is Array and not state.trace.staging
+        if is_new and (mesh := mesh_in_force()) is not None:
             device = NamedSharding(mesh, P())
         return at_default(x) if device is None else device_put(x, device)
 

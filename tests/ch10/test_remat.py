@@ -284,4 +284,4 @@ def test_functions_that_are_gone_leave_no_jaxprs_behind(name):
     before = jaxprs()
     for _ in range(3):
         FLEETING[name]()
-    assert jaxprs() == before
+    assert jaxprs() <= before  # fewer, if something older was freed
