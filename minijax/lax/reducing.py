@@ -165,7 +165,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
       init_values: the identity of `computation`: a scalar for each array, of its dtype.
       computation: a function of two trees of scalars like `init_values`, which returns one.
       dimensions: which ones to reduce over.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       a tree of arrays without these dimensions.

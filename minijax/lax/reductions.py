@@ -147,7 +147,7 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
     Args:
       operand: an array.
       axes: the dimensions to reduce, each in bounds.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array of the same dtype, without these dimensions.

@@ -34,7 +34,7 @@ def empty(shape: int | Sequence[int], dtype, *, out_sharding=None):
     Args:
       shape: an int or a sequence of ints.
       dtype: an element type.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     >>> lax.empty(3, "int32").shape
     (3,)

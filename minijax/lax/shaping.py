@@ -67,7 +67,7 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
       operand: an array; each of its dimensions 1, or as the result's.
       shape: the result's shape.
       broadcast_dimensions: for each dimension of `operand`, the one of the result it goes to.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Raises:
       TypeError: shapes and dimensions that do not fit.
@@ -160,7 +160,7 @@ def reshape(operand, new_sizes: Sequence[int], dimensions: Sequence[int] | None 
       operand: an array.
       new_sizes: the new shape, with as many elements.
       dimensions: the order in which the dimensions of `operand` are read, if not the usual.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Raises:
       TypeError: another number of elements, or a negative size.

@@ -64,7 +64,7 @@ def _segment_function(name: str, op: Callable, identity: Callable, reduce: Calla
       indices_are_sorted, unique_indices: promises, which may make it faster.
       bucket_size: take first so many rows together, for the sake of precision.
       mode: what happens to ids out of bounds: by default they are left out.
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Returns:
       an array with a row for each segment.

@@ -88,7 +88,7 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
       a: an array.
       shape: an int or ints. One may be -1: it is computed from the number of elements.
       order: `"C"` (the last index changes fastest) or `"F"` (the first does).
-      out_sharding: how the result lies on a mesh with axes of type Explicit (chapter 14).
+      out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Raises:
       TypeError: another number of elements.

@@ -212,7 +212,6 @@ def _constrained_type(aval, *, sharding, **params):
     return with_sharding(aval, sharding) if isinstance(sharding, NamedSharding) else aval
 
 
-
 @sharding_constraint_p.def_impl
 def _evaluate(x, *, sharding, context_mesh, **params):
     if is_abstract(sharding) and (meshes.concrete_mesh.value or meshes.no_mesh).empty:

@@ -72,7 +72,7 @@ class Shard:
 
 @functools.lru_cache(4096)
 def _typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
-    """The type of an array that lies so: it states the axes of type Explicit."""
+    """The type of an array with this sharding, of which it states the axes of type Explicit."""
     if isinstance(sharding, NamedSharding):
         return with_sharding(aval, sharding)
     return split_over(aval, (), None)

@@ -26,8 +26,6 @@ from ..core.primitives import (
     broadcast_in_dim_p,
     convert,
     dot_general_p,
-    expand_dims,
-    reduce_sum,
     reduce_sum_p,
     reshape_p,
     transpose,
@@ -126,10 +124,8 @@ def _sum_back(mesh, ct, x, *, axes, out_sharding=None):
     return [bind_stated(broadcast_in_dim_p, [ct], params, sharding_of_type(x.aval, mesh))]
 
 
-def _broadcast_back(mesh, ct, x, *, shape, broadcast_dimensions, sharding=None):
-    ones = [i for i, n in enumerate(x.aval.shape) if n == 1]
-    kept = [d for d, n in zip(broadcast_dimensions, x.aval.shape) if n != 1]
-    return [expand_dims(reduce_sum(ct, [d for d in range(len(shape)) if d not in kept]), ones)]
+def _broadcast_back(mesh, ct, x, *, sharding, **params):
+    return primitive_transposes[broadcast_in_dim_p](ct, x, **params)
 
 
 for _base, _back in ((reshape_p, _reshape_back), (reduce_sum_p, _sum_back),

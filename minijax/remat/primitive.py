@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from ..checks.jaxpr import check_allowed, remat_allowed_effects
 from ..core.array import ensure_array
 from ..core.calls import call_rules, calls
-from ..core.core import Primitive, Tracer
-from ..core.jaxpr import ClosedJaxpr, convert_constvars_jaxpr, jaxpr_as_fun
+from ..core.core import Primitive
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import (
     dce_closed,
@@ -31,22 +31,20 @@ from ..core.partial_eval import (
 )
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.util import merge_lists, partition_list, split_list
+from ..lax.control_flow.common import traced_constants_apart
 from .barrier import barrier
 from .choice import choose_saved
 from .policies import nothing_saveable
 
 
 class _Checkpoint(Primitive):
-    """The primitive. Tracers among the constants of a transformed function become operands, so that
-    their traces see them: a rule of the user's, which ran meanwhile, may have closed over them."""
+    """The primitive. Tracers among the constants of a transformed function become operands."""
 
     def bind(self, *args, jaxpr, prevent_cse, **params):
-        if any(isinstance(x, Tracer) for x in jaxpr.consts):
-            if not isinstance(prevent_cse, bool):
-                prevent_cse = (True,) * len(jaxpr.consts) + prevent_cse
-            args = (*jaxpr.consts, *args)
-            jaxpr = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
-        return super().bind(*args, jaxpr=jaxpr, prevent_cse=prevent_cse, **params)
+        jaxpr, consts = traced_constants_apart(jaxpr)
+        if not isinstance(prevent_cse, bool):
+            prevent_cse = (True,) * len(consts) + prevent_cse
+        return super().bind(*consts, *args, jaxpr=jaxpr, prevent_cse=prevent_cse, **params)
 
 
 remat_p = _Checkpoint("remat2", multiple_results=True, memoize_avals=False)

@@ -29,7 +29,7 @@ class RefProgram:
         self.jaxpr, self.spec, self.lowered = jaxpr, spec, lowered
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
         self.kept = range(len(self.in_avals))
-        self.pure = discharge(jaxpr)
+        self.pure = lowered.pure
         self.is_ref = [*map(is_ref_type, jaxpr.in_avals)]
 
     def __call__(self, args: Sequence) -> list:
@@ -61,11 +61,16 @@ class _Lowered:
         self.jaxpr, self.spec = jaxpr, spec
 
     @functools.cached_property
+    def pure(self) -> ClosedJaxpr:
+        """The discharged program."""
+        return discharge(self.jaxpr)
+
+    @functools.cached_property
     def module(self) -> LoweredModule:
-        """The discharged program, which writes the new contents over the old ones."""
+        """The discharged program, lowered. It writes the new contents over the old ones."""
         given = self.spec.donated_invars or (False,) * len(self.jaxpr.in_avals)
         donated = tuple(map(operator.or_, given, map(is_ref_type, self.jaxpr.in_avals)))
-        return lower(discharge(self.jaxpr), self.spec._replace(donated_invars=donated))
+        return lower(self.pure, self.spec._replace(donated_invars=donated))
 
     @property
     def text(self) -> str:

@@ -41,17 +41,22 @@ SLOPES = {"scan": 4, "fori": 4, "map": 4, "cond": 2, "nested": 4, "of the body":
 X = np.array([0.0, 1.0, 2.0], np.float32)
 
 
+def function_with_rules(jx, rules, w):
+    """The function `rules[0]` with the other ones as its rules. They close over `w`."""
+    scope = {"jax": jx, "jnp": jx.numpy, "w": w}
+    make = jx.custom_jvp if len(rules) == 2 else jx.custom_vjp
+    g = scope["g"] = make(eval(rules[0], scope))
+    (g.defjvp if len(rules) == 2 else g.defvjp)(*[eval(rule, scope) for rule in rules[1:]])
+    return g
+
+
 def program_of(rules, call):
     """`jx -> f`, where `f` calls the function with these rules."""
     def program(jx):
         names = {"jax": jx, "jnp": jx.numpy}
 
         def make(w):
-            scope = {**names, "w": w}
-            make_g = jx.custom_jvp if len(rules) == 2 else jx.custom_vjp
-            g = scope["g"] = make_g(eval(rules[0], scope))
-            (g.defjvp if len(rules) == 2 else g.defvjp)(*[eval(rule, scope) for rule in rules[1:]])
-            return g
+            return function_with_rules(jx, rules, w)
 
         f = eval(CALLS[call], {**names, "make": make})
         return lambda x: f(x, make(x))
@@ -155,10 +160,7 @@ def test_rules_that_close_over_tracers_of_outer_transformations(call, rules, out
         names = {"jax": jx, "jnp": jx.numpy}
 
         def slope(w):
-            scope = {**names, "w": w}
-            make = jx.custom_jvp if len(rules) == 2 else jx.custom_vjp
-            g = scope["g"] = make(eval(rules[0], scope))
-            (g.defjvp if len(rules) == 2 else g.defvjp)(*[eval(rule, scope) for rule in rules[1:]])
+            g = function_with_rules(jx, rules, w)
             return jx.grad(lambda x: eval(CALLS[call], names)(x, g))(X)
 
         return lambda: eval(OUTER[outer], {**names, "slope": slope, "X": X,

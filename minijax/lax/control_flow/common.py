@@ -106,6 +106,18 @@ def _stage(fun, in_tree, in_avals, what):
     return Staged(jaxpr, tuple(closed.consts), out_tree())
 
 
+def traced_constants_apart(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list]:
+    """A transformed jaxpr with its constants as first arguments, and those constants, if a tracer
+    is among them. Else the jaxpr itself, and none.
+
+    A rule of the user's that ran meanwhile may have closed over tracers. As operands of an equation
+    they are seen by their traces.
+    """
+    if not any(isinstance(x, Tracer) for x in closed.consts):
+        return closed, []
+    return ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr)), closed.consts
+
+
 def share_constants(*staged: Staged) -> tuple[list[ClosedJaxpr], list]:
     """The jaxprs with the constants of all of them as first arguments, and those constants."""
     shared = {id(x): x for s in staged for x in s.consts}

@@ -31,9 +31,9 @@ from ...core.batching import (
     primitive_batchers,
     unmapped_aval,
 )
-from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
+from ...core.core import Primitive, ShapedArray, state, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
-from ...core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr
+from ...core.jaxpr import ClosedJaxpr, JaxprEqn
 from ...core.partial_eval import (
     JaxprTrace,
     dce_closed,
@@ -65,6 +65,7 @@ from .common import (
     show_avals,
     stage,
     to_front,
+    traced_constants_apart,
 )
 from .parts import enter_rules, flat, grouped
 
@@ -302,12 +303,9 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
 
 
 def _bind(args: Sequence, jaxpr: ClosedJaxpr, *, num_consts: int, **params) -> list:
-    """The scan of a transformed body. A rule of the user's that ran meanwhile may have closed over
-    tracers: these become operands, so that their traces see them."""
-    if any(isinstance(x, Tracer) for x in jaxpr.consts):
-        args, num_consts = [*jaxpr.consts, *args], num_consts + len(jaxpr.consts)
-        jaxpr = ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr))
-    return scan_p.bind(*args, jaxpr=jaxpr, num_consts=num_consts, **params)
+    """The scan of a transformed body."""
+    jaxpr, consts = traced_constants_apart(jaxpr)
+    return scan_p.bind(*consts, *args, jaxpr=jaxpr, num_consts=num_consts + len(consts), **params)
 
 
 def _instantiate(tangent):
