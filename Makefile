@@ -123,6 +123,8 @@ reading: $(VENV)/installed-test
 # Read the built book in a real browser; needs chromium and npm.
 browse: book
 	cd tests/browser && npm ci --no-audit --no-fund --loglevel=error && node check.mjs ../../build/site $$(command -v chromium || command -v chromium-browser)
+	$(BIN)/python -m minijax theatre minijax.numpy:sum --args 'f32[3]' --grad --output build/theatre.html
+	cd tests/browser && node plays.mjs ../../build/site ../../build/theatre.html $$(command -v chromium || command -v chromium-browser)
 
 # Store what the book's examples print now.
 update: $(VENV)/installed-book

@@ -3,9 +3,13 @@
 The public names, in the order of the book's chapters: `import minijax as jax`.
 """
 
+import gc as _gc
 from typing import TYPE_CHECKING
 
 from .first_use import postpone_imports
+
+_collects = _gc.isenabled()
+_gc.disable()  # an import leaves no garbage behind, and makes many objects
 
 # chapter 9
 postpone_imports("minijax.lax")
@@ -177,8 +181,11 @@ from .compat.vmappables import vmap  # noqa: F811 (now also of registered contai
 # chapter 6
 _fast.trust_the_library()
 
+if _collects:
+    _gc.enable()
 
-_ON_FIRST_USE = {"experimental", "extend", "image", "interpreters", "ops", "profiler"}
+
+_ON_FIRST_USE = {"_src", "experimental", "extend", "image", "interpreters", "ops", "profiler"}
 
 
 def __getattr__(name):
@@ -194,4 +201,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_ON_FIRST_USE})
+    return sorted({*globals(), *_ON_FIRST_USE} - {"_src"})

@@ -21,6 +21,12 @@ def staged_function(self, function: Any, static: Any) -> Any:
     return function
 
 
+@point
+def compiled_function(self, function: Any) -> Any:
+    """A function that is always compiled, before it is: `function`, or another one to compile."""
+    return function
+
+
 def with_fast_path(function: Callable) -> Callable:
     """Decorator: `function`, or the faster one that an extension has for it."""
     for faster in hooks.public_function:

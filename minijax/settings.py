@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import os
 import threading
 from collections.abc import Callable
@@ -342,21 +343,24 @@ class _TraceContext(threading.local):
     """A thread's last answer to `trace_context`, and how many changes had been made by then."""
 
     changes: int = -1
-    values: tuple[Any, ...] = ()
+    number: int = 0
 
 
 _trace_context = _TraceContext()
+_contexts: dict[tuple[Any, ...], int] = {}  # values of `traced_settings` -> their number
+_new_numbers = itertools.count()
 
 
-def trace_context() -> tuple[Any, ...]:
-    """The values of `traced_settings`: a part of every cache key.
+def trace_context() -> int:
+    """A number for the values of `traced_settings`: a part of every cache key.
 
     Every call of a jitted function needs it, so the answer is kept until some setting changes.
     """
     if _trace_context.changes != _changes:
         _trace_context.changes = _changes
-        _trace_context.values = tuple(state.value for state in traced_settings)
-    return _trace_context.values
+        values = tuple(state.value for state in traced_settings)
+        _trace_context.number = _contexts.setdefault(values, next(_new_numbers))
+    return _trace_context.number
 
 
 class Config:

@@ -1,7 +1,7 @@
 """`jax.sharding`: meshes of devices, and how arrays are split over them (chapter 14)."""
 
 # chapter 14
-from .parallel.explicit import auto_axes, explicit_axes, reshard
+from .parallel.explicit import ManualAxisType, auto_axes, explicit_axes, reshard
 from .parallel.mesh import (
     AbstractDevice,
     AbstractMesh,

@@ -86,6 +86,22 @@ def test_jaxpr_prints_what_make_jaxpr_returns(capsys, target, expressions, text)
     assert text in " ".join(capsys.readouterr().out.split("\n")).replace("   ", " ")
 
 
+def test_theatre_writes_a_page_of_a_run(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    arguments = ["minijax.numpy:sum", "--args", "f32[3]", "--grad", "--output", str(page)]
+    assert main(["theatre", *arguments]) == 0
+    assert capsys.readouterr().out == f"wrote {page}\n"
+    assert "transpose rule of reduce_sum" in page.read_text()
+
+
+def test_theatre_says_what_failed_and_where_the_steps_before_it_are(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    code, line = complaint(capsys, "theatre", "minijax.numpy:add", "--args", "f32[3]", "f32[2]",
+                           "--output", str(page))
+    assert (code, str(page) in line, page.exists()) == (1, True, True)
+    assert "running minijax.numpy:add failed" in line
+
+
 @pytest.mark.parametrize(("arguments", "text"), [
     (["f32[8@x,2]"], "a:f32[8@x,2]. let b:f32[8@x,2] = sin a in (b,)"),
     (["f32[3,8@(x,y)]"], "a:f32[3,8@(x,y)]. let b:f32[3,8@(x,y)] = sin a in (b,)"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -122,3 +125,46 @@ def test_within_transformations():
         f(2.0), f(X)
         assert jax.grad(f)(2.0) == 4 and jax.vmap(f)(X).tolist() == [0, 1, 4, 9]
         assert str(jax.make_jaxpr(f)(X)).count("jit[") == 1
+
+
+def test_donated_dropped_and_constant_arguments():
+    big = np.arange(3000, dtype=np.float32)
+    f = jax.jit(lambda x, unused, y: (x + 1, y * big[:1]), donate_argnums=0)
+    for n in range(4):
+        x, y = jnp.full(4, float(n)) + 0, jnp.ones(4) * n
+        for args in ((x, X, y), (X, None, y)):
+            a, b = f(*args)
+            assert a.tolist() == [v + 1 for v in (X.tolist() if args[1] is None else [n] * 4)]
+            assert b.tolist() == [0.0] * 4
+        assert x.is_deleted() and not y.is_deleted()
+
+
+def test_containers_of_every_kind():
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Layer:
+        w: object
+        b: object
+        name: str = dataclasses.field(metadata={"static": True})
+
+    Pair = collections.namedtuple("Pair", "x y")
+    f = jax.jit(lambda *trees: jax.tree.map(lambda x: x + 1, trees))
+    x = jnp.float32(1)
+    trees = [Layer(x, 2.0, "a"), Layer(x, X, "b"), Pair(x, None), {"b": x, "a": [X, (1,)]}, None,
+             (), {}, Layer(x, Layer(1, x, "c"), "a")]
+    for _ in range(4):
+        for tree in trees:
+            (out,) = f(tree)
+            assert jax.tree.structure(out) == jax.tree.structure(tree)
+            for before, after in zip(jax.tree.leaves(tree), jax.tree.leaves(out), strict=True):
+                assert np.all(np.asarray(after) == np.asarray(before) + 1)
+
+
+def test_settings_that_change_give_other_programs():
+    f = jax.jit(lambda x: x * 2)
+    for _ in range(3):
+        assert f(1.5).dtype == np.float32
+        with jax.enable_x64(True):
+            assert f(1.5).dtype == np.float64
+        with jax.disable_jit():
+            assert f(2) == 4

@@ -16,6 +16,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
+from minijax.lax.staged import staged
 from tests.numpy.calls import ARRAYS, rows
 from tests.test_fast_rules import outcome
 
@@ -105,6 +106,7 @@ def test_transformations_see_the_function_itself():
 
 COUNTED = """
 import minijax.numpy as jnp
+from minijax.lax.staged import staged
 from tests.counting import calls_in
 x = jnp.array([0.5, 1.0, 2.0])
 print(*[calls_in(lambda: jnp.nan_to_num(x)) for _ in range(8)])
@@ -117,3 +119,28 @@ def test_a_hot_function_costs_fewer_calls():
                           cwd=Path(__file__).parents[1])
     counts = [int(count) for count in done.stdout.split()]
     assert counts[-1] < counts[1] / 3
+
+
+def test_indices_out_of_bounds_are_filled_as_before():
+    """The program for `take` has a rule of its own, for operands of known types."""
+    x = jnp.arange(24.0).reshape(2, 3, 4)
+    for axis in (None, 0, 1, -1):
+        for places in ([0, 1], [-1, 9], [[5, 0], [-9, 2]], 7):
+            minijax.clear_caches()
+            first = outcome(lambda: jnp.take(x, jnp.array(places), axis=axis))
+            for _ in range(6):
+                assert outcome(lambda: jnp.take(x, jnp.array(places), axis=axis)) == first
+
+
+def test_compiled_functions_are_not_evaluated_on_numpy_inside_of_others():
+    """A program on NumPy would differ from the compiled one in the last bits."""
+    x = jnp.array([0.3, 1.7, 2.9, 40.0])
+
+    @staged
+    def function(x):
+        return jnp.nanstd(x) * jnp.spacing(x)
+
+    first = outcome(lambda: function(x))
+    for _ in range(8):
+        assert outcome(lambda: function(x)) == first
+    assert outcome(lambda: jnp.nanstd(x) * jnp.spacing(x)) == first

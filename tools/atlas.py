@@ -34,6 +34,12 @@ NO_FORM = "has none in JAX either: cholesky, eigh and eig have one"
 NO_DERIVATIVE = "has no derivative in JAX either"
 BOUND_BY_TRACE = "its `bind` makes the reference in each trace by itself"
 DISCHARGED = "discharged: XLA sees no references"
+BY_ITS_JAXPR = "its results have the types that its jaxprs give them"
+OF_MANUAL_AXES = "of axes of type Manual, which no sharding in a type names"
+NO_ARRAYS = "it has no arrays as results"
+OF_REFERENCES = "references hold arrays that all devices have"
+OF_PYTHON = "its results come from Python: all devices have them"
+AUTO_AXES = "a ShardingTypeError asks for auto_axes"
 TOKENS = "its operands are tokens, which have no contents"
 
 # column -> reason -> the primitives that have, and need, no such rule
@@ -76,6 +82,17 @@ HOLES: dict[str, dict[str, str]] = {
             shift_right_logical threefry2x32 xor eq_to le_to lt_to
             mulhi rng_bit_generator""",
     },
+    "sharding": {
+        BY_ITS_JAXPR: """call_hi_primitive closed_call composite cond core_call
+            custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call jit
+            linear_call remat2 scan shard_map while""",
+        OF_MANUAL_AXES: """all_gather all_gather_invariant all_to_all axis_index pbroadcast pmax
+            pmin ppermute psum psum_invariant pvary reduce_scatter""",
+        NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
+        OF_REFERENCES: "addupdate empty_ref freeze get new_ref swap",
+        OF_PYTHON: "io_callback pure_callback",
+        AUTO_AXES: "assert_consumed_value consume rng_uniform select_and_gather_add todense",
+    },
 }  # fmt: skip
 
 
@@ -97,6 +114,7 @@ def columns() -> dict[str, Callable[[Primitive], bool]]:
     """Each rule's name, and how to see whether a primitive has it."""
     from minijax.core import batching as batching
     from minijax.core import forward, lowering, partial_eval, transposition
+    from minijax.parallel.sharding_rules import sharding_rules, stated
 
     return {
         "evaluation": lambda p: "impl" in vars(p) or type(p).impl is not Primitive.impl,
@@ -110,6 +128,8 @@ def columns() -> dict[str, Callable[[Primitive], bool]]:
         # known in part, and needs a rule that says which part.
         "partial_eval": lambda p: p in partial_eval.partial_eval_rules or not _holds_a_jaxpr(p),
         "transpose": lambda p: p in transposition.primitive_transposes,
+        # How the results are split, in their types, if the operands' types say how those are.
+        "sharding": lambda p: p.name in sharding_rules or p.name in {q.name for q in stated},
     }
 
 

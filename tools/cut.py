@@ -37,7 +37,7 @@ ROOMS = {
         "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules", "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",
         "runtime.stages", "fast.batching", "fast.evaluation", "fast.indexing", "fast.jit",
-        "fast.operators", "fast.rules", "fast.staged", "fast.staging"),
+        "fast.operators", "fast.rules", "fast.specialised", "fast.staged", "fast.staging"),
     7: ("core.partial_eval", "checks.partial_eval"),
     8: ("core.transposition", "checks.transposition", "fast.derivatives"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",

@@ -50,7 +50,6 @@ MISSING: dict[str, dict[str, str]] = {
         "": """auto_pcast
             remove_size_one_mesh_axis_from_type""",
     },
-    TYPED: {"sharding": "ManualAxisType"},
     ACCELERATORS: {
         "": "memory",
         "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
@@ -85,7 +84,7 @@ MISSING: dict[str, dict[str, str]] = {
             softmax_custom_jvp""",
                 "custom_derivatives": "remat_opt_p"},
     GOING_ON: {"experimental.multihost_utils":
-               "ProcessFailureError live_devices reached_preemption_sync_point"},
+               "ProcessFailureError live_devices"},
     INTERNAL: {
         "": "ds",
         "experimental.multihost_utils": """global_array_to_host_local_array_impl
@@ -115,9 +114,9 @@ MISSING: dict[str, dict[str, str]] = {
 # reason -> package -> modules that are not there
 MISSING_MODULES: dict[str, dict[str, str]] = {
     DEVICES: {
-        "experimental": """array_serialization colocated_python compute_on custom_partitioning
+        "experimental": """compute_on custom_partitioning
             shard_alike topologies transfer""",
-        "extend": "ifrt_programs sharding",
+        "extend": "sharding",
     },
     OUT_OF_SCOPE: {
         "": "export ffi tools collect_profile cloud_tpu_init",
@@ -125,7 +124,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
             scheduling_groups serialize_executable source_mapper xla_metadata""",
         "extend": "pallas",
     },
-    XLA_OBJECTS: {"": "lib", "interpreters": "pxla", "extend": "lowering mlir xla"},
+    XLA_OBJECTS: {"": "lib", "extend": "lowering mlir xla"},
     GUARDS: {"experimental": "control_deps"},
     ACCELERATORS: {"experimental": "random rnn"},
 }
@@ -158,7 +157,6 @@ IGNORED: dict[str, dict[str, str]] = {
     TYPED: {
         "experimental.sparse.bcoo_dot_general": "out_sharding",
         "experimental.sparse.bcoo_broadcast_in_dim": "sharding",
-        "lax.full": "sharding", "lax.full_like": "sharding",
         "pure_callback": "sharding", "experimental.io_callback": "sharding",
         "interpreters.mlir.emit_python_callback":
             "operand_avals returns_token partitioned sharding",
@@ -236,7 +234,7 @@ OTHERWISE: dict[str, list[str]] = {
         "(lambda seen, x: [f := jax.shard_map(lambda x: (seen.append(0), x)[1], "
         "in_specs=jax.P('x'), mesh=jax.sharding.Mesh(jax.devices(), 'x'), out_specs=jax.P('x')), "
         "f(x), f(x), len(seen)])([], np.ones(8))[-1]"],
-    "arrays on a mesh of type Explicit are brought to where shard_map wants them; JAX refuses": [
+    "an array whose type says nothing of a mesh is cut as in_specs say; JAX refuses": [
         "jax.shard_map(lambda x: x, mesh=jax.make_mesh((8,), ('x',)), in_specs=jax.P('x'), "
         "out_specs=jax.P('x'))(np.ones(8))"],
     "what goes between CPUs in several processes goes through Gloo here, never through MPI": [
@@ -260,6 +258,16 @@ OTHERWISE: dict[str, list[str]] = {
     "the type of an array on all devices says nothing of a mesh here, so it fits any other type": [
         "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
         "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],
+    "JAX has arrays whose shards are parts of a sum (`unreduced`); here they are refused": [
+        "str(jax.make_jaxpr(lambda x: jax.reshard(x, jax.NamedSharding(jax.make_mesh((8,), "
+        "('x',)), jax.P(None, unreduced={'x'}))))(np.ones(8)))"],
+    "a sum over spmd_axis_name in a shard_map is that of one example, as without it; JAX mixes": [
+        "jax.vmap(jax.shard_map(lambda s: jax.lax.psum(s, 'x'), mesh=jax.sharding.Mesh(np.array("
+        "jax.devices()).reshape(2, 4), ('x', 'y')), in_specs=jax.P('y'), out_specs=jax.P('y'), "
+        "check_vma=False), spmd_axis_name='x')(np.arange(8.0).reshape(2, 4))"],
+    "out_sharding of a reshape by columns is the result's; in JAX a short one is read backwards": [
+        "(lambda m: [jax.set_mesh(m), str(jax.typeof(jnp.ones((8, 8)).reshape(64, 1, order='F', "
+        "out_sharding=jax.P('x')))), jax.set_mesh(None)][1])(jax.make_mesh((8,), ('x',)))"],
     "what other libraries made is committed in JAX; here nobody has put it anywhere on purpose": [
         "jnp.from_dlpack(np.ones(2, 'float32')).committed"],
     "JAX loses the derivative of what is taken out of a differentiated value; here it is refused": [
@@ -287,6 +295,19 @@ OTHERWISE: dict[str, list[str]] = {
         "(lambda f: [f.def_vmap(lambda n, b, x, y: (x * y, any(b))), jax.vmap(lambda y, t: jax.jvp("
         "f, (5.0, y), (t, t))[1])(np.arange(3.0), np.ones(3))][1].shape)("
         "jax.custom_batching.custom_vmap(lambda x, y: x * y))"],
+    "a custom_jvp rule whose tangent does not depend on the tangents is not linear: linearize "
+    "takes that tangent as zero, in JAX also inside of jit, loops and branches; jvp trusts it": [
+        "(lambda h: [h.defjvp(lambda p, t: (p[0], p[0] * 2.0)), "
+        "jax.linearize(jax.jit(h), 3.0)[1](1.0)][1])(jax.custom_jvp(lambda x: x))"],
+    "a rule in a branch or in a nested call that reads a value of a trace that is over is refused "
+    "here, even if its result is not used: a second derivative would be lost": [
+        "(lambda C, L, x: jax.jit(jax.grad(lambda x: L.cond(x > 0, lambda a: [h := C(lambda b: b), "
+        "s := jnp.sin(a), h.defjvp(lambda p, t: (p[0] * 1.0, s * t[0])), (h(a), a)][3], "
+        "lambda a: (a, a), x)[1]))(x))(jax.custom_jvp, jax.lax, 2.0)"],
+    "eager derivatives: JAX's weak types depend on which of its functions are jitted; here they "
+    "are those of a traced derivative": [
+        "jax.grad(lambda x: jax.lax.pow(x, x))(0.5).weak_type",
+        "jax.jvp(lambda x: jax.scipy.special.rel_entr(x, x), (0.5,), (0.5,))[1].weak_type"],
     "deprecated in JAX: here by name only": ["jnp.array([1], None, True)"],
 }
 

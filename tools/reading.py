@@ -54,7 +54,7 @@ def measure(page: Path) -> Reading:
                           for reference, options in references if "fold" not in options)
         elif block.kind == "tiny":
             listed += sum(len(tiny.find(number.strip()).text.splitlines())
-                          for number in block.body if number.strip())
+                          for number in block.body if number.strip() and number[0].isdigit())
         elif block.kind not in NOT_CODE and "hidden" not in block.options:
             shown += sum(bool(line.strip()) for line in block.body)
         del lines[block.first - 1 : block.last]
@@ -62,7 +62,7 @@ def measure(page: Path) -> Reading:
     return Reading(_title(text), _words(prose), listed, shown)
 
 
-NOT_CODE = {"text", "source", "rooms", "reading"}
+NOT_CODE = {"text", "source", "rooms", "reading", "drawing", "play"}
 
 
 def _title(text):

@@ -13,6 +13,7 @@ from . import (
     compiler,
     core,
     dispatch,
+    distributed,
     dtypes,
     flatten_util,
     state,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..core.extension import hooks, point
 from .dtypes import valid_dtype
 
 # ----------------------------------------------------------------------------------------------
@@ -32,6 +33,19 @@ def numpy_value(valid: bool, x: Any) -> bool:
     if valid or x.dtype.kind in "biufc":
         valid_dtype(valid, x, x.dtype)
     return valid
+
+
+@point
+def placement_of(self, sharding: Any, shape: tuple) -> Any:
+    """What a type of this shape says if it was given this sharding."""
+    return sharding
+
+
+def stated(placement: Any, shape: tuple) -> Any:
+    """What a type says of a mesh: a placement, or that of a sharding."""
+    for placement_of in hooks.placement_of if placement is not None else ():
+        placement = placement_of(placement, shape)
+    return placement
 
 
 # By a class: a function from its instances to their types, for values that only tracing takes.

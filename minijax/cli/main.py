@@ -43,6 +43,16 @@ def build_parser() -> Parser:
     jaxpr.add_argument("--mesh", metavar="AXES",
                        help="a mesh, as x=4,y=2; shapes can be split over its axes, as f32[8@x,2]")
 
+    theatre = commands.add_parser("theatre", help="write a page that plays a run of a function, "
+                                                  "step by step")
+    theatre.add_argument("target", metavar="MODULE:FUNCTION", help="the function to run")
+    theatre.add_argument("--args", nargs="*", default=[], metavar="EXPRESSION", dest="arguments",
+                         help="an argument each, as for `jaxpr`; a shape like f32[3,4] is an array "
+                              "of ones")
+    theatre.add_argument("--grad", action="store_true", help="run the gradient of the function")
+    theatre.add_argument("--output", type=Path, default=Path("theatre.html"), metavar="FILE",
+                         help="the page (default: theatre.html)")
+
     learn = commands.add_parser("learn", help="the exercises of the book: list and check them")
     learning.add_arguments(learn)
 
@@ -84,6 +94,10 @@ def run(options: argparse.Namespace) -> int:
             from .jaxpr import print_jaxpr
 
             return print_jaxpr(options.target, options.arguments, options.mesh)
+        if options.command == "theatre":
+            from .theatre import write_theatre
+
+            return write_theatre(options.target, options.arguments, options.grad, options.output)
         if options.command == "learn":
             return learning.learn(options)
         if options.command == "launch":

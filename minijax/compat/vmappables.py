@@ -73,11 +73,12 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
     """Call `fun` on all examples."""
     results: list = []
 
-    def run():
+    def run(*boxed):
         trace = current_trace()
         get_idx = functools.cache(lambda: BatchTracer(trace, _make_iota(axis_data.size), 0))
-        box = functools.partial(_to_elt, trace, get_idx)
-        args, kwargs = in_tree.unflatten(trace.in_parent(lambda: [*map(box, leaves, specs)]))
+        args, kwargs = in_tree.unflatten(trace.in_parent(lambda: [
+            _to_elt(trace, get_idx, x, spec) if is_vmappable(x) else x
+            for x, spec in zip(boxed, specs)]))
         outs, out_tree = tree_flatten(fun(*args, **kwargs), is_vmappable)
         destinations = flatten_axes("vmap out_axes", out_tree, out_axes)
         infos = [(0, None) if is_vmappable(x) else trace.to_batch_info(x) for x in outs]
@@ -87,7 +88,7 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
         results.append(out_tree.unflatten(map(back, outs, destinations)))
         return []
 
-    batch_subtrace(run, axis_data, [], [])
+    batch_subtrace(run, axis_data, [*map(_batch_dim, leaves, specs)], leaves)
     return results[0]
 
 
@@ -96,8 +97,14 @@ def _to_elt(trace, get_idx, x, spec):
     if is_vmappable(x):
         part = functools.partial(_to_elt, trace, get_idx)
         return vmappables[type(x)].to_elt(part, get_idx, x, spec)
-    axis = checks.vmapped_axis(x, spec)
-    return x if axis is None else BatchTracer(trace, x, axis % typeof(x).ndim)
+    axis = _batch_dim(x, spec)
+    return x if axis is None else BatchTracer(trace, x, axis)
+
+
+def _batch_dim(x, spec):
+    """The batch dimension of an array, counted from the front. A container has none."""
+    axis = None if is_vmappable(x) else checks.vmapped_axis(x, spec)
+    return None if axis is None else axis % typeof(x).ndim
 
 
 def _from_elt(trace, axis_data, x, spec):

@@ -20,17 +20,20 @@ from ..checks import core as checks
 from . import core
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
+from .extension import hooks
 from .primitives import broadcast_in_dim, canonical_axis, expand_dims, transpose
 
 not_mapped = None  # the batch dimension of a value that is the same for all examples
 
 
 class AxisData(NamedTuple):
-    """Name and size of the axis that a `vmap` maps over. Caches use it as a key."""
+    """Name and size of the axis that a `vmap` maps over, and the placement of the batch dimension
+    alone, a slot that extensions fill and interpret. Caches use it as a key."""
 
     name: Hashable | None
     size: int
     spmd_name: Hashable | None = None
+    placement: Any = None
 
 
 # ----------------------------------------------------------------------------------------------
@@ -53,12 +56,13 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 
 
 @functools.lru_cache(4096)
-def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
-    """The type of `size` examples of this type along a new dimension `axis`."""
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, new: Any = None) -> ShapedArray:
+    """The type of `size` examples of this type along a new dimension `axis` of placement `new`."""
     if axis is None:
         return aval
+    placement = aval.placement and aval.placement.with_new(axis)
     return aval.update(shape=inserted(aval.shape, axis, size),
-                       placement=aval.placement and aval.placement.with_new(axis))
+                       placement=placement if new is None else new.with_others(aval, axis))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -100,7 +104,10 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
     if destination is None:
         raise ValueError(checks.unmapped_output(axis_data.name))
     axis = canonical_axis(destination, typeof(x).ndim + (source is None))
-    return bdim_at(x, source, axis_data.size, axis)
+    if source is not None:
+        return moveaxis(x, source, axis)
+    aval = unmapped_aval(axis_data.size, axis, typeof(x), axis_data.placement)
+    return core.vary_like(broadcast(x, axis_data.size, axis), aval)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -197,6 +204,8 @@ def batch_subtrace(
     `matchaxis` moves one to where it is wanted. To batch a jaxpr, call this under staging with
     `fun=jaxpr_as_fun(jaxpr)`, and with the `unmapped_aval` of each input as the argument's type.
     """
+    for batch_placement in hooks.batch_placement:
+        axis_data = batch_placement(axis_data, in_dims, args)
     trace = BatchTrace(core.current_trace(), axis_data, tag)
     tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]
     axis_env = (contextlib.nullcontext() if axis_data.name is None

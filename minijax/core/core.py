@@ -44,7 +44,7 @@ class ShapedArray:
       weak_type: whether the type came from a Python scalar and yields in promotions.
       placement: a slot that extensions fill and interpret (chapter 14: the axes of a mesh that
         split the array, or along which it differs). `None` where there is nothing to say.
-      sharding: ignored; JAX's types may state one.
+      sharding: in place of `placement`, a sharding that the type states (chapter 14).
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
@@ -62,18 +62,18 @@ class ShapedArray:
 
     def __new__(cls, shape, dtype, weak_type=False, placement=None, *, sharding=None):
         try:
-            return cls._interned[shape, dtype, weak_type, placement]
+            return cls._interned[shape, dtype, weak_type, sharding or placement]
         except (KeyError, TypeError):
             if not isinstance(dtype, dtypes.ExtendedDType):
                 dtype = np.dtype(dtype)
-            return cls._intern(tuple(map(int, shape)), dtype, bool(weak_type), placement)
+            return cls._intern((*map(int, shape),), dtype, bool(weak_type), sharding or placement)
 
     @classmethod
     def _intern(cls, shape, dtype, weak_type, placement):
         """Make the one object for this type; `setdefault` settles races between threads."""
         self = object.__new__(cls)
         self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
-        self.placement = placement
+        self.placement = placement = checks.stated(placement, shape)
         self.ndim, self.size = len(shape), int(np.prod(shape, dtype=np.int64))
         return cls._interned.setdefault((shape, dtype, weak_type, placement), self)
 

@@ -83,6 +83,10 @@ class Extension:
         """`x`, which was made to meet a value of type `aval`, with that type's placement."""
         return x
 
+    def batch_placement(self, axis_data: Any, in_dims: Sequence, args: Sequence) -> Any:
+        """`axis_data`, with the placement of the batch dimensions of these arguments."""
+        return axis_data
+
     def tracer_text(self, tracer: Any) -> str | None:
         """What `print` shows for a tracer of a jaxpr; `None` to leave it to the tracer."""
         return None

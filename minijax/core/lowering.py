@@ -31,7 +31,7 @@ import numpy as np
 from ..checks import lowering as checks
 from .array import contents
 from .core import Primitive, ShapedArray, missing_rule
-from .dtypes import float0, storage_dtype
+from .dtypes import float0, issubdtype, storage_dtype
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 # ----------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def element_text(value: Any, dtype: np.dtype) -> str:
     """One element inside `dense<…>`, exact to the bit."""
     if dtype == np.bool_:
         return "true" if value else "false"
-    if dtype.kind in "iu":
+    if issubdtype(dtype, np.integer):  # int4, too
         return str(int(value))
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
@@ -458,8 +458,8 @@ def emit(ctx: Body, op: str, *operands: Value, out: ShapedArray | None = None) -
 
 def comparison_kind(dtype: np.dtype) -> str:
     """How elements of this type are compared."""
-    dtype = storage_dtype(dtype)
-    return {"i": "SIGNED", "u": "UNSIGNED", "b": "UNSIGNED"}.get(dtype.kind, "FLOAT")
+    is_a = functools.partial(issubdtype, storage_dtype(dtype))
+    return "SIGNED" if is_a(np.signedinteger) else "FLOAT" if is_a(np.inexact) else "UNSIGNED"
 
 
 def compare(ctx: Body, direction: str, x: Value, y: Value) -> Value:

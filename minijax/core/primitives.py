@@ -365,8 +365,7 @@ def _dot_general_type(x, y, *, dimension_numbers, precision, preferred_element_t
     x_free = _kept_sizes(x, (*x_contract, *x_batch))
     y_free = _kept_sizes(y, (*y_contract, *y_batch))
     dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
-    weak_type = x.weak_type and y.weak_type and preferred_element_type is None
-    return ShapedArray([*batch, *x_free, *y_free], dtype, weak_type)
+    return ShapedArray([*batch, *x_free, *y_free], dtype, all_weak((x, y)))
 
 
 def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):

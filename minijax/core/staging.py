@@ -26,7 +26,7 @@ from ..checks import staging as checks
 from ..errors import DebugInfo, SourceInfo, own_source, source, user_location
 from . import dtypes
 from .array import owned
-from .batching import AxisData, batch_subtrace, matchaxis, unmapped_aval
+from .batching import batch_subtrace, matchaxis, unmapped_aval
 from .core import ShapedArray, Trace, Tracer, new_trace, state, typeof
 from .extension import hooks
 from .forward import Zero, instantiate_zeros, jvpfun
@@ -271,8 +271,7 @@ def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple, instantiate: tuple):
 
 
 @weakref_cache
-def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data: AxisData, in_dims: tuple,
-                out_dims: tuple | None = None):
+def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data, in_dims: tuple, out_dims: tuple | None = None):
     """The jaxpr with a batch dimension in some arguments and results.
 
     Args:
@@ -292,5 +291,6 @@ def batch_jaxpr(jaxpr: ClosedJaxpr, axis_data: AxisData, in_dims: tuple,
         dims[:] = out_dims
         return outs
 
-    in_avals = [unmapped_aval(axis_data.size, d, aval) for d, aval in zip(in_dims, jaxpr.in_avals)]
+    in_avals = [unmapped_aval(axis_data.size, d, aval, axis_data.placement)
+                for d, aval in zip(in_dims, jaxpr.in_avals)]
     return trace_to_jaxpr(batched_fun, in_avals, jaxpr.debug_info), tuple(dims)

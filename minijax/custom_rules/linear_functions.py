@@ -14,7 +14,9 @@ from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..core.api import vjp
 from ..core.forward import instantiate_zeros
+from ..core.jaxpr import jaxpr_as_fun
 from ..core.jit import jit
+from ..core.partial_eval import partial_eval_jaxpr
 from ..core.primitives import arrayed
 from ..core.staging import shaped_abstractify, trace_to_jaxpr
 from ..core.transposition import UndefinedPrimal, backward_pass
@@ -88,12 +90,16 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     closed = trace_to_jaxpr(flat_fun, in_avals)
     checks.linear_types(in_avals, closed.out_avals)
+    # What does not depend on the arguments is computed now, also inside of calls.
+    known, linear, *_ = partial_eval_jaxpr(
+        closed, (True,) * len(in_avals), (True,) * len(closed.out_avals))
+    residuals = jaxpr_as_fun(known)()
 
     def transposed_fun(ct):
         cts, tree = tree_flatten(ct)
         checks.linear_cotangents(cts, tree, closed.out_avals, out_tree())
-        args = [UndefinedPrimal(aval) for aval in in_avals]
-        out = backward_pass(closed.jaxpr, closed.consts, args, cts)
+        args = [*residuals, *map(UndefinedPrimal, in_avals)]
+        out = backward_pass(linear.jaxpr, linear.consts, args, cts)[len(residuals):]
         return in_tree.unflatten(arrayed(instantiate_zeros(ct)) for ct in out)
 
     return api_boundary(transposed_fun)

@@ -32,7 +32,7 @@ from ..core.core import Primitive, ShapedArray, Tracer, typeof
 from ..core.extension import hooks
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..core.lowering import Value, register_lowering
+from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules
 from ..core.staging import staging_rules, trace_to_jaxpr
 from ..core.transposition import primitive_transposes
@@ -75,6 +75,7 @@ from .common import (
     to_rule,
     without_literals,
 )
+from .unusable import Unusable
 
 # ----------------------------------------------------------------------------------------------
 # The decorator
@@ -444,17 +445,6 @@ def _forward_mode_error(*args, **params):
     raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
 
-class _Unusable(Value):
-    """A tangent that cannot be computed. It does no harm where nothing reads it."""
-
-    __slots__ = ()
-
-    def __init__(self, aval: ShapedArray):
-        self.aval = aval
-
-    name = property(_forward_mode_error)
-
-
 def _transpose(cts, *operands, num_res, bwd, out_avals, symbolic_zeros, in_zeros):
     """Transposition: `bwd`."""
     cts_in = bwd(*operands[:num_res], *[to_rule(ct, symbolic_zeros) for ct in cts])
@@ -462,9 +452,11 @@ def _transpose(cts, *operands, num_res, bwd, out_avals, symbolic_zeros, in_zeros
 
 
 custom_lin_p.def_impl(_forward_mode_error)
-custom_lin_p.def_abstract_eval(lambda *avals, out_avals, **params: out_avals)
+custom_lin_p.def_effectful_abstract_eval(  # it has no effects, but takes references
+    lambda *avals, out_avals, **params: (out_avals, ()))
 primitive_batchers[custom_lin_p] = _forward_mode_error
-register_lowering(custom_lin_p, lambda ctx, *operands, **params: [*map(_Unusable, ctx.avals_out)])
+register_lowering(custom_lin_p, lambda ctx, *operands, **params:
+                  [Unusable(aval, _forward_mode_error) for aval in ctx.avals_out])
 primitive_transposes[custom_lin_p] = _transpose
 pp_rules["custom_lin"] = lambda params: {
     name: params[name] for name in ("bwd", "in_zeros", "num_res", "symbolic_zeros")}

@@ -36,17 +36,23 @@ from ..core.array import Array, as_array
 from ..core.batching import moveaxis, primitive_batchers, unmapped_aval
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import primitive_jvps
-from ..core.lowering import register_lowering, tensor_type
+from ..core.lowering import lowering_rules, register_lowering, tensor_type
+from ..core.staging import trace_to_jaxpr
 from ..core.transposition import primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves, with_statics
 from ..core.util import merge_lists, partition_list
 from ..errors import JaxRuntimeError, api_boundary
 from ..lax import cutting, shaping
 from ..lax.compile_time import eval_context
+from ..lax.control_flow.cond import cond
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
+from ..parallel.collectives import axis_index
+from ..parallel.mesh import AxisType
 from ..parallel.modules import add_host_callback, devices_of_module, manual_context
+from ..parallel.partition_spec import P
 from ..parallel.placed import sees_to_places
+from ..parallel.shard_map_primitive import Scope, inside, shard_map_p
 from ..parallel.spmd import on_all_devices
 from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)
 
@@ -414,6 +420,8 @@ def define_debug_rules(primitive: Primitive, callback_of: Callable) -> None:
 
     def lower(ctx, *operands, **params):
         callback, effect = callback_of(**params)
+        if _automatic_axes(ctx) and not is_ordered({effect}):
+            return _lower_for_one(ctx, primitive, operands, params)
         return lower_callback(ctx, callback, operands, [], {effect})
 
     primitive.def_impl(evaluate)
@@ -428,6 +436,31 @@ def define_debug_rules(primitive: Primitive, callback_of: Callable) -> None:
 
 
 define_debug_rules(debug_callback_p, lambda *, callback, effect, **params: (callback, effect))
+
+
+def _automatic_axes(ctx) -> frozenset:
+    """In a `shard_map` over some axes of the mesh, the other axes."""
+    mesh, manual_axes = manual_context(ctx)
+    return frozenset(mesh.axis_names) - {*manual_axes} if mesh else frozenset()
+
+
+def _lower_for_one(ctx, primitive, operands, params) -> list:
+    """The call by the first device along the axes that are left to XLA, by a `shard_map` over
+    them, whose arguments are whole."""
+    mesh, manual_axes = manual_context(ctx)
+    types = dict.fromkeys(manual_axes, AxisType.Manual)
+    scope = Scope(mesh.abstract_mesh.update_axis_types(types), _automatic_axes(ctx), False)
+
+    def show(*xs):
+        first = axis_index(scope.in_order(scope.newly_manual_axes)) == 0
+        cond(first, lambda: primitive.bind(*xs, **params), list)
+        return []
+
+    with inside(scope):
+        jaxpr = trace_to_jaxpr(show, [x.aval.update(placement=None) for x in operands])
+    return lowering_rules[shard_map_p](
+        ctx, *operands, jaxpr=jaxpr, in_specs=(P(),) * len(operands), out_specs=(),
+        **scope._asdict())
 
 
 def split_static_args(args: tuple, kwargs: dict) -> tuple[PyTreeDef, list, dict[int, Any]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import copy
-import logging
 import string
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import api_boundary, user_frame
+from ..runtime import logger
 from .callbacks import (
     callback_primitive,
     debug_callback_p,
@@ -28,7 +28,7 @@ from .callbacks import (
     with_static_args,
 )
 
-_logger = logging.getLogger("minijax.debug")
+_INFO = 20  # `logging.INFO`
 
 
 @api_boundary
@@ -163,7 +163,7 @@ def _logging_record():
     """A record without a message yet, of the user's line."""
     frame = user_frame()
     file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("(unknown file)", 0)
-    return _logger.makeRecord(_logger.name, logging.INFO, file, line, "", (), None)
+    return logger("minijax.debug").makeRecord("minijax.debug", _INFO, file, line, "", (), None)
 
 
 def _show(fmt, np_printoptions, has_placeholders, logging_record, *args, **kwargs):
@@ -173,11 +173,11 @@ def _show(fmt, np_printoptions, has_placeholders, logging_record, *args, **kwarg
     else:
         message = " ".join([fmt, *map(str, args)])
     if logging_record is None:
-        builtins.print(message, file=sys.stdout)
+        builtins.print(f"{message}\n", end="", file=sys.stdout)  # lines of devices do not mix
         return
     record = copy.copy(logging_record)
     record.msg = message
-    _logger.handle(record)
+    logger("minijax.debug").handle(record)
 
 
 def _callback_of(*, fmt, ordered, partitioned, in_tree, static_args, np_printoptions,

@@ -5,12 +5,12 @@ The names of the events are JAX's, so that programs that count compilations find
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 
 from .. import settings
 from ..core.extension import Extension, register
+from ..runtime import logger
 
 _lock = threading.Lock()
 
@@ -104,9 +104,6 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     _scalars(event, value, **kwargs)
 
 
-_logger = logging.getLogger("minijax.jit")
-
-
 class Monitoring(Extension):
     """The engine's events go to the listeners. With the setting `log_compiles`, the steps of
     compilations also go to the log."""
@@ -117,7 +114,7 @@ class Monitoring(Extension):
     def record_duration(self, event, seconds, what=""):
         record_event_duration_secs(event, seconds)
         if what and settings.log_compiles.value:
-            _logger.warning("%s in %.6f sec", what, seconds)
+            logger("minijax.jit").warning("%s in %.6f sec", what, seconds)
 
 
 register(Monitoring())

@@ -20,6 +20,7 @@ from ..parallel.partition_spec import PartitionSpec as P
 from ..parallel.placement import device_put
 from ..parallel.sharding import NamedSharding
 from ..runtime.devices import devices
+from ..runtime.distributed import reached_preemption_sync_point as reached_preemption_sync_point
 from ..runtime.jit import jit
 from ..runtime.processes import process_count, process_index
 

@@ -204,4 +204,18 @@ def process_primitive(self, primitive, args, params):
     return self.tracer_type(self, *outs) if len(outs) == 2 else outs[0]
 
 
+def known_or_unknown(self, primitive, args, params):
+    """`JaxprTrace.process_primitive`. While a program is staged, most equations are known."""
+    for x in args:
+        if type(x) is JaxprTracer and x._trace is self:
+            return partial_evaluation_in_the_core(self, primitive, args, params)
+    outside, state.trace = state.trace, self.parent
+    try:
+        return self.parent.process_primitive(primitive, args, params)
+    finally:
+        state.trace = outside
+
+
+partial_evaluation_in_the_core = JaxprTrace.process_primitive
 install_methods({"process_primitive": process_primitive}, JVPTrace)
+install_methods({"process_primitive": known_or_unknown}, JaxprTrace)

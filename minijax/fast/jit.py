@@ -10,89 +10,53 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from itertools import repeat
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..core.array import Array
-from ..core.core import eval_trace, state, typeof
+from ..core.core import eval_trace, state
 from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
 from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember, traces
 from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..core.util import partition_list
+from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.jit import array_classes
 from ..settings import trace_context
 
+# ----------------------------------------------------------------------------------------------
+# The leaves of arguments
 
-class Statics(NamedTuple):
-    """Which arguments of a call are static, by position and by name, and which are not."""
-
-    positions: list[int]
-    names: list[str]
-    dynamic_positions: list[int]
-    dynamic_names: list[str]
-
-
-class Entry(NamedTuple):
-    """A program as the fast path needs it.
-
-    `execute` is `None` if a run takes more than handing over buffers and wrapping the results;
-    `unflatten` is `None` if the result is one array.
-    """
-
-    program: Program
-    execute: Callable | None
-    handlers: list
-    out_avals: list
-    unflatten: Callable | None
-
-
-class FlatEntry(NamedTuple):
-    """A program for arguments that are arrays and numbers, not containers.
-
-    `takes` has for each argument the type that the program expects. `unflatten` is `None` if the
-    result is one array.
-    """
-
-    execute: Callable
-    handlers: list
-    takes: list
-    out_avals: list
-    unflatten: Callable | None
-
-
-# What a program for an array depends on: its aval, and its sharding if it has a fixed one.
-_placed_type, _buffer_at_hand = attrgetter("placed_type"), attrgetter("_buffer")
-
-
-_FOREIGN = {np.ndarray, float, int, bool, complex}
 _NUMBERS = {float, int, bool}
+_SCALARS = [complex, *(np.dtype(letter).type for letter in "?bBhHiIefF")]
 
-
-def _signature(x):
-    """`_placed_type` of any argument."""
-    return x.placed_type if type(x) not in _FOREIGN and hasattr(x, "placed_type") else typeof(x)
+# For each type of leaf besides `Array`, what a program depends on.
+_keys: dict[type, Callable] = {np.ndarray: attrgetter("shape", "dtype"),
+                               **dict.fromkeys([*_NUMBERS, *_SCALARS], type)}
+_ONLY_ARRAYS, _aval, _buffer_at_hand = {Array}, attrgetter("aval"), attrgetter("_buffer")
 
 
 def _buffer(x, aval):
     """`buffer_of` an argument; that of a Python number is kept for the next call."""
-    if type(x) is np.ndarray and x.dtype is aval.dtype:
-        return xla().put(x, aval)
-    if type(x) is Array and x._buffer is not None:
+    kind = type(x)
+    if kind is Array and x._buffer is not None:
         return x._buffer
-    if type(x) not in _NUMBERS or (x == 0 and type(x) is float):  # 0.0 and -0.0 are equal
+    if kind is np.ndarray and x.dtype is aval.dtype:
+        return xla().put(x, aval)
+    if kind not in _NUMBERS or (x == 0 and kind is float):  # 0.0 and -0.0 are equal
         return _new_buffer(x, aval)
-    return _numbers.get((x, aval)) or remember(_numbers, (x, aval), _new_buffer(x, aval))
+    buffer = _numbers.get((x, aval))
+    return remember(_numbers, (x, aval), _new_buffer(x, aval)) if buffer is None else buffer
 
 
 def _new_buffer(x, aval):
     """`buffer_of` an argument, without questions if its contents need no conversion."""
-    if type(x) in _FOREIGN and aval.dtype.isbuiltin == 1:
-        value = np.asarray(x, None if type(x) is np.ndarray else aval.dtype)
+    if type(x) in _keys and aval.dtype.isbuiltin == 1:
+        value = np.asarray(x, aval.dtype if type(x) in _NUMBERS or type(x) is complex else None)
         if value.dtype == aval.dtype:
             return xla().put(value, aval)
     return buffer_of(x, aval)
@@ -101,199 +65,157 @@ def _new_buffer(x, aval):
 # (Python number, type) -> a buffer with it
 _numbers: dict[tuple, Any] = cache_of(traces, _buffer, "numbers")
 
+# ----------------------------------------------------------------------------------------------
+# The call
 
-def in_order(kwargs: dict) -> tuple | None:
-    """The names of arguments, if they stand in the order in which a dictionary is flattened."""
-    names = tuple(kwargs)
-    return names if len(names) < 2 or [*names] == sorted(names) else None
+
+class Plan:
+    """How calls with so many arguments, and with these names, are taken apart.
+
+    `traced` picks from the tuple of all arguments those that are traced, in the order in which they
+    are flattened. `static` has the positions of the others.
+    """
+
+    __slots__ = ("traced", "static")
+
+    def __init__(self, places: list[int | str], is_static: set):
+        named = [i for i, place in enumerate(places) if type(place) is str]
+        order = [*range(len(places) - len(named)), *sorted(named, key=places.__getitem__)]
+        traced, self.static = partition_list([places[i] in is_static for i in order], order)
+        first, n = min(traced, default=0), len(traced)
+        in_a_row = traced == [*range(first, first + n)]
+        self.traced = itemgetter(slice(first, first + n)) if in_a_row else itemgetter(*traced)
+
+
+class Entry:
+    """A program as the fast path needs it.
+
+    `execute` is `None` if there is more to a run than buffers. `kept` is `None` if XLA gets all
+    arguments and no constants, and `unflatten` if the result is one array.
+    """
+
+    __slots__ = ("program", "execute", "handlers", "takes", "kept", "constants", "donated",
+                 "out_avals", "unflatten")
+
+    def __init__(self, program: Program, out_tree: Any, result: Any):
+        self.program, self.takes, self.out_avals = program, program.in_avals, program.out_avals
+        simple = type(program) is Program and program.run is program.executable and not any(
+            aval.dtype == float0 for aval in (*self.takes, *self.out_avals))
+        self.execute = program.executable.execute if simple else None
+        self.handlers = program.executable.handlers if simple else []
+        self.constants, self.donated = (program.constants, program.donated) if simple else ([], ())
+        takes_all = len(program.kept) == len(program.in_avals) and not self.constants
+        self.kept = None if takes_all else program.kept
+        flatten = tree_registry().flatten
+        leaves, tree = flatten(result)
+        self.unflatten = (
+            None if tree == flatten(0)[1] else
+            tuple if tree == flatten((0,) * len(leaves))[1] else
+            tree.unflatten if len(leaves) == len(self.out_avals) else out_tree.unflatten)
 
 
 class FastCall(JitFunction):
     """A jitted function with the fast path."""
 
-    __slots__ = ("_has_statics", "_statics_of", "_entries", "_by_signature", "_pickers", "_flatten")
+    __slots__ = ("_has_statics", "_plans", "_entries")
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
         self._has_statics = bool(options.static_argnums or options.static_argnames)
-        self._statics_of: dict[tuple, Statics] = {}
-        self._entries = cache_of(traces, fun, ("fast", options))
-        self._by_signature: dict[tuple, FlatEntry] = cache_of(traces, fun, ("flat", options))
-        # For each number of arguments, what picks the others and the static ones among them.
-        self._pickers: dict[int, tuple[Callable, Callable]] = {}
-        self._flatten: Callable | None = None  # set by the first call
+        self._plans: dict[Any, Plan] = {}
+        self._entries: dict[tuple, Entry] = cache_of(traces, fun, ("fast", options))
 
     def __call__(self, *args, **kwargs):
-        if self._flatten is None or state.trace is not eval_trace or hooks.after_evaluation:
+        if state.trace is not eval_trace or hooks.after_evaluation:
             return JitFunction.__call__(self, *args, **kwargs)
-        key, buffers, leaves, ready = [trace_context()], [], args, True
-        if kwargs:
-            names = in_order(kwargs)
-            if names is None or self._has_statics:
-                return self._call_with_containers(args, kwargs)
-            key.append(names)
-            leaves = (*args, *kwargs.values())
-        elif self._has_statics:
-            plan = self._pickers.get(len(args))
-            if plan is None:
-                return self._call_with_containers(args, kwargs)
-            leaves, static = plan[0](args), plan[1](args)
-            key += len(args), static, *map(type, static)
-        for x in leaves:
-            kind = type(x)
-            if kind is Array:
-                key.append(x.aval)
-                buffer = x._buffer
-                buffers.append(buffer)
-                if buffer is None:  # its contents are in NumPy
-                    ready = False
-                continue
-            ready = False
-            if kind is np.ndarray:
-                key += x.shape, x.dtype
-            elif kind in _NUMBERS:
-                key.append(kind)
-            else:
-                return self._call_with_containers(args, kwargs)
-        signature = tuple(key)
+        key, leaves, buffers, ready, tree = [trace_context()], args, [], True, None
         try:
-            entry = self._by_signature.get(signature)
-        except (TypeError, ValueError):  # a static argument without a hash
-            return self._call_with_containers(args, kwargs)
+            if kwargs or self._has_statics:
+                shape, values = len(args), args
+                if kwargs:
+                    shape, values = (shape, tuple(kwargs)), (*args, *kwargs.values())
+                plan = self._plans.get(shape) or self._plan(shape, args, kwargs)
+                leaves = plan.traced(values)
+                key.append(plan)
+                for i in plan.static:
+                    key += values[i], type(values[i])
+            start = len(key)
+            while True:
+                for x in leaves:
+                    if type(x) is Array:
+                        key.append(x.aval)
+                        buffers.append(buffer := x._buffer)
+                        if buffer is None:  # its contents are in NumPy
+                            ready = False
+                    elif (key_of := _keys.get(type(x))) is not None:
+                        key.append(key_of(x))
+                        ready = False
+                    else:
+                        break
+                else:
+                    break
+                if type(x) in array_classes:  # a class that was not met before
+                    _keys[type(x)] = attrgetter("placed_type")
+                elif tree is None:
+                    leaves, tree = tree_registry().flatten(leaves)
+                else:  # a leaf is no array
+                    return JitFunction.__call__(self, *args, **kwargs)
+                key[start:], buffers, ready = [] if tree is None else [tree], [], True
+                if len(leaves) > 4 and {*map(type, leaves)} == _ONLY_ARRAYS:  # without a loop
+                    key += map(_aval, leaves)
+                    buffers += map(_buffer_at_hand, leaves)
+                    ready = type(None) not in map(type, buffers)
+                    break
+            signature = tuple(key)
+            entry = self._entries.get(signature)
+        except (TypeError, ValueError):  # for one, a static argument has no hash
+            return JitFunction.__call__(self, *args, **kwargs)
         if entry is None:
-            return self._call_with_containers(args, kwargs, signature)
-        execute, handlers, takes, out_avals, unflatten = entry
+            return self._first_call(signature, args, kwargs)
+        if entry.execute is None:
+            results = entry.program(leaves)
+            return results[0] if entry.unflatten is None else entry.unflatten(results)
         try:
-            if not ready:
-                buffers = [*map(_buffer, leaves, takes)]
-            outs = execute(buffers).consume_with_handlers(handlers)
+            if entry.kept is not None:
+                buffers = [_buffer(leaves[i], entry.takes[i]) for i in entry.kept]
+                buffers += entry.constants
+            elif not ready:
+                buffers = [*map(_buffer, leaves, entry.takes)]
+            outs = entry.execute(buffers).consume_with_handlers(entry.handlers)
         except RuntimeError as error:
             raise xla().our_error(error) from None
         except OverflowError:  # an integer that is too large for its type
             return JitFunction.__call__(self, *args, **kwargs)
-        if unflatten is None:
-            return Array(None, out_avals[0], outs[0])
-        return unflatten([*map(Array, repeat(None), out_avals, outs)])
+        for i in entry.donated:
+            if type(leaves[i]) in array_classes:
+                leaves[i].delete()
+        if entry.unflatten is None:
+            return Array(None, entry.out_avals[0], outs[0])
+        return entry.unflatten([
+            Array(None, aval, out) for aval, out in zip(entry.out_avals, outs)])
 
-    def _call_with_containers(self, args, kwargs, signature=None):
-        """A call with any arguments. Its program is kept for those of this `signature`."""
-        dynamic_args, dynamic_kwargs, statics = args, kwargs, ()
-        try:
-            if self._has_statics:
-                dynamic_args, dynamic_kwargs, statics = self._split(args, kwargs)
-            leaves, tree, foreign = dynamic_args, None, False
-            if dynamic_kwargs:
-                leaves, tree = (*leaves, *dynamic_kwargs.values()), in_order(dynamic_kwargs)
-                if tree is None:
-                    leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
-            for x in leaves:
-                if type(x) in _FOREIGN:
-                    foreign = True
-                elif type(x) not in array_classes:
-                    leaves, tree = self._flatten((dynamic_args, dynamic_kwargs))
-                    break
-            try:
-                if foreign:
-                    avals, buffers = [*map(_signature, leaves)], None
-                else:
-                    avals, buffers = [*map(_placed_type, leaves)], [*map(_buffer_at_hand, leaves)]
-            except AttributeError:  # a NumPy array or a number in a container
-                avals, buffers = [*map(_signature, leaves)], None
-            entry = self._entries.get((tree, trace_context(), statics, *avals))
-        except (TypeError, ValueError):
+    def _plan(self, shape, args, kwargs):
+        static = {place for place, *_ in self._split(args, kwargs)[2]}
+        return remember(self._plans, shape, Plan([*range(len(args)), *kwargs], static))
+
+    @api_boundary
+    def _first_call(self, key, args, kwargs):
+        """A call the core's way. If there is a key, the next one has the fast path."""
+        if key is None or settings.disable_jit.value:
             return JitFunction.__call__(self, *args, **kwargs)
-        if entry is None:
-            return JitFunction.__call__(self, *args, **kwargs)
-        program, execute, handlers, out_avals, unflatten = entry
-        if signature is not None and execute is not None:
-            remember(self._by_signature, signature, FlatEntry(
-                execute, handlers, program.in_avals, out_avals, unflatten))
-        if execute is None:
-            results = program(leaves)
-            return results[0] if unflatten is None else unflatten(results)
-        try:
-            if buffers is None:
-                started = execute([*map(_buffer, leaves, program.in_avals)])
-            else:
-                try:
-                    started = execute(buffers)
-                except TypeError:  # some contents are in NumPy, and have no buffer yet
-                    started = execute([*map(buffer_of, leaves, program.in_avals)])
-            outs = started.consume_with_handlers(handlers)
-        except RuntimeError as error:
-            raise xla().our_error(error) from None
-        if unflatten is None:
-            return Array(None, out_avals[0], outs[0])
-        return unflatten([*map(Array, repeat(None), out_avals, outs)])
-
-    def _split(self, args, kwargs):
-        names = (len(args), *kwargs)
-        found = self._statics_of.get(names) or self._find_statics(names, args, kwargs)
-        static = [(i, args[i], type(args[i])) for i in found.positions]
-        static += [(name, kwargs[name], type(kwargs[name])) for name in found.names]
-        return (tuple([args[i] for i in found.dynamic_positions]),
-                {name: kwargs[name] for name in found.dynamic_names}, tuple(static))
-
-    def _find_statics(self, names, args, kwargs):
-        static = {place for place, _, _ in super()._split(args, kwargs)[2]}
-
-        def apart(places):
-            return partition_list([place in static for place in places], places)
-
-        (dynamic, positions), (dynamic_names, static_names) = apart(range(len(args))), apart(kwargs)
-        if not kwargs:
-            remember(self._pickers, len(args), (picker(dynamic), picker(positions)))
-        return remember(self._statics_of, names, Statics(
-            positions, static_names, dynamic, dynamic_names))
-
-    def _run(self, call, tracing):
+        call = self._call(args, kwargs)
+        tracing = self._traced(call)
+        if tracing.outer_tracers:
+            return tracing.out_tree.unflatten(self._bind(call, tracing))
         program = self._program(call, tracing)
-        outs = program(call.leaves)
-        self._remember(call, tracing, program, outs)
-        return outs
-
-    def _remember(self, call, tracing, program, outs):
-        """Enter a program for the fast path."""
-        flatten = tree_registry().flatten
-        leaves, tree = flatten((call.args, call.kwargs))
-        out_leaves, out_tree = flatten(tracing.out_tree.unflatten(outs))
-        simple = is_simple(program) and len(out_leaves) == len(program.out_avals)
-        entry = Entry(
-            program,
-            program.executable.execute if simple else None,
-            program.executable.handlers if simple else [],
-            program.out_avals,
-            None if out_tree == flatten(0)[1] else out_tree.unflatten,
-        )
-        types = {*map(type, call.args), *map(type, call.kwargs.values())}
-        if types <= array_classes | _FOREIGN and (names := in_order(call.kwargs)) is not None:
-            tree = names or None  # nothing but leaves: their number and names are the structure
-        key = (tree, trace_context(), call.statics)
-        remember(self._entries, (*key, *map(_signature, leaves)), entry)
-        self._flatten = flatten
+        result = tracing.out_tree.unflatten(program(call.leaves))
+        remember(self._entries, key, Entry(program, tracing.out_tree, result))
+        return result
 
     def clear_cache(self) -> None:
         """Forget what was traced and compiled for this function."""
         super().clear_cache()
         self._entries.clear()
-        self._by_signature.clear()
-
-
-def picker(positions: list[int]) -> Callable:
-    """A function from a tuple to the tuple of its elements at these positions."""
-    if len(positions) > 1:
-        return itemgetter(*positions)
-    return (lambda xs, i=positions[0]: (xs[i],)) if positions else lambda xs: ()
-
-
-def is_simple(program: Program) -> bool:
-    """Whether a run is no more than to hand over all buffers and to wrap the results."""
-    if type(program) is not Program:
-        return False
-    takes_all = len(program.kept) == len(program.in_avals)
-    special = any(aval.dtype == float0 for aval in program.out_avals)
-    plain = program.run is program.executable
-    return takes_all and plain and not (program.constants or program.donated or special)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -310,9 +232,9 @@ def tree_registry() -> Any:
     All threads share one, because structures of two registries do not mix.
     """
     global _registry
-    with _lock:
-        if _registry is None:
-            _registry = _copy_registry()
+    if _registry is None:
+        with _lock:
+            _registry = _registry or _copy_registry()
     return _registry
 
 
@@ -333,7 +255,10 @@ def _register(copy, node_type):
     """Enter a node type in the copy, once."""
     if node_type not in _copied:
         _copied.add(node_type)
-        copy.register_node(node_type.python_type, node_type.flatten, node_type.unflatten)
+        if fields := getattr(node_type, "fields", None):
+            copy.register_dataclass_node(node_type.python_type, *map(list, fields))
+        else:
+            copy.register_node(node_type.python_type, node_type.flatten, node_type.unflatten)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ calls the primitives' NumPy rules. Under other transformations, it binds the pri
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,51 +18,65 @@ import numpy as np
 from ..core.array import Array, contents, numpy_rules, quiet
 from ..core.core import Primitive, ShapedArray, Trace, eval_trace, state
 from ..core.extension import hooks
-from ..core.jaxpr import Atom, ClosedJaxpr, Literal
+from ..core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal
 from ..core.jit import cache_of, traces
+from ..core.primitives import stop_gradient_p
 from ..settings import trace_context
 from .evaluation import SCALAR_AVALS, evaluations
+from .specialised import numpy_rule
 
 # ----------------------------------------------------------------------------------------------
 # A jaxpr as a Python function
 
 
-def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable,
-                    fold: bool = False) -> Callable:
+def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable = lambda x: x,
+                    fold: bool = False, casts: Sequence = (),
+                    result: Callable | None = None) -> Callable:
     """The jaxpr as a Python function of its arguments that returns a tuple.
 
     Args:
-      operation: `operation(primitive)` computes the primitive from operands and parameters.
+      operation: `operation(eqn)` computes the results from operands and parameters.
       constant: `constant(x)` is what the operations take for a constant of the jaxpr.
       fold: whether to compute at once what is small and does not depend on the arguments.
+      casts: for each argument a function that converts it, or `None`.
+      result: makes something else of the results, of which it gets one `Array` each.
     """
     names: dict[Any, str] = {}
-    scope: dict[str, Any] = {}
+    scope: dict[str, Any] = {"Array": Array}
+
+    def known(x: Any) -> str:
+        scope[new := f"c{len(scope)}"] = x
+        return new
 
     def name(atom: Atom) -> str:
         if type(atom) is Literal:
-            literal = f"c{len(scope)}"
-            scope[literal] = constant(atom.val)
-            return literal
+            return known(constant(atom.val))
         return names.setdefault(atom, f"x{len(names)}")
 
-    def listed(atoms: Sequence[Atom]) -> str:
+    def listed(atoms: Iterable[Atom]) -> str:
         return "".join(name(atom) + ", " for atom in atoms)
 
     scope |= {name(v): constant(x) for v, x in zip(closed.constvars, closed.consts)}
     lines = [f"def run({listed(closed.invars)}):"]
-    for i, eqn in enumerate(closed.eqns):
-        compute = operation(eqn.primitive)
-        scope[f"f{i}"] = partial(compute, **eqn.params) if eqn.params else compute
+    lines += [f"{name(v)} = {known(cast)}({name(v)})"
+              for v, cast in zip(closed.invars, casts) if cast]
+    for eqn in closed.eqns:
+        compute, params = operation(eqn)
         outvars, multiple = eqn.outvars, eqn.primitive.multiple_results
         operands = [name(atom) for atom in eqn.invars]
         if fold and all(x in scope for x in operands) and _small(outvars):
-            outs = scope[f"f{i}"](*[scope[x] for x in operands])
+            outs = compute(*[scope[x] for x in operands], **params)
             scope |= zip(map(name, outvars), outs if multiple else [outs])
             continue
+        operands += [f"{key}={known(x)}" for key, x in params.items()]
         results = listed(outvars) if multiple else name(outvars[0])
-        lines.append(f"{results} = f{i}({', '.join(operands)})")
-    lines.append(f"return ({listed(closed.outvars)})")
+        lines.append(f"{results} = {known(compute)}({', '.join(operands)})")
+    if result is None:
+        lines.append(f"return ({listed(closed.outvars)})")
+    else:
+        arrays = [f"Array({name(v)}, {known(v.aval)})" for v in closed.outvars]
+        lines.append(f"return {known(result)}([{', '.join(arrays)}])" if result is not only else
+                     f"return {arrays[0]}")
     exec("\n    ".join(lines), scope)
     return scope["run"]
 
@@ -71,12 +85,39 @@ def _small(variables: Sequence[Any]) -> bool:
     return all(v.aval.size <= 1024 for v in variables)
 
 
-def on_numpy(closed: ClosedJaxpr) -> Callable | None:
-    """The jaxpr as a function of NumPy values; `None` if a primitive is evaluated otherwise."""
-    if any(eqn.primitive.impl is not evaluations.get(eqn.primitive) for eqn in closed.eqns):
-        return None
+def only(results: Sequence) -> Any:
+    """The one result."""
+    return results[0]
+
+
+def numpy_operation(eqn: JaxprEqn) -> tuple[Callable, dict]:
+    """The NumPy rule of an equation's primitive and its parameters. A call of a function with a
+    derivative of its own becomes that function.
+
+    Raises:
+      NotImplementedError: the primitive is not evaluated on NumPy.
+    """
+    called = eqn.params.get("call_jaxpr")
+    if type(called) is ClosedJaxpr:
+        return python_function(called, numpy_operation, numpy_constant, True), {}
+    if eqn.primitive is stop_gradient_p:
+        return lambda x: x, {}
+    if eqn.primitive.impl is not evaluations.get(eqn.primitive):
+        raise NotImplementedError(eqn.primitive)
+    rule = numpy_rule(eqn)
+    return (numpy_rules[eqn.primitive], eqn.params) if rule is None else (rule, {})
+
+
+def numpy_constant(x: Any) -> Any:
+    """What NumPy takes for a constant of a jaxpr."""
+    return contents(x)[1]
+
+
+def numpy_function(closed: ClosedJaxpr, casts: Sequence = (),
+                   result: Callable | None = None) -> Callable:
+    """`python_function` of NumPy values."""
     return quiet.run(
-        python_function, closed, numpy_rules.__getitem__, lambda x: contents(x)[1], fold=True)
+        python_function, closed, numpy_operation, numpy_constant, True, casts, result)
 
 
 class Program:
@@ -85,8 +126,10 @@ class Program:
     __slots__ = ("out_avals", "on_numpy", "by_binding")
 
     def __init__(self, closed: ClosedJaxpr):
-        self.out_avals, self.on_numpy = closed.out_avals, on_numpy(closed)
-        self.by_binding = python_function(closed, lambda primitive: primitive.bind, lambda x: x)
+        self.out_avals, self.on_numpy = closed.out_avals, None
+        with contextlib.suppress(NotImplementedError):
+            self.on_numpy = numpy_function(closed)
+        self.by_binding = python_function(closed, lambda eqn: (eqn.primitive.bind, eqn.params))
 
     def run(self, trace: Trace | None, args: Sequence) -> Sequence:
         """The results, as `trace` computes them."""

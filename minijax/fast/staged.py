@@ -9,88 +9,78 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
+import threading
 from collections.abc import Callable, Collection, Sequence
+from sys import gettrace
 from typing import Any
 
 import numpy as np
 
 from .. import fast_paths  # noqa: F401  (it makes `staged_function` a point of `Extension`)
-from ..core.array import Array
+from ..core.array import Array, quiet
 from ..core.core import eval_trace, state, typeof
 from ..core.extension import Extension, hooks, register
-from ..core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
 from ..core.jit import cache_of, remember, traces
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import tree_flatten
 from ..settings import disable_jit, trace_context
-from .rules import USES, Program
+from .rules import USES, numpy_function, only
 
 _NUMBERS = {int, float, bool}
 _PLAIN = {int, bool, str, type(None), np.dtype}  # equal values of one of these mean the same
+_LEAF = tree_flatten(0)[1]
 _LARGEST = 60  # equations: a longer program spends its time in NumPy
 
 
-class TracedCall:
-    """The calls of a function with arguments of some types, as a program.
+class _Inlining(threading.local):
+    """Whether this thread traces a call, in which functions stand instead of `jit` equations."""
+
+    active = False
+
+
+_inlining = _Inlining()
+
+
+def never_inlined(function: Callable) -> Callable:
+    """`function`, which is always compiled, so that no program on NumPy can do what it does."""
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if _inlining.active:
+            raise NotImplementedError(f"{function.__name__} is compiled.")
+        return function(*args, **kwargs)
+
+    return call
+
+
+def traced_call(fun: Callable, operands: Sequence) -> Callable:
+    """The calls of a function with arguments of some types, as a function of NumPy values.
 
     Args:
       operands: arrays and Python numbers, by whose types `fun` is traced.
 
     Raises:
-      ValueError: the function is not made of operations that NumPy evaluates, or is too long.
+      NotImplementedError: an operation is not evaluated on NumPy.
+      ValueError: the program is too long, or returns an argument.
     """
+    avals = [*map(typeof, operands)]
+    out_tree: Any = None
 
-    __slots__ = ("_program", "_out_tree", "_casts")
+    def flat_fun(*args):
+        nonlocal out_tree
+        leaves, out_tree = tree_flatten(fun(args))
+        return leaves
 
-    def __init__(self, fun: Callable, operands: Sequence):
-        avals = [*map(typeof, operands)]
-        self._out_tree: Any = None
-
-        def flat_fun(*args):
-            leaves, self._out_tree = tree_flatten(fun(args))
-            return leaves
-
-        with disable_jit(True):
-            closed = without_calls(trace_to_jaxpr(flat_fun, avals))
-        self._program = Program(closed)
-        forwards = not {*closed.jaxpr.invars}.isdisjoint(closed.jaxpr.outvars)
-        if self._program.on_numpy is None or forwards or len(closed.eqns) > _LARGEST:
-            raise ValueError("This function is called as it is.")
-        self._casts = [aval.dtype.type if type(x) in _NUMBERS else None
-                       for x, aval in zip(operands, avals)]
-
-    def __call__(self, operands: Sequence) -> Any:
-        outs = self._program.run(eval_trace, [
-            x if cast is None else cast(x) for x, cast in zip(operands, self._casts)])
-        return self._out_tree.unflatten(outs)
-
-
-def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr with the programs of functions that have their own derivative in place of calls."""
-    def run(*args):
-        env = dict(zip([*closed.constvars, *closed.invars], [*closed.consts, *args], strict=True))
-
-        def read(atom):
-            return atom.val if type(atom) is Literal else env[atom]
-
-        for eqn in closed.eqns:
-            values = [read(atom) for atom in eqn.invars]
-            if eqn.primitive.name == "stop_gradient":
-                outs = values
-            elif type(called := eqn.params.get("call_jaxpr")) is ClosedJaxpr:
-                inner = without_calls(called)
-                outs = eval_jaxpr(inner.jaxpr, inner.consts, *values)
-            else:
-                outs = eqn.primitive.bind(*values, **eqn.params)
-                outs = outs if eqn.primitive.multiple_results else [outs]
-            env.update(zip(eqn.outvars, outs, strict=True))
-        return [read(atom) for atom in closed.outvars]
-
-    if all("call_jaxpr" not in eqn.params and eqn.primitive.name != "stop_gradient"
-           for eqn in closed.eqns):
-        return closed
-    return trace_to_jaxpr(run, closed.in_avals)
+    with disable_jit(True):
+        _inlining.active = True
+        try:
+            closed = trace_to_jaxpr(flat_fun, avals)
+        finally:
+            _inlining.active = False
+    forwards = not {*closed.jaxpr.invars}.isdisjoint(closed.jaxpr.outvars)
+    if forwards or len(closed.eqns) > _LARGEST:
+        raise ValueError("This function is called as it is.")
+    casts = [aval.dtype.type if type(x) in _NUMBERS else None for x, aval in zip(operands, avals)]
+    return numpy_function(closed, casts, only if out_tree == _LEAF else out_tree.unflatten)
 
 
 def is_plain(x: Any) -> bool:
@@ -102,53 +92,56 @@ def is_plain(x: Any) -> bool:
 
 def with_traced_calls(function: Callable, static: Collection[str | int]) -> Callable:
     """`function`, with the fast path for calls whose other arguments are arrays and numbers."""
-    parameters = [*inspect.signature(function).parameters]
+    code = inspect.unwrap(function).__code__  # a signature takes long to make
+    parameters = code.co_varnames[:code.co_argcount]
     static = {*static, *(i for i, name in enumerate(parameters) if name in static)}
     found: dict[tuple, Any] = cache_of(traces, function, "traced calls")
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         if (state.trace is not eval_trace or hooks.evaluate or hooks.after_evaluation
-                or sys.gettrace() is not None):
+                or gettrace() is not None):
             return function(*args, **kwargs)
-        operands, places, key = [], [], [len(args), trace_context(), *kwargs]
-        for place, x in (*enumerate(args), *kwargs.items()):
+        key, values = [trace_context(), *kwargs], []
+        for place, x in enumerate(args) if not kwargs else (*enumerate(args), *kwargs.items()):
             kind = type(x)
-            if place in static:
+            if kind is Array:
+                key.append(x.aval)
+                value = x._value
+                values.append(x._numpy() if value is None else value)
+            elif place in static:
                 if not is_plain(x):
                     return function(*args, **kwargs)
                 key += kind, x
-                continue
-            if kind is Array:
-                key.append(x.aval)
-            elif x is None:
-                key.append(None)
-                continue
             elif kind in _NUMBERS:
                 key.append(kind)
+                values.append(x)
+            elif x is None:
+                key.append(None)
             else:
                 return function(*args, **kwargs)
-            operands.append(x)
-            places.append(place)
-        program = found.get(tuple(key), 0)
-        if type(program) is TracedCall:
+        program = found.get(signature := tuple(key), 0)
+        if callable(program):
             try:
-                return program(operands)
+                return quiet.run(program, *values)
             except OverflowError:  # an integer that is too large for its type
                 pass
         elif program is not None:
-            remember_use(tuple(key), program, places, operands, args, kwargs)
+            remember_use(signature, program + 1, args, kwargs)
         return function(*args, **kwargs)
 
-    def remember_use(key, uses, places, operands, args, kwargs):
-        program = uses + 1
-        if uses >= USES:
+    def remember_use(key, program, args, kwargs):
+        if program > USES:
+            given = {**dict(enumerate(args)), **kwargs}
+            places = [place for place, x in given.items() if type(x) is Array
+                      or type(x) in _NUMBERS and place not in static]
+
             def fun(operands):
-                by_place = dict(zip(places, operands))
-                return function(*[by_place.get(i, x) for i, x in enumerate(args)],
-                                **{name: by_place.get(name, x) for name, x in kwargs.items()})
+                by_place = given | dict(zip(places, operands))
+                return function(*[by_place[i] for i, _ in enumerate(args)],
+                                **{name: by_place[name] for name in kwargs})
             try:
-                program = TracedCall(fun, operands)
+                program = traced_call(fun, [given[place] for place in places])
             except Exception:  # to call the function raises what there is to raise
                 program = None
         found.pop(key, None)
@@ -162,6 +155,9 @@ class FastStaged(Extension):
 
     def staged_function(self, function, static):
         return with_traced_calls(function, static)
+
+    def compiled_function(self, function):
+        return never_inlined(function)
 
 
 register(FastStaged())

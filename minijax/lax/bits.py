@@ -98,8 +98,16 @@ def bitcast_convert_type(operand, new_dtype):
 def _clz(x):
     width = 8 * x.dtype.itemsize
     bits = x.astype(np.dtype(f"u{x.dtype.itemsize}"))
-    used = sum((bits >> np.array(i, bits.dtype)) != 0 for i in range(width))
+    used = _used_bits(bits)
+    if width == 64:
+        high = bits >> np.uint64(32)
+        used = np.where(high != 0, 32 + _used_bits(high), _used_bits(bits & np.uint64(2**32 - 1)))
     return (width - used).astype(x.dtype)
+
+
+def _used_bits(x):
+    """The place of the highest bit that is one, counted from 1, of integers below 2⁵³."""
+    return np.frexp(x.astype(np.float64))[1]
 
 
 def _popcount(x):

@@ -355,6 +355,11 @@ def _groups_changed(x, source: int, target: int, groups: int):
     return x if groups == 1 else _moved_into(_moved_out_of(x, source, groups), source, target)
 
 
+def _converted(x, dtype):
+    """`x` of this dtype, weakly typed if it was."""
+    return convert(x, dtype, typeof(x).weak_type)
+
+
 def _transpose_lhs(ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation,
                    dimension_numbers, feature_group_count, batch_group_count, **params):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -365,10 +370,10 @@ def _transpose_lhs(ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_d
         taken(lhs_shape, lhs_spec[2:]), taken(rhs_shape, rhs_spec[2:]), window_strides,
         taken(out_shape, out_spec[2:]), padding, lhs_dilation, rhs_dilation)
     out = conv_general_dilated(
-        ct, convert(rev(rhs, rhs_spec[2:]), typeof(ct).dtype), lhs_dilation, padding,
+        ct, _converted(rev(rhs, rhs_spec[2:]), typeof(ct).dtype), lhs_dilation, padding,
         window_strides, rhs_dilation, ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
         groups, **params)
-    return _groups_changed(convert(out, lhs.aval.dtype), lhs_spec[1], lhs_spec[0],
+    return _groups_changed(_converted(out, lhs.aval.dtype), lhs_spec[1], lhs_spec[0],
                            batch_group_count)
 
 
@@ -382,9 +387,9 @@ def _transpose_rhs(ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_d
         taken(typeof(ct).shape, out_spec[2:]), padding, lhs_dilation, rhs_dilation)
     numbers = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
     out = conv_general_dilated(
-        convert(lhs, typeof(ct).dtype), ct, rhs_dilation, padding, lhs_dilation, window_strides,
+        _converted(lhs, typeof(ct).dtype), ct, rhs_dilation, padding, lhs_dilation, window_strides,
         numbers, batch_group_count, feature_group_count, **params)
-    return convert(out, rhs.aval.dtype)
+    return _converted(out, rhs.aval.dtype)
 
 
 def _pads_of_kernel(in_shape, window, strides, out_shape, padding, in_dilation, window_dilation):

@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import ShapedArray, typeof
+from ..core.dtypes import ExtendedDType
 from ..core.forward import defjvp
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive, select
@@ -264,6 +265,8 @@ def _gather_filled(x, indices, *, dimension_numbers, slice_sizes, unique_indices
     out = gather(x, indices, numbers, slice_sizes, indices_are_sorted=indices_are_sorted)
     rest = [d for d in range(typeof(out).ndim) if d not in numbers.offset_dims]
     inside = broadcast_in_dim(inside, typeof(out).shape, rest)
+    if not isinstance(typeof(out).dtype, ExtendedDType):  # a uint32's default is no Python int32
+        fill_value = np.asarray(fill_value).astype(typeof(out).dtype)
     return select(inside, out, full_like(out, fill_value))
 
 

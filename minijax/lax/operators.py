@@ -40,6 +40,7 @@ from ..core.primitives import (
     expand_dims,
     full_like,
     reshape,
+    reshape_p,
     squeeze,
     transpose,
 )
@@ -50,7 +51,7 @@ from .complex_numbers import imag, real
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype, default_int_dtype
 from .elementwise import abs_, min_p, pow
-from .out_shardings import call_sharded
+from .out_shardings import bind_sharded, call_sharded
 from .shaping import broadcast_shapes, broadcast_to, copy_p
 
 # ----------------------------------------------------------------------------------------------
@@ -279,20 +280,30 @@ def astype(x, dtype, copy: bool = False):
     return copy_p.bind(result) if copy else result
 
 
-def reshape_method(x, *shape, order: str = "C"):
-    """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left."""
+def reshape_method(x, *shape, order: str = "C", out_sharding=None):
+    """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left.
+    `out_sharding` is the sharding of the result (chapter 14)."""
     one_sequence = len(shape) == 1 and (
         isinstance(shape[0], (tuple, list)) or getattr(shape[0], "ndim", 0) == 1)
     sizes = list(known_sizes(shape[0] if one_sequence else shape))
     sizes = _fill_in_size(typeof(x), sizes)
     if order == "F":
+        if out_sharding is not None and len(sizes) > 1:
+            return call_sharded(reshape_method, x, sizes, order="F", out_sharding=out_sharding)
         axes = tuple(range(typeof(x).ndim))[::-1] if typeof(x).ndim > 1 else None
-        backwards = reshape(x, sizes[::-1], axes)
+        backwards = _reshaped(x, sizes[::-1], axes, out_sharding)
         return transpose(backwards, tuple(range(len(sizes)))[::-1])
     if order != "C":
         kind = NotImplementedError if order == "A" else ValueError
         raise kind(f"reshape and ravel: order must be 'C' or 'F', got {order!r}.")
-    return reshape(x, sizes)
+    return _reshaped(x, sizes, None, out_sharding)
+
+
+def _reshaped(x, sizes, dimensions, out_sharding):
+    if out_sharding is None:
+        return reshape(x, sizes, dimensions)
+    return bind_sharded(reshape_p, x, out_sharding=out_sharding, new_sizes=tuple(sizes),
+                        dimensions=dimensions)
 
 
 def _fill_in_size(aval, sizes):

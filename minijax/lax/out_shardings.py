@@ -31,6 +31,19 @@ def call_with_sharding(self, f: Callable, args: Sequence, kwargs: dict, sharding
 
 
 @point
+def filled(self, value: Any, shape: tuple, sharding: Any) -> Any:
+    """An array of this shape with a scalar everywhere, with a sharding or on a device."""
+    return value
+
+
+@point
+def filled_like(self, value: Any, shape: tuple, aval: Any) -> Any:
+    """A scalar, or an array of it of this shape if the type `aval` states how such an array is
+    split."""
+    return value
+
+
+@point
 def with_sharding(self, x: Any, sharding: Any) -> Any:
     """An array, with this sharding."""
     return x

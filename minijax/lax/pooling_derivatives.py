@@ -18,7 +18,7 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import register_lowering
-from ..core.primitives import add_p, ge_p, lowest, make_primitive, or_p, select
+from ..core.primitives import add_p, all_weak, ge_p, lowest, make_primitive, or_p, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
@@ -100,14 +100,15 @@ register_lowering(select_and_scatter_p, _lower_select_and_scatter)
 
 
 def _scatter_shape(source, operand, *, select_prim, window_dimensions, window_strides, padding):
-    return ShapedArray(operand.shape, source.dtype)
+    return ShapedArray(operand.shape, source.dtype, all_weak((source, operand)))
 
 
 def _gather_shape(tangents, operand, *, select_prim, **windows):
     if tangents.shape != operand.shape:
         raise TypeError("select_and_gather_add tangents and operand shapes must match, got "
                         f"{tangents.shape} and {operand.shape}.")
-    return ShapedArray(windows_shape(operand, Windows(**windows)), tangents.dtype)
+    shape = windows_shape(operand, Windows(**windows))
+    return ShapedArray(shape, tangents.dtype, all_weak((tangents, operand)))
 
 
 def _never_selected(select_prim: Primitive, dtype):

@@ -17,7 +17,7 @@ from .families import FLOAT, unary_row
 
 def _sign(x):
     # XLA keeps the sign of zero, which NumPy drops.
-    return np.where(x == 0, x, np.sign(x)) if x.dtype.kind not in "iuc" else np.sign(x)
+    return np.sign(x) if x.dtype.kind in "iuc" else np.copysign(np.sign(x), x)
 
 
 def _lower_sign(ctx, x):
@@ -49,7 +49,7 @@ def _round(x, *, rounding_method):
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
     whole = np.trunc(x)
-    return whole + np.copysign(np.abs(x - whole) >= 0.5, x).astype(x.dtype)
+    return whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x)
 
 
 def _lower_round(ctx, x, *, rounding_method):

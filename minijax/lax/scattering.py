@@ -24,7 +24,7 @@ from . import elementwise as prim
 from . import slicing
 from .families import lower_fun
 from .gathering import batched_starts, gather, gather_p
-from .shaping import broadcast_in_dim, full, iota, reshape
+from .shaping import broadcast_in_dim, full, full_like, iota, reshape
 from .windows import (
     CLIP,
     GatherScatterMode,
@@ -263,13 +263,11 @@ def _one_array(out):
 
 
 def _zeros(x, dtype=None):
-    aval = typeof(x)
-    return full(aval.shape, 0, aval.dtype if dtype is None else dtype)
+    return full_like(x, 0, dtype)
 
 
 def _ones(x, dtype=None):
-    aval = typeof(x)
-    return full(aval.shape, 1, aval.dtype if dtype is None else dtype)
+    return full_like(x, 1, dtype)
 
 
 def _inverse_gather(x, indices, updates, numbers: ScatterDimensionNumbers, **params):

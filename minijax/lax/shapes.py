@@ -11,8 +11,7 @@ from ..checks.primitives import canonical_shape
 from ..core.core import ArrayMethods, typeof
 from ..core.primitives import constant
 from .dtypes import check_and_canonicalize_user_dtype
-from .out_shardings import resharded
-from .shaping import broadcast_to, full
+from .shaping import broadcast, broadcast_to, full
 from .windows import index_dtype
 
 
@@ -40,8 +39,8 @@ def empty(shape: int | Sequence[int], dtype, *, out_sharding=None):
     (3,)
     """
     shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
-    out = full(canonical_shape(shape), 0, check_and_canonicalize_user_dtype(dtype))
-    return out if out_sharding is None else resharded(out, out_sharding)
+    zero = full((), 0, check_and_canonicalize_user_dtype(dtype))
+    return broadcast(zero, canonical_shape(shape), out_sharding=out_sharding)
 
 
 def shape_as_value(shape: Sequence[int]):

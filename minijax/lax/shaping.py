@@ -101,7 +101,7 @@ def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
                             out_sharding=out_sharding)
 
 
-def broadcast_to(x, shape: tuple[int, ...]):
+def broadcast_to(x, shape: tuple[int, ...], *, out_sharding=None):
     """`x` repeated to `shape`, aligned at the last dimension, as NumPy does.
 
     Raises:
@@ -112,7 +112,8 @@ def broadcast_to(x, shape: tuple[int, ...]):
     if ndim > len(shape) or any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1])):
         raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape "
                          f"{tuple(shape)}")
-    return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))
+    return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)),
+                            out_sharding=out_sharding)
 
 
 def broadcast_to_rank(x, rank: int):
@@ -290,7 +291,8 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
       shape: the result's shape.
       fill_value: a scalar.
       dtype: the element type; by default that of `fill_value`.
-      sharding: ignored here; `device_put` moves the result (chapter 14).
+      sharding: a sharding or a device, where the result is put. A sharding over an abstract mesh
+        becomes part of its type (chapter 14).
 
     Raises:
       TypeError: `fill_value` is no scalar.
@@ -301,8 +303,16 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else check_and_canonicalize_user_dtype(dtype)
     if isinstance(dtype, dtypes.ExtendedDType):
-        return dtype.full(tuple(shape), fill_value)
-    return broadcast(convert(fill_value, dtype, weak), shape)
+        out = dtype.full(tuple(shape), fill_value)
+        return out if sharding is None else on_device(out, sharding)
+    value = convert(fill_value, dtype, weak)
+    return broadcast(value, shape) if sharding is None else _filled(value, shape, sharding)
+
+
+def _filled(value, shape, sharding):
+    """An array with a scalar everywhere, where the user wants it."""
+    (filled,) = hooks.filled
+    return filled(value, canonical_shape(shape), sharding)
 
 
 def _scalar_fill(value):
@@ -323,6 +333,9 @@ def on_device(x: Array, device: Any, like: Any = None, out_sharding: Any = None)
     """A function's new array on the `device` that the user named, or with this sharding in its
     type. If both are `None`, it is placed like the array `like`, or on the default device."""
     if out_sharding is not None:
+        if device is not None:
+            raise ValueError("Give either `device` or `out_sharding`, not both; got "
+                             f"device={device} and out_sharding={out_sharding}.")
         return resharded(x, out_sharding)
     for place_new in hooks.place_new:
         x = place_new(x, device, like)
@@ -330,7 +343,8 @@ def on_device(x: Array, device: Any, like: Any = None, out_sharding: Any = None)
 
 
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):
-    """`full` with the shape and the dtype of `x`, unless given."""
+    """`full` with the shape and the dtype of `x`, unless given; and with its sharding, unless
+    `sharding` or another shape is given."""
     aval = typeof(x) if hasattr(x, "aval") or not hasattr(x, "shape") \
         else ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype, True))
     weak = dtype is None and aval.weak_type
@@ -338,11 +352,21 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     shape = aval.shape if shape is None else shape
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.full(tuple(shape), fill_value)
-    filled = broadcast(_scalar_fill(convert(fill_value, dtype, weak)), shape)
+    value = _scalar_fill(convert(fill_value, dtype, weak))
+    if sharding is not None:
+        return _filled(value, shape, sharding)
     if aval.placement is not None:
-        return vary_like(filled, aval)
+        return _filled_like(value, canonical_shape(shape), aval)
+    filled = broadcast(value, shape)
     placed = isinstance(x, Array) and type(x) is not Array and isinstance(filled, Array)
     return on_device(filled, None, like=x) if placed else filled
+
+
+def _filled_like(value, shape, aval):
+    """An array with a scalar everywhere, with the placement of a type."""
+    for filled_like in hooks.filled_like:
+        value = filled_like(value, shape, aval)
+    return vary_like(value if shape == typeof(value).shape else broadcast(value, shape), aval)
 
 
 # ----------------------------------------------------------------------------------------------

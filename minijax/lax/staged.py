@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import fast_paths  # noqa: F401  (it makes `staged_function` a point of `Extension`)
-from ..core.core import state
+from ..core.core import eval_trace, state
 from ..core.extension import hooks
 from ..runtime.jit import jit
 
@@ -31,17 +31,35 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
     if function is None:
         return functools.partial(staged, static_argnames=static_argnames,
                                  static_argnums=static_argnums, eager=eager)
+    whole = function if eager else _always_compiled(function)
     jitted = functools.cache(lambda: jit(
-        function, static_argnames=static_argnames, static_argnums=static_argnums))
-
-    at_once = function
-    for faster in hooks.staged_function:
-        at_once = faster(at_once, {*static_argnames, *(static_argnums or ())})
+        whole, static_argnames=static_argnames, static_argnums=static_argnums))
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         plain = eager and not state.trace.staging
-        return (at_once if plain else jitted())(*args, **kwargs)
+        return (function if plain else jitted())(*args, **kwargs)
+
+    for faster in hooks.staged_function if eager else ():
+        call = faster(call, {*static_argnames, *(static_argnums or ())})
+    call.__wrapped__ = function
+    return call
+
+
+def _always_compiled(function: Callable) -> Callable:
+    for look in hooks.compiled_function:
+        function = look(function)
+    return function
+
+
+def compiled(function: Callable) -> Callable:
+    """Decorator for a function of arrays that is not staged. When nothing is traced, it is one
+    compiled program: NumPy has no function for what it is made of."""
+    jitted = functools.cache(lambda: jit(_always_compiled(function)))
+
+    @functools.wraps(function)
+    def call(*args):
+        return (jitted() if state.trace is eval_trace else function)(*args)
 
     return call
 

@@ -296,7 +296,7 @@ def _sum_transpose(ct, x, **params) -> Array:
     pads = pads_of_transpose(x.aval.shape, sizes, strides, typeof(ct).shape, padding, base_dilation,
                              window_dilation)
     config = [(low, high, stride - 1) for (low, high), stride in zip(pads, strides)]
-    padded = pad(ct, constant(0, typeof(ct).dtype), config)
+    padded = pad(ct, constant(0, typeof(ct).dtype, typeof(ct).weak_type), config)
     ones = (1,) * len(sizes)
     windows = Windows(sizes, base_dilation, ((0, 0),) * len(sizes), ones, window_dilation)
     return reduce_window_sum_p.bind(padded, **windows._asdict())

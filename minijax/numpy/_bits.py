@@ -27,7 +27,7 @@ from ._arguments import (
 from ._constructors import arange
 from ._select import _where, broadcast_arrays
 from ._shaping import ravel, swapaxes
-from ._staged import staged
+from ._staged import compiled, staged
 from ._ufuncs import abs, copysign, exp2, floor_divide, isfinite, isinf
 
 # ----------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def bitwise_count(x, /):
     return bits.population_count(abs(x)).astype("uint8")
 
 
-@staged(static_argnames=("axis", "bitorder"))
+@staged(static_argnames=("axis", "bitorder"), eager=False)
 def packbits(a, axis: int | None = None, bitorder: str = "big"):
     """Eight elements as the bits of one byte.
 
@@ -126,7 +126,7 @@ def _in_order(eight, bitorder):
 # Bits of floats
 
 
-@staged
+@staged(eager=False)
 def frexp(x, /):
     """Mantissa and exponent, elementwise: x = m 2ᵉ with 1/2 ≤ |m| < 1 (or m = x, e = 0 if x is 0,
     infinite or NaN).
@@ -177,7 +177,7 @@ def _frexp_jvp(primals, tangents):
     return (m, e), (t * exp2(-e.astype(t.dtype)), np.zeros(e.shape, dtypes.float0))
 
 
-@staged
+@staged(eager=False)
 def ldexp(x1, x2, /):
     """x1 times 2 to the power x2, elementwise.
 
@@ -202,11 +202,13 @@ def ldexp(x1, x2, /):
     return _where(isinf(x1) | (x1 == 0), x1, out)
 
 
+@compiled
 def nextafter(x, y, /):
     """The floating point number next to `x` in the direction of `y`, elementwise."""
     return bits.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
+@compiled
 def spacing(x, /):
     """The distance from `x` to the next floating point number away from zero, elementwise.
 

@@ -29,6 +29,7 @@ from ..lax.dtypes import (
 from ..lax.elementwise import add, eq, ge, mul
 from ..lax.operators import astype as astype_method
 from ..lax.shaping import (
+    broadcast,
     broadcast_in_dim,
     broadcast_to,
     broadcasted_iota,
@@ -238,6 +239,8 @@ def _filled(name, value):
         shape = _shape(shape)
         if not shape or dtype.kind == "V":
             out = lax_full(shape, value, dtype)
+        elif out_sharding is not None and device is None:
+            return broadcast(dtype.type(value), shape, out_sharding=out_sharding)
         else:
             out = broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
         return on_device(out, device, out_sharding=out_sharding)
@@ -272,6 +275,10 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """
     dtype = user_dtype(dtype, "full")
     check_arraylike("full", fill_value)
+    if out_sharding is not None and device is None:
+        return broadcast_to(lax_full((), fill_value, dtype) if not typeof(fill_value).ndim
+                            else asarray(fill_value, dtype), _shape(shape),
+                            out_sharding=out_sharding)
     if not typeof(fill_value).ndim:
         out = lax_full(_shape(shape), fill_value, dtype)
     else:
@@ -286,8 +293,10 @@ def _filled_like(name, value):
     def constructor(a, dtype=None, shape=None, *, device=None, out_sharding=None):
         if not (hasattr(a, "dtype") and hasattr(a, "shape")):
             check_arraylike(name, a)
-        out = lax_full_like(a, value, user_dtype(dtype, name),
-                            None if shape is None else _shape(shape))
+        dtype, shape = user_dtype(dtype, name), None if shape is None else _shape(shape)
+        if out_sharding is not None and device is None:
+            return _stated_like(a, value, dtype, shape, out_sharding)
+        out = lax_full_like(a, value, dtype, shape)
         return on_device(out, device, a, out_sharding)
 
     constructor.__name__ = constructor.__qualname__ = name
@@ -297,6 +306,12 @@ def _filled_like(name, value):
         f"`{name.removesuffix('_like')}`.\n\nRaises:\n  TypeError: `a` is no array.\n"
     )
     return constructor
+
+
+def _stated_like(a, value, dtype, shape, out_sharding):
+    """An array of one value with the shape and the dtype of `a`, unless given."""
+    value = lax_full_like(a, value, dtype, ())
+    return broadcast(value, np.shape(a) if shape is None else shape, out_sharding=out_sharding)
 
 
 zeros_like, ones_like = _filled_like("zeros_like", 0), _filled_like("ones_like", 1)
@@ -319,6 +334,8 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     dtype = user_dtype(dtype, "full_like")
     shape = None if shape is None else _shape(shape)
     if not typeof(fill_value).ndim:
+        if out_sharding is not None and device is None:
+            return _stated_like(a, fill_value, dtype, shape, out_sharding)
         out = lax_full_like(a, fill_value, dtype, shape)
     else:
         value = asarray(fill_value, result_type(a) if dtype is None else dtype)
@@ -360,15 +377,17 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         dtype = result_type(*(x for x in (start, stop, step) if x is not None))
     if stop is None:
         start, stop = 0, start
+    stated = out_sharding if device is None else None
     if step is not None:
-        out = _stepped_range(start, step, int(np.ceil((stop - start) / step)), dtype)
+        size = int(np.ceil((stop - start) / step))
+        out = _stepped_range(start, step, size, dtype, stated)
     else:
         size = max(0, int(np.ceil(stop - start)))
         if size >= 2**63:
             raise TypeError(f"arange: {stop - start} elements are more than an array can have.")
-        out = broadcasted_iota(dtype, (size,), 0)
+        out = broadcasted_iota(dtype, (size,), 0, out_sharding=stated)
         out = out if start == 0 else add(convert(start, dtype), out)
-    return on_device(out, device, out_sharding=out_sharding)
+    return on_device(out, device, out_sharding=out_sharding if stated is None else None)
 
 
 def _check_constant(value):
@@ -391,11 +410,11 @@ def _range_argument(name, value):
     return value
 
 
-def _stepped_range(start, step, size, dtype):
+def _stepped_range(start, step, size, dtype, out_sharding):
     """`start + step * i`; in single precision for the narrower floating point types."""
     narrow = dtypes.issubdtype(dtype, np.floating) and dtypes.finfo(dtype).bits < 32
     working = np.dtype("float32") if narrow else dtype
-    line = broadcasted_iota(working, (max(0, size),), 0)
+    line = broadcasted_iota(working, (max(0, size),), 0, out_sharding=out_sharding)
     return convert(add(convert(start, working), mul(convert(step, working), line)), dtype)
 
 

@@ -168,7 +168,7 @@ def column_stack(tup):
     return concatenate(columns, 1)
 
 
-@staged
+@staged(eager=False)
 def block(arrays):
     """A large array assembled from nested lists of blocks: the innermost side by side.
 

@@ -116,8 +116,8 @@ def _argsort(self, axis: int | None = -1, *, kind=None, order=None, stable: bool
                             descending=descending)
 
 
-def _flatten(self, order: str = "C"):
-    return _shaping.ravel(self, order=order)
+def _flatten(self, order: str = "C", *, out_sharding=None):
+    return _shaping.ravel(self, order=order, out_sharding=out_sharding)
 
 
 install_methods({

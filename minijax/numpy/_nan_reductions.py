@@ -90,7 +90,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=No
     return lax.div(nansum(a, axis, dtype=dtype, keepdims=keepdims, where=where), count)
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):
     """The variance, NaNs left out; arguments as for `var`."""
@@ -112,7 +112,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, w
     return convert(lax.div(total, convert(divisor, total.dtype)), dtype)
 
 
-@staged(static_argnames=("axis", "dtype", "keepdims"))
+@staged(static_argnames=("axis", "dtype", "keepdims"), eager=False)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, where=None,
            mean=None):
     """The standard deviation, NaNs left out; arguments as for `std`."""

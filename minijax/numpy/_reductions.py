@@ -41,7 +41,7 @@ from ._arguments import (
     user_dtype,
 )
 from ._select import _where
-from ._staged import staged
+from ._staged import repeatable, staged
 
 _F16 = (np.dtype("float16"), np.dtype(dtypes.bfloat16))
 
@@ -212,6 +212,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
                    dtype is None, promote_integers)
 
 
+@repeatable("axis", "dtype", "out", "keepdims", "promote_integers")
 def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None,
          promote_integers: bool = True):
     """The product of the elements; arguments as for `sum`."""
@@ -251,11 +252,13 @@ def _unnamed(name: str, axis):
     return optional_axes(axis)
 
 
+@repeatable("axis", "out", "keepdims")
 def all(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether all elements are true (not zero); arguments as for `sum`."""
     return _reduce(ALL, a, _unnamed("all", axis), keepdims, None, out, None, where)
 
 
+@repeatable("axis", "out", "keepdims")
 def any(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     """Whether some element is true (not zero); arguments as for `sum`."""
     return _reduce(ANY, a, _unnamed("any", axis), keepdims, None, out, None, where)
@@ -292,6 +295,7 @@ def _count(a, axis, keepdims, where, dtype):
     return sum(broadcast_to(where, a.shape), axis, dtype, keepdims=keepdims)
 
 
+@repeatable("axis", "returned", "keepdims")
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
     """The weighted mean.
 
@@ -337,6 +341,7 @@ def _fit_weights(a, axis, weights):
 # Variance and standard deviation
 
 
+@repeatable("axis", "dtype", "out", "ddof", "keepdims", "correction")
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The variance: the mean square of the distance from the mean.
@@ -354,6 +359,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, w
                 a_mean=mean)
 
 
+@repeatable("axis", "dtype", "out", "ddof", "keepdims", "correction")
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims: bool = False, *, where=None,
         mean=None, correction=None):
     """The standard deviation, the square root of `var`, with the same arguments."""

@@ -96,19 +96,17 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
     >>> reshape(jnp.arange(6), (2, -1)).shape
     (2, 3)
     """
-    if out_sharding is not None:
-        return call_sharded(reshape, a, shape, order, out_sharding=out_sharding)
-    return reshape_method(ensure_array("reshape", a), shape, order=order)
+    return reshape_method(ensure_array("reshape", a), shape, order=order, out_sharding=out_sharding)
 
 
 def ravel(a, order: str = "C", *, out_sharding=None):
     """The elements of `a` as a vector; `order` and `out_sharding` as for `reshape`."""
-    if out_sharding is not None:
-        return call_sharded(ravel, a, order, out_sharding=out_sharding)
     a = ensure_array("ravel", a)
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
-    return lax.reshape(a, (a.size,)) if order == "C" else reshape_method(a, a.size, order=order)
+    if order == "C":
+        return lax.reshape(a, (a.size,), out_sharding=out_sharding)
+    return reshape_method(a, a.size, order=order, out_sharding=out_sharding)
 
 
 def transpose(a, axes: Sequence[int] | None = None):
@@ -211,10 +209,9 @@ def broadcast_to(array, shape, *, out_sharding=None):
     Raises:
       ValueError: it does not broadcast to it.
     """
-    if out_sharding is not None:
-        return call_sharded(broadcast_to, array, shape, out_sharding=out_sharding)
     shape = (shape,) if not isinstance(shape, tuple) and np.ndim(shape) == 0 else shape
-    return lax.broadcast_to(ensure_array("broadcast_to", array), canonical_shape(shape))
+    return lax.broadcast_to(ensure_array("broadcast_to", array), canonical_shape(shape),
+                            out_sharding=out_sharding)
 
 
 def _at_least(n, positions, doc):
@@ -532,6 +529,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return out if stays_weak else convert(out, out.dtype)
 
 
+@repeatable("k")
 def diag(v, k: int = 0):
     """The matrix with a vector on a diagonal, or the diagonal of a matrix; `k` as for `eye`.
 

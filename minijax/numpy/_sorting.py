@@ -114,7 +114,7 @@ def lexsort(keys, axis: int = -1):
 
 
 
-@staged(static_argnames=("kth", "axis"))
+@staged(static_argnames=("kth", "axis"), eager=False)
 def partition(a, kth: int, axis: int = -1):
     """The elements of each line, such that none before the k-th is greater, and none behind less.
 
@@ -136,7 +136,7 @@ def partition(a, kth: int, axis: int = -1):
     return swapaxes(concatenate([front, back], lines.ndim - 1), -1, axis)
 
 
-@staged(static_argnames=("kth", "axis"))
+@staged(static_argnames=("kth", "axis"), eager=False)
 def argpartition(a, kth: int, axis: int = -1):
     """The indices along an axis that partition `a`; arguments as for `partition`.
 

@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
+from ..lax.staged import compiled as compiled
 from ..lax.staged import repeatable as repeatable
 from ..lax.staged import staged as staged

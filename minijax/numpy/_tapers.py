@@ -54,7 +54,7 @@ hanning = _window("hanning", lambda n, M: 0.5 * (1 - cos(2 * np.pi * n / (M - 1)
                   "Hann's window: one period of a raised cosine.")
 
 
-@staged
+@staged(eager=False)
 def i0(x) -> Any:
     """The modified Bessel function of order 0, elementwise.
 

@@ -119,6 +119,7 @@ def acosh(x, /):
     return arccosh(x)
 
 
+@repeatable()
 def arctan2(x1, x2, /):
     """Elementwise angle, in radians, of the vector whose components are `x2` and `x1`.
 
@@ -153,6 +154,7 @@ rad2deg = _scaled("rad2deg", 180 / np.pi, "Elementwise radians as degrees.")
 radians, degrees = renamed(deg2rad, "radians"), renamed(rad2deg, "degrees")
 
 
+@repeatable()
 def log2(x, /):
     """Elementwise logarithm to base 2; of integers, in floating point.
 
@@ -168,6 +170,7 @@ def log2(x, /):
     return complex_numbers.complex(lax.div(re, ln2), lax.div(im, ln2))
 
 
+@repeatable()
 def log10(x, /):
     """Elementwise logarithm to base 10; of integers, in floating point."""
     (x,) = promote_args_inexact("log10", x)
@@ -183,6 +186,7 @@ def log10(x, /):
 # Signs and parts
 
 
+@repeatable()
 def sign(x, /):
     """Elementwise sign: -1, 0 or 1; of complex numbers x / abs(x)."""
     return rounding.sign(*promote_args("sign", x))
@@ -217,6 +221,7 @@ def real(val, /):
     return complex_numbers.real(val) if complex_input(val) else val
 
 
+@repeatable()
 def imag(val, /):
     """Elementwise imaginary part; zeros for a real `val`."""
     val = ensure_array("imag", val)
@@ -445,6 +450,7 @@ isneginf = _is_one_infinity("isneginf", -np.inf, "Elementwise: minus infinity.")
 
 
 def _logical(name, primitive, doc):
+    @repeatable()
     def function(x, y, /):
         return primitive.bind(*map(to_bool, promote_args(name, x, y)))
 
@@ -458,6 +464,7 @@ logical_or = _logical("logical_or", or_p, "Elementwise: at least one true.")
 logical_xor = _logical("logical_xor", bitwise.xor_p, "Elementwise: exactly one true.")
 
 
+@repeatable()
 def logical_not(x, /):
     """Elementwise: zero, or false."""
     return bitwise.bitwise_not(*map(to_bool, promote_args("logical_not", x)))
@@ -499,6 +506,7 @@ def square(x, /):
     return lax.square(*promote_dtypes_numeric(x))
 
 
+@repeatable()
 def reciprocal(x, /):
     """Elementwise 1 / x; of integers, in floating point."""
     x = ensure_array("reciprocal", x)
@@ -556,6 +564,7 @@ def _integer_power(x1, x2):
     return result
 
 
+@repeatable()
 def float_power(x, y, /):
     """Elementwise x to the y in floating point."""
     return lax.pow(*promote_args_inexact("float_power", x, y))

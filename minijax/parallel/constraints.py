@@ -10,6 +10,7 @@ says it better: where it stands, the array lies so, and XLA sends what must be s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.batching import WithTrace, primitive_batchers
@@ -28,7 +29,7 @@ from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding
 from .spmd import constraint, is_abstract
-from .typed import entries_of, with_sharding
+from .typed import entries_of, mesh_of, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -209,18 +210,27 @@ def _check_axes(sharding):
 
 @sharding_constraint_p.def_abstract_eval
 def _constrained_type(aval, *, sharding, **params):
-    return with_sharding(aval, sharding) if isinstance(sharding, NamedSharding) else aval
+    if not isinstance(sharding, NamedSharding):
+        return aval
+    if mesh_of(aval) is not None and not sharding.mesh.are_all_axes_explicit:
+        return aval  # a constraint speaks of the other axes
+    return with_sharding(aval, sharding)
 
 
 @sharding_constraint_p.def_impl
-def _evaluate(x, *, sharding, context_mesh, **params):
+def _evaluate(x, *, sharding, **params):
+    return evaluated(x, sharding, lambda sharding: apply_primitive(
+        sharding_constraint_p, x, sharding=sharding, **params))
+
+
+def evaluated(x: Any, sharding: Sharding, apply: Callable[[Sharding], Any]) -> Any:
+    """An array moved by a program that gives it this sharding, with devices: `apply` runs it."""
     if is_abstract(sharding) and (meshes.concrete_mesh.value or meshes.no_mesh).empty:
         sharding = _on_mesh_of(x, sharding)
     complete = not unconstrained_dims(sharding)
     if complete:
         sharding.shard_shape(typeof(x).shape)  # must be possible in equal parts
-    out = apply_primitive(sharding_constraint_p, x, sharding=sharding, context_mesh=context_mesh,
-                          **params)
+    out = apply(sharding)
     if not complete or type(out) is not PlacedArray or is_abstract(sharding):
         return out
     return PlacedArray(out.aval, out.shards, sharding)  # in the user's words

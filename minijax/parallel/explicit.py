@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.core import ShapedArray, install_methods, typeof
 from ..core.staging import shaped_abstractify
@@ -25,7 +25,7 @@ from .mesh import (
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .reshards import bind_reshard, mesh_cast_p
 from .sharding import NamedSharding
-from .typed import entries_of, mesh_of, sharding_of_type
+from .typed import check_divides, entries_of, mesh_of, sharding_of_type, varying_axes
 
 
 @api_boundary
@@ -64,7 +64,9 @@ def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedShar
     check_fits(sharding, aval, f"{caller}: an array")
     entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
     spec = sharding.spec.update([*entries, *[None] * (aval.ndim - len(entries))])
-    return sharding.update(spec=spec)
+    sharding = sharding.update(spec=spec)
+    check_divides(sharding, aval.shape, caller)
+    return sharding
 
 
 def explicit_sharding(sharding: Any, caller: str) -> NamedSharding:
@@ -217,5 +219,15 @@ def _with_types(mesh, names, axis_type):
 # Shardings of types
 
 
-install_methods({"sharding": property(lambda aval: sharding_of_type(aval, get_abstract_mesh()))},
-                ShapedArray)
+class ManualAxisType(NamedTuple):
+    """What a type says of the axes along which `shard_map` splits by hand."""
+
+    varying: frozenset = frozenset()
+    unreduced: frozenset = frozenset()
+    reduced: frozenset = frozenset()
+
+
+install_methods({
+    "sharding": property(lambda aval: sharding_of_type(aval, get_abstract_mesh())),
+    "manual_axis_type": property(lambda aval: ManualAxisType(varying_axes(aval))),
+}, ShapedArray)

@@ -7,9 +7,7 @@ from typing import Any
 from ..core.core import typeof
 from ..core.tree import tree_map
 from .mesh import AxisType
-from .partition_spec import P
-from .spec_checks import checked_mesh
-from .typed import entries_of
+from .spec_checks import checked_mesh, spec_of_type
 
 
 def infer_specs(args: tuple, mesh: Any, axis_names: Any) -> Any:
@@ -24,9 +22,4 @@ def infer_specs(args: tuple, mesh: Any, axis_names: Any) -> Any:
     if any(types.get(name) is not AxisType.Explicit for name in axes):
         raise TypeError("shard_map: in_specs is needed. Without it, arguments are cut as they lie, "
                         f"but only if the axes of the mesh are of type Explicit, got {mesh}.")
-    return tree_map(lambda x: _spec_of(x, axes), args)
-
-
-def _spec_of(x, axes):
-    return P(*(tuple(name for name in P(entry).all_axes() if name in axes)
-               for entry in entries_of(typeof(x))))
+    return tree_map(lambda x: spec_of_type(typeof(x), axes), args)

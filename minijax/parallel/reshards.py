@@ -17,16 +17,17 @@ from ..core.extension import Extension, register, remove
 from ..core.lowering import register_lowering
 from ..core.transposition import deflinear2
 from ..printing import pp_rules
+from ..runtime.dispatch import apply_primitive
 from . import mesh as meshes
-from .constraints import sharding_constraint_p
+from .constraints import evaluated, sharding_constraint_p
 from .mesh import AbstractMesh, Mesh
 from .modules import devices_of_module, manual_context
 from .partition_spec import P
 from .placed import PlacedArray, sees_to_places, typed_arrays
-from .sharding import NamedSharding
+from .sharding import NamedSharding, check_no_axis_twice
 from .sharding_rules import stated
 from .spmd import constraint, is_abstract
-from .typed import entries_of, mesh_of, sharding_of_type, with_sharding
+from .typed import entries_of, mesh_of, placement, sharding_of_type, with_sharding
 
 reshard_p = Primitive("reshard")
 mesh_cast_p = Primitive("mesh_cast")
@@ -50,9 +51,8 @@ def _reshard(x, *, dst_sharding, concrete_mesh):
     mesh = meshes.concrete_mesh.value
     if mesh is not None and mesh.abstract_mesh is dst_sharding.mesh:
         dst_sharding = dst_sharding.update(mesh=mesh)
-    return sharding_constraint_p.impl(x, sharding=dst_sharding, layout=None,
-                                      context_mesh=meshes.get_abstract_mesh(),
-                                      unconstrained_dims=frozenset())
+    return evaluated(x, dst_sharding, lambda sharding: apply_primitive(
+        reshard_p, x, dst_sharding=sharding, concrete_mesh=concrete_mesh))
 
 
 @mesh_cast_p.def_impl
@@ -84,12 +84,14 @@ deflinear2(mesh_cast_p, _back(mesh_cast_p.bind))
 
 
 def with_batch_entry(sharding: NamedSharding, x: Any, d: int, out_dim: int) -> NamedSharding:
-    """The sharding with an entry for the batch dimension: that of dimension `d` of `x`, if its axes
-    are free."""
-    entry = entries_of(typeof(x))[d]
-    free = not {*P(entry).all_axes()}.intersection(sharding.spec.all_axes())
+    """The sharding with an entry for the batch dimension, which is dimension `d` of `x`.
+
+    Raises:
+      DuplicateSpecError: the sharding names an axis that splits the batch dimension.
+    """
     entries = [*sharding.spec.partitions]
-    entries.insert(out_dim, entry if free else None)
+    entries.insert(out_dim, entries_of(typeof(x))[d])
+    check_no_axis_twice(P(*entries))
     return sharding.update(spec=P(*entries))
 
 
@@ -125,6 +127,21 @@ register_lowering(mesh_cast_p, lambda ctx, x, *, dst_sharding: x)
 class SameShardings(Extension):
     """Values that meet a type get its sharding. Registered while there are arrays or meshes with
     axes of type Explicit."""
+
+    def batch_placement(self, axis_data, in_dims, args):
+        said = {(entries_of(aval)[d], mesh_of(aval)) for x, d in zip(args, in_dims)
+                if d is not None and mesh_of(aval := typeof(x)) is not None}
+        said = {(entry, mesh) for entry, mesh in said if entry is not None}
+        if not said:
+            return axis_data
+        if len(said) > 1:
+            raise ValueError("vmap: the batch dimensions of the arguments are split differently, "
+                             f"over {', '.join(str(entry) for entry, _ in said)}. Reshard some.")
+        ((entry, mesh),) = said
+        if axis_data.spmd_name not in (None, entry, (entry,)):
+            raise ValueError(f"vmap: spmd_axis_name is {axis_data.spmd_name!r}, but the batch "
+                             f"dimension is split over {entry!r}. Leave out spmd_axis_name.")
+        return axis_data._replace(placement=placement(frozenset(), (entry,), mesh))
 
     def vary_like(self, x, aval):
         mesh = mesh_of(aval) or mesh_of(typeof(x))

@@ -134,7 +134,7 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         names = functools.partial(arg_names, f, args, {})
         avals = argument_avals(arrays.dynamic, "shard_map", names)
         specs = tuple(spec for spec in specs if spec is not None)
-        check_in_specs(f, scope.mesh, specs, avals, names)
+        check_in_specs(f, scope, specs, avals, names)
         staged = _staged(f, arrays, avals, specs, out_specs, scope, cache, values)
         outs = shard_map_p.bind(
             *staged.consts, *arrays.dynamic, jaxpr=staged.jaxpr, out_specs=staged.out_specs,

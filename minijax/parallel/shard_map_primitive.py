@@ -19,11 +19,11 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import settings
 from ..checks.staging import check_jaxpr, checks_inside, custom_typechecks
-from ..core.batching import WithTrace, primitive_batchers
+from ..core.batching import AxisData, BatchTrace, WithTrace, primitive_batchers
 from ..core.calls import call_rules
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
@@ -97,13 +97,26 @@ class Scope(NamedTuple):
 
     def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
         """A spec under which nothing of a value is lost, wherever it differs between devices."""
-        axes = self.newly_manual_axes  # along others, only an outer `shard_map` can put together
+        # What differs along other axes, only an outer `shard_map` can put together.
+        axes = self.newly_manual_axes - _axes_of_batches()
         differing = self.in_order(axes & varying_axes(aval) if self.check_vma else axes)
         return P(differing) if differing else P()
 
     def unmentioned(self, spec: PartitionSpec) -> tuple:
         """The axes along which a value with this spec is the same."""
         return self.in_order(self.newly_manual_axes.difference(spec.all_axes()))
+
+
+def _axes_of_batches() -> frozenset:
+    """The axes of meshes over which `vmap`s around split their examples. Along these, all devices
+    have the same values of one example."""
+    names: set = set()
+    trace: Any = state.trace
+    while trace is not None:
+        name = trace.axis_data.spmd_name if isinstance(trace, BatchTrace) else None
+        names.update(name if isinstance(name, tuple) else () if name is None else (name,))
+        trace = trace.parent
+    return frozenset(names)
 
 
 @contextlib.contextmanager
@@ -174,12 +187,13 @@ call_rules(shard_map_p, "jaxpr", _specs, lambda params: inside(_scope_of(params)
 
 def _batch(trace, args, dims, *, jaxpr, in_specs, out_specs, **scope):
     """Each device has all examples; or those of its place along the axis `spmd_axis_name`."""
-    axis_data = trace.axis_data
+    axis_data = trace.axis_data._replace(placement=None)
     names = axis_data.spmd_name
     if names is not None:
         names = names if isinstance(names, tuple) else (names,)
         _check_unused(names, in_specs + out_specs)
         axis_data = axis_data._replace(size=axis_data.size // Scope(**scope).size(names))
+        jaxpr = _of_one_example(jaxpr, names, Scope(**scope))
     with inside(Scope(**scope)):
         new_jaxpr, out_dims = batch_jaxpr(jaxpr, axis_data, tuple(dims), None)
     outs = shard_map_p.bind(
@@ -188,6 +202,24 @@ def _batch(trace, args, dims, *, jaxpr, in_specs, out_specs, **scope):
         out_specs=tuple(_batched_spec(spec, d, names) for spec, d in zip(out_specs, out_dims)),
         **scope)
     return outs, out_dims
+
+
+def _of_one_example(jaxpr, names, scope):
+    """A body for devices that all have the same example along these axes, in which no equation
+    names the axes: a sum over them is a product, since all summands are equal. Afterwards the
+    devices can have different examples.
+
+    Raises:
+      ValueError: the devices compute different results of one example.
+    """
+    with inside(scope):
+        for name in names:
+            axis_data = AxisData(name, scope.size([name]))
+            jaxpr, dims = batch_jaxpr(jaxpr, axis_data, (None,) * len(jaxpr.in_avals))
+            if any(d is not None for d in dims):
+                raise ValueError(f"vmap of shard_map: spmd_axis_name={name!r} splits the batch, "
+                                 "but the function differs by device along this axis.")
+    return jaxpr
 
 
 def _batched_spec(spec, d, names):

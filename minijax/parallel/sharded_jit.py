@@ -304,7 +304,8 @@ class ShardedJit(Extension):
         return [*map(Format, in_layouts, ins)], [*map(Format, out_layouts, outs)], Format()
 
     def check_places(self, program, args):
-        ins, _, _ = self.program_formats(program)
+        placed = [type(x := args[i]) is PlacedArray and x.committed for i in program.kept]
+        ins = self.program_formats(program)[0] if any(placed) else []
         for i, (sharding, layout) in zip(program.kept, [(x.sharding, x.layout) for x in ins]):
             x = args[i]
             if type(x) is PlacedArray and x.committed and layout_of(x) != layout:

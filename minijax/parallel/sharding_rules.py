@@ -18,7 +18,7 @@ from ..core.core import Primitive, ShapedArray
 from ..core.extension import Extension
 from ..errors import ShardingTypeError
 from .mesh import AbstractMesh
-from .typed import Entries, entries_of, mesh_of, split_over
+from .typed import Entries, Placement, entries_of, mesh_of, split_over, stated_placement
 
 Avals = Sequence[ShapedArray]
 Rule = Callable[[Avals, dict, Avals], Any]  # returns entries for all results, or a list of them
@@ -37,6 +37,9 @@ def rows(names: str, rule: Rule) -> None:
 
 class ShardingTypes(Extension):
     """Types with shardings: those of results follow from those of operands."""
+
+    def placement_of(self, sharding, shape):
+        return sharding if isinstance(sharding, Placement) else stated_placement(sharding, shape)
 
     def join_placements(self, primitive, avals, params, out):
         meshes = {mesh for aval in avals if (mesh := mesh_of(aval)) is not None}
@@ -217,6 +220,22 @@ def _top_k(avals, params, outs):
 rows("top_k", _top_k)
 
 
+def _approx_top_k(avals, params, outs):
+    _whole("approx_max_k", avals[0], params["reduction_dimension"])
+    return entries_of(avals[0])
+
+
+def _tile(avals, params, outs):
+    for d, times in enumerate(params["reps"]):
+        if times != 1:
+            _whole("tile", avals[0], d)
+    return entries_of(avals[0])
+
+
+rows("approx_top_k", _approx_top_k)
+rows("tile", _tile)
+
+
 def resized(avals: Avals, params: dict, outs: Avals) -> Entries:
     """The sharding of the first operand, which must also divide the new sizes."""
     aval, entries, mesh = avals[0], entries_of(avals[0]), mesh_of(avals[0])
@@ -363,6 +382,9 @@ def linalg(*ranks: int) -> Rule:
 
 rows("cholesky eig eigh geqrf geqp3 hessenberg lu qr schur svd tridiagonal", linalg(2))
 rows("householder_product", linalg(2, 1))
+rows("ormqr", linalg(2, 1, 2))
+rows("symmetric_product", linalg(2))
+rows("tridiagonal_solve", linalg(1, 1, 1, 2))
 rows("lu_pivots_to_permutation", linalg(1))
 
 
@@ -450,4 +472,6 @@ def _keys(avals, params, outs):
 
 
 rows("random_wrap random_unwrap random_seed random_split random_clone random_bits", _keys)
-rows("random_fold_in", broadcast)
+rows("random_fold_in random_gamma", broadcast)
+rows("rng_bit_generator", lambda avals, params, outs:
+     [entries_of(avals[0]), (None,) * outs[1].ndim])

@@ -14,7 +14,7 @@ from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import check_no_axis_twice
-from .typed import varying_axes
+from .typed import entries_of, mesh_of, varying_axes
 
 
 class _Infer:
@@ -112,14 +112,21 @@ def _flat(what, specs, tree):
         raise error(f"shard_map {what}") from None
 
 
+def spec_of_type(aval: ShapedArray, axes: frozenset) -> PartitionSpec:
+    """How a type is split over some axes of type Explicit."""
+    return PartitionSpec(*(tuple(name for name in PartitionSpec(entry).all_axes() if name in axes)
+                           for entry in entries_of(aval)))
+
+
 # ----------------------------------------------------------------------------------------------
 # Arguments and results
 
 
-def check_in_specs(f: Callable, mesh: Any, specs: Sequence, avals: Sequence[ShapedArray],
+def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[ShapedArray],
                    names: Callable[[], Sequence[str]]) -> None:
-    """Raise a `ValueError` if an argument cannot be cut as its spec says; it is named."""
-    wrong = []
+    """Raise a `ValueError` if an argument cannot be cut as its spec says, or its type says that it
+    is split otherwise; it is named."""
+    wrong, mesh = [], scope.mesh
     for i, (spec, aval) in enumerate(zip(specs, avals)):
         if len(spec) > aval.ndim:
             wrong.append((i, f"has {aval.ndim} dimensions, fewer than its spec {spec} has entries"))
@@ -129,6 +136,11 @@ def check_in_specs(f: Callable, mesh: Any, specs: Sequence, avals: Sequence[Shap
             if n % parts:
                 wrong.append((i, f"cannot be cut as {spec} says: dimension {d}, of size {n}, is to "
                                  f"be split over {spec.partitions[d]!r}, of size {parts}"))
+        stated = spec_of_type(aval, scope.newly_manual_axes)
+        if mesh_of(aval) is mesh.abstract_mesh and any(
+                spec.axes_of(d) != stated.axes_of(d) for d in range(aval.ndim)):
+            wrong.append((i, f"is not split as {spec} says: in_specs cannot move data. Leave out "
+                             "in_specs, or reshard the argument by `jax.reshard`"))
     if wrong:
         lines = [f"  * {names()[i]}, of type {avals[i].str_short()}, {why}" for i, why in wrong]
         raise ValueError(f"shard_map of {fun_name(f)}: in_specs do not fit the arguments:\n"

@@ -183,11 +183,13 @@ def _of_type(aval, mesh):
     if mesh is None or not mesh.axis_names or isinstance(aval.dtype, ExtendedDType):
         return None
     stated = mesh_of(aval) or mesh.abstract_mesh
-    if aval.dtype == float0 or not aval.size or stated.shape_tuple != mesh.shape_tuple:
+    if aval.dtype == float0 or not aval.size or stated.size != mesh.size:
         return None
     if not stated.are_all_axes_explicit:
         return None
-    return sharding_of_type(aval, stated).update(mesh=mesh.update(axis_types=stated.axis_types))
+    devices = mesh.devices.reshape(stated.axis_sizes)  # the program may have changed the mesh
+    return sharding_of_type(aval, stated).update(
+        mesh=Mesh(devices, stated.axis_names, stated.axis_types))
 
 
 class ToBePlaced(ShapeDtypeStruct):

@@ -36,15 +36,16 @@ from ..core.transposition import (
     primitive_transposes,
 )
 from ..errors import fun_name
-from ..lax.shaping import iota_p
+from ..lax.shaping import iota_p, on_device
 from ..remat.policies import products
 from ..runtime.dispatch import apply_primitive
 from .explicit import auto_axes, checked_sharding, explicit_sharding, reshard
 from .mesh import AbstractMesh
-from .partition_spec import P
+from .partition_spec import P, PartitionSpec
 from .reshards import bind_reshard, lower_stated, with_batch_entry
 from .sharding import NamedSharding
 from .sharding_rules import stated
+from .spmd import is_abstract
 from .typed import entries_of, mesh_of, sharding_of_type, with_sharding
 
 with_parameter: dict[Primitive, Primitive] = {}  # the usual primitive -> the one with a parameter
@@ -251,6 +252,20 @@ class StatedShardings(Extension):
             return f(*args, **kwargs)
         sharding = explicit_sharding(sharding, f"{fun_name(f)}: out_sharding")
         return auto_axes(f, out_sharding=sharding)(*args, **kwargs)
+
+    def filled(self, value, shape, sharding):
+        params = {"shape": shape, "broadcast_dimensions": ()}
+        if isinstance(sharding, PartitionSpec) or is_abstract(sharding):
+            return self.bind_with_sharding(broadcast_in_dim_p, [value], params, sharding)
+        value = convert(value, typeof(value).dtype)
+        return on_device(broadcast_in_dim_p.bind(value, **params), sharding)
+
+    def filled_like(self, value, shape, aval):
+        mesh = mesh_of(aval)
+        if mesh is None or shape != aval.shape:
+            return value
+        params = {"shape": shape, "broadcast_dimensions": ()}
+        return bind_stated(broadcast_in_dim_p, [value], params, sharding_of_type(aval, mesh))
 
     def with_sharding(self, x, sharding):
         if _says_nothing(sharding):

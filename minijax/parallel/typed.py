@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.core import ShapedArray
-from .mesh import AbstractMesh, Immutable, interned
+from .mesh import AbstractMesh, Immutable, get_abstract_mesh, interned
 from .partition_spec import P
-from .sharding import NamedSharding
+from .sharding import NamedSharding, check_no_axis_twice
 
 Entries = tuple[Any, ...]  # for each dimension `None`, an axis, or a tuple of axes
 
@@ -45,6 +45,23 @@ class Placement(Immutable):
         """The placement of an array with one more dimension."""
         entries = self.entries and (*self.entries[:axis], None, *self.entries[axis:])
         return placement(self.varying, entries, self.mesh)
+
+    @property
+    def stated_sharding(self) -> NamedSharding | None:
+        """The sharding that the type states."""
+        return None if self.mesh is None else NamedSharding(self.mesh, P(*self.entries))
+
+    def with_others(self, aval: ShapedArray, axis: int) -> Placement | None:
+        """The placement of many arrays of a type along a new dimension, whose placement this is."""
+        own, around = entries_of(aval), get_abstract_mesh()
+        (new,) = self.entries
+        names = new if isinstance(new, tuple) else (new,)
+        if mesh_of(aval) not in (None, self.mesh) or not (
+                around.empty or set(names) <= set(around.explicit_axes)):
+            return aval.placement and aval.placement.with_new(axis)
+        entries = (*own[:axis], new, *own[axis:])
+        check_no_axis_twice(P(*entries))
+        return placement(varying_axes(aval), entries, self.mesh)
 
     def shape_text(self, shape: Sequence[int]) -> str:
         """What follows the dtype where the type is printed, as `[8@x,2]{V:y}`."""
@@ -114,6 +131,34 @@ def _explicit_part(entry, explicit):
     names = entry if isinstance(entry, tuple) else (entry,)
     kept = tuple([name for name in names if name in explicit])
     return kept if len(kept) > 1 else kept[0] if kept else None
+
+
+def stated_placement(sharding: Any, shape: Sequence[int]) -> Placement | None:
+    """What a type of this shape says if a user gives it a sharding.
+
+    Raises:
+      ValueError: its mesh has devices, or the dimensions do not divide evenly.
+      TypeError: it is not a `NamedSharding`.
+    """
+    if not isinstance(sharding, NamedSharding):
+        raise TypeError(f"ShapedArray: sharding must be a NamedSharding, got {sharding!r}.")
+    if not isinstance(sharding.mesh, AbstractMesh):
+        raise ValueError("ShapedArray: a type speaks of an AbstractMesh, but the sharding is over "
+                         f"{sharding.mesh}. Give its abstract mesh: mesh.abstract_mesh.")
+    if sharding.mesh.empty:
+        return None
+    entries = [*sharding.spec.partitions, *[None] * len(shape)][:len(shape)]
+    sharding = sharding.update(spec=P(*entries))
+    check_divides(sharding, shape, "ShapedArray")
+    return with_sharding(ShapedArray(shape, bool), sharding).placement
+
+
+def check_divides(sharding: NamedSharding, shape: Sequence[int], caller: str) -> None:
+    """Raise ValueError unless a sharding cuts the dimensions of a type into equal parts."""
+    try:
+        sharding.shard_shape(tuple(shape))
+    except ValueError as error:
+        raise ValueError(f"{caller}: a type cannot state this sharding. {error}") from None
 
 
 def with_sharding(aval: ShapedArray, sharding: NamedSharding) -> ShapedArray:

@@ -216,6 +216,16 @@ def register_dataclass(
     return nodetype
 
 
+@dataclasses.dataclass(frozen=True, eq=False, slots=True, repr=False)
+class DataclassNode(NodeType):
+    """The node type of a dataclass, with the names of its data fields and of its meta fields.
+
+    A fast path flattens dataclasses by these names, without a call of Python.
+    """
+
+    fields: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+
 def _dataclass_node_type(cls, data_fields, meta_fields):
     data_keys = tuple(map(GetAttrKey, data_fields))
 
@@ -230,7 +240,8 @@ def _dataclass_node_type(cls, data_fields, meta_fields):
     def unflatten(meta, data):
         return cls(**dict(zip(data_fields, data)), **dict(zip(meta_fields, meta)))
 
-    return NodeType(cls, flatten, unflatten, flatten_with_keys)
+    fields = data_fields, meta_fields
+    return DataclassNode(cls, flatten, unflatten, flatten_with_keys, fields)
 
 
 def _fields_of_dataclass(cls, data_fields, meta_fields):

@@ -43,6 +43,11 @@ def xla_on_devices() -> Any:
     return stand_ins.get("several_devices") or load("minijax.runtime.several_devices")
 
 
+def logger(name: str) -> Any:
+    """A logger of this name. `logging` takes a while to load, and most programs log nothing."""
+    return importlib.import_module("logging").getLogger(name)
+
+
 def load(module: str) -> Any:
     """Import a module that belongs to jaxlib, or imports it; `undisturbed` says why."""
     return undisturbed(functools.partial(importlib.import_module, module))

@@ -25,7 +25,7 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read when jaxlib loads: hush its log
 
-import ml_dtypes  # noqa: F401  (lets NumPy name the small floats that XLA returns)
+import ml_dtypes
 import numpy as np
 from jaxlib import _jax, xla_client
 from jaxlib import version as _jaxlib_version
@@ -33,6 +33,7 @@ from jaxlib import version as _jaxlib_version
 from .. import settings
 from ..core.core import ShapedArray
 from ..core.extension import hooks
+from ..core.lowering import tensor_type, with_dtype
 from ..errors import JaxRuntimeError
 from . import compiler_of, undisturbed
 from . import load as load_module
@@ -42,6 +43,8 @@ JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split("
 
 Buffer = xla_client.ArrayImpl  # an array in XLA's memory; it may still be being computed
 Device = xla_client.Device
+DeviceList = _jax.DeviceList
+ifrt_programs = _jax.ifrt_programs  # a module, as `jax.extend` gives it
 PyTreeRegistry = _jax.pytree.PyTreeRegistry
 
 XlaRuntimeError = xla_client.XlaRuntimeError
@@ -178,6 +181,13 @@ def connect(address: str, num_processes: int, process_id: int, own_host: str | N
     return client
 
 
+def preemption_manager(client):
+    """What learns of a SIGTERM to any of the connected processes, and agrees on a step with all."""
+    manager = _jax.create_preemption_sync_manager()
+    manager.initialize(client)
+    return manager
+
+
 def devices(platform: str | None = None) -> list[Device]:
     """All devices of a platform."""
     return backend(platform).devices()
@@ -213,8 +223,15 @@ def placement(device: Device) -> SingleDeviceSharding:
     return SingleDeviceSharding(device)
 
 
+@functools.cache
+def _default_placement() -> SingleDeviceSharding:
+    return placement(default_device())
+
+
 # ----------------------------------------------------------------------------------------------
 # Moving data.
+
+_device_put = xla_client.batched_device_put
 
 _COPY = xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ZERO_COPY = xla_client.HostBufferSemantics.ZERO_COPY
@@ -229,11 +246,10 @@ def put(
     only if the array is never written to again, which the caller promises by `owned`. Otherwise it
     is copied.
     """
-    sharding = placement(device or default_device())
-    semantics = _ZERO_COPY if owned else _COPY
-    return xla_client.batched_device_put(  # committed and force_copy are False, enable_x64 is True
-        aval, sharding, [value], sharding.devices, False, False, semantics, True
-    )
+    sharding = placement(device) if device else _default_placement()
+    return _device_put(  # committed and force_copy are False, enable_x64 is True
+        aval, sharding, [value], sharding.devices, False, False,
+        _ZERO_COPY if owned else _COPY, True)
 
 
 def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
@@ -268,8 +284,31 @@ def _to_numpy(buffer):
     dtype = buffer.aval.dtype
     if dtype.isbuiltin == 1:
         return np.asarray(buffer)
-    buffer.block_until_ready()  # NumPy's buffer protocol has no letter for bfloat16 and its kin
-    return view_foreign(buffer, buffer.aval)
+    buffer.block_until_ready()
+    return read_foreign(buffer, buffer.aval)
+
+
+def read_foreign(buffer, aval):
+    """A computed buffer's contents; NumPy's buffer protocol has no letter for this element type."""
+    if (wide := _of_whole_bytes.get(aval.dtype)) is None:
+        return _view_foreign(buffer, aval)
+    convert = _converter(with_dtype(aval, aval.dtype), wide, buffer._sharding._device)
+    return _to_numpy(convert([buffer])[0]).astype(aval.dtype)
+
+
+# What XLA packs into parts of a byte NumPy cannot view. It is read as these types.
+_of_whole_bytes = {np.dtype(narrow): np.dtype(wide) for narrow, wide in (
+    (ml_dtypes.int4, np.int8), (ml_dtypes.uint4, np.uint8),
+    (ml_dtypes.float4_e2m1fn, np.float32))}
+
+
+@functools.cache
+def _converter(aval, wide, device):
+    """The program that converts an array to another element type."""
+    x, out = tensor_type(aval), with_dtype(aval, wide)
+    return compile(f"func.func public @main(%x: {x}) -> {tensor_type(out)} {{\n"
+                   f"  %y = stablehlo.convert %x : ({x}) -> {tensor_type(out)}\n"
+                   f"  return %y : {tensor_type(out)}\n}}", [out], device)
 
 
 def fetch(buffer):
@@ -297,7 +336,7 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def view_foreign(buffer, aval):
+def _view_foreign(buffer, aval):
     """View the bytes of a buffer as of type `aval`; the view keeps the DLPack capsule, so them."""
     nbytes = aval.size * aval.dtype.itemsize
     if not nbytes:

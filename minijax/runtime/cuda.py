@@ -13,20 +13,18 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import logging
 import os
 import re
 import sys
 from collections.abc import Iterable
 from typing import Any
 
+from . import logger
 from .compilation_cache import flags_for_gpus
 from .platforms import accelerators
 
 _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # the last one on Windows
 _INSTALL = 'Install it by `pip install "minijax[cuda]"`, or choose JAX_PLATFORMS=cpu.'
-_logger = logging.getLogger(__name__)
-
 
 # NVIDIA's libraries, each after those that it depends on: package, then file. The packages
 # for CUDA 12 have a folder for each library, and those for CUDA 13 one folder for most.
@@ -69,7 +67,8 @@ def is_here() -> bool:
     if not has_device():
         return False
     if plugin() is None:
-        _logger.warning("There is an NVIDIA GPU, but not XLA's plugin for it. %s", _INSTALL)
+        logger(__name__).warning(
+            "There is an NVIDIA GPU, but not XLA's plugin for it. %s", _INSTALL)
     return plugin() is not None
 
 
@@ -86,7 +85,7 @@ def _load_libraries(version):
         try:
             ctypes.CDLL(path)
         except OSError as error:  # perhaps the system has a better one
-            _logger.info("%s does not load: %s", path, error)
+            logger(__name__).info("%s does not load: %s", path, error)
 
 
 def _extension(version) -> Any:
@@ -94,7 +93,7 @@ def _extension(version) -> Any:
     try:
         return importlib.import_module(f"jax_cuda{version}_plugin.cuda_plugin_extension")
     except ImportError as error:
-        _logger.info("Programs for CUDA can call no functions: %s", error)
+        logger(__name__).info("Programs for CUDA can call no functions: %s", error)
         return None
 
 

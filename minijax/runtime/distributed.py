@@ -39,6 +39,7 @@ collectives = choice_state(
 
 _client: Any = None  # XLA's ends of the connection
 _service: Any = None
+_preemption: Any = None  # learns from any process that it will be stopped, and agrees on a step
 _failing = False  # whether `sys.exit` was called with an error
 _python_exit = sys.exit
 
@@ -124,10 +125,35 @@ def is_initialized() -> bool:
     return _client is not None
 
 
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether now is the step at which all processes should save, because one will be stopped.
+
+    A process that is sent SIGTERM tells all others. They agree on the step after the latest one
+    that any of them has begun. Every process must call this at every step. SIGTERM no longer ends
+    a process that has called this; the scheduler that sent it will.
+
+    Args:
+      step_id: the number of the step, an int.
+
+    >>> from minijax.experimental import multihost_utils
+    >>> multihost_utils.reached_preemption_sync_point(3)
+    False
+    """
+    global _preemption
+    if _client is None:
+        return False
+    if _preemption is None:
+        _preemption = xla().preemption_manager(_client)
+    return _preemption.reached_sync_point(step_id)
+
+
 def shutdown() -> None:
     """Leave the other processes; waits until all call it. Does nothing before `initialize`."""
-    global _client, _service
+    global _client, _service, _preemption
     client, service, _client, _service = _client, _service, None, None
+    preemption, _preemption = _preemption, None
+    if preemption is not None:
+        preemption.shutdown()
     if sys.exit is _exit:
         sys.exit = _python_exit
     if client is not None:

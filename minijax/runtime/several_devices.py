@@ -20,8 +20,8 @@ from .client import (
     fetch,
     load,
     our_error,
+    read_foreign,
     replicated,
-    view_foreign,
 )
 
 Buffer = xla_client.ArrayImpl
@@ -127,6 +127,6 @@ def shard_to_numpy(shard: Buffer, aval: ShapedArray) -> np.ndarray:
         shard.block_until_ready()
         if shard.platform() != "cpu":
             return fetch(shard)
-        return np.asarray(shard) if aval.dtype.isbuiltin == 1 else view_foreign(shard, aval)
+        return np.asarray(shard) if aval.dtype.isbuiltin == 1 else read_foreign(shard, aval)
     except XlaRuntimeError as error:
         raise our_error(error) from None

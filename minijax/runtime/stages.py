@@ -16,6 +16,7 @@ import numpy as np
 
 from ..checks.arguments import arg_names
 from ..checks.tree import structure_errors
+from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
@@ -25,7 +26,7 @@ from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from . import xla
-from .structs import ShapeDtypeStruct
+from .structs import ShapeDtypeStruct, stated_sharding
 
 
 @point
@@ -105,7 +106,8 @@ class Stage:
         outs = self._info.jaxpr.out_avals
         shardings = getattr(self._info.spec.placement, "out_shardings", ()) or [None] * len(outs)
         return self.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=sharding)
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type,
+                              sharding=sharding or stated_sharding(a))
              for a, sharding in zip(outs, shardings)]
         )
 
@@ -208,6 +210,9 @@ class Compiled(Stage):
     def __init__(self, info: CallInfo, program: Program):
         super().__init__(info)
         self._program = program
+        self._avals = [*info.jaxpr.in_avals]
+        leaves = (0,) * len(self._avals)
+        self._takes_leaves = info.in_tree == tree_flatten((leaves, {}))[1]
 
     def as_text(self) -> str:
         """The optimised program, in HLO."""
@@ -266,8 +271,12 @@ class Compiled(Stage):
           TypeError: the arguments do not have the structure and the types of those it was
             compiled for, or are traced values.
         """
-        leaves, in_tree = tree_flatten((args, kwargs))
-        self._check(args, kwargs, leaves, in_tree)
+        leaves: Sequence = args
+        as_compiled = self._takes_leaves and not kwargs and self._avals == [
+            x.aval if type(x) is Array else None for x in args]
+        if not as_compiled:
+            leaves, in_tree = tree_flatten((args, kwargs))
+            self._check(args, kwargs, leaves, in_tree)
         for check_places in hooks.check_places:
             check_places(self._program, leaves)
         return self.out_tree.unflatten(self._program(leaves))

@@ -117,7 +117,13 @@ class Structs(Extension):
     """`eval_shape` returns `ShapeDtypeStruct`s."""
 
     def shape_struct(self, aval: ShapedArray) -> ShapeDtypeStruct:
-        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
+                                sharding=stated_sharding(aval))
+
+
+def stated_sharding(aval: ShapedArray) -> Any:
+    """The sharding that a type states (chapter 14); `None` if it states none."""
+    return None if aval.placement is None else aval.placement.stated_sharding
 
 
 register(Structs())

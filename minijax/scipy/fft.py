@@ -157,7 +157,7 @@ def _idct(x, axis, norm):
 
 def _rotations(x, axis):
     """exp(-πi k / 2n) for each k along the axis."""
-    n, dtype = x.shape[axis], np.finfo(x.dtype).dtype
+    n, dtype = x.shape[axis], x.real.dtype
     k = arange(n, dtype=dtype).astype(np.result_type(dtype, np.complex64))
     return expand_dims(lax.exp(-0.5j * np.pi * k / n), [d for d in range(x.ndim) if d != axis])
 

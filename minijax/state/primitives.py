@@ -167,7 +167,8 @@ def as_contents(x, ref):
     """An array of the type of the reference's contents: the weak type may be another."""
     inner = ref.aval.inner_aval
     same = typeof(x).weak_type == inner.weak_type
-    return x if same else convert(as_array(x), inner.dtype, inner.weak_type)
+    x = as_array(x)
+    return x if same else convert(x, inner.dtype, inner.weak_type)
 
 
 @get_p.def_effectful_abstract_eval

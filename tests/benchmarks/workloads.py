@@ -334,12 +334,8 @@ def jitted_data_parallel(jx):
     return train
 
 
-@workload("shard_map dispatch", goal=1.0, mark=1.3, units=AT_ONCE, devices=8)
-def dispatch_shard_map(jx):
-    spec = jx.sharding.PartitionSpec("data")
-    x = jx.device_put(np.ones(64, np.float32), jx.sharding.NamedSharding(_mesh(jx), spec))
-    step = jx.jit(jx.shard_map(lambda x: x + 1.0, mesh=_mesh(jx), in_specs=spec, out_specs=spec))
-
+def _steps(step: Callable[..., Any], x: Any) -> Callable[[], Any]:
+    """What runs a step many times, each on the result of the one before."""
     def steps():
         y = x
         for _ in range(AT_ONCE):
@@ -347,6 +343,62 @@ def dispatch_shard_map(jx):
         return y.block_until_ready()
 
     return steps
+
+
+def _typed(jx: Any) -> tuple:
+    """A mesh with axes of type Explicit, and an array that is split over both."""
+    mesh = jx.make_mesh((4, 2), ("x", "y"))
+    sharding = jx.sharding.NamedSharding(mesh, jx.sharding.PartitionSpec("x", "y"))
+    return mesh, jx.device_put(np.ones((8, 8), np.float32), sharding)
+
+
+@workload("make_jaxpr of 100 operations on a typed sharding, per operation", goal=0.50, mark=0.60,
+          units=100, devices=8)  # fmt: skip
+def trace_typed(jx):
+    mesh, x = _typed(jx)
+
+    def trace():
+        with jx.set_mesh(mesh):
+            return jx.make_jaxpr(lambda x: chain(jx, x, 100))(x)
+
+    return trace
+
+
+@workload("make_jaxpr of the grad of a layer with typed shardings", goal=0.50, mark=0.60, devices=8)
+def trace_typed_layer(jx):
+    mesh, x = _typed(jx)
+    w = jx.device_put(np.ones((8, 8), np.float32), jx.sharding.NamedSharding(
+        mesh, jx.sharding.PartitionSpec(None, "y")))
+    spec = jx.sharding.PartitionSpec("x", "y")
+
+    def loss(w, x):
+        for _ in range(5):
+            x = jx.numpy.tanh(jx.numpy.dot(x, w, out_sharding=spec)).reshape(8, 8)
+        return (x * x).mean()
+
+    def trace():
+        with jx.set_mesh(mesh):
+            return jx.make_jaxpr(lambda w, x: jx.grad(loss)(w, x))(w, x)
+
+    return trace
+
+
+@workload("jit dispatch, array with a typed sharding", goal=1.0, mark=1.2, units=AT_ONCE,
+          devices=8)  # fmt: skip
+def dispatch_typed(jx):
+    _, x = _typed(jx)
+    step = jx.jit(lambda x: x + 1.0)
+
+    return _steps(step, x)
+
+
+@workload("shard_map dispatch", goal=1.0, mark=1.3, units=AT_ONCE, devices=8)
+def dispatch_shard_map(jx):
+    spec = jx.sharding.PartitionSpec("data")
+    x = jx.device_put(np.ones(64, np.float32), jx.sharding.NamedSharding(_mesh(jx), spec))
+    step = jx.jit(jx.shard_map(lambda x: x + 1.0, mesh=_mesh(jx), in_specs=spec, out_specs=spec))
+
+    return _steps(step, x)
 
 
 def transformer_step(jx: Any) -> tuple[Callable[..., Any], tuple]:

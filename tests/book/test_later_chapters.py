@@ -45,6 +45,32 @@ def test_chapter_12_numpy_defines_no_primitive():
 
 
 # ----------------------------------------------------------------------------------------------
+# Chapter 14: the table of transposes, here and in JAX
+
+TRANSPOSES = {
+    "all_gather": ("reduce_scatter", lambda lax, x: lax.all_gather(x, "i")),
+    "reduce_scatter": ("all_gather", lambda lax, x: lax.psum_scatter(x, "i")),
+    "ppermute": ("ppermute", lambda lax, x: lax.ppermute(x, "i", [(0, 1), (1, 2), (2, 0)])),
+    "all_to_all": ("all_to_all", lambda lax, x: lax.all_to_all(x, "i", 0, 0)),
+    "psum": ("psum", lambda lax, x: lax.psum(x, "i")),
+}
+
+
+@pytest.mark.parametrize("library", [minijax, jax], ids=["minijax", "jax"])
+@pytest.mark.parametrize("name", TRANSPOSES)
+def test_chapter_14_a_collective_and_its_transpose(name, library):
+    backward, collective = TRANSPOSES[name]
+
+    def there_and_back(x):
+        out, f_vjp = library.vjp(lambda x: collective(library.lax, x), x)
+        return f_vjp(out)
+
+    jaxpr = library.make_jaxpr(there_and_back, axis_env=[("i", 3)])(np.ones(3, np.float32))
+    used = [eqn.primitive.name for eqn in jaxpr.eqns]
+    assert [one for one in used if one in TRANSPOSES] == [name, backward]
+
+
+# ----------------------------------------------------------------------------------------------
 # Chapter 15: the table of callbacks, here and in JAX
 
 

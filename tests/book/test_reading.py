@@ -49,6 +49,17 @@ def test_words_open_listings_and_examples_are_counted(page):
     assert found.minutes == pytest.approx(9 / 220 + (lines + 2) * 8 / 60)
 
 
+LIMITS = [(0, 8), (1, 27), (2, 24), (3, 21), (4, 25), (5, 27), (6, 30), (7, 25), (8, 27), (9, 32),
+          (10, 25), (14, 30), (16, 25)]  # minutes
+
+
+@pytest.mark.parametrize(("number", "minutes"), LIMITS)
+def test_a_chapter_keeps_to_its_time(number, minutes):
+    found = reading.chapters()[number]
+    assert found.minutes <= minutes, f"{found}: move code to a page of the room"
+    assert found.listing_lines <= 150
+
+
 def test_the_home_page_says_the_sum():
     found = reading.chapters()
     assert set(found) >= set(reading.MAIN_CHAPTERS)

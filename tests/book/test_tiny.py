@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from weaver import notebooks
 from weaver import tiny as site
+from weaver.live import not_in_micropython
 
 from chapters.toy_models import digits
 from tests.book.tiny_programs import (
@@ -470,6 +471,13 @@ def test_the_map_of_the_steps_is_whole():
     assert re.findall(r"(?m)^chapter (\d)$", page) == [str(chapter) for chapter in site.chapters()]
 
 
+def test_each_step_says_what_the_library_has():
+    for number in site.steps():
+        html = markdown.markdown(f"```tiny\n{number}\n```", extensions=["weaver.extension"])
+        assert re.search(r'href="../source/[\w/]+\.html#L\d+"', html), number
+        assert "<b>In the library</b>" in html
+
+
 def test_the_site_shows_and_offers_the_steps():
     html = markdown.markdown("```tiny\n2.1\nchapter 3\n```\n\n```tiny-files\n```\n", extensions=["weaver.extension"])
     assert "primitive_jvps" in html and 'id="step-3.1"' in html and "after-chapter-9/tiny_loops.py" in html
@@ -488,28 +496,7 @@ def test_a_step_in_a_chapter_counts_and_is_in_its_notebook(tmp_path):
     assert all(text in source for text in shown)
 
 
-ALLOWED_IMPORTS = {"numpy", "functools", "collections", "math", "itertools", "minijax.runtime", "tiny"}
-NUMPY_IS = set("add multiply negative sin cos exp log greater where sum reshape broadcast_to transpose matmul shape asarray".split())
-
-
-def not_in_micropython(tree: ast.AST):
-    """What MicroPython, as the page runs it, cannot parse or import."""
-    for node in ast.walk(tree):
-        displays = isinstance(node, (ast.List, ast.Tuple, ast.Set)) and not isinstance(getattr(node, "ctx", None), ast.Store)
-        if displays and any(isinstance(item, ast.Starred) for item in node.elts):
-            yield node
-        if isinstance(node, ast.Dict) and None in node.keys:
-            yield node
-        if isinstance(node, (ast.Match, ast.AsyncFunctionDef, ast.AnnAssign)):
-            yield node
-        if isinstance(node, ast.arguments) and node.posonlyargs:
-            yield node
-        if isinstance(node, ast.keyword) and node.arg == "strict":
-            yield node
-        if isinstance(node, ast.Import):
-            yield from [node for name in node.names if name.name not in ALLOWED_IMPORTS]
-        if isinstance(node, ast.ImportFrom) and node.module not in ALLOWED_IMPORTS:
-            yield node
+NUMPY_IS = set("add multiply negative sin cos exp log greater where sum reshape broadcast_to transpose matmul shape asarray zeros ones eye arange".split())
 
 
 @pytest.mark.parametrize("name", [*FILES, "numpy_stand_in.py"])
@@ -548,6 +535,7 @@ CALLS = {
     "matmul": [(MATRIX, MATRIX.T), (MATRIX, VECTOR), (np.arange(24.0).reshape(2, 3, 4), np.arange(16.0).reshape(2, 4, 2))],
     "asarray": [(3, float), ([[1, 2], [3, 4]], float), (MATRIX, float)],
     "shape": [(3.0,), ([[1.0], [2.0]],)],
+    "zeros": [(3,), ((2, 3),), ((),)], "ones": [(3,), ((2, 3),), ((0, 2),)], "eye": [(1,), (3,)], "arange": [(3.0,), (0.0,)],
 }  # fmt: skip
 
 

@@ -204,3 +204,66 @@ def test_a_plot_is_the_same_each_time():
     first, second = woven(page), woven(page)
     assert first == second
     assert 'aria-label="a line"' in first
+
+
+# ----------------------------------------------------------------------------------------------
+# Live cells
+
+LIVE = """
+    ```rooms
+    {chapter}
+    ```
+
+    ```python live
+    import numpy as np
+    import tiny
+
+    def f(x):
+        return tiny.sin(x)
+
+    print(np.asarray([1.0, 2.0]) * 2.0, hasattr(tiny, "jvp"), hasattr(tiny, "grad"))
+    ```
+
+    ```python live
+    f(0.0)
+    ```
+
+    ```python
+    import numpy as np
+    f(np.zeros(2)[0]), type(np.zeros(2)).__name__
+    ```
+"""
+
+
+@pytest.mark.parametrize("chapter, jvp, grad", [(1, False, False), (2, True, False), (8, True, True), (12, True, True)])
+def test_live_cells_see_tiny_as_it_stands_after_the_chapter(chapter, jvp, grad):
+    first, second, third = outputs(LIVE.format(chapter=chapter))
+    assert first == f"array([2.0, 4.0]) {jvp} {grad}"
+    assert (second, third) == ("0.0", "(0.0, 'ndarray')")
+
+
+@pytest.mark.parametrize("info, code", [("live", "import dataclasses"), ("live", "[*range(3)]"), ("live jax", "1"), ("live", "import tiny_loops")])
+def test_a_live_cell_has_what_the_page_has(info, code):
+    with pytest.raises(WeaveError, match="MicroPython|live cell|ImportError|ModuleNotFoundError"):
+        run(f"""
+            ```rooms
+            3
+            ```
+
+            ```python {info}
+            {code}
+            ```
+        """)
+
+
+def test_live_cells_see_live_cells_only():
+    with pytest.raises(WeaveError, match="NameError"):
+        run("""
+            ```python
+            x = 1
+            ```
+
+            ```python live
+            x
+            ```
+        """)

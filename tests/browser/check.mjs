@@ -1,48 +1,67 @@
-// Reads the built book in a real browser, from the file system, as a reader without network would:
-// no page may load anything from outside, print an error, overflow a narrow screen, or fail axe.
+// Reads the built book in a real browser, from the file system and from a web server, as a reader
+// without network would: no page may load anything from outside, print an error, overflow the
+// screen, print text over text, cut code off at 1440 px, or fail axe.
 //
-//     node check.mjs ../../build/site [/usr/bin/chromium]
+//     node check.mjs ../../build/site [/usr/bin/chromium [WORDS]]
+//
+// With WORDS, only the pages whose address contains them are looked at, and nothing is done on them.
+import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve, relative } from "node:path";
+import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { cutOff, overlaps } from "./geometry.mjs";
+import * as reader from "./reader.mjs";
+import { serve } from "./server.mjs";
 
 const site = resolve(process.argv[2] ?? "../../build/site");
 const executablePath = process.argv[3] ?? "/usr/bin/chromium";
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const only = process.argv[4] ?? "";
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const server = await serve(site);
+const FILE = `file://${site}`;
 const VIEWS = [
-  { name: "light", width: 1280, colorScheme: "light" },
-  { name: "dark", width: 1280, colorScheme: "dark" },
-  { name: "narrow", width: 390, colorScheme: "light" },
+  { name: "light, 1280, file", width: 1280, colorScheme: "light", base: FILE, axe: true },
+  { name: "dark, 1280, http", width: 1280, colorScheme: "dark", base: server.url, axe: true },
+  { name: "narrow, 390, file", width: 390, colorScheme: "light", base: FILE, axe: true },
+  { name: "1440, http", width: 1440, colorScheme: "light", base: server.url, whole: true },
+  { name: "1920, file", width: 1920, colorScheme: "light", base: FILE, whole: true },
+  { name: "print, http", width: 794, colorScheme: "dark", base: server.url, media: "print" },
 ];
+const LARGEST = { page: 400_000, engine: 600_000 }; // bytes, compressed
 const problems = [];
 
 function pages(folder) {
   return readdirSync(folder).sort().flatMap((name) => {
     const path = join(folder, name);
     if (statSync(path).isDirectory()) return pages(path);
-    return name.endsWith(".html") && name !== "404.html" ? [path] : [];
+    return name.endsWith(".html") && name !== "404.html" ? [relative(site, path)] : [];
   });
 }
 
-// Pages of code differ in nothing but the code: two of them stand for all in the wide views.
-function isWanted(path, view) {
-  const place = relative(site, path);
-  return view.name === "narrow" || !place.startsWith("source/") || /source\/(index|core\/forward)\.html/.test(place);
-}
+// Pages of code differ in nothing but the code, and pages of the reference in nothing but the names:
+// a few of them stand for all.
+const isWanted = (path) => !/^(source|reference)\//.test(path) ||
+  /^source\/(index|core\/(forward|__init__|jaxpr))\.html|^reference\/(index|minijax|minijax\.lax)\.html/.test(path);
 
 async function visit(page, path, view) {
-  const place = `${relative(site, path)} (${view.name})`;
-  const complain = (what) => problems.push(`${place}: ${what}`);
+  const complain = (what) => problems.push(`${path} (${view.name}): ${what}`);
   page.removeAllListeners();
   page.on("console", (message) => message.type() === "error" && complain(`console: ${message.text()}`));
   page.on("pageerror", (error) => complain(`error: ${error.message}`));
   page.on("request", (request) => {
-    if (/^https?:/.test(request.url())) complain(`asks for ${request.url()}`);
+    if (/^https?:/.test(request.url()) && !request.url().startsWith(server.url)) complain(`asks for ${request.url()}`);
   });
-  await page.goto(`file://${path}`, { waitUntil: "load" });
+  page.on("response", (response) => response.status() >= 400 && complain(`${response.url()} is not there`));
+  await page.goto(`${view.base}/${path}`, { waitUntil: "load" });
+  await page.evaluate(() => document.fonts.ready);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   if (width > view.width) complain(`is ${width} px wide`);
+  for (const pair of await page.evaluate(overlaps)) complain(`text over text: ${pair}`);
+  if (view.whole) for (const block of await page.evaluate(cutOff)) complain(`cut off: ${block}`);
+  if (!view.axe) return;
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => axe.run({ preload: false }));
   for (const { id, nodes } of violations) complain(`axe: ${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 160)}`);
@@ -51,56 +70,75 @@ async function visit(page, path, view) {
 async function visitAll(browser, view, paths) {
   const context = await browser.newContext({ viewport: { width: view.width, height: 900 }, colorScheme: view.colorScheme });
   const page = await context.newPage();
-  for (const path of paths.filter((path) => isWanted(path, view))) await visit(page, path, view);
+  if (view.media) await page.emulateMedia({ media: view.media, colorScheme: view.colorScheme });
+  for (const path of paths.filter((path) => isWanted(path) && path.includes(only))) await visit(page, path, view).catch((error) => problems.push(`${path} (${view.name}): ${error.message}`));
   await context.close();
 }
 
-// -- what a reader does ---------------------------------------------------------------------------
-
-async function searchFinds(page, words, title) {
-  await page.goto(`file://${site}/index.html`);
-  await page.keyboard.press("/");
-  await page.keyboard.type(words, { delay: 20 });
-  const found = page.locator(".md-search-result__link h1, .md-search-result__link h2").filter({ hasText: title });
-  await found.first().waitFor({ timeout: 15000 }).catch(() => problems.push(`search for ${words} does not find ${title}`));
-}
-
-async function theatreTurns(page, path) {
-  await page.goto(`file://${path}`);
-  const stage = page.locator(".theatre").first();
-  const step = () => stage.locator(".t-count").textContent();
-  const expectStep = async (wanted, key) => {
-    if (!(await step()).startsWith(wanted)) problems.push(`theatre: ${key} leads to ${await step()}`);
-  };
-  await stage.focus();
-  await expectStep("1 /", "the beginning");
-  for (const [key, wanted] of [["ArrowRight", "2 /"], ["ArrowRight", "3 /"], ["ArrowLeft", "2 /"], ["Home", "1 /"]]) {
-    await page.keyboard.press(key);
-    await expectStep(wanted, key);
-  }
-  await page.keyboard.press("End");
-  const [now, last] = (await step()).split(" / ");
-  if (now !== last) problems.push(`theatre: End leads to ${now} of ${last}`);
-  await stage.getByRole("button", { name: "back", exact: true }).click();
-  await expectStep(`${last - 1} /`, "the button back");
-  if (!(await stage.locator("[aria-live]").textContent())) problems.push("theatre: says nothing");
-}
-
-async function listWithoutScripts(browser, path) {
+// What stands there without scripts: the theatre as a list, and the stored outputs.
+async function withoutScripts(browser, withTheatre, withCells) {
   const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
-  await page.goto(`file://${path}`);
+  await page.goto(`${FILE}/${withTheatre}`);
   if (!(await page.locator(".theatre ol li").first().isVisible())) problems.push("theatre: no list without scripts");
+  await page.goto(`${FILE}/${withCells}`);
+  if (!(await page.locator(".woven.live .output").first().isVisible())) problems.push("live cells: no output without scripts");
 }
+
+// A page with all that it loads, and the engine, as a server would send them.
+function weigh(paths) {
+  const bytes = (path) => gzipSync(readFileSync(path)).length;
+  for (const path of paths.filter((path) => /^\d\d-/.test(path))) {
+    const html = readFileSync(join(site, path), "utf8");
+    const loaded = [...html.matchAll(/(?:src|href)="([^"#?:]*\.(?:js|css|woff2))"/g)].map(([, url]) => resolve(join(site, path), "..", url));
+    const sum = [join(site, path), ...loaded].map(bytes).reduce((a, b) => a + b, 0);
+    if (sum > LARGEST.page) problems.push(`${path} has ${sum} bytes, compressed, with what it loads`);
+  }
+  const engine = bytes(join(site, "assets/engine.js"));
+  if (engine > LARGEST.engine) problems.push(`the engine has ${engine} bytes, compressed`);
+}
+
+// The MicroPython of the site is that of the package.
+function comparePackage() {
+  const sum = (file) => createHash("sha256").update(readFileSync(file)).digest("hex");
+  for (const name of ["micropython.mjs", "micropython.wasm"]) {
+    const [ours, theirs] = [`../../site/vendor/micropython/${name}`, `node_modules/@micropython/micropython-webassembly-pyscript/${name}`];
+    if (sum(ours) !== sum(theirs)) problems.push(`${name} differs from the package's`);
+  }
+}
+
+// What a reader does, over file and http.
+async function doAll() {
+  const page = await browser.newPage();
+  const errors = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => errors.push(`error: ${error.message}`));
+  for (const base of [FILE, server.url]) {
+    const add = (found) => problems.push(...found.map((words) => `${words} (${base === FILE ? "file" : "http"})`));
+    add(await reader.searchFinds(page, base, "transpose", "transpose"));
+    add(await reader.contentsFollow(page, base, "02-forward-mode/index.html"));
+    add(await reader.darkSwitch(page, base, "source/core/forward.html"));
+    for (const path of withTheatre.slice(0, 2)) add(await reader.theatreTurns(page, base, path));
+    add(await reader.cellsCanBeChanged(page, base, "tiny/index.html"));
+    for (const [path, number, solution] of exercises.slice(0, base === FILE ? undefined : 1)) add(await reader.exerciseIsSolved(page, base, path, number, solution));
+  }
+  for (const path of withCells) problems.push(...await reader.cellsPrintWhatIsStored(page, FILE, path));
+  problems.push(...errors);
+  await withoutScripts(browser, withTheatre[0], withCells[0]);
+  weigh(all);
+  comparePackage();
+}
+
+// The exercises that can be solved on the page, with their solutions, told by the build's own code.
+const exercises = JSON.parse(readFileSync(join(site, "assets/exercises.json"), "utf8"));
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const all = pages(site);
-const withTheatre = all.filter((path) => readFileSync(path, "utf8").includes('class="theatre"'));
+const has = (words) => all.filter((path) => readFileSync(join(site, path), "utf8").includes(words));
+const [withTheatre, withCells] = [has('class="theatre'), has('class="woven live"')];
 await Promise.all(VIEWS.map((view) => visitAll(browser, view, all)));
-const page = await browser.newPage();
-await searchFinds(page, "transpose", "transpose");
-for (const path of withTheatre.slice(0, 2)) await theatreTurns(page, path);
-if (withTheatre.length) await listWithoutScripts(browser, withTheatre[0]);
+if (!only) await doAll();
 await browser.close();
+server.close();
 
-console.log(problems.length ? problems.join("\n") : `${all.length} pages read in ${VIEWS.length} views: nothing wrong`);
+console.log(problems.length ? problems.join("\n") : `${all.length} pages read in ${VIEWS.length} views, ${withCells.length} with live cells, ${exercises.length} exercises solved: nothing wrong`);
 process.exit(problems.length ? 1 : 0);

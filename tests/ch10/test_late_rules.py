@@ -167,3 +167,111 @@ def test_rules_that_close_over_tracers_of_outer_transformations(call, rules, out
                                            "W": np.array([1.5, -2.0], np.float32)})
 
     both(program)
+
+
+DEAD_RESULTS = {
+    "scan": "jax.lax.scan(lambda c, y: (g(c), y * 2), x[0], x)[1]",
+    "two carries": "jax.lax.scan(lambda c, y: ((g(c[0]), y * c[1]), c[1]), (x[0], x[1]), x)[1]",
+    "rounded": "jax.lax.scan(lambda c, y: (jnp.round(g(c)), y * 2), x[0], x)[1]",
+    "fori": "jax.lax.fori_loop(0, 2, lambda i, c: (g(c[0]), c[1] * 2), (x, x))[1]",
+    "while": "jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, g(c[1]), c[2] * 2), (0, x, x))[2]",
+    "cond": "jax.lax.cond(x[1] > 0, lambda a: (g(a), a), lambda a: (a, a), x)[1]",
+    "jit": "jax.jit(lambda a: (g(a), a * 2))(x)[1]",
+    "nested": "jax.lax.scan(lambda c, y: (jax.jit(g)(c), jax.lax.map(lambda z: (g(z), z), x)[1]), x[0], x)[1]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", DEAD_RESULTS)
+def test_dead_results_of_custom_vjp_functions_in_jitted_forward_mode(call):
+    """Forward mode cannot compute their tangents, and need not."""
+    def program(jx):
+        g = function_with_rules(jx, BWD, 0.0)
+        f = eval(f"lambda x: {DEAD_RESULTS[call]}", {"jax": jx, "jnp": jx.numpy, "g": g})
+        return lambda x: (jx.jit(lambda x: jx.jvp(f, (x,), (x,)))(x), jx.jit(jx.jacfwd(f))(x))
+
+    both(program, X)
+
+
+@pytest.mark.parametrize("live", ["jax.lax.scan(lambda c, y: (g(c), c), x[0], x)[1]",
+                                  "jax.jit(lambda a: (g(a), a * 2))(x)[0]"])
+def test_live_results_of_custom_vjp_functions_in_jitted_forward_mode(live):
+    def program(jx):
+        g = function_with_rules(jx, BWD, 0.0)
+        f = eval(f"lambda x: {live}", {"jax": jx, "g": g})
+        return lambda x: jx.jit(lambda x: jx.jvp(f, (x,), (x,)))(x)
+
+    both(program, X, raises=TypeError)
+
+
+@pytest.mark.parametrize("result", [0, 1])
+def test_a_dead_rule_that_closes_over_a_value_of_the_loop(result):
+    """The tangent of `c` reads a value of a trace that is over. Under `jit` nothing reads `c`."""
+    def program(jx):
+        def body(c, y):
+            g = jx.custom_jvp(lambda a: a * 1.0)
+            y_sum = y.sum()
+            g.defjvp(lambda p, t: (p[0] * 1.0, y_sum * t[0]))
+            out = g(c)
+            return jx.numpy.where(out > 1, c, -c) + out * 0.1, y
+
+        f = lambda x: jx.lax.scan(body, x, jx.numpy.stack([x, x]), reverse=True)[result]
+        return lambda x: jx.jit(lambda x: jx.jvp(f, (x,), (x,)))(x)
+
+    if result:
+        both(program, X)
+    else:
+        import minijax as mj
+
+        with pytest.raises(UnexpectedTracerError):
+            program(mj)(X)
+
+
+@pytest.mark.parametrize("derivative", [
+    "jax.jit(jax.jacfwd(jax.jacfwd(f)))", "jax.jit(jax.hessian(lambda x: f(x).sum()))",
+    "jax.jit(jax.grad(lambda x: jax.jvp(f, (x,), (X,))[1].sum()))"])
+@pytest.mark.parametrize("call", [
+    "jax.lax.scan(lambda c, y: (make(y)(c), y), x[0], x)[0]", "jax.lax.map(lambda y: make(y)(y), x)",
+    "jax.jit(lambda a: make(a)(x * 2))(x)", "jax.lax.cond(x[1] > 0, lambda a: make(a)(x), lambda a: a, x)",
+    "jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, make(c[1])(c[1])), (0, x))[1]",
+])  # fmt: skip
+def test_second_derivatives_do_not_lose_what_a_rule_closed_over(call, derivative):
+    """Its first derivative may be dead code, its second would come out as zero."""
+    import minijax as mj
+
+    def make(w):
+        return function_with_rules(mj, ("lambda a: a * 2", "lambda p, t: (p[0] * 2, w * t[0])"), w)
+
+    names = {"jax": mj, "jnp": mj.numpy, "make": make, "X": X}
+    f = names["f"] = eval(f"lambda x: {call}", names)
+    assert f(X).size
+    with pytest.raises((UnexpectedTracerError, ValueError)):
+        eval(derivative, names)(X)
+
+
+def test_linear_transpose_of_a_call_that_computes_known_values_too():
+    def program(jx):
+        def f(a):
+            return jx.jit(lambda b: jx.numpy.sin(b) * b)(a) * a
+
+        def transposed(x, ct):
+            g = jx.jit(lambda t: jx.jvp(jx.jit(f), (x,), (t,))[1])
+            return jx.linear_transpose(g, x)(ct), jx.vmap(jx.linear_transpose(g, x))(jx.numpy.stack([ct, ct]))
+
+        return lambda x: (transposed(x, x), jx.jit(transposed)(x, x))
+
+    both(program, X)
+
+
+@pytest.mark.parametrize("bwd", ["lambda res, ct: (res * 2,)", "lambda res, ct: (res * 2 + ct,)"])
+@pytest.mark.parametrize("call", DEAD_RESULTS)
+def test_affine_rules_of_dead_results(call, bwd):
+    """A rule that does not map zero to zero: where it runs, it shows in the gradient."""
+    def program(jx):
+        g = function_with_rules(jx, ("lambda a: a * 1.0", "lambda a: (a * 1.0, a)", bwd), 0.0)
+        f = eval(f"lambda x: {DEAD_RESULTS[call]}", {"jax": jx, "jnp": jx.numpy, "g": g})
+        pull = lambda x: jx.vjp(f, x)[1](f(x))
+        return lambda x: (pull(x), jx.jit(pull)(x), jx.linear_transpose(
+            lambda t: jx.jvp(f, (x,), (t,))[1], x)(f(x)))
+
+    raises = ValueError if call == "while" else None
+    both(program, X, raises=raises)

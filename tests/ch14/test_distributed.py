@@ -289,3 +289,29 @@ def test_a_process_that_never_comes_is_named():
     assert alone.returncode != 0
     assert "Some timed out task names:\n1" in err
     assert is_free(port)
+
+
+PREEMPTED = """
+import os, signal, sys, time
+import minijax as jax
+from minijax.experimental.multihost_utils import reached_preemption_sync_point
+
+port, rank = int(sys.argv[1]), int(sys.argv[2])
+jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank, coordinator_bind_address=f"127.0.0.1:{port}")
+for step in range(600):
+    if reached_preemption_sync_point(step):
+        print("saved at", step)
+        break
+    if (rank, step) == (1, 3):
+        os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.05)
+"""
+
+
+def test_all_processes_save_at_one_step_when_one_will_be_stopped():
+    port = free_port()
+    processes = [start(PREEMPTED, port, rank) for rank in range(2)]
+    said = [process.communicate(timeout=100) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    steps = [int(out.split()[-1]) for out, _ in said]
+    assert steps[0] == steps[1] > 3

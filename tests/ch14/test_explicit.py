@@ -105,3 +105,21 @@ def test_a_wrong_rank_is_a_value_error():
     with minijax.set_mesh(minijax.make_mesh((4, 2), ("x", "y"))), \
             pytest.raises(ValueError, match="dimensions"):
         minijax.reshard(X[0], minijax.P("x", "y"))
+
+
+def test_the_manual_axes_of_types():
+    def program(library):
+        seen = []
+
+        def f(x, y):
+            seen.extend(repr(library.typeof(v).manual_axis_type)
+                        for v in (x, y, x + y, library.lax.psum(x, "x")))
+            return x + y
+
+        mesh = library.make_mesh((8,), ("x",), (library.sharding.AxisType.Auto,))
+        library.shard_map(f, mesh=mesh, in_specs=(library.P("x"), library.P()), out_specs=library.P("x"))(
+            library.numpy.arange(8.0), library.numpy.ones(1))
+        kind = library.typeof(library.numpy.ones(3)).manual_axis_type
+        return [*seen, repr(kind), isinstance(kind, library.sharding.ManualAxisType)]
+
+    both(lambda library: program(library))

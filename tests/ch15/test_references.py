@@ -525,6 +525,57 @@ def test_refused_where_jax_is_silent_or_fails_by_accident(call, message):
         eval(call, scope)
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_custom_rule_keeps_a_reference_for_the_backward_pass(jit):
+    def program(jx):
+        @jx.custom_vjp
+        def stash(ref, x):
+            return x
+
+        def backward(ref, ct):
+            ref[...] = ct
+            return None, ct
+
+        stash.defvjp(lambda ref, x: (x, ref), backward)
+        grad = jx.grad(lambda x, ref: jx.numpy.sin(stash(ref, x * x)))
+        ref = jx.new_ref(jx.numpy.zeros(()))
+        return (jx.jit(grad) if jit else grad)(1.5, ref), jx.freeze(ref)
+
+    both(lambda jx: program(jx))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_gradients_of_small_batches_add_up_in_place(jit):
+    def program(jx):
+        jnp, scan = jx.numpy, jx.lax.scan
+
+        def total(weights, batches):
+            sums = jx.new_ref(jnp.zeros_like(weights))
+
+            def step(_, xs):
+                loss, vjp = jx.vjp(lambda ws: jnp.mean(
+                    scan(lambda x, w: (jnp.tanh(x @ w), None), xs, ws)[0]), weights)
+                vjp.with_refs(sums)(jnp.ones_like(loss))
+                return (), loss
+
+            losses = scan(step, (), batches)[1]
+            return jx.freeze(sums), losses
+
+        weights = jnp.arange(12.0).reshape(3, 2, 2) / 12
+        return (jx.jit(total) if jit else total)(weights, jnp.arange(20.0).reshape(5, 2, 2) / 20)
+
+    both(lambda jx: program(jx))
+
+
+def test_a_python_value_is_stored_as_an_array():
+    def program(jx):
+        ref = jx.new_ref(True)
+        ref[...] = False
+        return repr(ref), ref[...]
+
+    both(lambda jx: program(jx))
+
+
 # ----------------------------------------------------------------------------------------------
 # Stages
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,9 +15,12 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.core.core import Trace, Tracer, current_trace, new_trace, set_current_trace, typeof
-from minijax.debugging.theatre import FORMAT, record, recorder, theatre
+from minijax.debugging.theatre import FORMAT, drawing, graph, record, recorder, theatre
+from minijax.debugging.theatre.drawing import draw
+from minijax.debugging.theatre.steps import MOST_STEPS, marks, visible
 
 X = np.arange(3, dtype=np.float32)
+OUTSIDE = "://"
 
 
 def f(x):
@@ -26,6 +31,18 @@ def kinds(recording, kind):
     return [event for event in recording.events if event["kind"] == kind]
 
 
+def doubled_in_place(x):
+    ref = jax.new_ref(x)
+    ref[...] = ref[...] * 2
+    return ref[...].sum()
+
+
+@jax.custom_jvp
+def sine(x):
+    return jnp.sin(x)
+
+
+sine.defjvp(lambda primals, tangents: (sine(*primals), tangents[0] * jnp.cos(*primals)))
 PROGRAMS = {
     "eager": lambda: f(2.0),
     "jvp": lambda: jax.jvp(f, (2.0,), (1.0,)),
@@ -40,6 +57,11 @@ PROGRAMS = {
     "integers": lambda: jnp.arange(3) + 1 == 2,
     "complex": lambda: jnp.abs(jnp.array(3 + 4j)),
     "empty": lambda: jnp.zeros((0, 3)).sum(),
+    "keys": lambda: jax.random.normal(jax.random.key(0), (3,)),
+    "references": lambda: jax.grad(doubled_in_place)(X),
+    "custom rule": lambda: jax.hessian(sine)(1.0),
+    "donated": lambda: jax.jit(lambda x: x + 1, donate_argnums=0)(jnp.ones(3)),
+    "index": lambda: jax.grad(lambda x: x[np.array([0, 0, 1])].sum())(X),
 }
 
 
@@ -50,13 +72,17 @@ def test_a_recording_tells_the_run_and_does_not_change_it(name):
         result = PROGRAMS[name]()
     for got, want in zip(jax.tree.leaves(result), jax.tree.leaves(expected), strict=True):
         np.testing.assert_array_equal(got, want)
+    assert not recording.failures
     again = json.loads(json.dumps(recording.as_dict()))
     assert again["format"] == FORMAT
     assert len(recording.sentences()) - len(recording.notes()) == len(recording.events) > 0
     for event in recording.events:
-        path, line = event["at"]
-        assert recording.sources[path][line].strip()
+        for path, line, first, last in (event["at"], recording.users[event["user"]]):
+            assert first <= line <= last
+            assert recording.sources[path][line].strip()
         assert recording.users[event["user"]][0] == __file__
+        assert event["traces"][-1] == "EvalTrace" or event["traces"][-1] in event["alive"] or (
+            event["kind"] in ("end", "begin"))
 
 
 def test_a_recording_is_the_same_each_time():
@@ -78,9 +104,9 @@ def test_forward_mode_shows_boxes_in_boxes_and_the_rule_that_fires():
     (box,) = first["args"]
     assert (box["box"], box["primal"]["box"], box["primal"]["value"]["text"]) == (
         "jvp", "batch", "[0. 1. 2.]")
-    (line,) = [line for path, line in (event["at"] for event in kinds(recording, "rule"))
-               if path == "core/forward.py"]
-    assert "sin_p" in recording.sources["core/forward.py"][line]
+    (rule,) = [event for event in kinds(recording, "rule") if event["at"][0] == "core/forward.py"]
+    assert rule["rule"] == "jvp rule of sin"
+    assert "sin_p" in recording.sources["core/forward.py"][rule["at"][1]]
 
 
 def test_reverse_mode_writes_equations_and_walks_them_back():
@@ -135,6 +161,16 @@ def test_a_long_program_is_cut():
     assert recording.notes()
 
 
+def test_an_error_of_the_recorder_does_not_disturb_the_run(monkeypatch):
+    def broken(*args):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(recorder, "describe", broken)
+    with record("sine") as recording:
+        assert jnp.sin(0.0) == 0
+    assert any("could not be recorded: RuntimeError: broken" in x for x in recording.notes())
+
+
 def test_a_debugger_that_was_there_is_there_again():
     def debugger(frame, event, arg):
         return None
@@ -158,7 +194,7 @@ def test_an_error_is_raised_and_the_page_written_up_to_it(tmp_path):
         theatre(jax.jit(g), 1.0, path=page)
     text = page.read_text()
     assert "DynamicJaxprTrace" in text
-    assert "http" not in text.replace("http-equiv", "")
+    assert OUTSIDE not in text  # the page quotes this function
 
 
 def test_the_theatre_is_found_under_debug_and_loaded_late(tmp_path):
@@ -176,3 +212,130 @@ def test_a_title_cannot_break_out_of_the_page(tmp_path):
     g.__name__ = "</script><script>alert(1)</script>"
     theatre(g, 1.0, path=tmp_path / "page.html")
     assert "<script>alert" not in (tmp_path / "page.html").read_text()
+
+
+# ----------------------------------------------------------------------------------------------
+# The graph
+
+
+def graph_of(run):
+    with record("graph") as recording:
+        run()
+    return recording.graph.nodes
+
+
+def nodes(found, lane):
+    return [(node.label, node.value) for node in found if node.lane == lane]
+
+
+def test_the_graph_of_forward_mode_has_primals_and_tangents_that_need_residuals():
+    found = graph_of(lambda: jax.jvp(f, (3.0,), (1.0,)))
+    assert [label for label, _ in nodes(found, "primal")] == ["", "sin", "cos", "mul"]
+    assert nodes(found, "tangent")[-1] == ("add_any", "-2.8289")
+    *_, by_x, by_sine, _ = found
+    assert [x.label for x in by_sine.residuals] == ["sin"]
+    assert [x.value for x in by_x.residuals] == ["3"]
+
+
+def test_cotangents_come_back_and_add_up():
+    found = graph_of(lambda: jax.grad(f)(3.0))
+    assert {node.lane for node in found} == {"primal", "tangent"}
+    (tangent,) = [node for node in found if node.lane == "tangent" and not node.label]
+    assert [text for _, text, _ in tangent.cotangents] == [
+        "0.14112", "0.14112 + (-2.97)", "0.14112 + (-2.97) = -2.8289"]
+    by_number = {node.label: [ct for _, ct, _ in node.cotangents] for node in found[4:]}
+    assert by_number["add_any"] == ["1"]
+    events = [at for node in found for at, *_ in node.cotangents]
+    assert min(events) > max(node.at for node in found)
+
+
+@pytest.mark.parametrize("uses", [2, 3, 4])
+def test_any_number_of_cotangents_add_up(uses):
+    found = graph_of(lambda: jax.grad(lambda x: sum(jnp.sin(x) * k for k in range(1, 1 + uses)))(0.0))
+    (tangent,) = [node for node in found if node.lane == "tangent" and not node.label]
+    assert tangent.cotangents[-1][1].endswith(f"= {uses * (uses + 1) // 2}")
+
+
+def test_inside_another_transformation_the_way_back_has_nodes():
+    found = graph_of(lambda: jax.jit(jax.vmap(jax.grad(f)))(X))
+    assert [label for label, _ in nodes(found, "cotangent")] == ["mul", "mul", "mul", "add_any"]
+
+
+def test_a_sub_program_is_one_node_of_the_graph():
+    found = graph_of(PROGRAMS["scan"])
+    assert [node.label for node in found if node.label] == ["scan", "scan"]
+    assert found[1].cotangents[-1][1] == "12"
+
+
+def test_a_large_graph_is_cut_and_says_so():
+    with record("large") as recording:
+        exec("x = jnp.float32(0)\n" + "x = x + 1\n" * 100, {"jnp": jnp})
+    assert len(recording.graph.nodes) == graph.MOST_NODES
+    assert any("are not in the graph" in note for note in recording.notes())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_picture_is_whole_and_nothing_in_it_covers_another(name):
+    with record(name) as recording:
+        PROGRAMS[name]()
+    picture = ElementTree.fromstring(draw(recording.graph))
+    boxes = [(float(rect.get("x")), float(rect.get("y"))) for rect in picture.iter("rect")]
+    assert len(boxes) == len(recording.graph.nodes)
+    for (x, y), (z, w) in itertools.combinations(boxes, 2):
+        assert abs(x - z) > drawing.WIDTH or abs(y - w) > drawing.HEIGHT
+    assert max(x for x, _ in boxes) + drawing.WIDTH <= float(picture.get("width"))
+    steps = len(recording.events)
+    assert all(int(part.get("data-at", 0)) < steps for part in picture.iter())
+
+
+# ----------------------------------------------------------------------------------------------
+# Steps
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_few_steps_are_shown_at_first_and_all_can_be(name):
+    with record(name) as recording:
+        PROGRAMS[name]()
+    events, data = recording.events, recording.as_dict()
+    at_first = visible(events, set(data["open"]))
+    assert len(at_first) <= max(data["most"], len(visible(events, ())))
+    assert data["most"] == MOST_STEPS == 25
+    everything = visible(events, set(range(len(events))))
+    assert set(at_first) <= set(everything)
+    assert [i for i, _ in data["marks"]] == sorted({i for i, _ in data["marks"]})
+
+
+def test_a_folded_step_has_its_result_with_it():
+    with record("jvp") as recording:
+        jax.jvp(f, (3.0,), (1.0,))
+    folded = visible(recording.events, ())
+    assert [recording.events[i]["kind"] for i in folded] == ["begin", "process", "process", "end"]
+    opened = visible(recording.events, {folded[1]})
+    assert recording.events[opened[1]]["kind"] == "process"
+    assert "result" in [recording.events[i]["kind"] for i in opened]
+
+
+def test_the_chapters_of_a_run():
+    with record("grad") as recording:
+        jax.grad(f)(3.0)
+    assert [label for _, label in marks(recording.events)] == ["forwards", "backwards"]
+    with record("grad of jit") as recording:
+        jax.grad(jax.jit(f))(3.0)
+    assert [label for _, label in marks(recording.events)] == ["forwards", "backwards"]
+
+
+def test_the_body_of_a_loop_is_folded_at_first():
+    with record("scan") as recording:
+        PROGRAMS["scan"]()
+    opened = recording.as_dict()["open"]
+    subs = [i for i, event in enumerate(recording.events) if event.get("sub")]
+    assert subs
+    assert not set(opened) & set(subs)
+
+
+def test_the_executing_line_of_a_rule_is_told():
+    with record("vmap") as recording:
+        jax.vmap(f)(X)
+    lines = [recording.sources[event["at"][0]][event["at"][1]]
+             for event in kinds(recording, "process") if event["at"][1] != event["at"][2]]
+    assert any("bind" in line for line in lines)

@@ -438,6 +438,32 @@ def test_private_names_that_libraries_import(module):
                              for name in PRIVATE[module]])
 
 
+def test_what_a_library_of_checkpoints_asks_of_one_process():
+    both(lambda jx: lambda: [
+        jx._src.distributed.global_state.client is None, jx._src.distributed.global_state.process_id,
+        part(jx, "experimental.multihost_utils").reached_preemption_sync_point(3),
+        callable(part(jx, "extend.ifrt_programs").ifrt_programs.make_plugin_program)])
+
+
+def test_a_manager_of_checkpoints_must_write_read_wait_and_tell():
+    # JAX's module can only be imported where tensorstore is.
+    base = import_module("minijax.experimental.array_serialization.serialization")
+    assert base.GlobalAsyncCheckpointManagerBase.__abstractmethods__ == {
+        "check_for_errors", "deserialize", "serialize", "wait_until_finished"}
+
+
+def test_the_mesh_of_a_with_statement_is_read_from_pxla():
+    def shapes(jx):
+        mesh = jx.make_mesh((1,), ("x",))
+        with pytest.warns(DeprecationWarning):
+            resources = part(jx, "interpreters.pxla").thread_resources
+            with mesh:
+                inside = resources.env.physical_mesh == mesh
+            return inside, resources.env.physical_mesh.empty
+
+    both(lambda jx: lambda: shapes(jx))
+
+
 def test_other_private_names_are_absent():
     with pytest.raises(ImportError):
         import_module("minijax._src.lax")

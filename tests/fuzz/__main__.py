@@ -23,6 +23,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--laws", action="store_true", help="check laws, without JAX")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--focus", help="a table of operations, or a block: sparse, reference, scan …")
     parser.add_argument("--allow", type=float, default=0,
                         help="the share of programs that may show a fault")
     parser.add_argument("--start", type=int, default=0, help="the number of the first program")
@@ -34,6 +35,8 @@ def main() -> int:
     """Run for some minutes. The exit status is 1 if a larger share of the programs than is allowed
     shows a fault of ours."""
     given = options()
+    if given.focus:
+        os.environ["FUZZ_FOCUS"] = given.focus  # this process's modules read it, and other processes
     if given.processes > 1:
         command = [sys.executable, "-m", "tests.fuzz", "--minutes", str(given.minutes),
                    "--out", str(given.out), "--allow", str(given.allow),
@@ -81,7 +84,7 @@ def start_again(given: argparse.Namespace, number: int, minutes: float, counts: 
 def prepare() -> None:
     """JAX first, and XLA quick to compile."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 "
+    os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=1 "
                           "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false "
                           "--xla_cpu_use_fusion_emitters=false")
     os.environ.setdefault("MINIJAX_ORACLE", "live")

@@ -176,7 +176,75 @@ def a_derivative(w: Writer, into: list[str]) -> str:
     ])  # fmt: skip
 
 
+UPDATES = ["{r}[...] = like({y}, {r}[...])", "{r}[...] += {x}", "{r}[...] = {r}[...] * {x}",
+           "jax.ref.swap({r}, ..., {x})", "jax.ref.addupdate({r}, ..., {x})"]  # fmt: skip
+UPDATES_OF_ROWS = ["{r}[0] = {x}[-1]", "{r}[-1] += {x}[0]", "{r}[:1] = {x}[-1:]", "{r}[::2] *= 2",
+                   "{r}[jnp.int32({i})] = {x}[0]", "{r}[jnp.array([0, {i}])] = {x}[:1] * 2",
+                   "{r}[...] = {r}[::-1]", "{r}[{i}:] = {r}[{i}:] * 0.5",
+                   "{r}.at[0][...] = {x}[0]"]  # fmt: skip
+
+
+def a_reference(w: Writer, into: list[str]) -> str:
+    """A function that reads and writes references, also in loops and branches."""
+    x = chosen(w, "fc")
+    value = w.values[x]
+    update = w.function({"a": value}, into, same_type("a"), 2)
+    names = ["r", "s"][: w.random.choice([1, 1, 2])]
+    name = w.fresh("g")
+    lines = [f"{r} = jax.new_ref({w.random.choice(['a', 'a * 0.5', f'{update}(a)'])})" for r in names]
+    for _ in range(w.random.randint(1, 4)):
+        lines += reference_statement(w, names, update, leading(value))
+    out = ", ".join(w.random.choice([f"{r}[...]", f"{r}[...] * 2", f"jax.ref.get({r})"])
+                    for r in names[:-1]) + ("," if names[1:] else "")
+    last = w.random.choice(["{}[...]", "jax.freeze({})", "{}[...] + a"]).format(names[-1])
+    text = "\n".join([f"def {name}(a):", *(f"    {line}" for line in lines), f"    return {out} {last}"])
+    into += text.splitlines()
+    if not w.execute(name, text, w.depth == 0):
+        raise Unusable
+    wrapper = w.random.choice(["{}", "{}", "jax.jit({})", "jax.checkpoint({})"])
+    return f"{wrapper.format(name)}({x})" + ("[0]" if names[1:] else "")
+
+
+def reference_statement(w: Writer, names: list[str], update: str, rows: bool) -> list[str]:
+    """An update of a reference: now, or in a loop, a branch, or a jitted function."""
+    r, kind = w.random.choice(names), w.random.random()
+    table = UPDATES + UPDATES_OF_ROWS * rows
+    x = w.random.choice(["a", f"{update}(a)", f"{names[-1]}[...]", f"{update}({r}[...])"])
+    line = w.random.choice(table).format(r=r, x=x, y=x, i=w.random.randint(0, 1))
+    if kind < 0.5:
+        return [line]
+    function = w.fresh("g")
+    then = w.random.choice(["c", "c + 1"])
+    if kind < 0.65:
+        loop = w.random.choice([
+            f"lax.fori_loop(0, {w.random.randint(0, 2)}, {function}, 0)",
+            f"lax.scan(lambda c, i: ({function}(i, c), None), 0, jnp.arange({w.random.randint(1, 3)}))",
+            f"lax.while_loop(lambda c: c < 2, lambda c: {function}(c, c) * 0 + c + 1, 0)"])
+        return [f"def {function}(i, c):", f"    {line}", f"    return {then}", loop]
+    if kind < 0.85:
+        predicate = w.random.choice([f"jnp.sum(jnp.real({r}[...])) > 0", "True", "a.sum().real > 1"])
+        other = w.random.choice(["lambda: None", function])
+        return [f"def {function}():", f"    {line}", f"lax.cond({predicate}, {function}, {other})"]
+    wrapper = w.random.choice(["jax.jit", "jax.checkpoint"])
+    return [f"@{wrapper}", f"def {function}({', '.join(names)}, a):", f"    {line}", "    return a * 2",
+            f"a = {function}({', '.join(names)}, a) * 0.5"]
+
+
+def a_shard_map(w: Writer, into: list[str]) -> str:
+    """A function of the shards of an array on two devices, with collectives over the mesh's axis."""
+    x = chosen(w, "fciu", lambda v: v.ndim >= 1 and v.shape[0] == 2)
+    y = chosen(w, "fciu")
+    value = w.values[x]
+    body = w.function({"a": value[:1], "b": w.values[y]}, into, None, axis=("d", 2))
+    mesh = "mesh=jax.make_mesh((2,), ('d',), axis_types=(jax.sharding.AxisType.Auto,))"
+    out = w.random.choice(["P('d')", "P('d')", "P()", "P(None, 'd')"])
+    check = w.random.choice(["", "", ", check_vma=False"])
+    f = f"jax.shard_map({body}, {mesh}, in_specs=(P('d'), P()), out_specs={out}{check})"
+    return w.random.choice(["{}", "jax.jit({})"]).format(f) + f"({x}, {y})"
+
+
 BLOCKS: dict[Block, int] = {
     a_cond: 4, a_switch: 2, a_scan: 4, a_scan_without_xs: 1, a_fori: 2, a_while: 2, a_map: 2,
     an_associative_scan: 1, a_custom_jvp: 3, a_custom_vjp: 3, a_call: 4, a_vmap: 4, a_derivative: 5,
+    a_reference: 2, a_shard_map: 1,
 }  # fmt: skip

@@ -18,7 +18,8 @@ import numpy as np
 from tests.fuzz.generate import PRELUDE
 
 SUBMODULES = ("numpy", "lax", "nn", "random", "image", "ops", "tree_util", "dtypes", "scipy",
-              "scipy.special", "scipy.linalg", "scipy.signal", "scipy.stats", "scipy.fft")  # fmt: skip
+              "scipy.special", "scipy.linalg", "scipy.signal", "scipy.stats", "scipy.fft",
+              "experimental.sparse")  # fmt: skip
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "complex64": 2e-5,
              "float64": 1e-10, "complex128": 1e-10}  # fmt: skip
 EPSILON = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1.2e-7, "complex64": 1.2e-7,
@@ -28,7 +29,11 @@ INTERNAL = ("AssertionError", "NotImplementedError", "JaxRuntimeError", "XlaRunt
             "RecursionError", "UnboundLocalError", "MLIRError", "IndexError", "LinAlgError")  # fmt: skip
 # The last: `clamp` with scalar ends, differentiated by one of them.
 INTERNAL_MESSAGES = ("a bytes-like object is required", "Linearization failed to produce known values",
-                     "No constant handler for type", "select cases must have the same shapes")  # fmt: skip
+                     "No constant handler for type", "select cases must have the same shapes",
+                     # References, and sparse arrays that are batched in another than the first axis.
+                     "'ValAccum' object", "`JaxprInputEffect` ", "Invalid shape for `swap`",
+                     "at vmap out_axes[0], got axis spec None but output was batched",
+                     "Expected 0 < bdim <= n_batch")  # fmt: skip
 SECONDS = 20  # a program that takes longer is given up
 
 
@@ -68,7 +73,8 @@ def library(name: str) -> ModuleType:
 def _prelude(name: str) -> dict[str, Any]:
     module = library(name)
     lines = [line for line in PRELUDE.splitlines() if not line.startswith(("import", "from"))]
-    space: dict[str, Any] = {"jax": module, "jnp": module.numpy, "lax": module.lax, "np": np}
+    space: dict[str, Any] = {"jax": module, "jnp": module.numpy, "lax": module.lax, "np": np,
+                             "sparse": module.experimental.sparse}
     exec(compile("\n".join(lines), f"<prelude of {name}>", "exec"), space)
     return space
 

@@ -9,6 +9,7 @@ statement that is refused is left out of the program; JAX must refuse it, too.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import re
 from collections.abc import Callable
@@ -28,6 +29,7 @@ CLASSES = {"F": "f", "C": "c", "Z": "fc", "I": "iu", "B": "b", "R": "fiu", "N": 
 OPERAND = re.compile(r"\$([FCZIBRNLA])([01vmsn~=']*)(!?)(?=(\.|\[)?)")
 PARAMETER = re.compile(r"@([a-z]+)")
 CHOICE = re.compile(r"\{([^{}]*\|[^{}]*|iota|expn)\}")
+FOCUS = os.environ.get("FUZZ_FOCUS", "")  # a table, or a block without its article
 TAILS = 5  # programs for each function
 LARGEST = 1e4  # larger values are seldom kept: they drown what is computed after them
 
@@ -35,8 +37,11 @@ PRELUDE = '''\
 import jax
 import jax.numpy as jnp
 import jax.scipy
+from jax.experimental import sparse
 import numpy as np
 from jax import lax
+
+P = jax.P
 
 
 def inexact(x):
@@ -83,7 +88,7 @@ class Unusable(Exception):
 def kind_of(x: Any) -> str:
     """The class of a value's dtype: f, c, i, u, b; or `?` for what is no plain array."""
     dtype = getattr(x, "dtype", None)
-    if dtype is None or not hasattr(x, "shape"):
+    if dtype is None or not hasattr(x, "shape") or hasattr(x, "nse"):
         return "?"
     name = getattr(dtype, "name", str(dtype))
     if name.startswith(("bfloat", "float")):
@@ -142,6 +147,7 @@ class Writer:
         self.count = 0
         self.depth = 0
         self.axis: tuple[str, int] | None = None  # the named axis in force, and its size
+        self.stand_ins: dict[str, str] = {}  # what has the type of a collective, without an axis
 
     # --- values ---
 
@@ -321,12 +327,15 @@ class Writer:
         """Write one statement that JAX accepts, and append it to the lines."""
         from tests.fuzz.blocks import BLOCKS
 
+        focused = f"a_{FOCUS}" if FOCUS and FOCUS not in operations.TABLES else ""
         for _ in range(8):
             name = self.fresh("y")
             mark = len(into)
             try:
-                if self.depth < 2 and self.random.random() < 0.14:
-                    names, weights = zip(*BLOCKS.items(), strict=True)
+                if self.depth < 2 and self.random.random() < (0.3 if focused else 0.14):
+                    names = [*BLOCKS]
+                    weights = [w * (operations.FOCUSED if block.__name__ == focused else 1)
+                               for block, w in BLOCKS.items()]
                     text = self.random.choices(names, weights)[0](self, into)
                 elif self.axis and self.random.random() < 0.3:
                     text = self.collective()
@@ -336,17 +345,15 @@ class Writer:
                 del into[mark:]
                 continue
             line = f"{name} = {text}"
-            if self.accepted(name, line, text):
+            if self.accepted(name, f"{name} = {self.stand_ins.get(text, text)}"):
                 into.append(line)
                 self.scope.append(name)
                 return
             del into[mark:]
         raise Unusable
 
-    def accepted(self, name: str, line: str, text: str) -> bool:
+    def accepted(self, name: str, line: str) -> bool:
         """Run a statement, and decide whether the program is better with it."""
-        if "lax.p" in text and self.axis:
-            line = f"{name} = {self.stand_in}"
         if not self.execute(name, line, self.depth == 0):
             return False
         value = self.values[name]
@@ -363,7 +370,7 @@ class Writer:
         x = self.random.choice(names)
         same = f"{x} * 1"
         shift = [(i, (i + 1) % size) for i in range(size)]
-        text, self.stand_in = self.random.choice([
+        text, stand_in = self.random.choice([
             (f"lax.psum({x}, '{axis}')", same),
             (f"lax.pmean({x}, '{axis}')", f"{x} / 1"),
             (f"lax.pmax({x}, '{axis}')", same),
@@ -371,9 +378,9 @@ class Writer:
             (f"lax.ppermute({x}, '{axis}', {shift})", same),
             (f"lax.pshuffle({x}, '{axis}', {list(range(size))[::-1]})", same),
             (f"{x} * lax.axis_index('{axis}')", f"{x} * jnp.int32(1)"),
-            (f"lax.pcast({x}, '{axis}', to='varying')", same) if False else
             (f"lax.psum(1, '{axis}') * {x}", same),
         ])  # fmt: skip
+        self.stand_ins[text] = stand_in
         return text
 
     # --- functions within the program ---
@@ -463,4 +470,4 @@ def tame(value: Any) -> bool:
                 and numbers.size <= 64)
 
 
-ROWS = tuple(zip(*operations.rows(), strict=True))
+ROWS = tuple(zip(*operations.rows(FOCUS), strict=True))

@@ -363,6 +363,39 @@ jax.random.dirichlet(@key, jnp.abs($Fvn) + 0.5)
 jax.random.multivariate_normal(@key, $Fvn, jnp.eye($F.shape[0]))
 """
 
+SPARSE = """
+sparse.BCOO.fromdense($Nmn, nse=$N.size).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size, n_batch={0|1}).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size, n_dense={0|1}).todense()
+sparse.BCSR.fromdense($Ns, nse=$N.size).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size) @ jnp.swapaxes($N=, -1, -2)
+sparse.BCOO.fromdense($Ns, nse=$N.size) @ $N[0]
+$Ns @ sparse.BCOO.fromdense($N=, nse=$N.size)
+sparse.BCSR.fromdense($Ns, nse=$N.size) @ $N[0]
+(sparse.BCOO.fromdense($Ns, nse=$N.size) @ sparse.BCOO.fromdense($N=, nse=$N.size)).todense()
+(sparse.BCOO.fromdense($Nmn, nse=$N.size) {+|-} sparse.BCOO.fromdense($N=, nse=$N.size)).todense()
+(sparse.BCOO.fromdense($Nmn, nse=$N.size) * {2|0.5|-1.0|$N0|$N=}).todense()
+(-sparse.BCOO.fromdense($Nmn, nse=$N.size)).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size).T.todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size).transpose(@perm).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size).sum(axis=@axisornone).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size).astype(@dtype).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size)[{None|...|..., None, :}].todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size).sum_duplicates(nse=$N.size).todense()
+sparse.BCOO.fromdense($Nmn, nse=$N.size).sort_indices().data
+sparse.BCOO(($Nvn, jnp.array([[0], [1], [0]])[:$N.shape[0]]), shape=(3,)).todense()
+sparse.BCOO(($Nvn, jnp.array([[0, 1], [1, 5], [0, 1]])[:$N.shape[0]]), shape=(2, 2)).todense()
+sparse.BCOO(($Nvn, jnp.array([[0, 1], [1, 0], [0, 1]])[:$N.shape[0]]), shape=(2, 2)) @ $N[:2]
+sparse.BCOO(($Nvn, jnp.array([[0], [1], [0]])[:$N.shape[0]]), shape=(3,)).sum_duplicates(nse=2).data
+sparse.sparsify(lambda a, b: jnp.{sum|max}(a * b{|, axis=0}))(sparse.BCOO.fromdense($Nmn, nse=$N.size), $N=)
+sparse.sparsify(lambda a, b: a @ b.mT)(sparse.BCOO.fromdense($Nmn, nse=$N.size), $N=)
+sparse.todense(sparse.sparsify(lambda a: {jnp.sin(a)|abs(a)|-a * 2|a.T|jnp.expm1(a)|a * a|a.sum(0)})(sparse.BCOO.fromdense($Fmn, nse=$F.size)))
+sparse.bcoo_multiply_dense(sparse.BCOO.fromdense($Nmn, nse=$N.size), $N=).todense()
+sparse.bcoo_reduce_sum(sparse.BCOO.fromdense($Nmn, nse=$N.size), axes=(@paxis,)).todense()
+sparse.bcoo_dot_general(sparse.BCOO.fromdense($Nmn, nse=$N.size), $N=, dimension_numbers=(((@paxis,), (0,)), ((), ())))
+sparse.grad(lambda a: total((a @ jnp.swapaxes($F, -1, -2))))(sparse.BCOO.fromdense($Fmn, nse=$F.size)).data
+"""
+
 TABLES = {
     "elementwise": ELEMENTWISE,
     "reductions": REDUCTIONS,
@@ -372,17 +405,20 @@ TABLES = {
     "products": PRODUCTS,
     "linalg": LINEAR_ALGEBRA,
     "special": SPECIAL,
+    "sparse": SPARSE,
 }
 SHARES = {"elementwise": 34, "reductions": 13, "shapes": 13, "indexing": 13, "sorting": 5,
-          "products": 8, "linalg": 4, "special": 10}  # fmt: skip
+          "products": 8, "linalg": 4, "special": 10, "sparse": 2}  # fmt: skip
+
+FOCUSED = 60  # how many times likelier a table or a block is that a session looks at
 
 
-def rows() -> list[tuple[str, float]]:
-    """Every row, with its weight."""
+def rows(focus: str = "") -> list[tuple[str, float]]:
+    """Every row, with its weight; most of all those of the table `focus`."""
     found = []
     for name, table in TABLES.items():
         lines = [line for line in table.strip().splitlines() if line]
         sizes = [(1 + line.count("|")) ** 0.6 for line in lines]
-        scale = SHARES[name] / sum(sizes)
+        scale = SHARES[name] * (FOCUSED if name == focus else 1) / sum(sizes)
         found += [(line, size * scale) for line, size in zip(lines, sizes, strict=True)]
     return found

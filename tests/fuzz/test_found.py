@@ -86,6 +86,20 @@ jax.jacrev(lambda x: (lax.slice(x, (0,), (1,)), x * np.float32(2)))(jnp.broadcas
 jax.jacrev(lambda x: x[0])(jnp.broadcast_to(jnp.asarray(2.0), (3,)))
 jax.jacrev(lambda x: lax.dynamic_slice(x, (1,), (2,)))(jnp.broadcast_to(jnp.asarray(2.0), (3,)))
 jnp.gcd(jnp.broadcast_to(jnp.asarray(6), (3,)), jnp.int8(4))
+jax.jit(jnp.take_along_axis)(jnp.array([4], 'uint32'), jnp.array([4], 'uint32'))
+jax.jit(jnp.take)(jnp.array([4, 5], 'uint32'), jnp.array([4, -3]))
+jax.jit(jnp.take)(jnp.array([4, 5], 'uint8'), jnp.array([4, -3]))
+jax.jit(lambda x, i: x.at[i].get(mode='fill'))(jnp.array([4], 'uint32'), jnp.array([4]))
+jax.jit(lambda x, i: x.at[i].get(mode='fill', fill_value=-1))(jnp.array([4], 'uint16'), jnp.array([4]))
+jax.jit(lambda x, i: x.at[i].get(mode='fill', fill_value=300))(jnp.array([4], 'uint8'), jnp.array([4]))
+jax.jit(lambda x, i: x.at[i].get(mode='fill', fill_value=2**32 - 1))(jnp.array([4], 'uint32'), jnp.array([4]))
+jax.jit(lambda x, i: x.at[i].get(mode='fill', fill_value=2.7))(jnp.array([4]), jnp.array([4]))
+jax.jit(lambda x, i: x.at[i].get(mode='fill', fill_value=True))(jnp.array([4.0]), jnp.array([4]))
+jax.jit(jnp.take)(jnp.asarray([True]), jnp.array([4]))
+jax.scipy.fft.idct(jnp.array([[1, 0, 1.5]], 'bfloat16'))
+jax.scipy.fft.idctn(jnp.array([[1, 0, 1.5]], 'bfloat16'), norm='ortho')
+jax.scipy.fft.idct(jnp.array([[1, 0, 1.5]], 'complex64'))
+jax.jit(lambda k, i: jax.random.key_data(k[i]))(jax.random.split(jax.random.key(0)), jnp.array([1, 0]))
 """
 
 

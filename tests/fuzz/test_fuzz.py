@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from tests.oracle import MODE, jax
@@ -10,11 +12,12 @@ if MODE == "stored":
     pytest.skip("random programs are compared with JAX itself", allow_module_level=True)
 
 import minijax
+from tests.fuzz.blocks import a_reference, a_shard_map
 from tests.fuzz.compare import Doubled, Mismatch, compare, rewritten, run, without_nan
-from tests.fuzz.generate import Program
+from tests.fuzz.generate import Program, Unusable
 from tests.fuzz.known import is_fault, known
 from tests.fuzz.laws import LAWS, check_law
-from tests.fuzz.session import Session, difference
+from tests.fuzz.session import Session, Writing, difference
 from tests.fuzz.shrink import shrink
 from tests.fuzz.staged import run_staged
 
@@ -188,3 +191,19 @@ def test_a_session_sees_a_fault(tmp_path, number):
     session.check(program)
     assert session.counts["faults"] == 1
     assert session.counts["values of JAX, after the jaxpr"] == 1
+
+
+@pytest.mark.parametrize("block", [a_reference, a_shard_map], ids=lambda block: block.__name__)
+def test_blocks_are_written(block, tmp_path):
+    """Each needs operands of some shapes, so a few of twenty seeds write one."""
+    written = []
+    for number in range(20):
+        writer = Writing(Session(tmp_path), f"block:{number}", False).writer
+        writer.new_input("f", lambda shape: shape[:1] == (2,))
+        with contextlib.suppress(Unusable):
+            text = block(writer, body := [])
+            if writer.execute("y0", f"y0 = {text}", True):
+                written.append("\n".join([*body, text]))
+    assert len(set(written)) > 3
+    assert all({"a_reference": "jax.new_ref(", "a_shard_map": "jax.shard_map("}[block.__name__] in text
+               for text in written)

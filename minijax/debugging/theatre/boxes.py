@@ -68,6 +68,8 @@ def describe(x: Any, names: Names) -> dict[str, Any]:
 def _describe_value(x):
     if isinstance(x, Tracer):  # of a trace that the reader wrote
         return {"box": "other", "type": _type(x), "text": shorten(repr(x))}
+    if isinstance(x, Array) and not isinstance(x.dtype, np.dtype):  # random keys
+        return {"box": "other", "type": _type(x), "text": _type(x)}
     if isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex):
         value = np.asarray(x)
         text = _number(value[()]) if value.ndim == 0 else np.array2string(
@@ -102,3 +104,15 @@ def sentence(box: dict[str, Any]) -> str:
     if kind in ("unknown", "staged"):
         return f"{box['name']}:{box['type']}" if "name" in box else f"unknown {box['type']}"
     return box["text"]
+
+
+def short(box: dict[str, Any]) -> str:
+    """A description in a few characters: of a batch its values, of a variable its name."""
+    kind = box["box"]
+    if kind == "jvp":
+        return f"({short(box['primal'])}, {short(box['tangent'])})"
+    if kind == "batch":
+        return short(box["value"])
+    if kind in ("unknown", "staged"):
+        return box.get("name", "?")
+    return "0" if kind == "zero" else box["text"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .drawing import draw
 from .recorder import Recording, record
 
 HERE = Path(__file__).parent
@@ -20,12 +22,17 @@ h1 { font-size: 1.2rem; }
 
 
 def stage(recording: Recording) -> str:
-    """The element that the player takes over; without scripts it is a list of sentences."""
+    """The element that the player takes over.
+
+    Without scripts it is the whole graph, and a list of sentences.
+    """
     data = json.dumps(recording.as_dict(), separators=(",", ":")).replace("<", "\\u003c")
     sentences = "".join(f"<li>{html.escape(line)}</li>" for line in recording.sentences())
     title = html.escape(recording.title)
+    graph = draw(recording.graph, f"tg{zlib.crc32(data.encode()):x}")
     return (f'<div class="theatre" data-search-exclude role="group" aria-label="{title}">'
             f'<script type="application/json">{data}</script>'
+            f'<div class="t-graph" role="group" aria-label="the graph" tabindex="0">{graph}</div>'
             f"<details open><summary>{title}</summary><ol>{sentences}</ol></details></div>")
 
 
@@ -47,8 +54,9 @@ def write_page(recording: Recording, path: str | Path) -> Path:
 def theatre(f: Callable, *args: Any, path: str | Path = "theatre.html", **kwargs: Any) -> Any:
     """Run a function, and write what the library did to an HTML file to step through.
 
-    The page needs no network and no other file. What repeats itself, as in a long loop, is folded:
-    the page then says how many steps were left out.
+    The page shows the stack of traces, the computation graph and the lines that are executed. It
+    needs no network and no other file. Of a long loop, the page shows the first steps and says how
+    many were left out.
 
     Args:
       f: any function, for one `jit(vmap(grad(g)))`.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from ...checks.jaxpr import check_allowed, control_flow_allowed_effects
 from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
 from ...core.array import as_array
-from ...core.core import Primitive, ShapedArray, Tracer, typeof
+from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ...core.extension import hooks, point
 from ...core.forward import zeros
 from ...core.jaxpr import (
@@ -32,12 +33,12 @@ from ...core.jaxpr import (
 from ...core.jit import Spec, program_of
 from ...core.lowering import Body, Value, tensor_type
 from ...core.primitives import convert
-from ...core.staging import batch_jaxpr, trace_to_jaxpr, weakref_cache
+from ...core.staging import DynamicJaxprTrace, batch_jaxpr, trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
 from ...core.util import partition_list
 from ...errors import DebugInfo, fun_sourceinfo
 from ...pytree.functions import treedef_tuple
-from ...pytree.paths import keystr, tree_leaves_with_path
+from ...pytree.paths import SequenceKey, keystr, tree_leaves_with_path
 from .. import elementwise as lax
 from .tokens import with_token
 
@@ -91,14 +92,57 @@ def _is_alive(staged):
     return all(x._trace.valid for x in staged.consts if isinstance(x, Tracer))
 
 
+class BodyOf:
+    """A loop's body that calls a function of the user's, of which messages speak.
+
+    Args:
+      loop: the name of the function that the user called.
+      fun: the user's function. It is referred to weakly, if it can be.
+      body: takes `fun` and what the loop passes.
+      argument: maps the path of a leaf of what the loop passes to the number of the parameter of
+        `fun` that the leaf is in, and the path of the leaf in it.
+    """
+
+    __slots__ = ("loop", "_fun", "_body", "_argument", "__weakref__")
+
+    def __init__(self, loop: str, fun: Callable, body: Callable, argument: Callable):
+        self.loop, self._body, self._argument = loop, body, argument
+        try:
+            self._fun: Callable = weakref.ref(fun)
+        except TypeError:
+            self._fun = lambda: fun
+
+    def __call__(self, *args):
+        return self._body(self._fun(), *args)
+
+    def debug_info(self, in_tree: PyTreeDef) -> DebugInfo:
+        """What is known of the user's function, whose arguments are in `in_tree`.
+
+        It does not keep this object alive, since the jaxpr that holds it is cached by the object.
+        """
+        fun, argument = self._fun, self._argument
+        return DebugInfo(self.loop, fun_sourceinfo(fun()), lambda: tuple(
+            _name_of(fun(), *argument(path)) for path in leaf_paths(in_tree)))
+
+    def name_of(self, path: Sequence) -> str:
+        """The name of a leaf of what the loop passes: `x['w'][0]`."""
+        return _name_of(self._fun(), *self._argument(path))
+
+
+def _name_of(fun, number, rest):
+    names = () if fun is None else _parameters(fun)
+    return (names[number] if number < len(names) else f"argument {number}") + keystr(rest)
+
+
 _NO_KWARGS = tree_structure({})
 
 
 @functools.partial(weakref_cache, is_valid=_is_alive)
 def _stage(fun, in_tree, in_avals, what):
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
-    names = weak_arg_names(fun, treedef_tuple([in_tree, _NO_KWARGS]), {})
-    debug_info = DebugInfo(what, fun_sourceinfo(fun), names)
+    debug_info = (fun.debug_info(in_tree) if isinstance(fun, BodyOf) else DebugInfo(
+        what, fun_sourceinfo(fun),
+        weak_arg_names(fun, treedef_tuple([in_tree, _NO_KWARGS]), {})))
     closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
     jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
     if what in _CONTROL_FLOW:
@@ -111,11 +155,18 @@ def traced_constants_apart(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list]:
     is among them. Else the jaxpr itself, and none.
 
     A rule of the user's that ran meanwhile may have closed over tracers. As operands of an equation
-    they are seen by their traces.
+    they are seen by their traces. While a jaxpr is staged, a tracer whose trace is over stays a
+    constant, which is refused when it is lowered or traced again, unless only dead code has it.
     """
-    if not any(isinstance(x, Tracer) for x in closed.consts):
+    staged = isinstance(state.trace, DynamicJaxprTrace)
+    finished = [staged and isinstance(x, Tracer) and not x._trace.valid for x in closed.consts]
+    operands, constants = partition_list(finished, closed.consts)
+    if not any(isinstance(x, Tracer) for x in operands):
         return closed, []
-    return ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr)), closed.consts
+    jaxpr = closed.jaxpr
+    variables, constvars = partition_list(finished, jaxpr.constvars)
+    jaxpr = jaxpr.replace(constvars=constvars, invars=[*variables, *jaxpr.invars])
+    return ClosedJaxpr(jaxpr, constants), operands
 
 
 def share_constants(*staged: Staged) -> tuple[list[ClosedJaxpr], list]:
@@ -250,17 +301,20 @@ def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequenc
     Raises:
       TypeError: it is not; the message shows where, and both types.
     """
-    name = _first_parameter(body)
+    if isinstance(body, BodyOf):
+        what, component = f"{body.loop} body", lambda path: body.name_of((SequenceKey(0), *path))
+    else:
+        component = functools.partial(_component, next(iter(_parameters(body)), None))
     if in_tree != out_tree:
         raise TypeError(
             f"{what} function carry input and carry output must have the same pytree structure, "
-            f"but they differ:\n\n{_tree_differences(name, in_tree, out_tree)}\n\n"
+            f"but they differ:\n\n{_tree_differences(component, in_tree, out_tree)}\n\n"
             "Return from the body a carry of the structure that it is given."
         )
     wrong = [(path, a, b) for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
              if not same_type(a, b)]
     if wrong:
-        lines = [f"  * the input carry {_component(name, path)} has type {a.str_short(False)} "
+        lines = [f"  * the input carry {component(path)} has type {a.str_short(False)} "
                  "but the corresponding output carry component has type "
                  f"{b.str_short(False)}, so {type_difference(a, b)}" for path, a, b in wrong]
         raise TypeError(
@@ -270,12 +324,12 @@ def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequenc
         )
 
 
-def _first_parameter(fun):
-    """The name of the function's first parameter, or `None`."""
+def _parameters(fun) -> list[str]:
+    """The names of the function's parameters, as far as it has a signature."""
     try:
-        return next(iter(inspect.signature(fun).parameters), None)
+        return [*inspect.signature(fun).parameters]
     except (ValueError, TypeError):
-        return None
+        return []
 
 
 def _component(name, path):
@@ -285,8 +339,8 @@ def _component(name, path):
     return f"component {name}{keystr(path)}" if path else name
 
 
-def _tree_differences(name, in_tree, out_tree):
-    lines = [f"  * the input carry {_component(name, path)} is {expected} but the corresponding "
+def _tree_differences(component, in_tree, out_tree):
+    lines = [f"  * the input carry {component(path)} is {expected} but the corresponding "
              f"component of the carry output is {found}, so {why}"
              for path, expected, found, why in equality_errors_pytreedef(in_tree, out_tree)]
     return "\n".join(lines) or f"  * the input is {in_tree}\n  * the output is {out_tree}"

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from ... import settings
+from ...checks.arguments import leaf_names
 from ...core import dtypes
 from ...core.core import typeof
 from ...core.primitives import constant
+from ...core.tree import tree_leaves
 from ...errors import api_boundary
+from ...pytree.arguments import argument_avals
 from .. import elementwise as lax
 from ..compile_time import is_concrete
+from .common import BodyOf
 from .scan import scan
 from .while_loop import while_loop
 
@@ -53,6 +57,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *,
     """
     if not callable(body_fun):
         raise TypeError(f"lax.fori_loop: body_fun must be callable, got {body_fun!r}.")
+    argument_avals(tree_leaves(init_val), "fori_loop", lambda: leaf_names("init_val", init_val))
     dtype = _bound_dtype(lower, upper)
     if is_concrete(lower) and is_concrete(upper):
         length = max(int(upper) - int(lower), 0)
@@ -98,16 +103,22 @@ def _scan_body(body_fun, carry, _):
     return (i + 1, body_fun(i, value)), None
 
 
-_wrappers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_bodies: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def _wrapped(body_fun, wrapper) -> Callable:
-    """`wrapper` with its first argument given: one function for one `body_fun`, as it is staged
+def _wrapped(body_fun, body) -> Callable:
+    """The loop's `body` that calls `body_fun`: one function for one `body_fun`, as it is staged
     once for one function. It does not keep `body_fun` alive, whose entry it is."""
     try:
-        known, get = _wrappers.setdefault(body_fun, {}), weakref.ref(body_fun)
+        known = _bodies.setdefault(body_fun, {})
     except TypeError:  # a callable without hash, or that cannot be referred to weakly
-        return lambda carry, *xs: wrapper(body_fun, carry, *xs)
-    if wrapper not in known:
-        known[wrapper] = lambda carry, *xs: wrapper(get(), carry, *xs)
-    return known[wrapper]
+        known = {}
+    if body not in known:
+        known[body] = BodyOf("fori_loop", body_fun, body, _argument)
+    return known[body]
+
+
+def _argument(path):
+    """The carry's first part is the number of the round, its last part the value."""
+    _, part, *rest = path
+    return min(part.idx, 1), rest

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...checks.arguments import leaf_names
 from ...core.api import vmap
 from ...core.core import typeof
 from ...core.tree import tree_flatten, tree_map
 from ...errors import api_boundary
+from ...pytree.arguments import argument_avals
 from .. import cutting, shaping
+from .common import BodyOf
 from .scan import scan, scan_length
 
 
@@ -30,10 +33,12 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     >>> map(lambda x: x * x, jnp.arange(4))
     Array([0, 1, 4, 9], dtype=int32)
     """
-    if batch_size is None:
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
     leaves, tree = tree_flatten(xs)
-    size = scan_length(tree, leaves, None)
+    argument_avals(leaves, "map", lambda: leaf_names("xs", xs))
+    size = scan_length(tree, leaves, None, "map")
+    if batch_size is None:
+        body = BodyOf("map", f, lambda f, _, x: ((), f(x)), lambda path: (0, path[1:]))
+        return scan(body, (), xs)[1]
     if not hasattr(batch_size, "__index__"):
         raise TypeError(f"map: batch_size must be an integer or None, got {batch_size!r}.")
     if batch_size < 0:

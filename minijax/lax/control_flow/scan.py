@@ -181,20 +181,21 @@ def _python_loop(f, init, xs, length, reverse):
     return carry, tree_map(lambda *leaves: cutting.stack(leaves), *(ys[::-1] if reverse else ys))
 
 
-def scan_length(xs_tree, leaves, length) -> int:
+def scan_length(xs_tree, leaves, length, loop: str = "scan") -> int:
     """The number of steps: what `length` says, and the leading axes of `xs` agree with."""
     names = [f"xs{keystr(path)}" for path in leaf_paths(xs_tree)]
     for name, x in zip(names, leaves):
         if not np.shape(x):
             error = IndexError if hasattr(x, "shape") else ValueError  # as JAX
-            raise error(f"scan got value with no leading axis to scan over: {name} is {x!r}.")
+            raise error(f"{loop} got value with no leading axis to scan over: {name} is {x!r}.")
     sizes = [typeof(x).shape[0] for x in leaves]
     listed = ", ".join(f"{name} of type {typeof(x).str_short()}" for name, x in zip(names, leaves))
     if length is None:
         if not leaves:
-            raise ValueError("scan got no values to scan over and `length` not provided.")
+            raise ValueError(f"{loop} got no values to scan over" + (
+                " and `length` not provided." if loop == "scan" else ": xs has no leaves."))
         if len(set(sizes)) > 1:
-            raise ValueError(f"scan got values with different leading axis sizes: {listed}.")
+            raise ValueError(f"{loop} got values with different leading axis sizes: {listed}.")
         return sizes[0]
     if isinstance(length, str):
         raise ValueError(f"scan: `length` must be an integer, got {length!r}.")

@@ -152,7 +152,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
 # From singular values
 
 
-@staged(static_argnames=("p",))
+@staged(static_argnames=("p",), eager=False)
 def cond(x, p=None):
     """The condition number: by how much a matrix can magnify a relative error.
 

@@ -224,10 +224,10 @@ def betaln(a, b):
     """
     a, b = promote_args_inexact("betaln", a, b)
     a, b = jnp.minimum(a, b), jnp.maximum(a, b)
-    is_large, one = b >= 8, constant_like(a, 1)
-    small_a, small_b = (jnp.where(is_large, one, y) for y in (a, b))
+    is_large = b >= 8
+    small_a, small_b = (jnp.where(is_large, 1.0, y) for y in (a, b))
     exact = families.lgamma(small_b) - families.lgamma(small_a + small_b)
-    ratio = _log_gamma_ratio(a, jnp.where(is_large, b, constant_like(b, 8)))
+    ratio = _log_gamma_ratio(a, jnp.where(is_large, b, 8.0))
     return families.lgamma(a) + jnp.where(is_large, ratio, exact)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...lax import elementwise as lax
 from ...lax import rounding
+from ...numpy._arguments import constant_like
 from ...runtime.jit import jit
 from ..special import betaln
 from ._quantities import exponential, quantity
@@ -20,7 +21,8 @@ from ._quantities import exponential, quantity
 @quantity
 def logpmf(k, n, a, b, loc=0):
     y = rounding.floor(k) - loc
-    log_ways = -(lax.log1p(n) + betaln(n - y + 1, y + 1))
+    one = constant_like(y, 1)
+    log_ways = -(lax.log1p(n) + betaln(n - y + one, y + one))
     log_probability = log_ways + (betaln(y + a, n - y + b) - betaln(a, b))
     log_probability = jnp.where(jnp.logical_and(y == 0, n == 0), 0.0, log_probability)
     impossible = jnp.logical_or(jnp.logical_or(y < -loc, y > n), y + a <= 0)

@@ -13,6 +13,7 @@ from ... import numpy as jnp
 from ...lax import bitwise
 from ...lax import elementwise as lax
 from ...nn import log1mexp
+from ...numpy._arguments import constant_like
 from ._quantities import exponential, quantity
 
 
@@ -43,7 +44,7 @@ def ppf(p, loc=0, scale=1):
 @quantity
 def sf(x, loc=0, scale=1):
     proper, y = scale > 0, (loc - x) / scale
-    return jnp.where(proper, 1 - lax.exp(-lax.exp(y)), np.nan)
+    return jnp.where(proper, lax.sub(constant_like(y, 1), lax.exp(-lax.exp(y))), np.nan)
 
 
 @quantity

@@ -14,7 +14,7 @@ from ._quantities import exponential, quantity
 
 @quantity
 def logpdf(x, loc=0, scale=1):
-    return -(lax.abs_(x - loc) / scale + lax.log(constant_like(x, 2) * scale))
+    return -lax.add(lax.abs_(x - loc) / scale, lax.log(constant_like(x, 2) * scale))
 
 
 pdf = exponential(logpdf)

@@ -50,5 +50,5 @@ sf = exponential(logsf)
 
 @analytic
 def ppf(q, b, loc=0, scale=1):
-    value = loc + scale * lax.pow(1 - q, -(1 / b))
+    value = loc + scale * lax.pow(lax.sub(constant_like(q, 1), q), -(1 / b))
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), np.nan, value)

@@ -1,0 +1,5 @@
+"""The public name of `jax.extend.ifrt_programs`: jaxlib's module."""
+
+# chapter 6
+
+from ..runtime.client import ifrt_programs

@@ -1,0 +1,156 @@
+"""NumPy rules for operands of known types.
+
+A NumPy rule looks at its operands and parameters to find out what to do. Where a program is written
+for operands of known types, most of this can be decided once. `SPECIALISED` maps the name of a
+primitive to a function that returns the rule for one equation, with the same results to the last
+bit, or `None` if the rule of the primitive is as good.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from operator import itemgetter, methodcaller
+from typing import Any
+
+import numpy as np
+
+from ..core.jaxpr import JaxprEqn
+from ..core.primitives import lowest
+
+# The function behind `np.where`, without the search for other classes of arrays.
+_where = getattr(np.where, "_implementation", np.where)
+_SMALL = 4096  # elements: for more, the time is spent in NumPy
+
+
+def numpy_rule(eqn: JaxprEqn) -> Callable | None:
+    """The rule of an equation for its operands, or `None`."""
+    specialise = SPECIALISED.get(eqn.primitive.name)
+    avals = [atom.aval for atom in eqn.invars]
+    if specialise is None or not all(isinstance(aval.dtype, np.dtype) for aval in avals):
+        return None
+    return specialise(*avals, **eqn.params)
+
+
+def _select_n(which: Any, *cases: Any) -> Callable | None:
+    if which.dtype != bool or len(cases) != 2:
+        return None
+    if not which.shape:
+        return lambda which, x, y: y if which else x
+    return lambda which, x, y: _where(which, y, x)
+
+
+def _convert_element_type(x: Any, *, new_dtype: Any, weak_type: bool) -> Callable | None:
+    old, new = x.dtype, np.dtype(new_dtype)
+    if (old.kind == "c" and new.kind != "c") or (new.kind in "iu" and old.kind not in "iub"):
+        return None
+    if not x.shape and old.isbuiltin == 1 and new.kind in "fc" and new.isbuiltin == 1:
+        return new.type
+    return methodcaller("astype", new)
+
+
+def _slice(x: Any, *, start_indices: tuple, limit_indices: tuple, strides: Any) -> Callable | None:
+    strides = strides or (1,) * len(x.shape)
+    return itemgetter(tuple(map(slice, start_indices, limit_indices, strides)))
+
+
+def _broadcast_in_dim(x: Any, *, shape: tuple, broadcast_dimensions: tuple) -> Callable | None:
+    size = int(np.prod(shape, dtype=np.int64))
+    if x.size == size:
+        return methodcaller("reshape", shape)
+    if size > _SMALL:
+        return None
+    sizes, dtype = [1] * len(shape), x.dtype
+    for d, n in zip(broadcast_dimensions, x.shape):
+        sizes[d] = n
+
+    def broadcast(x):
+        out = np.empty(shape, dtype)
+        out[...] = x.reshape(sizes)
+        return out
+
+    def repeat(x):
+        out = np.empty(shape, dtype)
+        out[...] = x
+        return out
+
+    return broadcast if x.shape and sizes[-x.ndim:] != [*x.shape] else repeat
+
+
+def _reshape(x: Any, *, new_sizes: tuple, dimensions: Any) -> Callable | None:
+    return methodcaller("reshape", new_sizes) if dimensions is None else None
+
+
+def _split(x: Any, *, sizes: tuple, axis: int) -> Callable | None:
+    ends = [*itertools.accumulate(sizes)]
+    parts = [(slice(None),) * axis + (slice(end - n, end),) for n, end in zip(sizes, ends)]
+    return lambda x: [x[part] for part in parts]
+
+
+def _pad(x: Any, value: Any, *, padding_config: tuple) -> Callable | None:
+    if any(low < 0 or high < 0 for low, high, _ in padding_config) or not x.size:
+        return None
+    spread = [(n - 1) * (interior + 1) + 1 for n, (_, _, interior) in zip(x.shape, padding_config)]
+    shape = [low + n + high for n, (low, high, _) in zip(spread, padding_config)]
+    inside = tuple([slice(low, low + n, interior + 1)
+                    for n, (low, _, interior) in zip(spread, padding_config)])
+
+    def pad(x, value):
+        out = np.empty(shape, x.dtype)
+        out[...] = value
+        out[inside] = x
+        return out
+
+    return pad
+
+
+def _reduce_sum(x: Any, *, axes: tuple) -> Callable | None:
+    if x.dtype.isbuiltin != 1 or x.dtype.itemsize < 4 or not axes:
+        return None
+    axis, dtype = axes[0] if len(axes) == 1 else axes, x.dtype
+    return lambda x: np.add.reduce(x, axis, dtype)
+
+
+def _reduce_max(x: Any, *, axes: tuple) -> Callable | None:
+    if x.dtype.isbuiltin != 1 or not axes:
+        return None
+    axis, least = axes[0] if len(axes) == 1 else axes, lowest(x.dtype)
+    reduce: Any = np.maximum.reduce
+    return lambda x: reduce(x, axis, None, None, False, least)
+
+
+def _div(x: Any, y: Any) -> Callable | None:
+    return np.divide if x.dtype.kind == "f" else None
+
+
+def _gather(x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: tuple, mode: Any,
+            fill_value: Any, **params: Any) -> Callable | None:
+    """Whole slices along one axis, as `jnp.take` asks for them; those out of bounds are filled."""
+    numbers, n_batch = dimension_numbers, indices.ndim - 1
+    if len(numbers.start_index_map) != 1 or numbers.operand_batching_dims or not x.size or \
+            numbers.collapsed_slice_dims != numbers.start_index_map or mode.name != "FILL_OR_DROP":
+        return None
+    (axis,) = numbers.start_index_map
+    in_place = all(d == i + (n_batch if i >= axis else 0)
+                   for i, d in enumerate(numbers.offset_dims))
+    if not in_place or any(slice_sizes[d] != n for d, n in enumerate(x.shape) if d != axis):
+        return None
+    last, fill = x.shape[axis], np.asarray(fill_value).astype(x.dtype)
+    window = (1,) * (x.ndim - axis - 1)
+
+    def take(x, indices):
+        places = indices[..., 0]
+        inside = (places >= 0) & (places < last)
+        out = x.take(places, axis, mode="clip")
+        if inside.all():
+            return out
+        return _where(inside.reshape(inside.shape + window), out, fill)
+
+    return take
+
+
+SPECIALISED: dict[str, Callable] = {
+    "select_n": _select_n, "convert_element_type": _convert_element_type, "slice": _slice,
+    "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "split": _split, "pad": _pad,
+    "reduce_sum": _reduce_sum, "reduce_max": _reduce_max, "div": _div, "gather": _gather,
+}

@@ -1,0 +1,80 @@
+"""Weak types of derivatives as JAX traces them: of products, convolutions, windows and scatters."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.oracle import both
+
+# Functions of `w`, a weakly typed scalar, `W`, three of them, and `A`, an array of no weak type.
+FUNCTIONS = """
+lax.dot(W, W)
+lax.dot(W, W, preferred_element_type='float32')
+lax.dot(W, A, preferred_element_type='float32')
+lax.dot(W.astype(int), W.astype(int), preferred_element_type='float32')
+jnp.dot(W, W)
+jnp.vdot(W, W)
+jnp.matmul(W, W)
+jnp.tensordot(W, W, 1)
+jnp.einsum('i,i->', W, W)
+jnp.outer(W, W)
+W @ A
+jnp.convolve(W, W)
+lax.conv(W[None, None], W[None, None], (1,), 'SAME')
+lax.conv(W[None, None], A[None, None], (1,), 'SAME')
+lax.reduce_window(W, 0.0, lax.add, (2,), (1,), 'VALID')
+lax.reduce_window(W, -np.inf, lax.max, (2,), (1,), 'VALID')
+lax.reduce_window(A * W, -np.inf, lax.max, (2,), (1,), 'SAME')
+lax.reduce_and(W.astype(int), (0,))
+jnp.put_along_axis(W, jnp.array([0]), 1.0, axis=0, inplace=False)
+jnp.put(W, jnp.array([0]), 1.0, inplace=False)
+jnp.place(W, np.array([True, False, True]), 1.0, inplace=False)
+W.at[0].mul(w)
+A.at[0].mul(w)
+W.at[0].divide(w)
+W.at[jnp.array([0, 1])].set(w)
+W.at[jnp.array([0, 1])].add(w)
+W.at[jnp.array([0, 1])].min(w)
+lax.scatter(W, jnp.array([[0]]), W[:1], numbers)
+lax.scatter(W, jnp.array([[0]]), A[:1], numbers)
+lax.scatter(A, jnp.array([[0]]), W[:1], numbers)
+lax.scatter_add(W, jnp.array([[0]]), W[:1], numbers)
+lax.scatter_max(W, jnp.array([[0]]), W[:1], numbers)
+jax.scipy.special.betaln(W, 2.0)
+jax.scipy.special.betaln(w, W)
+jax.scipy.special.xlogy(W, W)
+jax.scipy.stats.beta.logpdf(w, W, W)
+jax.scipy.stats.laplace.logpdf(W, 1.5)
+jax.scipy.stats.betabinom.logpmf(W, 1.0, 1.0, 1.0)
+jax.scipy.stats.betabinom.logpmf(0.5, W, W, W)
+jax.scipy.stats.gumbel_r.sf(W)
+jax.scipy.stats.pareto.ppf(W, w)
+jax.scipy.stats.pareto.ppf(w, W)
+"""
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.strip().splitlines())
+def test_weak_types_of_traced_derivatives(function):
+    def program(jx):
+        jnp = jx.numpy
+        values = {"w": jnp.asarray(0.5), "W": jnp.broadcast_to(jnp.asarray(0.5), (3,)), "A": jnp.ones(3)}
+        names = {"jax": jx, "jnp": jnp, "lax": jx.lax, "np": np,
+                 "numbers": jx.lax.ScatterDimensionNumbers((), (0,), (0,)), **values}
+
+        def derivatives(name):
+            f = eval(f"lambda {name}: {function}", names)
+
+            def of(x):
+                tangents = jx.jvp(f, (x,), (x,))
+                out, back = jx.vjp(f, x)
+                return tangents, back(jnp.ones_like(out)), jx.linearize(f, x)[1](x)
+
+            traced = jx.make_jaxpr(lambda x: (f(x), of(x)) if "int" not in function else f(x))
+            return [(a.shape, str(a.dtype), a.weak_type) for a in traced(values[name]).out_avals]
+
+        return lambda: [derivatives(name) for name in values if re.search(rf"\b{name}\b", function)]
+
+    both(program)
