@@ -20,7 +20,7 @@ for folder in (HERE, ROOT):
 
 from mkdocs.plugins import CombinedEvent, event_priority  # noqa: E402
 from mkdocs.structure.files import File, InclusionLevel  # noqa: E402
-from weaver import extension, notebooks, pages, tiny  # noqa: E402
+from weaver import cards, engine, exercises, extension, notebooks, pages, tiny  # noqa: E402
 
 
 @event_priority(-50)  # before the plugin `offline`, which copies the index into a script
@@ -36,10 +36,11 @@ def trim_search_index(config: Any) -> None:
 
 @event_priority(-200)  # after the plugin `offline`, which reads the index
 def remove_what_is_never_loaded(config: Any) -> None:
-    """Remove what is never loaded from a file system: the search index in its form for servers,
-    other languages' search, and a server's page for errors."""
+    """Remove other languages' search, and a server's page for errors.
+
+    `search_index.json` stays: on a server, the theme's script asks for it, and ends without it.
+    """
     site = Path(config["site_dir"])
-    (site / "search" / "search_index.json").unlink(missing_ok=True)
     (site / "404.html").unlink(missing_ok=True)
     shutil.rmtree(site / "assets" / "javascripts" / "lunr", ignore_errors=True)
 
@@ -51,9 +52,16 @@ def on_files(files: Any, config: Any) -> Any:
     for uri, text in tiny.downloads():
         included = InclusionLevel.INCLUDED  # other Python files are not
         files.append(File.generated(config, uri, content=text, inclusion=included))
-    for name in ("player.css", "player.js"):
-        source = ROOT / "minijax" / "debugging" / "theatre" / name
-        files.append(File.generated(config, f"assets/{name}", abs_src_path=str(source)))
+    files.append(File.generated(config, "assets/engine.js", content=engine.script()))
+    solved = json.dumps(exercises.solved_on_the_page())  # for the browser's tests
+    files.append(File.generated(config, "assets/exercises.json", content=solved))
+    for name, picture in cards.cards():
+        files.append(File.generated(config, f"assets/cards/{name}.png", content=picture))
+    # The theatre's scripts and styles stand beside the recorder, which needs them for files of its
+    # own. All of them come along; `mkdocs.yml` names those that every page loads.
+    theatre = ROOT / "minijax" / "debugging" / "theatre"
+    for source in sorted([*theatre.glob("*.css"), *theatre.glob("*.js")]):
+        files.append(File.generated(config, f"assets/{source.name}", abs_src_path=str(source)))
     return files
 
 

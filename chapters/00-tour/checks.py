@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 0's exercises."""
+"""The checks of chapter 0's exercises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 1's exercises."""
+"""The checks of chapter 1's exercises."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PROGRAMS = {
 
 
 @exercise("1.1", "Counting primitives", ["count_primitives"], hints=[
-    "The ledger of the text writes a line for each primitive. Count instead.",
+    "NarrateTrace of the text prints each primitive. Count instead.",
     "`with new_trace(YourTrace(current_trace())) as trace:` makes it current, and ends it.",
     "Make the parent current before you bind again, or it never ends.",
     "Return what the parent gave, whatever it is: it may be a list.",
@@ -126,9 +126,10 @@ def _guarded(below):
     """Boxes of the stack pass, others do not."""
     above, beside = _Heard(below), _Heard(eval_trace)
     with set_current_trace(above):
-        for box in (_Box(above, "a box of the current trace"), _Box(below, "one of its parent")):
+        for box in (_Box(above, "a box of the current trace"), _Box(below, "a box of its parent")):
             got = _call(lax.neg_p.bind, box)
-            expect(got == "its answer", f"bind of {box} should ask the trace; it gives {got!r}")
+            expect(got == "its answer",
+                   f"with {box}\n  it should ask the current trace, and gives {_first_line(got)}")
         above.asked = None
         leaked = _Box(beside, "a box of a trace that is not on the stack")
         for args in ((leaked,), (F(1), leaked)):
@@ -193,7 +194,8 @@ DEEP = {
 
 
 @exercise("1.4", "How deep is a function?", ["depth"], hints=[
-    "Take DependsTracer and DependsTrace of the text, with a number in the place of the names.",
+    "Take DependsTracer and DependsTrace of the page Traces and tracers, with a number instead of "
+    "the names.",
     "A result lies one deeper than the deepest of the arguments that depend on an input.",
     "What is no box of ours depends on no input: no number of sines makes it deeper.",
     "Ask `x._trace is self` when you unbox: the box of another `depth` is a constant.",
@@ -240,6 +242,10 @@ def slices(one_slice):
                             f"{want.tolist()}\n  you say   {got[1]}, which gives {got[0]}")
 
 
+def _first_line(got):
+    return str(got).split("\n")[0]
+
+
 def _call(f, *args):
     try:
         return f(*args)
@@ -281,3 +287,38 @@ def meeting(ambiguous_pair):
     expect(got is not None and set(got) == {half, bfloat16},
            "with both float32 and complex directly above float16 and bfloat16, these two are "
            f"ambiguous;\n  you say   {got}")
+
+
+@exercise("1.7", "Watching for large numbers, in tiny", ["largest"], hints=[
+    "A trace of your own, made with `state.trace` as its parent. It passes each primitive on.",
+    "Within `set_current_trace(self.parent)`, `primitive.bind(*args, **params)` is the result.",
+    "Keep the largest in the trace itself, and return the result as it is.",
+], page=True)
+def watching(largest):
+    import tiny
+
+    def seen(f, x):
+        return float(largest(f, x))
+
+    programs = {
+        "lambda x: x": (lambda x: x, 0.0),
+        "lambda x: neg(x)": (tiny.neg, 3.0),
+        "lambda x: mul(x, mul(x, x))": (lambda x: tiny.mul(x, tiny.mul(x, x)), 27.0),
+        "lambda x: add(8.0, neg(mul(x, x)))": (
+            lambda x: tiny.add(8.0, tiny.neg(tiny.mul(x, x))), 9.0),
+    }
+    bottom = tiny.state.trace
+    for name in programs:
+        f, want = programs[name]
+        compare(lambda x: seen(f, x), lambda x: want, [(3.0,)], "f = " + name + ", and x =")
+
+    def both(x):
+        return tiny.mul(x, 100.0 if largest(tiny.neg, x) == 3.0 else 1.0)
+
+    compare(lambda x: seen(both, x), lambda x: 300.0, [(3.0,)], "largest within largest, at")
+    try:
+        largest(lambda x: 1 / 0, 3.0)
+    except ZeroDivisionError:
+        expect(tiny.state.trace is bottom,
+               "after an error, the trace that was current must be current again")
+    expect(tiny.state.trace is bottom, "the trace that was current must be current again")

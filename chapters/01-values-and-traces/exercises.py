@@ -30,8 +30,9 @@ def bind(self, *args, **params):
 def outer_shape(x, y):
     """1.3: the shape rule of a primitive `outer`: two vectors, all products of their elements.
 
-    `x` and `y` are `ShapedArray`s. The primitive is as strict as the others: it raises `TypeError`
-    unless both are vectors, and of one element type.
+    `x` and `y` are `ShapedArray`s, and so is the result, `ShapedArray(shape, dtype, weak_type)`. It
+    is weak if both operands are. The rule is as strict as others: it raises `TypeError` unless both
+    are vectors, and of one dtype.
     """
     raise NotImplementedError
 
@@ -52,18 +53,30 @@ def one_slice(n, first, second):
     """1.5: the slice s for which x[s] is x[first][second], for all arrays x of length n.
 
     `first` and `second` are slices like `slice(1, None, 2)`, which is written x[1::2]. Any of their
-    numbers may be negative or `None`. No array is at hand.
+    numbers may be negative or `None`. You get no array.
     """
     raise NotImplementedError
 
 
 def ambiguous_pair(lattice):
-    """1.6: two types of which nobody can say what they are promoted to, or `None`.
+    """1.6: two types for which a table of promotions gives no single result, or `None`.
 
     `lattice` is a dict like `minijax.core.dtypes.PROMOTIONS`: for each type, a tuple of the types
     directly above it. A type can be promoted to itself and to all that can be reached upwards. Two
     types are ambiguous if they can be promoted to common types, and none of these can be promoted
     to all the others. Return the first such pair (a, b), where a stands before b in the dict, in
     the order of the dict: (a, b) before (a, c) before (b, c).
+    """
+    raise NotImplementedError
+
+
+def largest(f, *args):
+    """1.7: the largest size of a number that a primitive of tiny gives while `f(*args)` runs.
+
+    All values are numbers. Their size is `abs(x)`; if no primitive runs, the answer is 0.
+    Afterwards, the trace that was current is current again, even if `f` raises an error.
+    From `tiny`: the class `Trace`, which is made with its parent, and whose method
+    `process_primitive(self, primitive, args, params)` you write; `state.trace`, the current trace;
+    and `set_current_trace(trace)`, which makes a trace current within a `with` block.
     """
     raise NotImplementedError

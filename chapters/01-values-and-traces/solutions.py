@@ -116,3 +116,22 @@ def ambiguous_pair(lattice):
         if common and not any(common <= bounds[node] for node in common):
             return a, b
     return None
+
+
+def largest(f, *args):
+    """A trace that passes everything on, and looks at the results."""
+    from tiny import Trace, set_current_trace, state
+
+    class Largest(Trace):
+        found = 0.0
+
+        def process_primitive(self, primitive, args, params):
+            with set_current_trace(self.parent):
+                out = primitive.bind(*args, **params)
+            self.found = max(self.found, abs(out))
+            return out
+
+    trace = Largest(state.trace)
+    with set_current_trace(trace):
+        f(*args)
+    return trace.found

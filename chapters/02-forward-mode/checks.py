@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 2's exercises."""
+"""The checks of chapter 2's exercises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F = np.float32
 @exercise("2.1", "The tangent of a quotient", ["quotient_tangent"], hints=[
     "Let only x move first, then only y, and add what you found.",
     "d(x/y) = dx/y - x dy/y²",
-])
+], page=True)
 def quotient(quotient_tangent):
     compare(quotient_tangent, lambda x, y, x_dot, y_dot: (x_dot * y - x * y_dot) / y**2,
             [(0.0, 1.0, 1.0, 0.0), (1.0, 2.0, 0.0, 1.0), (3.0, -4.0, 0.5, 2.0)],
@@ -197,3 +197,40 @@ def _tangent(f, x):
 
 def _slope(f, x):
     return float(_tangent(f, x))
+
+
+@exercise("2.6", "A rule for tiny", ["tanh_rule"], hints=[
+    "Keep the result of the primitive in a variable: you need it twice.",
+    "The tangent is `mul(t, add(1.0, neg(mul(out, out))))`, with t the tangent of the argument.",
+], page=True)
+def rule_for_tiny(tanh_rule):
+    import tiny
+
+    calls = []
+
+    def impl(x):
+        calls.append(x)
+        return math.tanh(x)
+
+    tanh_p = tiny.Primitive("tanh", impl)
+    tiny.primitive_jvps[tanh_p] = lambda primals, tangents: tanh_rule(tanh_p, primals, tangents)
+
+    def slope(f, x):
+        return tiny.jvp(f, (x,), (1.0,))[1]
+
+    def first(x):
+        return slope(tanh_p.bind, x)
+
+    def by_hand(x):
+        return 1.0 - math.tanh(x) ** 2
+
+    compare(lambda x: float(first(x)), by_hand, [(0.0,), (0.5,), (-2.0,)],
+            "the derivative of tanh at")
+    del calls[:]
+    first(0.5)
+    expect(len(calls) == 1, f"tanh should be computed once, and is computed {len(calls)} times")
+    compare(lambda x: float(slope(lambda x: tiny.mul(x, tanh_p.bind(tiny.sin(x))), x)),
+            lambda x: math.tanh(math.sin(x)) + x * by_hand(math.sin(x)) * math.cos(x), [(0.7,)],
+            "the derivative of x · tanh(sin x) at")
+    compare(lambda x: float(slope(first, x)), lambda x: -2 * math.tanh(x) * by_hand(x), [(0.5,)],
+            "the second derivative at")

@@ -44,7 +44,7 @@ def process_primitive(self, primitive, args, params):
 
     If the tangent of a result is not finite everywhere, though all tangents that went in are, raise
     `FloatingPointError` with a message that names the primitive. Look only at tangents that are
-    neither `Zero`s nor tracers (`minijax.core.core.Tracer`): np.isfinite knows the others.
+    neither `Zero`s nor tracers (`minijax.core.core.Tracer`): np.isfinite works for all others.
 
     For the rest, `self.unbox(x)` gives the primal and the tangent of an argument, and
     `self.box(primal, tangent)` a result. `self.parent` is the trace below, and
@@ -52,5 +52,15 @@ def process_primitive(self, primitive, args, params):
     `minijax.core.forward.primitive_jvps`; without one, raise
     `minijax.core.core.missing_rule(primitive, "Differentiation", 2)`. If
     `primitive.multiple_results`, a rule returns lists of results and of tangents.
+    """
+    raise NotImplementedError
+
+
+def tanh_rule(tanh_p, primals, tangents):
+    """2.6: the JVP rule of a new primitive `tanh` of tiny: its result, and the tangent of that.
+
+    `primals` and `tangents` hold one value each, and no tangent is `None`. The derivative of tanh
+    is 1 - tanh². Apply the primitive once: `tanh_p.bind(x)`. From `tiny`: `add`, `mul` and `neg`,
+    which traces can follow.
     """
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 3's exercises."""
+"""The checks of chapter 3's exercises."""
 
 from __future__ import annotations
 
@@ -209,3 +209,24 @@ def prefix(broadcast_prefix):
                     f"  you say   {got}")
     expect(tree.broadcast((1, 2), ([0, 0], 0)) == ([1, 1], 2),
            "tree.broadcast, with your function in place, gives something else")
+
+
+@exercise("3.7", "Many trees as one, in tiny", ["gather"], hints=[
+    "The structure of the first tree is that of all.",
+    "`zip(*lists)` takes the first of each list, then the second of each, and so on.",
+], page=True)
+def gathering(gather):
+    cases = [
+        ([1.0, 2.0], [1.0, 2.0]),
+        ([{"a": 1.0}, {"a": 2.0}, {"a": 3.0}], {"a": [1.0, 2.0, 3.0]}),
+        ([(1.0, {"b": [2.0]})], ([1.0], {"b": [[2.0]]})),
+        ([{"w": (1.0, 2.0), "b": []}, {"w": (3.0, 4.0), "b": []}],
+         {"w": ([1.0, 3.0], [2.0, 4.0]), "b": []}),
+    ]
+    for trees, want in cases:
+        compare(gather, lambda trees: want, [(trees,)], "the trees")
+    try:
+        got = gather([[1.0, 2.0], (1.0, 2.0)])
+    except TypeError:
+        return
+    raise Wrong(f"a list and a tuple differ in structure: TypeError is due\n  you say   {got!r}")

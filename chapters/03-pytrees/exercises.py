@@ -67,3 +67,14 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
     `flatten_up_to(tree)`, which gives the subtrees at their leaves, or raises `ValueError`.
     """
     raise NotImplementedError
+
+
+def gather(trees):
+    """3.7: a list of trees of tiny as one tree, with a list of what they have there at each leaf.
+
+    So `[{"a": 1}, {"a": 2}]` becomes `{"a": [1, 2]}`. All trees have one structure. If they do not,
+    `leaves_like` raises the error. From `tiny`: `tree_flatten(tree)`, which gives the leaves and
+    the structure; `leaves_like(structure, tree)`, the leaves of a tree that must have it; and
+    `tree_unflatten(structure, leaves)`.
+    """
+    raise NotImplementedError

@@ -77,3 +77,12 @@ def written_out(prefix, full):
     if ... in prefix:
         named = dict.fromkeys(full, prefix[...]) | named
     return {key: written_out(value, full.get(key)) for key, value in named.items()}
+
+
+def gather(trees):
+    """The leaves of all trees side by side."""
+    from tiny import leaves_like, tree_flatten, tree_unflatten
+
+    _, structure = tree_flatten(trees[0])
+    leaves = [leaves_like(structure, tree) for tree in trees]
+    return tree_unflatten(structure, map(list, zip(*leaves)))

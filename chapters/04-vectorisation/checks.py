@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 from learning.checking import compare, exercise, expect
@@ -21,7 +22,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 @exercise("4.1", "The arithmetic of axes", ["moved_axis"], hints=[
     "Write down the shape of the whole array, strike out the batch axis, and count.",
     "Axes that lie before the batch axis keep their number.",
-])
+], page=True)
 def axes(moved_axis):
     compare(lambda axis, bdim: int(moved_axis(axis, bdim)),
             lambda axis, bdim: [d for d in range(4) if d != bdim][axis],
@@ -143,3 +144,27 @@ def _without_a_rule():
     compare(lambda x: np.asarray(vmap(vmap(lambda x: smooth.bind(x, w)))(x)),
             lambda x: np.stack([[np.convolve(row, w, "same") for row in part] for part in x]),
             [(X,)], "vmap of vmap of a primitive without a rule, at")
+
+
+@exercise("4.6", "All pairs, in tiny", ["pairwise"], hints=[
+    "One vmap is over the first argument, and leaves the second as it is.",
+    "The result of the outer vmap has its batch dimension first: that is the row.",
+], page=True)
+def pairs(pairwise):
+    import numpy as np
+    import tiny
+
+    calls = []
+
+    def f(x, y):
+        calls.append(x)
+        return x * tiny.sin(y) + y
+
+    xs, ys = np.asarray([1.0, -2.0]), np.asarray([0.5, 1.5, 3.0])
+    want = [[float(x) * math.sin(float(y)) + float(y) for y in ys] for x in xs]
+    compare(lambda xs, ys: pairwise(f)(xs, ys).tolist(), lambda xs, ys: want, [(xs, ys)],
+            "f = lambda x, y: x * sin(y) + y, and xs, ys =")
+    expect(len(calls) == 1, f"f should be called once, and is called {len(calls)} times")
+    rows = np.asarray([[1.0, 2.0], [3.0, 4.0]])
+    compare(lambda rows: pairwise(tiny.dot)(rows, rows).tolist(),
+            lambda rows: [[5.0, 11.0], [11.0, 25.0]], [(rows,)], "f = dot, and xs = ys =")

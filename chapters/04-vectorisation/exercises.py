@@ -54,3 +54,12 @@ def process_primitive(self, primitive, args, params):
     `minijax.lax`. If `primitive.multiple_results`, a rule and `bind` give lists.
     """
     raise NotImplementedError
+
+
+def pairwise(f):
+    """4.6: `f` of all pairs, in tiny: row i, column j of `pairwise(f)(xs, ys)` is f(xs[i], ys[j]).
+
+    Call `f` only once, so write no loop. From `tiny`: `vmap(f, in_axes)`, where `in_axes` is a
+    tuple with 0 for each argument that is batched, and `None` for each that is not.
+    """
+    raise NotImplementedError

@@ -66,3 +66,10 @@ def one_by_one(size, primitive, values, dims, params):
     if not primitive.multiple_results:
         return stack(outs), 0
     return [stack(rows) for rows in zip(*outs)], [0] * len(outs[0])
+
+
+def pairwise(f):
+    """All of the second argument for each of the first."""
+    from tiny import vmap
+
+    return vmap(vmap(f, (None, 0)), (0, None))

@@ -124,18 +124,35 @@ def intervals(interval):
                 lambda *pairs, w=want: w, [tuple(given)], f"{jaxpr}\nand the bounds")
 
 
-@exercise("5.4", "The inverse of more functions", ["inverse_of_two"], hints=[
-    "As `inverse` in the text, but one operand of an equation may be a Literal.",
+@exercise("5.4", "The inverse of a function of two", ["inverse_of_two"], hints=[
+    "Start with a dict from the outvars to the results, and visit the equations in a loop.",
     "For each primitive two functions: how to find the first operand, and how to find the second.",
     "z = x - y: if y is known, x = z + y; if x is known, y = x - z.",
+    "You are done when a round over all equations has entered nothing new.",
 ])
 def inverses(inverse_of_two):
-    functions = {"x + 2": lambda x: lax.add(x, 2.0), "2 - x": lambda x: lax.sub(2.0, x),
-                 "x - 2": lambda x: lax.sub(x, 2.0), "exp(3 x)": lambda x: lax.exp(lax.mul(3.0, x)),
-                 "5 - 2 exp(x + 1)": lambda x: lax.sub(5.0, lax.mul(lax.exp(lax.add(x, 1.0)), 2.0))}
+    functions = {
+        "y, x": lambda x, y: (y, x),
+        "x + 2, 3 y": lambda x, y: (lax.add(x, 2.0), lax.mul(3.0, y)),
+        "x, y + exp(x)": lambda x, y: (x, lax.add(y, lax.exp(x))),
+        "x - exp(y), exp(y)": lambda x, y: (lax.sub(x, lax.exp(y)), lax.exp(y)),
+        "a, y a, where a = x + exp(y)": _coupled,
+        "exp(2 - x), 5 - x y": lambda x, y: (lax.exp(lax.sub(2.0, x)), lax.sub(5.0, lax.mul(x, y)))}
     for name, f in functions.items():
-        compare(lambda x, f=f: float(inverse_of_two(f)(f(x))), lambda x: x, [(0.5,), (-1.0,)],
-                f"f(x) = {name}, from f(x) back to x =")
+        compare(lambda x, y, f=f: tuple(map(float, inverse_of_two(f)(*f(x, y)))),
+                lambda x, y: (x, y), [(0.5, 2.0), (-1.0, 0.25)],
+                f"f(x, y) = ({name}), from f(x, y) back to x, y =")
+    try:
+        found = inverse_of_two(lambda x, y: (lax.add(x, y), lax.sub(x, y)))(3.0, 1.0)
+    except ValueError:
+        return
+    expect(False, "x + y = 3, x - y = 1: neither equation alone gives x or y, so ValueError is "
+           f"due; you return {found}")
+
+
+def _coupled(x, y):
+    a = lax.add(x, lax.exp(y))
+    return a, lax.mul(y, a)
 
 
 class _Noise(Effect):
@@ -152,6 +169,8 @@ SHARED = {
                           ["mul", "mul", "add"]),
     "(x - 1) + (1 - x)": (lambda x: lax.add(lax.sub(x, 1.0), lax.sub(1.0, x)),
                           ["sub", "sub", "add"]),
+    "(x / 0) + (x / -0)": (lambda x: lax.add(lax.div(x, 0.0), lax.div(x, -0.0)),
+                           ["div", "div", "add"]),
     "x² + x³": (lambda x: lax.add(lax.integer_pow(x, 2), lax.integer_pow(x, 3)),
                 ["integer_pow", "integer_pow", "add"]),
     "noise(x) + noise(x)": (lambda x: lax.add(_noise_p.bind(x), _noise_p.bind(x)),

@@ -34,12 +34,17 @@ def interval(jaxpr, *intervals):
 
 
 def inverse_of_two(f):
-    """5.4: the inverse of `f`, a function of one float made of add, sub, mul and exp.
+    """5.4: the inverse of `f`, a function of two floats with two results, of add, sub, mul and exp.
 
-    Each equation has one operand that depends on the argument; the other, if there is one, is a
-    literal. (It may be the first or the second.) Of use: `minijax.make_jaxpr(f)(x).jaxpr`, where
-    you may take the result for x; `Literal` of `minijax.core.jaxpr`, whose value is its `val`; and
-    `add`, `sub`, `div` and `log` of `minijax.lax`.
+    `inverse_of_two(f)(*results)` is the tuple of the two arguments. At first only the results are
+    known. An equation whose operands are all known gives its result. One whose result is known, and
+    all operands but one, gives that operand. Repeat until you learn nothing new. For instance, let
+    the results be x and y + exp(x). Then x is known, so is exp(x), and then y. If an argument is
+    not found in this way, raise `ValueError`.
+
+    Of use: `minijax.make_jaxpr(f)(*results).jaxpr`, as the results have the types of the arguments;
+    `Literal` of `minijax.core.jaxpr`, whose value is its `val`; `eqn.primitive.bind(*operands)`;
+    and `add`, `sub`, `div` and `log` of `minijax.lax`.
     """
     raise NotImplementedError
 
@@ -51,7 +56,8 @@ def add_eqn(self, primitive, invars, params, location=None):
     are `primitive.out_aval(tuple of the operands' avals, params)`, an aval or a list of avals.
     If an earlier equation computes the same, return its variables, and append nothing: the
     primitives, the parameters (compared by `==`) and the operands are the same. Two literals are
-    the same if their `val` and their `aval` are. An equation with `effects` is never shared.
+    the same if their `aval`s are equal and their `val`s have the same `repr`. (0.0 and -0.0 are
+    equal, but x / 0.0 and x / -0.0 are not.) An equation with `effects` is never shared.
 
     From `minijax.core.jaxpr`: `Var(aval)`, `Literal`, `SourceInfo(location)`, and
     `JaxprEqn(primitive, invars, outvars, params, source_info)`.

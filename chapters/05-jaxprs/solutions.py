@@ -64,19 +64,33 @@ UNDO = {
 
 
 def inverse_of_two(f):
-    """Backwards; the literal is known from the start."""
+    """Visit all equations again and again, until a round finds no new value."""
 
-    def inverted(z):
-        jaxpr = make_jaxpr(f)(z).jaxpr
-        env = {jaxpr.outvars[0]: z}
-        for eqn in reversed(jaxpr.eqns):
-            result = env[eqn.outvars[0]]
-            known = [v.val for v in eqn.invars if isinstance(v, Literal)]
-            (place,) = (i for i, v in enumerate(eqn.invars) if not isinstance(v, Literal))
-            env[eqn.invars[place]] = UNDO[eqn.primitive.name][place](result, *known)
-        return env[jaxpr.invars[0]]
+    def inverted(*results):
+        jaxpr = make_jaxpr(f)(*results).jaxpr
+        env, known = dict(zip(jaxpr.outvars, results)), -1
+        while known < len(env):
+            known = len(env)
+            for eqn in jaxpr.eqns:
+                learn(eqn, env)
+        if not all(v in env for v in jaxpr.invars):
+            raise ValueError("the results do not determine the arguments step by step")
+        return tuple(env[v] for v in jaxpr.invars)
 
     return inverted
+
+
+def learn(eqn, env):
+    """Enter the result of an equation, or its one unknown operand."""
+    operands = [v.val if isinstance(v, Literal) else env.get(v) for v in eqn.invars]
+    unknown = [i for i, x in enumerate(operands) if x is None]
+    (result,) = eqn.outvars
+    if not unknown:
+        env[result] = eqn.primitive.bind(*operands)
+    elif result in env and len(unknown) == 1:
+        (i,) = unknown
+        known = operands[:i] + operands[i + 1:]
+        env[eqn.invars[i]] = UNDO[eqn.primitive.name][i](env[result], *known)
 
 
 def add_eqn(self, primitive, invars, params, location=None):
@@ -99,5 +113,5 @@ def computes_the_same(a, b):
 def same_operand(a, b):
     """A variable is the same as itself, a literal as one with its value and type."""
     if isinstance(a, Literal) and isinstance(b, Literal):
-        return a.val == b.val and a.aval == b.aval
+        return repr(a.val) == repr(b.val) and a.aval == b.aval  # 0.0 == -0.0
     return a is b

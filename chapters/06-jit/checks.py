@@ -44,7 +44,7 @@ def keys(signature):
         ((one, "a"), (one, "b"), ((4.0,), "a")),
     ]
     compare(lambda *calls: len({signature(args, static) for args, static in calls}), traces, cases,
-            "how many traces: calls (args, static)")
+            "these calls (args, static), counting the traces:")
 
 
 @exercise("6.2", "A program in another language", ["translate"], hints=[

@@ -16,14 +16,14 @@ X = np.array([0.5, -1.0, 2.0], F)
 @exercise("9.1", "The fixpoint of a round", ["my_fixpoint"], hints=[
     "One round: a carry has a tangent afterwards if one of those has that it is computed from.",
     "A carry that had one keeps it. Repeat until a round changes nothing.",
-])
+], page=True)
 def fixpoints(my_fixpoint):
     cases = [([[0]], [True]), ([[0], [0, 1]], [True, False]), ([[0], [0, 1]], [False, True]),
              ([[1], [2], [2]], [False, False, True]), ([[], [0]], [True, False]),
              ([[3], [0], [1], [2]], [False, False, True, False])]
     wants = [[True], [True, True], [False, True], [True] * 3, [True, True], [True] * 4]
     for case, want in zip(cases, wants):
-        compare(lambda d, s: [*map(bool, my_fixpoint(d, s))], lambda d, s, w=want: w, [case],
+        compare(lambda d, s: list(map(bool, my_fixpoint(d, s))), lambda d, s, w=want: w, [case],
                 "depends, start")
 
 

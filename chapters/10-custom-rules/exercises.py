@@ -7,7 +7,7 @@ def safe_norm(x):
     """10.1: the length of a vector, whose gradient at zero is zero instead of NaN.
 
     Elsewhere the gradient is x / |x|. Forward and reverse mode must work. Decorate this function by
-    `minijax.custom_jvp`, and write its rule beside it. There is no jnp in this chapter. From
+    `minijax.custom_jvp`, and write its rule beside it. Of use, from
     `minijax.lax`: `mul`, `div`, `sqrt`, `reduce_sum(x, (0,))`, `gt`, `select(which, x, y)`, and
     `full_like(x, value)`.
     """

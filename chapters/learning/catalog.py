@@ -55,6 +55,8 @@ def solutions(number: str) -> Path:
 
 def load(path: Path) -> ModuleType:
     """Run a file as a module of its own."""
+    if str(CHAPTERS / "tiny") not in sys.path:
+        sys.path.append(str(CHAPTERS / "tiny"))  # some exercises are about tiny
     name = f"learning_{path.parent.name.replace('-', '_')}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None

@@ -42,6 +42,7 @@ class Exercise:
     check: Callable
     hints: tuple[str, ...]
     hole: str | None
+    page: bool  # whether the book's page can check it: see `exercise`
 
     def run(self, answers: dict[str, Any]) -> None:
         """Check the answers.
@@ -61,11 +62,16 @@ registered: dict[str, Exercise] = {}
 
 
 def exercise(number: str, title: str, answers: Sequence[str], hints: Sequence[str] = (),
-             hole: str | None = None) -> Callable:
-    """Register the decorated function as the check of an exercise."""
+             hole: str | None = None, page: bool = False) -> Callable:
+    """Register the decorated function as the check of an exercise.
+
+    With `page`, the site checks the exercise in MicroPython, too. Such a check uses `compare`,
+    `expect`, `Wrong`, `math`, and what it imports itself: tiny, or NumPy's stand-in.
+    """
 
     def register(check: Callable) -> Callable:
-        registered[number] = Exercise(number, title, tuple(answers), check, tuple(hints), hole)
+        registered[number] = Exercise(number, title, tuple(answers), check, tuple(hints), hole,
+                                      page)
         return check
 
     return register

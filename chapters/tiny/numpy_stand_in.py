@@ -93,6 +93,27 @@ def asarray(x, dtype=float):
 array = asarray
 
 
+def full(sizes, value):
+    sizes = tuple(sizes) if isinstance(sizes, (list, tuple)) else (sizes,)
+    return made(sizes, [value] * product(sizes))
+
+
+def zeros(sizes):
+    return full(sizes, 0.0)
+
+
+def ones(sizes):
+    return full(sizes, 1.0)
+
+
+def eye(n):
+    return ndarray((n, n), [1.0 if i == j else 0.0 for i in range(n) for j in range(n)])
+
+
+def arange(n):
+    return ndarray((int(n),), [float(i) for i in range(int(n))])
+
+
 # Shapes
 
 

@@ -6,6 +6,12 @@ after it holds what it printed. Nothing is shown that is not so: a name that is 
 has changed, a warning, an exception nobody announced: each of them ends the build.
 """
 
+import os
+import sys
+
+if "minijax" not in sys.modules:  # chapter 14 runs on eight devices
+    os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
+
 
 class WeaveError(Exception):
     """The book says something that is not so. `where` is `file:line`, for the author to click."""

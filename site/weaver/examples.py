@@ -11,6 +11,8 @@ after it holds it. The words after `python` say more:
   those who do not see it.
 - `theatre="title"`: the run of this block is recorded, for the trace theatre.
 - `hidden`: runs, but is not shown. `norun`: shown, but does not run.
+- `live`: the reader can change it and run it on the page. It can import tiny, as it stands after
+  the chapter, and little else; see `live.py`.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import WeaveError
+from . import WeaveError, live
 
 FENCE = re.compile(r"^(?P<marks>`{3,})(?P<info>.*)$")
-OPTIONS = {"raises", "jax", "plot", "theatre", "hidden", "norun"}
+OPTIONS = {"raises", "jax", "plot", "theatre", "hidden", "norun", "live"}
 
 
 @dataclass
@@ -68,6 +70,7 @@ class Example:
     block: Block
     stored: Block | None
     outcome: Outcome | None = field(default=None)
+    chapter: int = live.LAST  # whose tiny it sees, if it is live
 
 
 def blocks(lines: list[str], where: str) -> list[Block]:
@@ -105,12 +108,13 @@ def _parse_info(info, where):
 def examples(found: list[Block], lines: list[str]) -> list[Example]:
     """The `python` blocks; a `text` block that follows, with blank lines between, is the output."""
     result = []
+    chapter = ([int(block.code) for block in found if block.kind == "rooms"] + [live.LAST])[0]
     for i, block in enumerate(found):
         if block.kind == "python" and "norun" not in block.options:
             after = found[i + 1] if i + 1 < len(found) else None
             adjacent = after and after.kind == "text" and not "".join(
                 lines[block.last : after.first - 1]).strip()
-            result.append(Example(block, after if adjacent else None))
+            result.append(Example(block, after if adjacent else None, chapter=chapter))
     return result
 
 
@@ -131,10 +135,27 @@ def run(page: list[Example], where: str) -> None:
         import jax  # noqa: F401  (before jaxlib is in use: it would import a half-made jax)
     ours: dict[str, Any] = {"__name__": "__main__"}
     theirs: dict[str, Any] = {"__name__": "__main__"}
+    world = live.World(page[0].chapter if page else live.LAST)
     with _sandbox():
         for number, example in enumerate(page, start=1):
             example.block.file = f"example {number}"
-            example.outcome = _run_one(example.block, where, ours, theirs)
+            if "live" in example.block.options:
+                example.outcome = _run_live(example.block, where, world)
+                ours.update(world.shared())
+            else:
+                example.outcome = _run_one(example.block, where, ours, theirs)
+
+
+def _run_live(block, where, world):
+    here = f"{where}:{block.first}"
+    if others := block.options.keys() - {"live", "raises", "hidden"}:
+        raise WeaveError(here, f"a live cell cannot have the option {', '.join(sorted(others))}")
+    with contextlib.suppress(SyntaxError):  # which may be announced
+        for node in live.not_in_micropython(ast.parse(block.code)):
+            what = ast.unparse(node)
+            raise WeaveError(here, f"MicroPython, which runs live cells, cannot do this: {what}")
+    with world.entered():
+        return Outcome(normalise(_output(block, block.code, where, world.names)))
 
 
 def _run_one(block, where, ours, theirs):

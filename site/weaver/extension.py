@@ -20,7 +20,7 @@ from pygments.lexers import PythonLexer, TextLexer
 
 from tools import reading
 
-from . import WeaveError, examples, listings, rooms, tiny
+from . import WeaveError, drawings, examples, exercises, hero, listings, play, rooms, tiny
 from .examples import Block, Example
 
 AFTER_NORMALISATION, BEFORE_FENCES = 30, 25  # priorities of Python-Markdown's preprocessors
@@ -39,7 +39,10 @@ class Weave(Preprocessor):
             if block.first in html_of:
                 stashed = self.md.htmlStash.store(html_of[block.first])
                 lines[block.first - 1 : block.last] = ["", stashed, ""]
-        return lines
+        return exercises.with_boxes(lines, self._exercise)
+
+    def _exercise(self, number: str) -> str:
+        return self.md.htmlStash.store(exercises.box(number, _stub))
 
     def _rendered(self, found: list[Block], page: list[Example]) -> dict[int, str]:
         """The HTML of each block that the weaver knows, by the block's first line."""
@@ -88,6 +91,10 @@ def _pre(lines: list[str], css: str = "") -> str:
     return f'<div class="highlight {css}"><pre tabindex="0"><code>{code}</code></pre></div>'
 
 
+def _stub(code: str) -> str:
+    return _pre(_code_lines(code, PYTHON), "example")
+
+
 def _numbered(lines: Iterable[str], first: int, marked: set[int]) -> str:
     """Lines with their numbers, which the style sheet counts, in the margin; some are marked."""
     mark = dict.fromkeys(marked, " class=marked")
@@ -134,15 +141,18 @@ def _marked(path: str, names: str) -> set[int]:
 
 
 def _source(block: Block) -> str:
-    """A whole file, in one colour, under links to its sections; anchors where listings begin."""
+    """A whole file under links to its sections, with an anchor wherever a listing can begin."""
     path = block.code.strip()
     links = [f'<li><a href="#L{n}">{html.escape(title)}</a></li>'
              for n, title in ((n + 1, title) for n, title in listings.headings(path))]
+    sections = f'<ul class="sections">{"".join(links)}</ul>' if links else ""
     lines, starts = listings.source_lines(path), listings.starts(path)
-    code = "\n".join(f'<i id="L{n}"></i>' * (n in starts) + html.escape(line)
-                     for n, line in enumerate(lines, start=1))
-    numbers = "\n".join(map(str, range(1, len(lines) + 1)))
-    return (f'<ul>{"".join(links)}</ul><div class="file"><pre aria-hidden="true">{numbers}</pre>'
+    shown = _code_lines("\n".join(lines), PYTHON)
+    code = "\n".join(f'<i id="L{n}"></i>' * (n in starts) + line
+                     for n, line in enumerate(shown, start=1))
+    numbers = "\n".join(map(str, range(1, len(shown) + 1)))
+    return (f'{sections}<div class="file highlight" data-search-exclude>'
+            f'<pre aria-hidden="true">{numbers}</pre>'
             f'<pre tabindex="0"><code>{code}</code></pre></div>')
 
 
@@ -166,7 +176,11 @@ def _example(example: Example) -> str:
         from minijax.debugging.theatre import stage
 
         parts.append(stage(outcome.recording))
-    return '<div class="woven" data-search-exclude>' + "\n".join(parts) + "</div>"
+    css, data = "woven", ""
+    if "live" in block.options:
+        css, data = "woven live", f' data-chapter="{example.chapter}"'
+        data += ' data-raises=""' * ("raises" in block.options)
+    return f'<div class="{css}"{data} data-search-exclude>' + "\n".join(parts) + "</div>"
 
 
 def _output(text: str, label: str) -> str:
@@ -177,6 +191,18 @@ def _output(text: str, label: str) -> str:
 def _rooms(block: Block) -> str:
     """The map of the rooms; the block holds the chapter's number."""
     return rooms.strip(int(block.code))
+
+
+def _hero(block: Block) -> str:
+    return hero.block(block.body)
+
+
+def _drawing(block: Block) -> str:
+    return drawings.figure(block.code.strip(), f"{PAGE}:{block.first}")
+
+
+def _play(block: Block) -> str:
+    return play.figure(block, f"{PAGE}:{block.first}")
 
 
 def _reading(block: Block) -> str:
@@ -217,8 +243,12 @@ def _tiny_steps(line: str) -> str:
 def _tiny_step(step: tiny.Step) -> str:
     code = _numbered(_code_lines(step.text, PYTHON), step.first, set())
     title = tiny.with_code(f"{step.file} · {step.number} {step.title}")
+    same = f'<p class="place" style="{_BELOW}">{tiny.in_the_library(step.number)}</p>'
     return (f'<figure class="listing" id="step-{step.number}"><figcaption>{title}</figcaption>'
-            f"{code}</figure>")
+            f"{code}{same}</figure>")
+
+
+_BELOW = "border-top: 1px solid var(--book-line); border-bottom: 0"
 
 
 def _tiny_map(block: Block) -> str:
@@ -230,4 +260,5 @@ def _tiny_files(block: Block) -> str:
 
 
 PLAIN = {"listing": _listings, "source": _source, "rooms": _rooms, "reading": _reading,
-         "tiny": _tiny, "tiny-map": _tiny_map, "tiny-files": _tiny_files}
+         "drawing": _drawing, "hero": _hero, "play": _play, "tiny": _tiny,
+         "tiny-map": _tiny_map, "tiny-files": _tiny_files}

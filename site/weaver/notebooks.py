@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode, v4
 
-from . import WeaveError, examples, listings, tiny
+from . import WeaveError, drawings, examples, listings, play, tiny
 from .examples import Block, Example
 from .extension import parse_listing
 
@@ -26,9 +26,15 @@ from minijax.cli.book import chapters  # where the chapters' own files are
 
 np.set_printoptions(precision=4, suppress=True, linewidth=80)
 chapters();"""
+SETUP_OF_TINY = """
+
+import sys
+
+sys.path.insert(0, str(chapters() / "tiny"))"""
 # What the book's style sheets define, for drawings that stand alone.
 COLOURS = {"currentColor": "#444", "--md-default-bg-color": "#fff",
            "--md-accent-fg-color": "#c2410c", "--book-mark": "#fdf3d8", "--book-line": "#b08a2e",
+           "--book-faint": "#666",
            "--md-code-font": "monospace", "--md-text-font": "sans-serif"}
 
 
@@ -59,7 +65,9 @@ def notebook(page: Path, figures: Mapping[str, str]) -> NotebookNode:
     lines, found, page_examples = examples.load(page)
     by_line = {example.block.first: example for example in page_examples}
     stored = {example.stored.first for example in page_examples if example.stored}
-    cells, prose, number, at = [v4.new_code_cell(SETUP)], [], 0, 0
+    is_live = any("live" in example.block.options for example in page_examples)
+    setup = v4.new_code_cell(SETUP + SETUP_OF_TINY if is_live else SETUP)
+    cells, prose, number, at = [setup], [], 0, 0
     for block in found:
         prose += lines[at : block.first - 1]
         at = block.last
@@ -143,13 +151,20 @@ def _block(block: Block) -> list[str]:
         return []
     if block.kind == "listing":
         return [line for words in block.body if words.strip() for line in _listing(words)]
+    if block.kind == "drawing":
+        return [drawings.figure(block.code.strip(), str(block.first))]
+    if block.kind == "play":
+        return play.sentences(block)
     if block.kind == "tiny":
         return [line for words in block.body if words.strip() for line in _step(words.strip())]
     return [f"```{block.kind}", *block.body, "```"]
 
 
 def _step(number):
-    """A step of tiny, which is not run: its cells would need the file, or all steps before."""
+    """A step of tiny, which is not run: its cells would need the file, or all steps before. Of all
+    steps of a chapter, which are folded, only where they are."""
+    if number.startswith("chapter"):
+        return [f"- `tiny.py`, the steps of {number}"]
     step = tiny.find(number)
     title = f"`{step.file}`, step {number}: {step.title}"
     return ["", f"{title}:", "", "```python", *step.text.split("\n"), "```", ""]
@@ -176,6 +191,8 @@ def _code(example: Example, number: int, figures: Mapping[str, str]) -> Notebook
                             execution_count=number, outputs=[*_outputs(example, figures, number)])
     if "hidden" in options:
         cell.metadata["jupyter"] = {"source_hidden": True}
+    if "live" in options:
+        cell.metadata["live"] = True  # numbers and arrays look a little different on NumPy
     if "raises" in options:
         cell.metadata["tags"] = ["raises-exception"]
     return cell

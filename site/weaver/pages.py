@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from tools.cut import ROOMS, ROOT, sources
 
-from . import examples, reference
+from . import examples, reference, rule_atlas
 
 CHAPTERS = ROOT / "chapters"
 LAST_SHOWN = 10  # the last chapter of whose rooms all files are shown; later ones quote some
@@ -28,11 +29,13 @@ def generated() -> Iterator[tuple[str, str]]:
 
 
 def shown_files() -> list[str]:
-    """The files that have a page: those of the rooms of chapters 1 to 10, of the core, and those
-    that later chapters quote."""
+    """The files that have a page: those of the rooms of chapters 1 to 10, of the core, those that
+    define primitives, and those that later chapters quote."""
     rooms = ["core", "runtime.__init__"]
     rooms += [room for chapter in range(1, LAST_SHOWN + 1) for room in ROOMS[chapter]]
-    return sorted({str(path) for room in rooms for path in sources(room)} | quoted_files())
+    primitives = {path for _, path in rule_atlas.defined_in()}
+    in_rooms = {str(path) for room in rooms for path in sources(room)}
+    return sorted(in_rooms | primitives | quoted_files())
 
 
 def quoted_files() -> set[str]:
@@ -45,15 +48,19 @@ def quoted_files() -> set[str]:
 
 def _source_page(path: str) -> str:
     """One file of the library."""
+    up = "../" * path.count("/")
+    place = f"One of [the library's files]({up}index.md)"
+    if folder := _folder(_chapters_of_files().get(path)):
+        place += f" · told in [chapter {int(folder[:2])}]({up}../{folder}/README.md)"
     return f"""---
 title: minijax/{path}
-template: plain.html
-kind: source
 search:
   exclude: true
 ---
 
-# minijax/{path}
+# `minijax/{path}`
+
+<p class="place" markdown="1">{place}</p>
 
 ```source
 {path}
@@ -61,17 +68,31 @@ search:
 """
 
 
+@functools.cache
+def _chapters_of_files() -> dict[str, int]:
+    """Each file of a room, and the first chapter that has the room."""
+    return {str(path): chapter for chapter, rooms in reversed(ROOMS.items()) for room in rooms
+            for path in sources(room)}
+
+
+def _folder(chapter: int | None) -> str:
+    """The name of a chapter's folder; nothing if it has no page yet."""
+    return "".join(path.name for path in CHAPTERS.glob(f"{chapter or 99:02d}-*/"))
+
+
 def _atlas() -> str:
     """Appendix C: which primitive has which rule."""
-    from tools import atlas
-
     return f"""# Appendix C: the rule atlas
 
-Every primitive of the library, and the rules it has. Where a rule is missing, the reason is given;
-a test fails on a hole without one. The chapters of the columns: evaluation and shape 1, jvp 2,
-batching 4, lowering 6, partial evaluation 7, transposition 8.
+Every primitive of the library, by family, and the rules it has. A check mark leads to the lines of
+the rule. A number leads to the reason why there is none: a test fails on a hole without a reason.
+The chapters of the columns are 1 for evaluation and shape, 2 for jvp, 4 for batching, 6 for
+lowering, 7 for partial evaluation, 8 for transposition, and 14 for sharding.
 
-{atlas.page()}
+`tests/test_primitives.py` compares each mark with JAX, for every dtype:
+`pytest tests/test_primitives.py -k sin`.
+
+{rule_atlas.page(set(shown_files()))}
 """
 
 
@@ -89,5 +110,5 @@ public names of both libraries, and fails on a missing one that is not in this l
 
 
 def _index(paths: list[str]) -> str:
-    rows = "\n".join(f"- [minijax/{path}]({path.removesuffix('.py')}.md)" for path in paths)
+    rows = "\n".join(f"- [`minijax/{path}`]({path.removesuffix('.py')}.md)" for path in paths)
     return f"# The library's files\n\n{rows}\n"

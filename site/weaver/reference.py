@@ -38,9 +38,8 @@ def pages() -> Iterator[tuple[str, str]]:
         entries = list(_entries(module_name))
         for number, part in enumerate(_parts(entries), start=1):
             name = f"{module_name}{f'-{number}' if number > 1 else ''}"
-            links = " · ".join(f"[{entry}](#{_anchor(entry)})" for entry, _ in part)
-            head = f"---\ntitle: {name}\ntemplate: plain.html\nkind: reference\n---\n\n"
-            head += f"# {module_name}\n\n{title}.\n\n{links}\n\n"
+            head = f"---\ntitle: {name}\n---\n\n"
+            head += f"# `{module_name}`\n\n{title}. One page of [the reference](index.md).\n\n"
             yield f"reference/{name}.md", head + "\n".join(text for _, text in part)
             span = f" ({part[0][0]} to {part[-1][0]})" if len(part) < len(entries) else ""
             index.append(f"- [`{module_name}`]({name}.md): {title}{span}")
@@ -75,7 +74,8 @@ def _entries(module_name: str) -> Iterator[tuple[str, str]]:
             continue
         seen[id(value)] = name
         heading = f"## {name} {{ #{_anchor(name)} }}"
-        yield name, f"{heading}\n\n`{name}{_signature(value)}`\n\n{markdown(doc)}\n"
+        signature = f"`{name}{_signature(value)}`{{ .signature }}"
+        yield name, f"{heading}\n\n{signature}\n\n{markdown(doc)}\n"
 
 
 def _anchor(name):

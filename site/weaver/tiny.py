@@ -121,13 +121,31 @@ def _code_lines(text: str) -> int:
 def map_table(lines: list[str]) -> str:
     """A row for each line `step | reference to the library | what is different there, and why`."""
     rows = []
-    for line in filter(str.strip, lines):
-        number, reference, words = (part.strip() for part in line.split("|", 2))
-        step, there = find(number), listings.find(reference)
-        rows.append(
-            f'<tr><td><a href="#step-{number}">{number}</a> {with_code(step.title)}</td>'
-            f"<td>{_link(there)}</td><td>{with_code(words)}</td></tr>")
+    for number, (link, words) in _counterparts(lines).items():
+        title = with_code(find(number).title)
+        rows.append(f'<tr><td><a href="#step-{number}">{number}</a> {title}</td>'
+                    f"<td>{link}</td><td>{words}</td></tr>")
     return _table("Step", "The same in the library", "What is different there, and why", rows=rows)
+
+
+def in_the_library(number: str) -> str:
+    """What the map says of a step, as HTML."""
+    link, words = _map_of_the_page()[number]
+    return f"{link} <b>In the library</b> · {words}"
+
+
+@functools.cache
+def _map_of_the_page() -> dict[str, tuple[str, str]]:
+    page = (FOLDER / "README.md").read_text()
+    rows = re.search(r"^```tiny-map\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    return _counterparts(rows[1].splitlines() if rows else [])
+
+
+def _counterparts(lines: list[str]) -> dict[str, tuple[str, str]]:
+    """By the step's number: a link to the library, and what is different there; both as HTML."""
+    parts = [[part.strip() for part in line.split("|", 2)] for line in lines if line.strip()]
+    return {number: (_link(listings.find(reference)), with_code(words))
+            for number, reference, words in parts}
 
 
 def _link(there: listings.Listing) -> str:

@@ -6,6 +6,15 @@ document.querySelectorAll(".arithmatex").forEach((node) => {
   katex.render(text.slice(2, -2), node, { displayMode: display, throwOnError: true });
 });
 
+// The drawing on the home page plays once; a button plays it again.
+document.querySelectorAll(".hero-again").forEach((button) => {
+  button.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  button.addEventListener("click", () => {
+    const steps = button.closest(".hero").querySelectorAll(".hero-step");
+    steps.forEach((step) => step.getAnimations().forEach((animation) => { animation.cancel(); animation.play(); }));
+  });
+});
+
 // The theme leaves the search dialog without a name, which screen readers read out.
 document.querySelectorAll(".md-search[role=dialog]").forEach((node) => node.setAttribute("aria-label", "Search"));
 

@@ -1,0 +1,70 @@
+"""Exercises of chapter 14: fill in the stubs, then `python -m minijax learn check 14.1`."""
+
+from __future__ import annotations
+
+import numpy as np  # noqa: F401  (these are for your answers)
+
+from minijax import lax  # noqa: F401
+from minijax import numpy as jnp  # noqa: F401
+
+
+def ring_sum(parts, send):
+    """14.1: `psum` by messages around a ring.
+
+    There are n devices, and each has n numbers: `parts[i][k]` is number k of device i. At the end,
+    each has all n sums: return a list of n lists. Devices talk by `received = send(messages)`,
+    where messages[i] is one number that device i sends to the next device, i + 1 (the last sends
+    to device 0). received[i] is what device i gets. Call `send` at most 2 * (n - 1) times. Between
+    the calls, a device may use only what it has.
+    """
+    raise NotImplementedError
+
+
+def before_me(x, axis_name):
+    """14.2: the sum of `x` over all instances with a smaller index along the axis.
+
+    The first instance gets zeros. `x` is a float array of any shape. Of use: `lax.axis_index`,
+    `lax.axis_size`, and a collective.
+    """
+    raise NotImplementedError
+
+
+def block_of(shape, mesh, spec, place):
+    """14.3: which part of an array a device has: a (start, stop) for each dimension, as a tuple.
+
+    `mesh` is a dict from the names of its axes to their sizes, in order. `place` is a dict from the
+    names to the device's coordinates. `spec` is a tuple with an entry for each dimension: None, a
+    name, or a tuple of names, of which the first cuts most coarsely. It may have fewer entries than
+    there are dimensions; the others are not split. All sizes divide evenly.
+    """
+    raise NotImplementedError
+
+
+def _received(x, d, size, perm):
+    """14.4: what `ppermute` gives under `vmap`. The examples lie along dimension `d` of `x`.
+
+    There are `size` examples. `perm` is a list of pairs (sender, receiver) of numbers of examples.
+    Each number is at most once a sender, and at most once a receiver. An example that receives
+    nothing gets zeros. Return an array like `x`. `perm` is known when the function is traced, and
+    `x` is not. Of use: `jnp.take(x, places, axis)`, where `places` may be a NumPy array, and
+    `jnp.where`.
+    """
+    raise NotImplementedError
+
+
+def split_weights(w1, w2, n):
+    """14.5: the weights of two layers, cut for n devices: a pair of arrays with a leading dimension
+    n. Each device gets one n-th of all numbers. n divides the number of hidden units, the columns
+    of w1 and the rows of w2.
+    """
+    raise NotImplementedError
+
+
+def two_layers(x, w1, w2):
+    """14.5: jnp.maximum(x @ W1, 0.0) @ W2, on one device along the axis "part".
+
+    `x` is whole on each device, w1 and w2 are the device's own part of W1 and W2, as
+    `split_weights` has cut them. Each device returns the whole result. There may be one collective,
+    and no more.
+    """
+    raise NotImplementedError
