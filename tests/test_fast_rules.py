@@ -13,6 +13,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
+from minijax.core.extension import hooks
 from tests.counting import calls_in
 from tests.oracle import both
 from tests.oracle.primitives_table import ROWS, Row, operands
@@ -139,6 +140,15 @@ def test_traced_rules_are_used(found):
     same_when_repeated(lambda: gradient(x))
     assert calls_in(lambda: gradient(x)) < 0.8 * core
     assert {"sin", "mul", "tanh", "div", "exp", "neg", "reduce_sum"} <= traced(found)
+
+
+def test_traced_rules_are_used_beside_arrays_whose_types_state_a_sharding(found):
+    """Those keep the extensions of shardings in types registered, for all arrays."""
+    mesh = minijax.make_mesh((2,), ("i",))
+    split = minijax.device_put(jnp.ones(4), minijax.NamedSharding(mesh, minijax.P("i")))
+    assert hooks.vary_like
+    test_traced_rules_are_used(found)
+    assert same_when_repeated(lambda: minijax.grad(lambda x: shared_values(x).sum())(split))
 
 
 def test_functions_and_jaxprs_are_not_kept(found):

@@ -11,7 +11,6 @@ from typing import Any
 
 from ..core.core import Primitive, ShapedArray, install_methods, state, typeof
 from ..core.dtypes import float0
-from ..core.extension import hooks
 from ..core.forward import JVPTrace, JVPTracer, Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_closed, partial_eval_jaxpr
@@ -173,7 +172,7 @@ def process_primitive(self, primitive, args, params):
     all tangents are unknown.
     """
     parent = self.parent
-    if parent.staging or hooks.vary_like:
+    if parent.staging:
         return in_the_core(self, primitive, args, params)
     linearizing = type(parent) is JaxprTrace
     primals, tangents, operands = [], [], []

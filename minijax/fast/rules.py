@@ -226,6 +226,8 @@ class TracedRules:
             return None
         if not all(map(_is_plain, avals)) or all(note is None for note in notes):
             return None
+        if any(type(note) is ShapedArray and note.placement is not None for note in notes):
+            return None
         if any(type(x) is float and x == 0 for x in params.values()):
             return None  # a key does not tell 0.0 from -0.0
         try:
