@@ -258,9 +258,14 @@ OTHERWISE: dict[str, list[str]] = {
     "the type of an array on all devices says nothing of a mesh here, so it fits any other type": [
         "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
         "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],
-    "JAX has arrays whose shards are parts of a sum (`unreduced`); here they are refused": [
-        "str(jax.make_jaxpr(lambda x: jax.reshard(x, jax.NamedSharding(jax.make_mesh((8,), "
-        "('x',)), jax.P(None, unreduced={'x'}))))(np.ones(8)))"],
+    "XLA takes whole operands of an operation for summands if its result is unreduced, so JAX "
+    "counts them several times; here the value is right, or a loop that closes over summands is "
+    "refused": [
+        "(lambda m: [jax.set_mesh(m), jax.reshard(jnp.arange(8, out_sharding=jax.P(unreduced="
+        "{'x'})), jax.P()).tolist(), jax.set_mesh(None)][1])(jax.make_mesh((8,), ('x',)))"],
+    "rows of unreduced and reduced arrays can be taken by slices here": [
+        "(lambda m: [jax.set_mesh(m), str(jax.typeof(jnp.ones((8, 8), out_sharding=jax.P(reduced="
+        "{'x'}))[0])), jax.set_mesh(None)][1])(jax.make_mesh((8,), ('x',)))"],
     "a sum over spmd_axis_name in a shard_map is that of one example, as without it; JAX mixes": [
         "jax.vmap(jax.shard_map(lambda s: jax.lax.psum(s, 'x'), mesh=jax.sharding.Mesh(np.array("
         "jax.devices()).reshape(2, 4), ('x', 'y')), in_specs=jax.P('y'), out_specs=jax.P('y'), "

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
+from ..core.extension import hooks, point
 from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_leaves
 from ..errors import fun_name
 from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
@@ -235,9 +236,17 @@ def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef)
         _check_cotangent(aval, ct)
 
 
+@point
+def cotangent_fits(self, aval: ShapedArray, ct: ShapedArray) -> bool:
+    """Whether the type `ct` is placed as cotangents of values of the type `aval` must be."""
+    return True
+
+
 def _check_cotangent(aval, ct):
     wanted, got = aval.to_cotangent_aval(), typeof(ct)
-    if wanted.dtype == dtypes.float0 or got.shape == wanted.shape and got.dtype == wanted.dtype:
+    fits = got.shape == wanted.shape and got.dtype == wanted.dtype and all(
+        cotangent_fits(aval, got) for cotangent_fits in hooks.cotangent_fits)
+    if wanted.dtype == dtypes.float0 or fits:
         return
     raise ValueError(
         "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..core.core import Primitive
+from ..core.core import Primitive, ShapedArray
 from ..core.extension import hooks, point
 
 F = TypeVar("F", bound=Callable)
@@ -47,6 +47,25 @@ def filled_like(self, value: Any, shape: tuple, aval: Any) -> Any:
 def with_sharding(self, x: Any, sharding: Any) -> Any:
     """An array, with this sharding."""
     return x
+
+
+def cotangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of the cotangents of values of a type."""
+    placement = aval.placement
+    return aval if placement is None else aval.update(placement=placement.of_cotangents())
+
+
+@point
+def with_dimensions(self, sharding: Any, order: Sequence[int]) -> Any:
+    """A sharding for an array whose dimensions are those of another one in this order."""
+    return sharding
+
+
+def permuted_sharding(out_sharding: Any, order: Sequence[int]) -> Any:
+    """The sharding of an array that a transposition, whose permutation is the inverse of `order`,
+    turns into one with the sharding `out_sharding`."""
+    (permuted,) = hooks.with_dimensions
+    return permuted(out_sharding, order)
 
 
 def bind_sharded(primitive: Primitive, *args, out_sharding: Any, **params) -> Any:

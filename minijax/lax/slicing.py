@@ -32,6 +32,7 @@ from ..core.primitives import (
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from .cutting import pad, slice_in_dim
 from .elementwise import clamp
+from .out_shardings import cotangent_aval
 from .shaping import broadcasted_iota, squeeze
 
 # ----------------------------------------------------------------------------------------------
@@ -258,7 +259,8 @@ def _dynamic_update_slice_jvp(primals, tangents):
 def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
     if type(ct) is Zero:
         return [Zero(x.aval)] + [None] * len(starts)
-    return [dynamic_update_slice_p.bind(zeros(x.aval), ct, *starts)] + [None] * len(starts)
+    whole = zeros(cotangent_aval(x.aval))
+    return [dynamic_update_slice_p.bind(whole, ct, *starts)] + [None] * len(starts)
 
 
 def _dynamic_update_slice_transpose(ct, x, update, *starts):

@@ -13,7 +13,7 @@ from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
 from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import eq
-from ..lax.out_shardings import call_sharded
+from ..lax.out_shardings import call_sharded, permuted_sharding
 from ..lax.products import dot_general
 from ..lax.reductions import reduce_or, reduce_sum
 from ..lax.shaping import broadcast_in_dim, broadcasted_iota, full_like, squeeze, transpose
@@ -66,10 +66,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     [3.0, 3.0]
     """
     check_no_out("einsum", out)
-    if out_sharding is not None:
-        return call_sharded(einsum, subscripts, *operands, optimize=optimize, precision=precision,
-                            preferred_element_type=preferred_element_type,
-                            _dot_general=_dot_general, out_sharding=out_sharding)
+    given = (subscripts, *operands)
     operands = tuple(with_own_arrays(operands))
     (subscripts,) = with_own_arrays([subscripts])
     try:
@@ -79,6 +76,10 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
         raise KeyError(f"einsum: the dimension {error} of the result is not one of the operands'."
                        ) from None
     arrays = [ensure_array("einsum", x) for x in arrays]
+    if out_sharding is not None and not _ends_with_one_operation(contractions, arrays):
+        return call_sharded(einsum, *given, optimize=optimize, precision=precision,
+                            preferred_element_type=preferred_element_type,
+                            _dot_general=_dot_general, out_sharding=out_sharding)
     if preferred_element_type is None:
         dtype, weak_type = result_type(*arrays, return_weak_type_flag=True)
     else:
@@ -86,8 +87,20 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
         weak_type = False
     for positions, summed, expression, *_ in contractions:
         picked = [arrays.pop(i) for i in positions]
-        arrays.append(_contract(picked, sorted(summed), expression, precision, dtype, _dot_general))
+        arrays.append(_contract(picked, sorted(summed), expression, precision, dtype, _dot_general,
+                                out_sharding))
     return convert(arrays[0], dtype, weak_type)
+
+
+def _ends_with_one_operation(contractions, arrays):
+    """Whether the result is one product, or one sum, that can be told its sharding."""
+    if len(contractions) > 1:
+        return False
+    positions, summed, expression, *_ = contractions[0]
+    names, _ = expression.split("->")
+    if len(positions) == 2:
+        return True
+    return bool(summed) and len({*names}) == len(names) and arrays[0].dtype != bool
 
 
 def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
@@ -95,38 +108,50 @@ def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
     return _opt_einsum().contract_path(subscripts, *operands, optimize=_optimizer(optimize))
 
 
-def _contract(operands, summed, expression, precision, dtype, dot):
+def _contract(operands, summed, expression, precision, dtype, dot, out_sharding):
     """One or two operands, as `expression` says; `summed` are the letters to sum over."""
     inputs, result = expression.split("->")
     names = inputs.split(",")
     if len(operands) == 1:
-        out, out_names = _sum_one(operands[0], names[0], summed, result, dtype)
+        out, out_names = _sum_one(operands[0], names[0], summed, result, dtype, out_sharding)
     elif len(operands) == 2:
-        out, out_names = _multiply_two(operands, names, summed, result, precision, dtype,
-                                       dot)
+        out, out_names = _multiply_two(operands, names, summed, result, precision, dtype, dot,
+                                       out_sharding)
     else:
         raise NotImplementedError("jax.numpy.einsum does not support simultaneous contraction of "
                                   "3 or more operands: choose another `optimize`.")
     return transpose(out, [out_names.index(name) for name in result])
 
 
-def _sum_one(x, names, summed, result, dtype):
+def _sum_one(x, names, summed, result, dtype, out_sharding):
     counts = collections.Counter(names)
-    x, names = _sum_over(x, names, [n for n in summed if counts[n] == 1], dtype)
+    x, names = _sum_over(x, names, [n for n in summed if counts[n] == 1], dtype, out_sharding,
+                         result)
     return _merge_repeats(x, names, counts, result, dtype)
 
 
-def _sum(x, axes, dtype):
+def _sum(x, axes, dtype, **sharding):
     if result_type(x, dtype) != x.dtype:
         x = convert(x, dtype)
-    return (reduce_or if x.dtype == bool else reduce_sum)(x, axes)
+    return (reduce_or if x.dtype == bool else reduce_sum)(x, axes, **sharding)
 
 
-def _sum_over(x, names, letters, dtype):
+def _sum_over(x, names, letters, dtype, out_sharding=None, result=""):
     """Sum over dimensions that occur nowhere else."""
+    kept = "".join(name for name in names if name not in letters)
     if letters:
-        x = _sum(x, [names.index(name) for name in letters], dtype)
-    return x, "".join(name for name in names if name not in letters)
+        x = _sum(x, [names.index(name) for name in letters], dtype,
+                 **_stated(out_sharding, kept, result))
+    return x, kept
+
+
+def _stated(out_sharding, names, result):
+    """The keyword argument that states the sharding of a result whose dimensions are `names`, and
+    will be in the order of `result`."""
+    if out_sharding is None:
+        return {}
+    order = [result.index(name) for name in names]
+    return {"out_sharding": permuted_sharding(out_sharding, order)}
 
 
 def _merge_repeats(x, names, counts, kept, dtype):
@@ -153,7 +178,7 @@ def _diagonal_mask(shape, axes):
     return broadcast_in_dim(mask, shape, axes)
 
 
-def _multiply_two(operands, names, summed, result, precision, dtype, dot):
+def _multiply_two(operands, names, summed, result, precision, dtype, dot, out_sharding):
     """Reduce each operand on its own as far as possible, then one `dot`."""
     (x, y), (x_names, y_names) = operands, names
     x, x_names = _without_broadcast_ones(x, x_names, typeof(y).shape, y_names)
@@ -172,8 +197,10 @@ def _multiply_two(operands, names, summed, result, precision, dtype, dot):
         x, x_names, x_free, y, y_names, y_free = y, y_names, y_free, x, x_names, x_free
     contracting = _positions(x_names, contracted), _positions(y_names, contracted)
     batching = _positions(x_names, batch), _positions(y_names, batch)
-    out = dot(x, y, (contracting, batching), precision=precision, preferred_element_type=dtype)
-    return out, "".join(batch) + x_free + y_free
+    out_names = "".join(batch) + x_free + y_free
+    out = dot(x, y, (contracting, batching), precision=precision, preferred_element_type=dtype,
+              **_stated(out_sharding, out_names, result))
+    return out, out_names
 
 
 def _without_broadcast_ones(x, names, other_shape, other_names):

@@ -24,12 +24,12 @@ from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import UNSPECIFIED
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
-from .modules import devices_of_module, manual_context
+from .modules import constraint, devices_of_module, manual_context
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding
-from .spmd import constraint, is_abstract
-from .typed import entries_of, mesh_of, with_sharding
+from .spmd import is_abstract
+from .typed import entries_of, mesh_of, sums_of, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -187,10 +187,11 @@ def _all_stated(x, sharding) -> bool:
                              "others, use `jax.sharding.reshard`.")
         return False
     wanted = with_sharding(shaped_abstractify(x), sharding)
-    if entries_of(shaped_abstractify(x)) != entries_of(wanted):
+    own = shaped_abstractify(x)
+    if (entries_of(own), sums_of(own)) != (entries_of(wanted), sums_of(wanted)):
         raise AssertionError(
             "with_sharding_constraint: over axes of type Explicit, it can only check the sharding "
-            f"in a type. Expected {wanted.str_short()}, got {shaped_abstractify(x).str_short()}. "
+            f"in a type. Expected {wanted.str_short()}, got {own.str_short()}. "
             "To change it, use `jax.sharding.reshard`.")
     return True
 

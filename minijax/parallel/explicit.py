@@ -22,10 +22,10 @@ from .mesh import (
     no_abstract_mesh,
     use_abstract_mesh,
 )
-from .partition_spec import UNCONSTRAINED, P, PartitionSpec
+from .partition_spec import UNCONSTRAINED, PartitionSpec
 from .reshards import bind_reshard, mesh_cast_p
 from .sharding import NamedSharding
-from .typed import check_divides, entries_of, mesh_of, sharding_of_type, varying_axes
+from .typed import check_divides, mesh_of, sharding_of_type, sums_of, varying_axes
 
 
 @api_boundary
@@ -82,14 +82,17 @@ def explicit_sharding(sharding: Any, caller: str) -> NamedSharding:
 
 
 def _check_explicit(sharding, caller):
-    others = set(sharding.spec.all_axes()).difference(sharding.mesh.explicit_axes)
+    spec = sharding.spec
+    named = {*spec.all_axes(), *spec.unreduced, *spec.reduced}
+    others = named.difference(sharding.mesh.explicit_axes)
     if others:
         raise ValueError(f"{caller}: {sharding.spec} names {', '.join(sorted(map(str, others)))}, "
                          f"but it can name axes of type Explicit only, and the mesh is "
                          f"{sharding.mesh}. Over axes of type Auto, use with_sharding_constraint.")
-    if sharding.spec.unreduced or sharding.spec.reduced:
-        raise NotImplementedError(f"{caller}: {sharding.spec}: there are no arrays here whose "
-                                  "shards are parts of a sum. Leave the sum to the operation.")
+    if (spec.unreduced or spec.reduced) and not sharding.mesh.are_all_axes_explicit:
+        raise NotImplementedError(f"{caller}: {spec} is unreduced or reduced, which is possible if "
+                                  f"all axes are of type Explicit, and the mesh is "
+                                  f"{sharding.mesh}.")
 
 
 def _nonempty(mesh: AbstractMesh, caller: str) -> AbstractMesh:
@@ -176,7 +179,7 @@ def _cast(values, mesh):
         aval = typeof(x) if hasattr(x, "aval") else None
         if aval is None or mesh_of(aval) in (None, mesh):
             return x
-        return mesh_cast_p.bind(x, dst_sharding=NamedSharding(mesh, P(*entries_of(aval))))
+        return mesh_cast_p.bind(x, dst_sharding=sharding_of_type(aval, mesh).update(mesh=mesh))
 
     return tree_map(cast, values)
 
@@ -227,7 +230,11 @@ class ManualAxisType(NamedTuple):
     reduced: frozenset = frozenset()
 
 
+def _manual_axis_type(aval):
+    return ManualAxisType(varying_axes(aval), *(sums_of(aval) if mesh_of(aval) is None else ()))
+
+
 install_methods({
     "sharding": property(lambda aval: sharding_of_type(aval, get_abstract_mesh())),
-    "manual_axis_type": property(lambda aval: ManualAxisType(varying_axes(aval))),
+    "manual_axis_type": property(_manual_axis_type),
 }, ShapedArray)

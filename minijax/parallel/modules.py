@@ -10,35 +10,58 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.core import ShapedArray
+from ..core.extension import Extension, register
+from ..core.jaxpr import JaxprEqn
 from ..core.lowering import Body, Value
 from ..runtime.modules import ProgramBody, ProgramModule
 from .mesh import AbstractMesh, Mesh
-from .sharding import sdy_mesh
+from .partition_spec import P
+from .sharding import NamedSharding, Sharding, sdy_mesh, sdy_sharding
+from .typed import entries_of, mesh_of, sharding_of_type, split_over, sums_of
 
 
 class PartitionedBody(ProgramBody):
-    """A function of such a module. The results of `@main` lie as the program's results are to."""
+    """A function of such a module. The results of `@main` lie as the program's results are to.
+
+    Each unreduced result of an operation gets a constraint that says it is unreduced.
+    """
+
+    module: PartitionedModule  # type: ignore[assignment]
+
+    def rule_of(self, eqn: JaxprEqn) -> Callable:
+        rule, avals = super().rule_of(eqn), [v.aval for v in eqn.outvars]
+        if eqn.primitive.name in _LOOPS:
+            _check_loop(eqn)
+        return _of_summands(rule, eqn, avals) if any(map(_summed_mesh, avals)) else rule
 
     def text(self, arguments: Sequence[str], results: Sequence[Value], visibility: str) -> str:
-        if visibility == "public":
-            assert isinstance(self.module, PartitionedModule)
-            results = self.module.results_placed(self, results)
-        return super().text(arguments, results, visibility)
+        if visibility != "public":
+            return super().text(arguments, results, visibility)
+        results = self.module.results_placed(self, results)
+        text = super().text(arguments, results, visibility)
+        said = self.module.result_attributes(self)
+        if not any(said):
+            return text
+        types = [f"{x.type} {{{words}}}" if words else x.type for x, words in zip(results, said)]
+        plain = f") -> ({', '.join(x.type for x in results)}) {{\n"
+        return text.replace(plain, f") -> ({', '.join(types)}) {{\n", 1)
 
 
 class PartitionedModule(ProgramModule):
     """A module that XLA splits into one program for each of the `devices`.
 
     `attributes(module, i)` says how argument `i` lies. `results_placed(body, results)` are the
-    results with constraints.
+    results with constraints, and `result_attributes(body)` what `@main` says of them.
     """
 
     body_class = PartitionedBody
 
     def __init__(self, name: str, devices: Sequence, attributes: Callable,
-                 results_placed: Callable):
+                 results_placed: Callable, result_attributes: Callable):
         super().__init__(name)
-        self.devices, self.results_placed = devices, results_placed
+        self.devices = devices
+        self.results_placed, self.result_attributes = results_placed, result_attributes
         self.attributes = (
             f"mhlo.num_partitions = {len(devices)} : i32, mhlo.num_replicas = 1 : i32")
         self._attributes = attributes
@@ -71,6 +94,113 @@ def manual_context(ctx: Body) -> tuple[Any, tuple]:
 def mesh_symbol(module: Any, mesh: Mesh | AbstractMesh, devices: Any = None) -> str:
     """The symbol of a mesh, which is declared at the module's head."""
     return module.declare("mesh", f"sdy.mesh @ = {sdy_mesh(mesh, devices)}")
+
+
+def constraint(ctx: Body, x: Value, sharding: Sharding, mesh: Mesh | AbstractMesh) -> Value:
+    """A line that says how a value lies, in the words of a mesh."""
+    symbol = mesh_symbol(ctx.module, mesh, devices_of_module(ctx))
+    text = sdy_sharding(sharding, x.aval.ndim, symbol).removeprefix("#sdy.sharding")
+    return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {x.type}", x.aval)
+
+
+# ----------------------------------------------------------------------------------------------
+# Values of which devices hold summands
+#
+# Shardy takes an operation for one of summands if its result is constrained to be unreduced, even
+# if its operands are not. So only results of single operations on summands get that constraint at
+# once. Other values are constrained to be whole before: the step between is a conversion, in which
+# all devices but one get zeros.
+
+_SINGLE_OPERATIONS = frozenset("""
+    add add_any broadcast_in_dim concatenate cond convert_element_type copy dot_general
+    dynamic_update_slice iota jit mul optimization_barrier pad reduce_precision reduce_sum reshape
+    reshard scan select_n shard_map slice split squeeze transpose while
+    """.split())
+
+
+_LOOPS = {"scan": ("num_consts",), "while": ("cond_nconsts", "body_nconsts")}
+
+
+def _check_loop(eqn: JaxprEqn) -> None:
+    """Raise an error if a loop reads summands from outside, which XLA takes for copies."""
+    name = eqn.primitive.name
+    n = sum(eqn.params[parameter] for parameter in _LOOPS[name])
+    for v in eqn.invars[:n]:
+        if _summed_mesh(v.aval):
+            raise NotImplementedError(
+                f"{name}: the body closes over a value of type {v.aval.str_short()}, which is "
+                "unreduced, and there is no rule for that. Make it a part of the carry, or make "
+                "the sum first, by `jax.sharding.reshard`.")
+
+
+def _summed_mesh(aval: Any) -> AbstractMesh | None:
+    """The mesh of a type whose values are sums over some of its axes."""
+    return mesh_of(aval) if type(aval) is ShapedArray and sums_of(aval)[0] else None
+
+
+def _of_summands(rule: Callable, eqn: JaxprEqn, avals: Sequence) -> Callable:
+    """The lowering rule of an equation that has results of which devices hold summands."""
+    several, name = eqn.primitive.multiple_results, eqn.primitive.name
+    single = name in _SINGLE_OPERATIONS and not (name == "reshape" and eqn.params["dimensions"])
+
+    def constrained(ctx, *operands, **params):
+        if name == "pad":
+            x, padding = operands
+            operands = x, _summands_of_scalar(ctx, padding, avals[0])
+        outs = rule(ctx, *operands, **params)
+        placed = [_placed(ctx, x, aval, single) for x, aval in zip(outs if several else [outs],
+                                                                   avals)]
+        return placed if several else placed[0]
+
+    return constrained
+
+
+def _placed(ctx, x, aval, single):
+    mesh = _summed_mesh(aval)
+    if mesh is None:
+        return x
+    sharding = sharding_of_type(aval, mesh)
+    x = Value(x.name, aval if single else x.aval.update(placement=None))
+    return as_summands(ctx, x, sharding, mesh)
+
+
+def as_summands(ctx: Body, x: Value, sharding: NamedSharding, mesh: Mesh | AbstractMesh) -> Value:
+    """A value of which devices hold summands, as the sharding says."""
+    if not sharding.spec.unreduced <= sums_of(x.aval)[0]:
+        plain = sharding.spec.update(unreduced=sums_of(x.aval)[0])
+        x = constraint(ctx, x, sharding.update(spec=plain), mesh)
+    x = constraint(ctx, x, sharding, mesh)
+    return Value(x.name, split_over(x.aval, entries_of(x.aval), mesh.abstract_mesh,
+                                    sharding.spec.unreduced))
+
+
+def _summands_of_scalar(ctx, x, aval):
+    """A number as summands, for an operation on values of a type."""
+    mesh = _summed_mesh(aval)
+    assert mesh is not None
+    spec = P(unreduced=sums_of(aval)[0])
+    return as_summands(ctx, Value(x.name, x.aval), NamedSharding(mesh, spec), mesh)
+
+
+class SummandsInLoops(Extension):
+    """Rows of arrays of summands are summands. XLA has no dynamic slices of them."""
+
+    def check_sliced(self, aval):
+        if _summed_mesh(aval):
+            raise NotImplementedError(f"scan: there is no rule for xs that are unreduced, as "
+                                      f"{aval.str_short()}. Make the sum first, by "
+                                      "`jax.sharding.reshard`.")
+
+    def part_lowered(self, ctx, part, whole):
+        mesh = _summed_mesh(whole)
+        if mesh is None or not devices_of_module(ctx):
+            return part
+        entries = entries_of(whole)[whole.ndim - part.aval.ndim:]
+        aval = split_over(part.aval, entries, mesh, sums_of(whole)[0])
+        return _placed(ctx, part, aval, True)
+
+
+register(SummandsInLoops())
 
 
 def add_host_callback(ctx: Body, function: Callable) -> int:

@@ -9,8 +9,7 @@ many. If the user put it there it is *committed*, and computations with it run o
 from __future__ import annotations
 
 import functools
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,8 +38,14 @@ from ..runtime.jit import array_classes
 from .layouts import Layout, in_order
 from .mesh import Mesh, concrete_mesh
 from .partition_spec import P
-from .sharding import NamedSharding, Sharding, SingleDeviceSharding, tile_assignment
-from .typed import mesh_of, split_over, with_sharding
+from .sharding import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    is_unreduced,
+    tile_assignment,
+)
+from .typed import WhileAlive, mesh_of, split_over, with_sharding
 
 
 class Shard:
@@ -78,40 +83,8 @@ def _typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
     return split_over(aval, (), None)
 
 
-class _Registration:
-    """Keeps extensions registered as long as it lives."""
-
-    __slots__ = ("extensions", "__weakref__")
-
-    def __init__(self, extensions: Sequence[Extension]):
-        self.extensions = extensions
-        for extension in extensions:
-            register(extension)
-
-    def __del__(self):
-        for extension in self.extensions:
-            remove(extension)
-
-
-class LivingArrays:
-    """Extensions that are registered while there are certain arrays: all refer to the same
-    registration, so that it ends with the last of them."""
-
-    def __init__(self) -> None:
-        self.extensions: list[Extension] = []
-        self._living: Callable[[], _Registration | None] = lambda: None  # a weak reference
-
-    def one_more(self) -> _Registration:
-        """The registration for one more array. (If two threads make one each, both count.)"""
-        registration = self._living()
-        if registration is None:
-            registration = _Registration(tuple(self.extensions))
-            self._living = weakref.ref(registration)
-        return registration
-
-
-placed_arrays = LivingArrays()
-typed_arrays = LivingArrays()  # those whose types state a sharding
+placed_arrays = WhileAlive()
+typed_arrays = WhileAlive()  # those whose types state a sharding
 
 
 class PlacedArray(Array):
@@ -228,6 +201,10 @@ class PlacedArray(Array):
         return self.sharding.is_fully_addressable or self.is_fully_replicated
 
     @property
+    def _is_printable(self):
+        return self._is_whole and not is_unreduced(self.sharding)
+
+    @property
     def is_fully_addressable(self) -> bool:
         """Whether this process holds all of the array."""
         return self.sharding.is_fully_addressable
@@ -248,7 +225,10 @@ class PlacedArray(Array):
         buffers, aval = self._buffers_by_device(), self._shard_aval()
         counts: dict[tuple, int] = {}
         shards = []
-        for device, index in self.sharding.devices_indices_map(self.aval.shape).items():
+        where = self.sharding
+        if is_unreduced(where):  # each summand is of the whole part
+            where = where.update(spec=where.spec.update(unreduced=frozenset()))
+        for device, index in where.devices_indices_map(self.aval.shape).items():
             key = tuple((part.start, part.stop) for part in index)
             counts[key] = counts.get(key, -1) + 1
             shards.append(Shard(device, index, counts[key], buffers.get(device), aval,
@@ -290,16 +270,19 @@ class PlacedArray(Array):
         return restored, (np.asarray(self._numpy()), self.aval)
 
     def __repr__(self):
-        if self.is_deleted() or self._is_whole:
+        unreduced = is_unreduced(self.sharding)
+        if self.is_deleted() or self._is_printable:
             return super().__repr__()
-        kind = self.aval.str_short(short_dtypes=False)
-        return f"Array(shape={self.aval.shape}, dtype={kind.partition('[')[0]})"
+        kind = self.aval.str_short(short_dtypes=False).partition("[")[0]
+        weak = ", weak_type=True" if unreduced and self.aval.weak_type else ""
+        where = f", sharding={self.sharding}" if unreduced else ""
+        return f"Array(shape={self.aval.shape}, dtype={kind}{weak}{where})"
 
     def __str__(self):
-        return super().__str__() if self._is_whole else repr(self)
+        return super().__str__() if self._is_printable else repr(self)
 
     def __format__(self, spec):
-        return super().__format__(spec) if self._is_whole else repr(self)
+        return super().__format__(spec) if self._is_printable else repr(self)
 
 
 array_classes.add(PlacedArray)
@@ -458,7 +441,8 @@ def xla_sharding(sharding: Sharding, ndim: int):
     devices = sharding._device_assignment
     if len(devices) == 1:
         return xla().placement(devices[0])
-    return xla_on_devices().xla_sharding(devices, tile_assignment(sharding, ndim))
+    return xla_on_devices().xla_sharding(devices, tile_assignment(sharding, ndim),
+                                         is_unreduced(sharding))
 
 
 def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):

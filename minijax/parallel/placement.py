@@ -30,6 +30,7 @@ from ..pytree.arguments import argument_avals
 from ..runtime import xla
 from ..runtime.jit import jit
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
+from .explicit import reshard
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
 from .mesh import get_mesh
 from .partition_spec import P, PartitionSpec
@@ -41,7 +42,7 @@ from .placed import (
     sees_to_places,
     shards_of,
 )
-from .sharding import NamedSharding, Sharding
+from .sharding import NamedSharding, Sharding, is_unreduced
 
 # ----------------------------------------------------------------------------------------------
 # The primitive
@@ -135,6 +136,12 @@ def _mover(where):
     return jit(lambda x: x, out_shardings=where)
 
 
+@functools.lru_cache
+def _resharder(where):
+    """A program that makes summands of an array: the first device of each axis has all of it."""
+    return jit(lambda x: reshard(x, where), out_shardings=where)
+
+
 def _stay(x, copy):
     """The array where it is. Other values become arrays on the default device."""
     if not isinstance(x, Array):
@@ -167,6 +174,8 @@ def moved(x: Any, sharding: Sharding, committed: bool = True,
           layout: Layout | None = None) -> PlacedArray:
     """The contents of an array, with this sharding."""
     aval = typeof(x)
+    if is_unreduced(sharding):
+        return _resharder(sharding)(x)
     if type(x) is Array and x._value is not None:
         x = Array(x._value, aval)  # without the buffer, which may be donated one day
     return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed, layout)

@@ -3,8 +3,9 @@
     reshard      the array gets another sharding; data may move
     mesh_cast    the type speaks of a mesh whose axes have other types; the data stay
 
-The cotangent of an array has its sharding. So the transpose of both goes back to the type of the
-operand, and a cotangent that lies otherwise is resharded (`vary_like`).
+The cotangent of an array has its sharding, where reduced and unreduced axes change places. So the
+transpose of both goes back to the type of the operand's cotangents, and a cotangent that lies
+otherwise is resharded (`vary_like`).
 """
 
 from __future__ import annotations
@@ -16,18 +17,28 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.extension import Extension, register, remove
 from ..core.lowering import register_lowering
 from ..core.transposition import deflinear2
+from ..lax.out_shardings import cotangent_aval
 from ..printing import pp_rules
 from ..runtime.dispatch import apply_primitive
 from . import mesh as meshes
 from .constraints import evaluated, sharding_constraint_p
 from .mesh import AbstractMesh, Mesh
-from .modules import devices_of_module, manual_context
+from .modules import as_summands, constraint, devices_of_module, manual_context
 from .partition_spec import P
 from .placed import PlacedArray, sees_to_places, typed_arrays
 from .sharding import NamedSharding, check_no_axis_twice
 from .sharding_rules import stated
-from .spmd import constraint, is_abstract
-from .typed import entries_of, mesh_of, placement, sharding_of_type, with_sharding
+from .spmd import is_abstract
+from .typed import (
+    entries_of,
+    mesh_of,
+    placement,
+    reduced_types,
+    sharding_of_type,
+    sums_of,
+    with_sharding,
+)
+from .unreduced import meets_numbers
 
 reshard_p = Primitive("reshard")
 mesh_cast_p = Primitive("mesh_cast")
@@ -42,7 +53,17 @@ def bind_reshard(x: Any, sharding: NamedSharding) -> Any:
 
 for _primitive in (reshard_p, mesh_cast_p):
     _primitive.def_abstract_eval(lambda x, *, dst_sharding, **params:
-                                 with_sharding(x, dst_sharding))
+                                 _resharded_type(x, dst_sharding))
+
+
+def _resharded_type(x, sharding):
+    unreduced, wanted = sums_of(x)[0], sharding.spec.unreduced
+    if unreduced - wanted and wanted - unreduced:
+        raise NotImplementedError(
+            f"reshard of {x.str_short()} to {sharding.spec}: summands over {set(unreduced)} cannot "
+            f"become summands over {set(wanted)} in one step. Make the sum first, by "
+            "`jax.sharding.reshard`.")
+    return with_sharding(x, sharding)
 
 
 @reshard_p.def_impl
@@ -66,7 +87,7 @@ def _mesh_cast(x, *, dst_sharding):
 def _back(bind):
     """The transpose: to the type of the operand."""
     def transpose(ct, x, *, dst_sharding, **params):
-        own = sharding_of_type(x.aval, dst_sharding.mesh)
+        own = sharding_of_type(cotangent_aval(x.aval), dst_sharding.mesh)
         return [bind(ct, dst_sharding=_on_devices_of(own, dst_sharding), **params)]
 
     return transpose
@@ -92,7 +113,7 @@ def with_batch_entry(sharding: NamedSharding, x: Any, d: int, out_dim: int) -> N
     entries = [*sharding.spec.partitions]
     entries.insert(out_dim, entries_of(typeof(x))[d])
     check_no_axis_twice(P(*entries))
-    return sharding.update(spec=P(*entries))
+    return sharding.update(spec=sharding.spec.update(entries))
 
 
 def _batch(bind):
@@ -107,12 +128,19 @@ primitive_batchers[reshard_p] = _batch(reshard_p.bind)
 primitive_batchers[mesh_cast_p] = _batch(mesh_cast_p.bind)
 
 
-def lower_stated(ctx: Any, x: Any, sharding: NamedSharding) -> Any:
-    """A value with a constraint to a sharding, if the program runs on several devices."""
+def lower_stated(ctx: Any, x: Any, sharding: NamedSharding, makes_summands: bool = False) -> Any:
+    """A value with a constraint to a sharding, if the program runs on several devices.
+
+    A value becomes summands, of which all but one are zeros, unless the operation before
+    `makes_summands`.
+    """
     if not devices_of_module(ctx):
         return x
     mesh, _ = manual_context(ctx)
-    return constraint(ctx, x, sharding, sharding.mesh if mesh is None else mesh)
+    mesh = sharding.mesh if mesh is None else mesh
+    if sharding.spec.unreduced and not makes_summands:
+        return as_summands(ctx, x, sharding, mesh)
+    return constraint(ctx, x, sharding, mesh)
 
 
 register_lowering(reshard_p, lambda ctx, x, *, dst_sharding, **params:
@@ -147,11 +175,35 @@ class SameShardings(Extension):
         mesh = mesh_of(aval) or mesh_of(typeof(x))
         if mesh is None or type(aval) is not ShapedArray or typeof(x).shape != aval.shape:
             return x
-        if entries_of(typeof(x)) == entries_of(aval):
+        own, sums = sums_of(typeof(x)), sums_of(aval)  # those of cotangents are the other way round
+        if entries_of(typeof(x)) == entries_of(aval) and (any(own) or own == sums):
             return x
-        return bind_reshard(x, NamedSharding(mesh, P(*entries_of(aval))))
+        spec = P(*entries_of(aval), unreduced=sums[0], reduced=sums[1])
+        return bind_reshard(x, NamedSharding(mesh, spec))
 
 
+class ReducedOperands(Extension):
+    """Numbers that meet a reduced value become reduced. Registered while there are such types."""
+
+    def stage_operands(self, builder, primitive, invars, params):
+        if len(invars) != 2 or not meets_numbers(primitive.name):
+            return invars
+        meshes = {mesh: sums_of(v.aval)[1] for v in invars if (mesh := _reduced_mesh(v.aval))}
+        if not meshes:
+            return invars
+        ((mesh, reduced), *_) = meshes.items()
+        where = NamedSharding(mesh, P(reduced=reduced))
+        return [v if v.aval.ndim or _reduced_mesh(v.aval) or sums_of(v.aval)[0] else
+                builder.add_eqn(reshard_p, [v], {"dst_sharding": where, "concrete_mesh": None})
+                for v in invars]
+
+
+def _reduced_mesh(aval):
+    """The mesh over which a type is reduced."""
+    return mesh_of(aval) if type(aval) is ShapedArray and sums_of(aval)[1] else None
+
+
+reduced_types.extensions.append(ReducedOperands())
 _same_shardings = SameShardings()
 typed_arrays.extensions.append(_same_shardings)
 

@@ -46,8 +46,9 @@ from .layouts import (
 from .mesh import Mesh
 from .partition_spec import P
 from .placed import PlacedArray
-from .sharding import Sharding, SingleDeviceSharding, tile_assignment
+from .sharding import Sharding, SingleDeviceSharding, is_unreduced, tile_assignment
 from .spmd import PlacedProgram, ToBePlaced, Wanted, committed_sharding
+from .typed import sums_of
 
 
 class EnteredPlacement(Placement):
@@ -230,7 +231,8 @@ def _check_place(x, sharding):
     if given is None:
         return
     ndim = len(x.shape)
-    if tile_assignment(given, ndim) != tile_assignment(sharding, ndim):  # devices do not matter
+    if (is_unreduced(given) != is_unreduced(sharding)  # devices do not matter
+            or tile_assignment(given, ndim) != tile_assignment(sharding, ndim)):
         raise ValueError(f"An argument of jit lies like {given}, on purpose, and in_shardings "
                          f"wants {sharding}. Move it with jax.device_put, or say nothing of it.")
 
@@ -241,9 +243,12 @@ def _constrained(jaxpr: ClosedJaxpr, shardings: Sequence[Sharding | None]) -> Cl
     eqns, outvars = list(inner.eqns), list(inner.outvars)
     for i, sharding in enumerate(shardings):
         if sharding is not None:
-            out = Var(outvars[i].aval)
-            eqns.append(JaxprEqn(sharding_constraint_p, [outvars[i]], [out],
-                                 constraint_params(sharding)))
+            params = constraint_params(sharding)
+            aval = outvars[i].aval
+            if any(sums_of(aval)):
+                aval = sharding_constraint_p.abstract_eval(aval, **params)
+            out = Var(aval)
+            eqns.append(JaxprEqn(sharding_constraint_p, [outvars[i]], [out], params))
             outvars[i] = out
     return ClosedJaxpr(inner.replace(eqns=eqns, outvars=outvars), jaxpr.consts)
 

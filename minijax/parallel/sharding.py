@@ -153,8 +153,13 @@ def _index(number: int, size: int, count: int) -> slice:
     return slice(None) if count == 1 else slice(number * size, (number + 1) * size)
 
 
+def is_unreduced(sharding: Sharding) -> bool:
+    """Whether the shards are parts of a sum that is still to be made."""
+    return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
+
+
 def _check_reduced(sharding: Sharding) -> None:
-    if isinstance(sharding, NamedSharding) and sharding.spec.unreduced:
+    if is_unreduced(sharding):
         raise NotImplementedError(f"{sharding}: its shards are parts of a sum, not of an array.")
 
 
@@ -365,9 +370,9 @@ def _named_tiles(axes: tuple[tuple[Any, int], ...], spec: PartitionSpec,
 def tile_assignment(sharding: Sharding, ndim: int) -> tuple[Shape, Shape, bool] | None:
     """How a sharding cuts arrays of `ndim` dimensions, as `xla.client.Tiling`: `None` if it does
     not; otherwise the number of tiles in each dimension, the devices' positions in the order of
-    the tiles, and whether one more dimension counts the copies of each tile.
+    the tiles, and whether one more dimension counts the copies of each tile. (Summands that are
+    still to be added count as copies: see `is_unreduced`.)
     """
-    _check_reduced(sharding)
     parts, tiles = sharding.tiles(ndim)
     if math.prod(parts) == 1:
         return None
@@ -423,7 +428,15 @@ def sdy_sharding(sharding: Sharding, ndim: int, mesh_name: str) -> str:
     """A sharding as Shardy writes it, as `#sdy.sharding<@mesh, [{"x"}, {}]>`."""
     spec = sharding.spec if isinstance(sharding, NamedSharding) else P()
     dims = ", ".join(_sdy_axes(spec, dimension) for dimension in range(ndim))
-    return f"#sdy.sharding<@{mesh_name}, [{dims}]>"
+    return f"#sdy.sharding<@{mesh_name}, [{dims}]{sdy_sums(sharding)}>"
+
+
+def sdy_sums(sharding: Sharding) -> str:
+    """The axes over which a sum is still to be made, as Shardy writes them after the dimensions."""
+    if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
+        return ""
+    names = [name for name in sharding.mesh.axis_names if name in sharding.spec.unreduced]
+    return f", unreduced={{{', '.join(map(quoted, names))}}}"
 
 
 def _sdy_axes(spec: PartitionSpec, dimension: int) -> str:

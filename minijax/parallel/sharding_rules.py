@@ -18,7 +18,17 @@ from ..core.core import Primitive, ShapedArray
 from ..core.extension import Extension
 from ..errors import ShardingTypeError
 from .mesh import AbstractMesh
-from .typed import Entries, Placement, entries_of, mesh_of, split_over, stated_placement
+from .typed import (
+    Entries,
+    Placement,
+    entries_of,
+    mesh_of,
+    split_over,
+    stated_placement,
+    sums_of,
+    with_sums,
+)
+from .unreduced import sums_of_results
 
 Avals = Sequence[ShapedArray]
 Rule = Callable[[Avals, dict, Avals], Any]  # returns entries for all results, or a list of them
@@ -41,10 +51,13 @@ class ShardingTypes(Extension):
     def placement_of(self, sharding, shape):
         return sharding if isinstance(sharding, Placement) else stated_placement(sharding, shape)
 
+    def cotangent_fits(self, aval, ct):
+        return sums_of(aval) == sums_of(ct)[::-1]
+
     def join_placements(self, primitive, avals, params, out):
         meshes = {mesh for aval in avals if (mesh := mesh_of(aval)) is not None}
         if not meshes:
-            return out
+            return _with_manual_sums(primitive, avals, params, out)
         if len(meshes) > 1:
             raise ShardingTypeError(f"{primitive}: the operands {_texts(avals)} are split over "
                                     f"several meshes: {', '.join(map(str, meshes))}. Bring them "
@@ -60,14 +73,23 @@ class ShardingTypes(Extension):
         entries = rule(avals, params, outs)
         each = entries if isinstance(entries, list) else [entries] * len(outs)
         (mesh,) = meshes
-        outs = [_split(primitive, avals, aval, e, mesh) for aval, e in zip(outs, each, strict=True)]
+        sums = sums_of_results(primitive.name, avals, params, len(outs))
+        outs = [_split(primitive, avals, *one, mesh) for one in zip(outs, each, sums, strict=True)]
         return outs if primitive.multiple_results else outs[0]
 
 
-def _split(primitive, avals, aval, entries, mesh):
+def _with_manual_sums(primitive, avals, params, out):
+    """The types of results inside `shard_map`, with their unreduced and reduced axes."""
+    outs = [*out] if primitive.multiple_results else [out]
+    sums = sums_of_results(primitive.name, avals, params, len(outs))
+    outs = [with_sums(aval, *own) if any(own) else aval for aval, own in zip(outs, sums)]
+    return outs if primitive.multiple_results else outs[0]
+
+
+def _split(primitive, avals, aval, entries, sums, mesh):
     """The type of a result, unless an axis would split two of its dimensions."""
     names = [name for entry in entries for name in _names(entry)]
-    out = split_over(aval, entries, mesh)
+    out = split_over(aval, entries, mesh, *sums)
     if len(names) > len(set(names)):
         raise ShardingTypeError(f"{primitive} of {_texts(avals)} would split two dimensions of its "
                                 f"result {out.str_short()} over one axis. Reshard an operand.")

@@ -33,7 +33,13 @@ from ..runtime import timed, xla, xla_on_devices
 from ..runtime.structs import ShapeDtypeStruct
 from .layouts import AUTO, Format, default_layout, given_layout
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
-from .modules import PartitionedModule, devices_of_module, manual_context, mesh_symbol
+from .modules import (
+    PartitionedModule,
+    constraint,
+    devices_of_module,
+    manual_context,
+    mesh_symbol,
+)
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import (
     PlacedArray,
@@ -46,6 +52,7 @@ from .sharding import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
+    is_unreduced,
     sdy_sharding,
     spec_of,
 )
@@ -90,8 +97,9 @@ class Places(NamedTuple):
             _check_not_ordered(jaxpr)
             attributes = functools.partial(_attributes, jaxpr, spec, self)
             results_placed = functools.partial(self._results_placed, jaxpr.out_avals)
+            result_attributes = functools.partial(self._result_attributes, jaxpr.out_avals)
             partitioned = PartitionedModule(f"jit_{spec.name}", self.devices, attributes,
-                                            results_placed)
+                                            results_placed, result_attributes)
             module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
         finally:
             lowering.places = outer
@@ -105,6 +113,12 @@ class Places(NamedTuple):
         return [constraint(ctx, x, sharding, sharding.mesh)
                 if isinstance(sharding, NamedSharding) else x
                 for x, sharding in zip(results, wanted)]
+
+    def _result_attributes(self, avals: Sequence, ctx) -> list[str]:
+        """What the program says of its results: of those that are unreduced, how they lie."""
+        return [_sharding_attribute(ctx.module, sharding, aval, self.devices)
+                if sharding is not None and is_unreduced(sharding) else ""
+                for sharding, aval in zip(self.out_shardings, avals)]
 
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
@@ -326,7 +340,8 @@ def _like_argument(outs, out_avals, ins, in_avals, places) -> list[Sharding]:
     """The shardings of results: where the first argument is cut the same way, in its very words,
     which may say `None` for the last dimensions."""
     example, ndim = next(((x, aval.ndim) for x, aval in zip(ins, in_avals)
-                          if isinstance(x, NamedSharding) and x.mesh is places.mesh), (None, 0))
+                          if isinstance(x, NamedSharding) and x.mesh is places.mesh
+                     and not (x.spec.unreduced or x.spec.reduced)), (None, 0))
     if example is None or not places.arrays:
         return outs
     return [example if aval.ndim == ndim and sharding.is_equivalent_to(example, ndim) else sharding
@@ -347,6 +362,8 @@ def _truly(said, found, aval):
     if said is None and isinstance(found, NamedSharding) and found.mesh.explicit_axes:
         missing = aval.ndim - len(found.spec)  # types have an entry for each dimension
         return found.update(spec=P(*found.spec.partitions, *[None] * missing))
+    if said is not None and is_unreduced(said):
+        return said  # a tiling does not tell summands from copies
     if said is None or aval.size and not said.is_equivalent_to(found, aval.ndim):
         return found
     return said
@@ -488,17 +505,13 @@ def _attributes(jaxpr, spec, places, module, i) -> list[str]:
     if spec.donated_invars and spec.donated_invars[i]:
         attributes.append("jax.buffer_donor = true")
     if isinstance(sharding, NamedSharding):
-        symbol = mesh_symbol(module, sharding.mesh, places.devices)
-        text = sdy_sharding(sharding, jaxpr.in_avals[i].ndim, symbol)
-        attributes.append(f"sdy.sharding = {text}")
+        attributes.append(_sharding_attribute(module, sharding, jaxpr.in_avals[i], places.devices))
     return attributes
 
 
-def constraint(ctx, x, sharding: Sharding, mesh: Mesh | AbstractMesh):
-    """A line that says how a value lies, in the words of a mesh."""
-    symbol = mesh_symbol(ctx.module, mesh, devices_of_module(ctx))
-    text = sdy_sharding(sharding, x.aval.ndim, symbol).removeprefix("#sdy.sharding")
-    return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {x.type}", x.aval)
+def _sharding_attribute(module, sharding, aval, devices) -> str:
+    symbol = mesh_symbol(module, sharding.mesh, devices)
+    return f"sdy.sharding = {sdy_sharding(sharding, aval.ndim, symbol)}"
 
 
 def on_all_devices(ctx, values: list) -> list:

@@ -21,7 +21,7 @@ from ..core.batching import moveaxis, primitive_batchers, shifted_dims
 from ..core.core import Primitive, typeof
 from ..core.extension import Extension, hooks, register
 from ..core.forward import Zero, defbilinear_jvp
-from ..core.lowering import lowering_rules, register_lowering
+from ..core.lowering import Value, lowering_rules, register_lowering
 from ..core.primitives import (
     broadcast_in_dim_p,
     convert,
@@ -36,20 +36,23 @@ from ..core.transposition import (
     primitive_transposes,
 )
 from ..errors import fun_name
+from ..lax.out_shardings import cotangent_aval
 from ..lax.shaping import iota_p, on_device
 from ..remat.policies import products
 from ..runtime.dispatch import apply_primitive
 from .explicit import auto_axes, checked_sharding, explicit_sharding, reshard
 from .mesh import AbstractMesh
-from .partition_spec import P, PartitionSpec
+from .partition_spec import PartitionSpec
 from .reshards import bind_reshard, lower_stated, with_batch_entry
 from .sharding import NamedSharding
 from .sharding_rules import stated
 from .spmd import is_abstract
-from .typed import entries_of, mesh_of, sharding_of_type, with_sharding
+from .typed import mesh_of, sharding_of_type, sums_of, with_sharding
+from .unreduced import sums_of_stated
 
 with_parameter: dict[Primitive, Primitive] = {}  # the usual primitive -> the one with a parameter
 _PARAMETERS: dict[Primitive, str] = {}  # its name
+_SUMS = {dot_general_p, reduce_sum_p}  # those that can leave a sum over devices to be made
 
 
 def _make(base: Primitive, parameter: str) -> Primitive:
@@ -63,11 +66,16 @@ def _make(base: Primitive, parameter: str) -> Primitive:
     @primitive.def_abstract_eval
     def result_type(*avals, **params):
         sharding, others = split(params)
-        return with_sharding(base.abstract_eval(*avals, **others), sharding)
+        unreduced, reduced = sums_of_stated(base.name, avals, others, sharding.spec)
+        spec = sharding.spec.update(unreduced=unreduced, reduced=reduced)
+        return with_sharding(base.abstract_eval(*avals, **others), sharding.update(spec=spec))
 
     def lower(ctx, *operands, **params):
         sharding, others = split(params)
-        return lower_stated(ctx, lowering_rules[base](ctx, *operands, **others), sharding)
+        out = lowering_rules[base](ctx, *operands, **others)
+        of_summands = any(sums_of(x.aval)[0] for x in operands)
+        out = Value(out.name, out.aval.update(placement=None))
+        return lower_stated(ctx, out, sharding, of_summands or base in _SUMS)
 
     primitive.def_impl(functools.partial(apply_primitive, primitive))
     register_lowering(primitive, lower)
@@ -84,6 +92,11 @@ def _mesh_of(*values) -> AbstractMesh | None:
     """The mesh of which the types of values speak, if one does."""
     avals = [x.aval if is_undefined_primal(x) else typeof(x) for x in values if type(x) is not Zero]
     return next((mesh for aval in avals if (mesh := mesh_of(aval)) is not None), None)
+
+
+def _back_to(x: Any, mesh: AbstractMesh) -> NamedSharding:
+    """The sharding of the cotangent of an operand."""
+    return sharding_of_type(cotangent_aval(x.aval), mesh)
 
 
 def _typed_transpose(base: Primitive, rule: Callable) -> None:
@@ -112,17 +125,18 @@ sum_with_sharding_p = _make(reduce_sum_p, "out_sharding")
 def _reshape_back(mesh, ct, x, *, new_sizes, dimensions, sharding=None):
     if dimensions is not None:  # the rule of the core, on cotangents that all devices hold
         shape = [x.aval.shape[d] for d in dimensions]
-        whole = NamedSharding(mesh, P(*[None] * len(shape)))
+        back = _back_to(x, mesh)
+        whole = back.update(spec=back.spec.update([None] * len(shape)))
         ct = bind_stated(reshape_p, [ct], {"new_sizes": tuple(shape), "dimensions": None}, whole)
         return [transpose(ct, np.argsort(dimensions).tolist())]
     params = {"new_sizes": x.aval.shape, "dimensions": None}
-    return [bind_stated(reshape_p, [ct], params, sharding_of_type(x.aval, mesh))]
+    return [bind_stated(reshape_p, [ct], params, _back_to(x, mesh))]
 
 
 def _sum_back(mesh, ct, x, *, axes, out_sharding=None):
     kept = tuple([d for d in range(x.aval.ndim) if d not in axes])
     params = {"shape": x.aval.shape, "broadcast_dimensions": kept}
-    return [bind_stated(broadcast_in_dim_p, [ct], params, sharding_of_type(x.aval, mesh))]
+    return [bind_stated(broadcast_in_dim_p, [ct], params, _back_to(x, mesh))]
 
 
 def _broadcast_back(mesh, ct, x, *, sharding, **params):
@@ -184,7 +198,9 @@ def _dot_back_lhs(mesh, ct, x, y, *, dimension_numbers, swapped=False, out_shard
     numbers = (tuple(range(start, start + len(y_free))), tuple(y_free)), (batch, y_batch)
     contracted = [x_contract[y_contract.index(d)] for d in sorted(y_contract)]
     order = [*x_batch, *x_free, *contracted]
-    sharding = NamedSharding(mesh, P(*[entries_of(x.aval)[d] for d in order]))
+    sharding = _back_to(x, mesh)
+    spec = sharding.spec.update([sharding.spec.partitions[d] for d in order])
+    sharding = sharding.update(spec=spec)
     out = bind_stated(dot_general_p, [ct, y], {"dimension_numbers": numbers, **params}, sharding)
     out = transpose(out, np.argsort(order).tolist())
     return convert(out, x.aval.dtype, typeof(out).weak_type)
@@ -252,6 +268,13 @@ class StatedShardings(Extension):
             return f(*args, **kwargs)
         sharding = explicit_sharding(sharding, f"{fun_name(f)}: out_sharding")
         return auto_axes(f, out_sharding=sharding)(*args, **kwargs)
+
+    def with_dimensions(self, sharding, order):
+        if _says_nothing(sharding):
+            return sharding
+        sharding = explicit_sharding(sharding, "out_sharding")
+        entries = [*sharding.spec.partitions, *[None] * len(order)]
+        return sharding.update(spec=sharding.spec.update([entries[d] for d in order]))
 
     def filled(self, value, shape, sharding):
         params = {"shape": shape, "broadcast_dimensions": ()}

@@ -2,37 +2,87 @@
 
     f32[8@x,2]        split over the axis x of type Explicit
     f32[2]{V:y}       inside `shard_map`: differs along the axis y of type Manual
+    f32[8]{U:x}       unreduced: the devices along x hold parts of a sum, which is the value
+    f32[8]{R:x}       reduced: all devices along x hold the value; its cotangents are unreduced
 
-Both stand in the slot `placement` of the type. It holds `None` for types that say nothing. So a
+All stand in the slot `placement` of the type. It holds `None` for types that say nothing. So a
 type without a mesh and one that is the same on all devices are equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.core import ShapedArray
+from ..core.extension import Extension, register, remove
 from .mesh import AbstractMesh, Immutable, get_abstract_mesh, interned
 from .partition_spec import P
 from .sharding import NamedSharding, check_no_axis_twice
 
+
+class _Registration:
+    """Keeps extensions registered as long as it lives."""
+
+    __slots__ = ("extensions", "__weakref__")
+
+    def __init__(self, extensions: Sequence[Extension]):
+        self.extensions = extensions
+        for extension in extensions:
+            register(extension)
+
+    def __del__(self):
+        for extension in self.extensions:
+            remove(extension)
+
+
+class WhileAlive:
+    """Extensions that are registered while there are certain objects: all refer to the same
+    registration, so that it ends with the last of them."""
+
+    def __init__(self) -> None:
+        self.extensions: list[Extension] = []
+        self._living: Callable[[], _Registration | None] = lambda: None  # a weak reference
+
+    def one_more(self) -> _Registration:
+        """The registration for one more object. (If two threads make one each, both count.)"""
+        registration = self._living()
+        if registration is None:
+            registration = _Registration(tuple(self.extensions))
+            self._living = weakref.ref(registration)
+        return registration
+
+
+
+reduced_types = WhileAlive()
 Entries = tuple[Any, ...]  # for each dimension `None`, an axis, or a tuple of axes
 
 
 class Placement(Immutable):
     """What types say of a mesh. `placement` makes it."""
 
-    __slots__ = ("varying", "entries", "mesh", "__weakref__")
+    __slots__ = ("varying", "entries", "mesh", "unreduced", "reduced", "registration",
+                 "__weakref__")
 
     varying: frozenset  # the axes along which a value differs
-    entries: Entries  # the explicit axes that split each dimension; () if there are none
-    mesh: AbstractMesh | None  # the one of the `entries`
+    entries: Entries  # the explicit axes that split each dimension; () without a mesh
+    mesh: AbstractMesh | None  # the one of the `entries`, and of the sums if they are explicit
+    unreduced: frozenset  # the axes over which a sum is still to be made
+    reduced: frozenset  # those over which a sum of the cotangents is still to be made
+    registration: Any  # of what is needed while there are reduced types
 
     def without(self, axis: int) -> Placement | None:
         """The placement of one example of an array with a batch dimension."""
-        entries = self.entries and (*self.entries[:axis], *self.entries[axis + 1:])
-        return placement(self.varying, entries, self.mesh)
+        return self._with_entries((*self.entries[:axis], *self.entries[axis + 1:]))
+
+    def _with_entries(self, entries: Entries) -> Placement | None:
+        entries = () if self.mesh is None else entries
+        return placement(self.varying, entries, self.mesh, self.unreduced, self.reduced)
+
+    def of_cotangents(self) -> Placement | None:
+        """The placement of cotangents of values that are placed like this."""
+        return placement(self.varying, self.entries, self.mesh, self.reduced, self.unreduced)
 
     def check_whole(self, axis: int) -> None:
         """Raise a ValueError if a dimension is split that a loop runs along."""
@@ -43,13 +93,15 @@ class Placement(Immutable):
 
     def with_new(self, axis: int) -> Placement | None:
         """The placement of an array with one more dimension."""
-        entries = self.entries and (*self.entries[:axis], None, *self.entries[axis:])
-        return placement(self.varying, entries, self.mesh)
+        return self._with_entries((*self.entries[:axis], None, *self.entries[axis:]))
 
     @property
     def stated_sharding(self) -> NamedSharding | None:
         """The sharding that the type states."""
-        return None if self.mesh is None else NamedSharding(self.mesh, P(*self.entries))
+        return None if self.mesh is None else NamedSharding(self.mesh, self._spec())
+
+    def _spec(self) -> P:
+        return P(*self.entries, unreduced=self.unreduced, reduced=self.reduced)
 
     def with_others(self, aval: ShapedArray, axis: int) -> Placement | None:
         """The placement of many arrays of a type along a new dimension, whose placement this is."""
@@ -61,21 +113,27 @@ class Placement(Immutable):
             return aval.placement and aval.placement.with_new(axis)
         entries = (*own[:axis], new, *own[axis:])
         check_no_axis_twice(P(*entries))
-        return placement(varying_axes(aval), entries, self.mesh)
+        return placement(varying_axes(aval), entries, self.mesh, *sums_of(aval))
 
     def shape_text(self, shape: Sequence[int]) -> str:
         """What follows the dtype where the type is printed, as `[8@x,2]{V:y}`."""
         splits = map(_split_text, self.entries or (None,) * len(shape))
         sizes = ",".join([f"{n}{split}" for n, split in zip(shape, splits)])
-        axes = ",".join(sorted(map(str, self.varying)))
-        return f"[{sizes}]" + (f"{{V:({axes})}}" if len(self.varying) > 1
-                               else f"{{V:{axes}}}" * len(self.varying))
+        axes = {"V": self.varying, "U": self.unreduced, "R": self.reduced}
+        texts = [f"{kind}:{_axes_text(names, self.mesh)}" for kind, names in axes.items() if names]
+        return f"[{sizes}]" + (f"{{{', '.join(texts)}}}" if texts else "")
 
     def __reduce__(self):
-        return placement, (self.varying, self.entries, self.mesh)
+        return placement, (self.varying, self.entries, self.mesh, self.unreduced, self.reduced)
 
     def __repr__(self):
-        return f"Placement(varying={set(self.varying)}, {P(*self.entries)})"
+        return f"Placement(varying={set(self.varying)}, {self._spec()})"
+
+
+def _axes_text(names, mesh):
+    order = sorted(names, key=mesh.axis_names.index) if mesh else sorted(names, key=str)
+    text = ",".join(map(str, order))
+    return f"({text})" if len(order) > 1 else text
 
 
 def _split_text(entry) -> str:
@@ -84,18 +142,20 @@ def _split_text(entry) -> str:
     return "" if entry is None else f"@{entry}"
 
 
-def placement(varying: frozenset, entries: Entries = (), mesh: AbstractMesh | None = None
-              ) -> Placement | None:
-    """The placement with these axes; `None` if it says nothing."""
-    if not any(entry is not None for entry in entries):
-        entries, mesh = (), None
-    if not (varying or entries):
-        return None
-    return interned(Placement, varying, entries, mesh, make=lambda: Placement._new(
-        varying=varying, entries=entries, mesh=mesh))
-
-
 _NOWHERE: frozenset = frozenset()
+
+
+def placement(varying: frozenset, entries: Entries = (), mesh: AbstractMesh | None = None,
+              unreduced: frozenset = _NOWHERE, reduced: frozenset = _NOWHERE) -> Placement | None:
+    """The placement with these axes; `None` if it says nothing."""
+    if not (unreduced or reduced or any(entry is not None for entry in entries)):
+        if not varying:
+            return None
+        entries, mesh = (), None
+    return interned(Placement, varying, entries, mesh, unreduced, reduced, make=lambda:
+                    Placement._new(varying=varying, entries=entries, mesh=mesh,
+                                   unreduced=unreduced, reduced=reduced,
+                                   registration=reduced_types.one_more() if reduced else None))
 
 
 def varying_axes(aval: ShapedArray) -> frozenset:
@@ -105,8 +165,9 @@ def varying_axes(aval: ShapedArray) -> frozenset:
 
 def along(aval: ShapedArray, axes) -> ShapedArray:
     """The same type of values that vary along these axes."""
-    entries = entries_of(aval)
-    return aval.update(placement=placement(frozenset(axes), entries, mesh_of(aval)))
+    mesh = mesh_of(aval)
+    entries = () if mesh is None else entries_of(aval)
+    return aval.update(placement=placement(frozenset(axes), entries, mesh, *sums_of(aval)))
 
 
 def entries_of(aval: ShapedArray) -> Entries:
@@ -120,11 +181,25 @@ def mesh_of(aval: ShapedArray) -> AbstractMesh | None:
     return None if aval.placement is None else aval.placement.mesh
 
 
-def split_over(aval: ShapedArray, entries: Sequence, mesh: AbstractMesh | None) -> ShapedArray:
+def sums_of(aval: ShapedArray) -> tuple[frozenset, frozenset]:
+    """The unreduced and the reduced axes of a type."""
+    if aval.placement is None:
+        return _NOWHERE, _NOWHERE
+    return aval.placement.unreduced, aval.placement.reduced
+
+
+def with_sums(aval: ShapedArray, unreduced: frozenset, reduced: frozenset) -> ShapedArray:
+    """The same type inside `shard_map`, with these unreduced and reduced axes of type Manual."""
+    return aval.update(placement=placement(varying_axes(aval), (), None, unreduced, reduced))
+
+
+def split_over(aval: ShapedArray, entries: Sequence, mesh: AbstractMesh | None,
+               unreduced: frozenset = _NOWHERE, reduced: frozenset = _NOWHERE) -> ShapedArray:
     """The same type, split over axes of a mesh. Those of other types than Explicit are left out."""
     explicit = () if mesh is None else mesh.explicit_axes
     entries = tuple([_explicit_part(entry, explicit) for entry in entries])
-    return aval.update(placement=placement(varying_axes(aval), entries, mesh))
+    sums = unreduced.intersection(explicit), reduced.intersection(explicit)
+    return aval.update(placement=placement(varying_axes(aval), entries, mesh, *sums))
 
 
 def _explicit_part(entry, explicit):
@@ -148,7 +223,7 @@ def stated_placement(sharding: Any, shape: Sequence[int]) -> Placement | None:
     if sharding.mesh.empty:
         return None
     entries = [*sharding.spec.partitions, *[None] * len(shape)][:len(shape)]
-    sharding = sharding.update(spec=P(*entries))
+    sharding = sharding.update(spec=sharding.spec.update(entries))
     check_divides(sharding, shape, "ShapedArray")
     return with_sharding(ShapedArray(shape, bool), sharding).placement
 
@@ -165,9 +240,12 @@ def with_sharding(aval: ShapedArray, sharding: NamedSharding) -> ShapedArray:
     """The same type with this sharding."""
     entries = sharding.spec.partitions
     entries = (*entries, *[None] * (aval.ndim - len(entries)))
-    return split_over(aval, entries, sharding.mesh.abstract_mesh)
+    spec = sharding.spec
+    return split_over(aval, entries, sharding.mesh.abstract_mesh, spec.unreduced, spec.reduced)
 
 
 def sharding_of_type(aval: ShapedArray, mesh: AbstractMesh) -> NamedSharding:
     """The sharding that a type states, over its own mesh or else `mesh`."""
-    return NamedSharding(mesh_of(aval) or mesh, P(*entries_of(aval)))
+    own = mesh_of(aval)
+    unreduced, reduced = (_NOWHERE, _NOWHERE) if own is None else sums_of(aval)
+    return NamedSharding(own or mesh, P(*entries_of(aval), unreduced=unreduced, reduced=reduced))

@@ -34,15 +34,22 @@ Device = xla_client.Device
 Tiling = tuple[tuple[int, ...], tuple[int, ...], bool] | None
 
 
+_UNREDUCED = xla_client.OpSharding.Type.UNREDUCED
+
+
 class XlaSharding(_jax.GSPMDSharding):
-    """The sharding of an array over several devices, with the attributes that C++ reads."""
+    """The sharding of an array over several devices, with the attributes that C++ reads.
+
+    Arrays whose copies are `summands`, parts of a sum, have a sharding that is another object: the
+    two are never interchangeable.
+    """
 
     memory_kind = None
 
-    def __new__(cls, devices, tiling):
+    def __new__(cls, devices, tiling, summands):
         return super().__new__(cls)
 
-    def __init__(self, devices: tuple[Device, ...], tiling: Tiling):
+    def __init__(self, devices: tuple[Device, ...], tiling: Tiling, summands: bool):
         self.hlo = _hlo_sharding(tiling)
         super().__init__(_jax.DeviceList(devices), self.hlo)
         here = devices[0].client.process_index()
@@ -66,7 +73,8 @@ def _hlo_sharding(tiling):
 
 
 def tilings(loaded) -> tuple[list[Tiling], list[Tiling]]:
-    """The tilings of a partitioned program's arguments and of its results."""
+    """The tilings of a partitioned program's arguments and of its results. (For summands, `None`:
+    callers know how they lie.)"""
     return tuple(  # type: ignore[return-value]
         [_tiling(xla_client.HloSharding.from_proto(proto)) for proto in protos or ()]
         for protos in (loaded.get_parameter_shardings(), loaded.get_output_shardings())
@@ -74,7 +82,7 @@ def tilings(loaded) -> tuple[list[Tiling], list[Tiling]]:
 
 
 def _tiling(sharding):
-    if not sharding.is_tiled():
+    if not sharding.is_tiled() or _UNREDUCED in sharding.subgroup_types():
         return None
     dims, order = sharding.tile_assignment_dimensions(), sharding.tile_assignment_devices()
     return tuple(dims), tuple(order), sharding.replicate_on_last_tile_dim()

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...checks.jaxpr import is_ordered
 from ...core.core import ShapedArray
+from ...core.extension import hooks, point
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
 from ...core.util import split_list
 from ..cutting import emit_slice
@@ -18,6 +19,23 @@ from .common import (
 from .scan import scan_p
 
 _INDEX = ShapedArray((), np.int32)
+
+
+@point
+def part_lowered(self, ctx: Body, part: Value, whole: ShapedArray) -> Value:
+    """Rows, or one row, of a lowered array of the type `whole`, placed as that array is."""
+    return part
+
+
+@point
+def check_sliced(self, aval: ShapedArray) -> None:
+    """Raise an error if a loop cannot slice arrays of this type."""
+
+
+def _part(ctx, part, whole):
+    for part_lowered in hooks.part_lowered if whole.placement is not None else ():
+        part = part_lowered(ctx, part, whole)
+    return part
 
 
 def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
@@ -48,6 +66,7 @@ def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry
     if n_looped:
         _, *state = _counted_loop(ctx, n_looped, iteration, state, is_ordered(jaxpr.effects))
     if n_looped < length:
+        state = [_part(ctx, x, x.aval) for x in state]
         start = ctx.constant(0 if reverse else n_looped, _INDEX)
         state = take_steps(start, length - n_looped, state)
     return state
@@ -72,6 +91,8 @@ def _rows(ctx: Body, xs: Value, start: Value, n: int) -> Value:
         return xs
     out = with_shape(xs.aval, (n, *xs.aval.shape[1:]))
     options = f", sizes = {[*out.shape]}"
+    for check_sliced in hooks.check_sliced if xs.aval.placement is not None else ():
+        check_sliced(xs.aval)
     return ctx.op(typed_text("dynamic_slice", [xs, *_starts(ctx, start, out)], out, options), out)
 
 
@@ -80,23 +101,26 @@ def _element(ctx: Body, xs: Value, i: int) -> Value:
     n, *shape = xs.aval.shape
     if n > 1:
         row = with_shape(xs.aval, (1, *shape))
-        xs = emit_slice(ctx, xs, [i] + [0] * len(shape), [i + 1, *shape], None, row)
+        piece = emit_slice(ctx, xs, [i] + [0] * len(shape), [i + 1, *shape], None, row)
+        xs = _part(ctx, piece, xs.aval)
     out = with_shape(xs.aval, tuple(shape))
-    return ctx.op(typed_text("reshape", [xs], out), out)
+    return _part(ctx, ctx.op(typed_text("reshape", [xs], out), out), xs.aval)
 
 
 def _with_rows(ctx: Body, ys: Value, elements: Sequence[Value], start: Value) -> Value:
     """`ys` with `elements` in the rows from `start` on."""
     row = with_shape(elements[0].aval, (1, *elements[0].aval.shape))
-    rows = [ctx.op(typed_text("reshape", [x], row), row) for x in elements]
+    rows = [_part(ctx, ctx.op(typed_text("reshape", [x], row), row), ys.aval) for x in elements]
     block = rows[0]
     if len(rows) > 1:
         out = with_shape(row, (len(rows), *row.shape[1:]))
-        block = ctx.op(typed_text("concatenate", rows, out, ", dim = 0"), out)
+        text = typed_text("concatenate", rows, out, ", dim = 0")
+        block = _part(ctx, ctx.op(text, out), ys.aval)
     if len(rows) == ys.aval.shape[0]:
         return block
     operands = [ys, block, *_starts(ctx, start, row)]
-    return ctx.op(typed_text("dynamic_update_slice", operands, ys.aval), ys.aval)
+    return _part(ctx, ctx.op(typed_text("dynamic_update_slice", operands, ys.aval), ys.aval),
+                 ys.aval)
 
 
 def _starts(ctx, start, rows):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...core.core import typeof
-from ...core.forward import Zero, instantiate_zeros, zeros
+from ...core.forward import Zero, zeros
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...core.partial_eval import (
     dce_closed,
@@ -25,6 +25,7 @@ from ...core.transposition import (
     primitive_transposes,
 )
 from ...core.util import merge_lists, partition_list, split_list
+from ..out_shardings import cotangent_aval
 from .common import (
     fixpoint,
     move_inputs,
@@ -164,8 +165,8 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, reverse, **params):
     consts, _, xs = split_list(zip(linear, args), [num_consts, num_carry])
     first, last = ([x for is_linear, x in group if not is_linear] for group in (consts, xs))
     ct_carry, ct_ys = split_list(cts, [num_carry])
-    ct_carry = [*map(instantiate_zeros, ct_carry)]
-    ct_consts = [zeros(x.aval) for is_linear, x in consts if is_linear]
+    ct_carry = [*map(_with_zeros, ct_carry)]
+    ct_consts = [zeros(cotangent_aval(x.aval)) for is_linear, x in consts if is_linear]
     nonzero_ys = tuple(type(ct) is not Zero for ct in ct_ys)
     ct_ys = partition_list(nonzero_ys, ct_ys)[1]
     once = [*map(typeof, [*first, *ct_consts, *ct_carry])]
@@ -188,15 +189,21 @@ def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes) -> ClosedJaxpr:
 
     def transposed(*args):
         first, ct_consts, ct_carry, ct_ys, last = split_list(args, sizes)
-        undefined = [*map(UndefinedPrimal, [*map(typeof, ct_consts + ct_carry), *x_avals])]
+        avals = [cotangent_aval(typeof(ct)) for ct in ct_consts + ct_carry] + x_avals
+        undefined = [*map(UndefinedPrimal, avals)]
         ct_args = backward_pass(
             jaxpr.jaxpr, jaxpr.consts, merge_lists(linear, first + last, undefined),
             ct_carry + merge_lists(nonzero_ys, zero_ys, ct_ys),
             sums=merge_lists(linear, [None] * linear.count(False),
                        ct_consts + [None] * (len(undefined) - len(ct_consts))))
-        return [instantiate_zeros(ct) for ct in partition_list(linear, ct_args)[1]]
+        return [*map(_with_zeros, partition_list(linear, ct_args)[1])]
 
     return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info)
+
+
+def _with_zeros(ct):
+    """A cotangent, which may be a `Zero` with the type of its primal, as a value."""
+    return zeros(cotangent_aval(ct.aval)) if type(ct) is Zero else ct
 
 
 def _transpose_unknown_half(cts, args, params):
