@@ -226,7 +226,7 @@ class PlacedArray(Array):
         counts: dict[tuple, int] = {}
         shards = []
         where = self.sharding
-        if is_unreduced(where):  # each summand is of the whole part
+        if isinstance(where, NamedSharding):  # each summand is of the whole part
             where = where.update(spec=where.spec.update(unreduced=frozenset()))
         for device, index in where.devices_indices_map(self.aval.shape).items():
             key = tuple((part.start, part.stop) for part in index)
