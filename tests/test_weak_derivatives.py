@@ -78,3 +78,25 @@ def test_weak_types_of_traced_derivatives(function):
         return lambda: [derivatives(name) for name in values if re.search(rf"\b{name}\b", function)]
 
     both(program)
+
+
+CHECKPOINTED = """
+jax.checkpoint(lambda a: a * 2)(jnp.stack([x, x]))[0]
+jax.checkpoint(lambda a: jnp.sin(a) * 2)(jnp.stack([x, x]))[0]
+jax.checkpoint(lambda a: a * 2)(x.astype('float32'))
+jax.vmap(jax.checkpoint(lambda a: a * 2))(jnp.stack([x, x]))[0]
+lax.map(jax.checkpoint(lambda a: a * 2), jnp.stack([x, x]))[0]
+"""
+
+
+@pytest.mark.parametrize("derivative", ["jax.grad(f)", "jax.jit(jax.grad(f))", "jax.grad(jax.jit(f))",
+                                        "jax.jacfwd(jax.grad(f))"])
+@pytest.mark.parametrize("function", CHECKPOINTED.strip().splitlines())
+def test_weak_types_of_cotangents_of_checkpoint(function, derivative):
+    """A cotangent becomes as weakly typed as the checkpointed result that it belongs to."""
+    def program(jx):
+        names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax}
+        transformed = eval(derivative, {"jax": jx, "f": eval(f"lambda x: {function}", names)})
+        return lambda: transformed(jx.numpy.asarray(0.5))
+
+    both(program)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from .. import printing, settings
-from ..core.core import ShapedArray, Tracer, typeof
+from ..core.core import ShapedArray, Trace, Tracer, state, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
 from ..errors import JaxprTypeError, UnexpectedTracerError, format_location, fun_name
 from .arguments import distinct_references
@@ -21,17 +22,27 @@ if TYPE_CHECKING:
 # Traces.
 
 
-_unchecked: ContextVar[bool] = ContextVar("unchecked", default=False)
+DropDeadCode = Callable[["ClosedJaxpr"], "ClosedJaxpr"]
+
+_unchecked: ContextVar[DropDeadCode | None] = ContextVar("unchecked", default=None)
+_with_dead_code: weakref.WeakKeyDictionary[Trace, DropDeadCode] = weakref.WeakKeyDictionary()
 
 
 @contextmanager
-def unchecked_constants() -> Iterator[None]:
-    """Within the block, `outer_tracer` refuses nothing: the caller drops dead code first."""
-    token = _unchecked.set(True)
+def unchecked_constants(drop_dead_code: DropDeadCode) -> Iterator[None]:
+    """Within the block, `outer_tracer` refuses nothing. A trace that meets another trace's tracer
+    drops its dead code when it ends, because dead code may read such a tracer."""
+    token = _unchecked.set(drop_dead_code)
     try:
         yield
     finally:
         _unchecked.reset(token)
+
+
+def drops_dead_code(trace: Trace, drop_dead_code: DropDeadCode) -> None:
+    """Have the jaxpr of `trace` rid of its dead code when the trace ends."""
+    if trace.staging:
+        _with_dead_code[trace] = drop_dead_code
 
 
 def outer_tracer(trace: DynamicJaxprTrace, x: Tracer) -> None:
@@ -39,7 +50,8 @@ def outer_tracer(trace: DynamicJaxprTrace, x: Tracer) -> None:
 
     It may not if that trace has ended, or if that trace stands on this one.
     """
-    if _unchecked.get():
+    if (drop_dead_code := _unchecked.get()) is not None:
+        drops_dead_code(trace, drop_dead_code)
         return
     escaped(x)
     above = x._trace.parent
@@ -113,15 +125,28 @@ def struct_dtype(dtype: Any) -> None:
         raise ValueError("ShapeDtypeStruct: dtype must be specified.")
 
 
-def finished_trace(trace: DynamicJaxprTrace, closed: ClosedJaxpr) -> None:
-    """Check a trace for leaks, and its jaxpr for ill-typed equations, if the settings ask for it.
+def _bottom(trace: Trace) -> Trace:
+    """The trace that evaluates, or writes equations, for `trace`."""
+    while trace.parent is not None:
+        trace = trace.parent
+    return trace
 
-    The caller has let go of its tracers.
+
+def finished_trace(closed: ClosedJaxpr, trace: DynamicJaxprTrace) -> ClosedJaxpr:
+    """The jaxpr of a trace that has ended, without dead code that must not be kept.
+
+    The trace is checked for leaks, and the jaxpr for ill-typed equations, if the settings ask for
+    it. The caller has let go of its tracers.
     """
+    if (drop_dead_code := _with_dead_code.pop(trace, None)) is not None:
+        closed = drop_dead_code(closed)
+        if any(isinstance(x, Tracer) for x in closed.consts):  # is it live in the outer jaxpr?
+            drops_dead_code(_bottom(state.trace), drop_dead_code)
     if settings.check_tracer_leaks.value:
         leaks(trace)
     if settings.enable_checks.value:
         check_jaxpr(closed)
+    return closed
 
 
 # ----------------------------------------------------------------------------------------------

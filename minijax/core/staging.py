@@ -179,9 +179,7 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
     trace = DynamicJaxprTrace(debug_info)
     with new_trace(trace), own_source():
         outvars = _traced_results(trace, fun, in_avals)
-    closed = trace.builder.build(outvars, debug_info, copy_constants)
-    checks.finished_trace(trace, closed)
-    return closed
+    return checks.finished_trace(trace.builder.build(outvars, debug_info, copy_constants), trace)
 
 
 def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence) -> list[Atom]:

@@ -265,7 +265,8 @@ def run_later(rule: Callable, *args) -> list:
 
     What the rule closed over may belong to a transformation that has finished, or that waits for
     this rule. Where only dead code reads such a value, it does no harm. So the rule is staged, and
-    its dead code is dropped. What is not traced stays concrete.
+    its dead code is dropped. If the rest still reads such a value, the jaxpr that it becomes a part
+    of drops its dead code when its trace ends. Values that are not traced stay concrete.
     """
     if not state.trace.staging:
         return rule(*args)
@@ -278,13 +279,15 @@ def run_later(rule: Callable, *args) -> list:
             rule(*merge_lists(traced, others, tracers)))
         return outs
 
-    with unchecked_constants():
+    with unchecked_constants(without_dead_code):
         closed = trace_to_jaxpr(of_tracers, [*map(typeof, tracers)], copy_constants=False)
-    if any(isinstance(x, Tracer) for x in closed.consts):
-        closed, _ = dce_closed(closed, (True,) * len(closed.jaxpr.outvars), True)
-    with unchecked_constants():
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *tracers)
     return merge_lists(traced_outs, other_outs, outs)
+
+
+def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with what its results depend on, and its arguments."""
+    return dce_closed(closed, (True,) * len(closed.jaxpr.outvars), True)[0]
 
 
 def _tracers_apart(values: Iterable) -> tuple[list[bool], list, list]:

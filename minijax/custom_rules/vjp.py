@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.arguments import references_apart
+from ..checks.staging import drops_dead_code, unchecked_constants
 from ..core import dtypes
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, typeof
@@ -73,6 +74,7 @@ from .common import (
     stage_function,
     takes_just,
     to_rule,
+    without_dead_code,
     without_literals,
 )
 from .unusable import Unusable
@@ -451,7 +453,16 @@ def _transpose(cts, *operands, num_res, bwd, out_avals, symbolic_zeros, in_zeros
     return [None] * num_res + [from_rule(ct) for ct, zero in zip(cts_in, in_zeros) if not zero]
 
 
+def _stage_lin(trace, args, params):
+    """Staging: the equation is kept only if a result of the jaxpr depends on it. Then its residuals
+    must belong to a trace that is still running."""
+    drops_dead_code(trace, without_dead_code)
+    with unchecked_constants(without_dead_code):
+        return trace.default_process_primitive(custom_lin_p, args, params)
+
+
 custom_lin_p.def_impl(_forward_mode_error)
+staging_rules[custom_lin_p] = _stage_lin
 custom_lin_p.def_effectful_abstract_eval(  # it has no effects, but takes references
     lambda *avals, out_avals, **params: (out_avals, ()))
 primitive_batchers[custom_lin_p] = _forward_mode_error

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from ..checks.jaxpr import check_allowed, remat_allowed_effects
 from ..core.array import ensure_array
 from ..core.calls import call_rules, calls
-from ..core.core import Primitive
+from ..core.core import Primitive, typeof
+from ..core.forward import Zero
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import (
@@ -30,6 +31,7 @@ from ..core.partial_eval import (
     partial_eval_rules,
 )
 from ..core.staging import trace_to_jaxpr, weakref_cache
+from ..core.transposition import is_undefined_primal, primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import traced_constants_apart
 from .barrier import barrier
@@ -83,6 +85,24 @@ def _lower(ctx, *operands, jaxpr, prevent_cse, differentiated, policy):
 
 call_rules(remat_p, "jaxpr", _prevent_cse)
 register_lowering(remat_p, _lower)
+
+def _transpose(cts, *operands, jaxpr, **params):
+    """The call of the transposed jaxpr. A cotangent is as weakly typed there as its result is, as
+    in JAX, even if the cotangent of this call is not."""
+    linear = tuple(map(is_undefined_primal, operands))
+    ct_avals = tuple(None if type(ct) is Zero else typeof(ct).update(weak_type=v.aval.weak_type)
+                     for ct, v in zip(cts, jaxpr.outvars))
+    transposed, nonzero_out = transpose_jaxpr(jaxpr, linear, ct_avals)
+    known, unknown = partition_list(linear, range(len(operands)))
+    nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(remat_p.bind(*(operands[i] for i in known), *nonzero_cts, **calls[remat_p].params(
+        params, transposed, [*known, *[None] * len(nonzero_cts)], [None] * sum(nonzero_out))))
+    results = [next(outs) if nonzero else Zero(operands[i].aval)
+               for i, nonzero in zip(unknown, nonzero_out)]
+    return merge_lists(linear, [None] * len(known), results)
+
+
+primitive_transposes[remat_p] = _transpose
 
 # ----------------------------------------------------------------------------------------------
 # Partial evaluation

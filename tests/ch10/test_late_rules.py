@@ -6,6 +6,8 @@ for the rule. JAX drops such code in most places; here it is dropped in all of t
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -174,7 +176,6 @@ DEAD_RESULTS = {
     "two carries": "jax.lax.scan(lambda c, y: ((g(c[0]), y * c[1]), c[1]), (x[0], x[1]), x)[1]",
     "rounded": "jax.lax.scan(lambda c, y: (jnp.round(g(c)), y * 2), x[0], x)[1]",
     "fori": "jax.lax.fori_loop(0, 2, lambda i, c: (g(c[0]), c[1] * 2), (x, x))[1]",
-    "while": "jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, g(c[1]), c[2] * 2), (0, x, x))[2]",
     "cond": "jax.lax.cond(x[1] > 0, lambda a: (g(a), a), lambda a: (a, a), x)[1]",
     "jit": "jax.jit(lambda a: (g(a), a * 2))(x)[1]",
     "nested": "jax.lax.scan(lambda c, y: (jax.jit(g)(c), jax.lax.map(lambda z: (g(z), z), x)[1]), x[0], x)[1]",
@@ -187,9 +188,24 @@ def test_dead_results_of_custom_vjp_functions_in_jitted_forward_mode(call):
     def program(jx):
         g = function_with_rules(jx, BWD, 0.0)
         f = eval(f"lambda x: {DEAD_RESULTS[call]}", {"jax": jx, "jnp": jx.numpy, "g": g})
-        return lambda x: (jx.jit(lambda x: jx.jvp(f, (x,), (x,)))(x), jx.jit(jx.jacfwd(f))(x))
+        return lambda x: jx.jit(lambda x: jx.jvp(f, (x,), (x,)))(x)
 
     both(program, X)
+
+
+@pytest.mark.parametrize(("call", "transformed"), [
+    ("jax.lax.scan(lambda c, y: (jnp.round(g(c)), y * 2), x[0], x)[1]", "jax.jit(jax.jacfwd(f))(x) @ x"),
+    ("jax.lax.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, g(c[1]), c[2] * 2), (0, x, x))[2]",
+     "jax.jit(lambda x: jax.jvp(f, (x,), (x,)))(x)[1]"),
+])  # fmt: skip
+def test_dead_results_of_custom_vjp_functions_that_jax_keeps(call, transformed):
+    """JAX refuses these."""
+    import minijax as mj
+
+    g = function_with_rules(mj, BWD, 0.0)
+    names = {"jax": mj, "jnp": mj.numpy, "g": g, "x": X}
+    names["f"] = eval(f"lambda x: {call}", names)
+    np.testing.assert_array_equal(eval(transformed, names), 2 * X)
 
 
 @pytest.mark.parametrize("live", ["jax.lax.scan(lambda c, y: (g(c), c), x[0], x)[1]",
@@ -275,3 +291,57 @@ def test_affine_rules_of_dead_results(call, bwd):
 
     raises = ValueError if call == "while" else None
     both(program, X, raises=raises)
+
+
+# Functions of `x` and `g`, in whose transformations the rules run after another trace has ended.
+LATER = {
+    "jit": ("{}", "jax.grad(jax.jit(f))"),
+    "jit of vmap": ("jax.vmap({})(jnp.stack([x, x]))[1]", "jax.grad(jax.jit(f))"),
+    "checkpoint of vmap": ("jax.vmap(jax.checkpoint({}))(jnp.stack([x, x]))[1]", "jax.grad(jax.checkpoint(f))"),
+    "jit of checkpoint": ("jax.lax.fori_loop(0, 2, lambda i, c: jax.checkpoint({})(c), x)", "jax.grad(jax.jit(f))"),
+    "jit of map": ("jax.lax.map(jax.checkpoint({}), jnp.stack([x, x]))[0]", "jax.grad(jax.jit(f))"),
+    "cond": ("jax.lax.cond(x > 0, {0}, {0}, x)", "jax.jacfwd(jax.grad(f))"),
+    "Hessian of a loop": ("jax.lax.fori_loop(0, 2, lambda i, c: {}(c), x)", "jax.hessian(f)"),
+    "known scan": ("jax.grad(lambda b: jax.lax.scan(lambda c, _: ({}(c), None), b, None, length=2)[0])(x)",
+                   "jax.grad(jax.jit(f))"),
+}  # fmt: skip
+USES = {"dead": "(h(a), a * 2)[1]", "stopped": "jax.lax.stop_gradient(h(a)) + a * 2"}
+RULES_WITH_X = {
+    "jvp": "lambda p, t: (jnp.sin(*p), x * t[0])", "jvps": "lambda t, out, a: x * t",
+    "fwd": ("lambda a: (jnp.sin(a) + x, a)", "lambda res, ct: (ct,)"),
+    "bwd": ("lambda a: (jnp.sin(a), a)", "lambda res, ct: (ct * x,)"),
+    "residual": ("lambda a: (jnp.sin(a), x)", "lambda res, ct: (ct * res,)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("later", "rules", "use"), [
+    case for case in itertools.product(LATER, RULES_WITH_X, USES)
+    if case[1:] != ("fwd", "stopped") and case != ("cond", "jvps", "stopped")])  # JAX refuses these
+def test_dead_rules_that_close_over_the_argument(later, rules, use):
+    call, transformed = LATER[later]
+
+    def program(jx):
+        def f(x):
+            scope = {"jax": jx, "jnp": jx.numpy, "x": x}
+            given = RULES_WITH_X[rules]
+            h = scope["h"] = (jx.custom_jvp if type(given) is str else jx.custom_vjp)(jx.numpy.sin)
+            define = h.defjvps if rules == "jvps" else h.defjvp if type(given) is str else h.defvjp
+            define(*[eval(rule, scope) for rule in ([given] if type(given) is str else given)])
+            g = scope["g"] = eval(f"lambda a: {USES[use]}", scope)
+            return eval(call.format("g"), scope) if later != "jit" else g(x)
+
+        return lambda x: eval(transformed, {"jax": jx, "f": f})(x)
+
+    both(program, 0.5)
+
+
+@pytest.mark.parametrize("use", ["(h(a), a * 2)[1]", "h(a)"])
+def test_a_dead_derivative_of_custom_vjp_in_the_branch_of_a_call(use):
+    def program(jx):
+        h = jx.custom_vjp(jx.numpy.sin)
+        h.defvjp(lambda a: (jx.numpy.sin(a), a), lambda res, ct: (ct,))
+        branch = eval(f"lambda a: {use}", {"h": h})
+        f = jx.checkpoint(lambda x: jx.lax.cond(x > 0, branch, lambda a: a, x))
+        return lambda x: jx.jvp(f, (x,), (x,))
+
+    both(program, 0.5, raises=TypeError if use == "h(a)" else None)

@@ -33,7 +33,11 @@ INTERNAL_MESSAGES = ("a bytes-like object is required", "Linearization failed to
                      # References, and sparse arrays that are batched in another than the first axis.
                      "'ValAccum' object", "`JaxprInputEffect` ", "Invalid shape for `swap`",
                      "at vmap out_axes[0], got axis spec None but output was batched",
-                     "Expected 0 < bdim <= n_batch")  # fmt: skip
+                     "at vmap out_axes[0][0], got axis spec None but output was batched",
+                     "Expected 0 < bdim <= n_batch", "DynamicJaxprTracer has no attribute accum",
+                     "Cannot transform type: ",
+                     "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; "
+                     "got broadcast_dimensions (0,)")  # fmt: skip
 SECONDS = 20  # a program that takes longer is given up
 
 

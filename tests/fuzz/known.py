@@ -65,6 +65,11 @@ KNOWN = [
           r"jax\.scipy\.stats\.", kind="weak type", ours=r"\('array', \(\d", theirs=r"\('array', \(\d"),
     Known("JAX's weak types of eager derivatives depend on which of its functions are jitted",
           r"(?s)(?!.*jax\.jit\(program\))(?=.*jax\.scipy\.)", kind="weak type"),
+    Known("JAX loses the derivative of what a checkpointed function writes into a reference, unless a "
+          "result of the function has one",
+          r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.checkpoint\b)"
+          r"(?=.*(jax\.(grad|value_and_grad|jacrev|hessian)|pullback)\b)", kind="value",
+          ours=r"array\(", theirs=r"array\("),
     Known("JAX refuses keys beside values that vary over the axes of a mesh",
           r"(?s)(?=.*jax\.shard_map\()(?=.*jax\.random\.)",
           theirs=r"TypeError: \w+ requires all arguments to have matching type. Got key type"),
