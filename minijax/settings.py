@@ -327,6 +327,10 @@ platforms = string_state(
 platform_name = string_state(
     "jax_platform_name", "",
     "The platform that programs run on by default; else the first of jax_platforms.")
+cpu_autotune = bool_state(
+    "jax_cpu_autotune",
+    "Whether programs for the CPU are tuned: after a few calls, the fastest of XLA's options is "
+    "found by measuring.")
 num_cpu_devices = number_state(
     "jax_num_cpu_devices", -1,
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")

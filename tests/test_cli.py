@@ -135,6 +135,21 @@ def test_doctor():
     assert done.returncode == 0, done.stderr
     assert "compiles and runs a program" in done.stdout
     assert re.search(r"^jaxlib +0\.1", done.stdout, re.MULTILINE)
+    assert re.search(r"^autotune +off \(jax_cpu_autotune", done.stdout, re.MULTILINE)
+
+
+def test_doctor_counts_the_choices_of_the_autotuner(monkeypatch, tmp_path):
+    from minijax.cli.doctor import autotuning
+    from minijax.runtime import compilation_cache
+    from minijax.settings import cpu_autotune
+
+    with cpu_autotune(True):
+        assert autotuning().startswith("on; choices last as long as the process")
+        with compilation_cache.directory(str(tmp_path / "cache")):
+            assert autotuning() == f"on; 0 choices in {tmp_path / 'cache'}"
+        with compilation_cache.directory(str(tmp_path)):
+            (tmp_path / "autotune-jit_f-0-cache").touch()
+            assert autotuning() == f"on; 1 choice in {tmp_path}"
 
 
 def test_doctor_without_xla(monkeypatch, capsys):

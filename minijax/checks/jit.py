@@ -31,6 +31,14 @@ def not_static_and_donated(static: Sequence[int], donated: Sequence[int]) -> Non
             f"Arguments are both static ({sorted(static)}) and donated ({sorted(donated)}).")
 
 
+def compiler_options(word: str) -> None:
+    """Raise ValueError if a string given as `compiler_options` is not the one that means something.
+    """
+    if word != "autotune":
+        raise ValueError("compiler_options must be a dictionary of XLA flags by name, or "
+                         f'"autotune"; got {word!r}.')
+
+
 def donations(jaxpr: ClosedJaxpr, not_donated: Sequence[int]) -> None:
     """Warn of donated arguments whose memory no result can take."""
     if not_donated:

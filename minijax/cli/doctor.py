@@ -9,6 +9,8 @@ import numpy as np
 
 import minijax as jax
 
+from ..runtime.compilation_cache import count_choices
+
 
 def version(package: str) -> str:
     """The installed version of a package, or "not installed"."""
@@ -34,6 +36,17 @@ def list_devices() -> str:
     return ", ".join(str(device) for device in client.devices())
 
 
+def autotuning() -> str:
+    """Whether programs are tuned, and where the choices are kept."""
+    if not jax.config.jax_cpu_autotune:
+        return "off (jax_cpu_autotune finds XLA's fastest options for each program)"
+    folder = jax.config.jax_compilation_cache_dir
+    if not folder:
+        return "on; choices last as long as the process, as jax_compilation_cache_dir is not set"
+    count = count_choices()
+    return f"on; {count} choice{'' if count == 1 else 's'} in {folder}"
+
+
 def line(name: str, value: object) -> None:
     """One finding, in two columns."""
     print(f"{name:<12}{value}")
@@ -48,6 +61,7 @@ def doctor() -> int:
     line("jax", f"{version('jax')} (minijax never imports it; the tests compare with it)")
     x64 = "on" if jax.config.jax_enable_x64 else "off (64-bit values become 32-bit, as in JAX)"
     line("x64", x64)
+    line("autotune", autotuning())
     try:
         line("devices", list_devices())
         line("XLA", try_xla())

@@ -140,6 +140,30 @@ class Tour:
         mean = jax.tree.map(lambda leaf: leaf.mean(0), each)
         self.guide.check("their mean is the gradient of the batch", close(mean, batch, 1e-4))
 
+    def autotuning(self) -> None:
+        """XLA's options for a program, chosen by measuring."""
+        from toy_models import mlp
+
+        from ..experimental import autotune
+
+        self.guide.stop("The fastest of a few programs")
+        self.guide.say("""
+            XLA compiles for the CPU with the same options by default, which do not suit every
+            program. With compiler_options="autotune", jit tries a few variants in the background,
+            checks that their results agree, and keeps the fastest. Here are the gradients of
+            all images again:""")
+        each = jax.vmap(jax.grad(mlp.loss), in_axes=(None, 0, 0))
+        tuned = jax.jit(each, compiler_options="autotune")
+        for _ in range(3):
+            before = as_numpy(tuned(self.params, *self.sample))
+        autotune.wait()
+        for choice in autotune.choices()[-1:]:
+            for name, seconds in choice.seconds.items():
+                chosen = "   chosen" if name == choice.variant else ""
+                self.guide.show(f"{name:<32}{1e3 * seconds:8.2f} ms{chosen}")
+        self.guide.check("the program that was chosen returns the same gradients",
+                         close(as_numpy(tuned(self.params, *self.sample)), before, 1e-4))
+
     def curvature(self) -> None:
         """A Hessian-vector product, forward over reverse."""
         self.guide.stop("Curvature without a Hessian")
@@ -266,7 +290,7 @@ def tour(output: Path) -> int:
     tour, began = Tour(output), time.perf_counter()
     tour.guide.say("Welcome to minijax: JAX's core, small enough to be read.")
     for stop in (tour.derivatives, tour.composition, tour.jaxpr, tour.training,
-                 tour.per_example_gradients, tour.curvature, tour.convolutions, tour.writing,
-                 tour.real_jax):
+                 tour.per_example_gradients, tour.autotuning, tour.curvature, tour.convolutions,
+                 tour.writing, tour.real_jax):
         stop()
     return tour.summary(time.perf_counter() - began)

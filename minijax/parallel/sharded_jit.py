@@ -333,7 +333,7 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
          static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
          donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
          backend: str | None = None, inline: bool = False,
-         compiler_options: dict[str, Any] | None = None) -> JitFunction:  # fmt: skip
+         compiler_options: dict[str, Any] | str | None = None) -> JitFunction:  # fmt: skip
     """`jit` by its old name, which JAX advises against; lone specs are of the mesh of `with mesh:`.
 
     Args:

@@ -95,6 +95,24 @@ def load_or_compile(self, compile: Any, text: str, options: Any, devices: Sequen
     return compile()
 
 
+@point
+def autotune_variants(self, variants: dict[str, dict]) -> dict[str, dict]:
+    """The options that the autotuner tries, XLA's flags by the name of a variant: `variants`, or
+    other ones."""
+    return variants
+
+
+@point
+def recall_choice(self, text: str, options: Any, devices: Sequence) -> bytes | None:
+    """What `keep_choice` was given for the module `text`, perhaps in another process."""
+    return None
+
+
+@point
+def keep_choice(self, text: str, options: Any, devices: Sequence, choice: bytes) -> None:
+    """Keep the autotuner's choice for the module `text`, for the next process."""
+
+
 @contextlib.contextmanager
 def timed(what: str, event: str) -> Iterator[None]:
     """Tell extensions how long the block took."""

@@ -262,6 +262,13 @@ def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
     )
 
 
+def copy(buffer: Buffer, device: Device) -> Buffer:
+    """The same array in other memory of a device."""
+    sharding = placement(device)
+    return _device_put(  # committed is False, force_copy and enable_x64 are True
+        buffer.aval, sharding, [buffer], sharding.devices, False, True, _COPY, True)
+
+
 def to_numpy(buffer: Buffer) -> np.ndarray:
     """A read-only view of a buffer, waiting until it is computed. On the CPU nothing is copied.
 
@@ -425,7 +432,8 @@ def result_handler(aval: ShapedArray, sharding):
 def compile(text: str, out_avals: list[ShapedArray], device: Device | None = None,
             options: dict[str, object] | None = None,
             host_callbacks: Sequence[Callable] = ()) -> Executable:
-    """Compile a StableHLO module for one device. `options` sets XLA flags by name.
+    """Compile a StableHLO module for one device. `options` sets XLA flags by name, and may have the
+    setting `jax_cpu_autotune`.
 
     Its `xla_ffi_python_cpu_callback`s call the Python functions `host_callbacks`, by their number.
     These live as long as the program.
@@ -434,8 +442,19 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
       JaxRuntimeError: the text is no valid module, or XLA cannot compile it.
     """
     device = device or default_device()
-    loaded = load(text, compile_options((device,), options), (device,), host_callbacks)
-    return Executable(loaded, [result_handler(aval, placement(device)) for aval in out_avals])
+    handlers = [result_handler(aval, placement(device)) for aval in out_avals]
+
+    def load_with(flags):
+        return load(text, compile_options((device,), {**(options or {}), **flags}), (device,),
+                    host_callbacks)
+
+    autotune = (options or {}).get(settings.cpu_autotune.name, settings.cpu_autotune.value)
+    if not autotune or host_callbacks or device.platform != "cpu":
+        return Executable(load_with({}), handlers)
+    from .autotune import Source, tuned  # wanted by few
+
+    used = compile_options((device,), options)
+    return Executable(tuned(Source(text, used, device, handlers, load_with)), handlers)
 
 
 abandoned = False  # whether Ctrl-C has left XLA alone with a compilation, which goes on
@@ -476,7 +495,8 @@ def compile_options(devices, flags):
     assignment = np.array([[device.id for device in devices]], np.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(assignment)
     if flags:
-        options.env_option_overrides = list(flags.items())
+        options.env_option_overrides = [
+            item for item in flags.items() if item[0] != settings.cpu_autotune.name]
     return options
 
 

@@ -259,6 +259,24 @@ def _keep(path, program, seconds):
     _write(path, data)
 
 
+_CHOICE = "autotune-"  # what the name of a choice's file begins with
+
+
+def choice_file(client: Any, text: str, options: Any, devices: Sequence) -> str | None:
+    """The path of the file with the autotuner's choice for a module; `None` if nothing is kept."""
+    if not (directory.value and enable.value and max_size.value != 0):
+        return None
+    return os.path.join(directory.value, _CHOICE + file_name(client, text, options, devices))
+
+
+def count_choices() -> int:
+    """How many choices of the autotuner the folder has."""
+    try:
+        return sum(name.startswith(_CHOICE) for name in os.listdir(directory.value or ""))
+    except OSError:
+        return 0
+
+
 _warned: set[str] = set()  # of these files, and of these folders
 
 
@@ -282,6 +300,20 @@ class CompilationCache(Extension):
 
     def load_or_compile(self, compile, text, options, devices):
         return load_or_compile(xla(), compile, text, options, devices)
+
+    def recall_choice(self, text, options, devices):
+        path = choice_file(xla(), text, options, devices)
+        if path is not None:
+            with _only_warned("could not be used", path):
+                data = _read(path)
+                return None if data is None else unpack(os.path.basename(path), data)[0]
+        return None
+
+    def keep_choice(self, text, options, devices, choice):
+        path = choice_file(xla(), text, options, devices)
+        if path is not None:
+            with _only_warned("was not written", path):
+                _keep(path, choice, 0.0)
 
 
 register(CompilationCache())

@@ -7,6 +7,7 @@ still going on, after Ctrl-C, when its client is freed. Therefore, at exit:
 * Other threads (daemon threads; all others have ended by now) that are inside minijax get a
   `SystemExit`, and Python waits until they are out, for at most `PATIENCE` seconds.
 * The client is never freed, since freeing it would wait for all that it computes.
+* The thread of the autotuner is not awaited.
 * If a thread is still inside then, or XLA still compiles or computes, the process ends right after
   Python has, with the same exit status, without C++'s destructors.
 
@@ -32,6 +33,7 @@ from ..errors import guard_state
 from . import platforms, xla
 
 PATIENCE = 3.0  # seconds
+dispensable: set[threading.Thread] = set()  # running threads that the end does not wait for
 _PAUSE = 0.002
 _FOLDER = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
@@ -54,9 +56,9 @@ def _ended_by_interrupt() -> bool:
 
 def _threads_inside() -> list[int]:
     """The other threads that have called minijax, which may be inside XLA."""
-    own = threading.get_ident()
+    skipped = {threading.get_ident(), *(thread.ident for thread in dispensable.copy())}
     return [ident for ident, frame in sys._current_frames().items()
-            if ident != own and _is_inside(frame)]
+            if ident not in skipped and _is_inside(frame)]
 
 
 def _is_inside(frame: FrameType | None) -> bool:
@@ -124,8 +126,9 @@ def _leave() -> None:
         warnings.warn(
             f"A daemon thread is still inside minijax {PATIENCE:.0f} s after the end of the "
             "program. The process ends without it.", RuntimeWarning, stacklevel=2)
+    if not stopped or dispensable:
         _freeze_instead_of_abort()
-    if not stopped or _xla_is_busy():
+    if not stopped or dispensable or _xla_is_busy():
         _skip_destructors()
 
 

@@ -100,7 +100,7 @@ def jit(
     device: Any = None,
     backend: str | None = None,
     inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
+    compiler_options: dict[str, Any] | str | None = None,
 ) -> Any:
     """A function that is compiled by XLA when it is first called, and then runs compiled.
 
@@ -116,7 +116,9 @@ def jit(
       keep_unused: pass also the arguments that the program does not need.
       device, backend: the device to run on, or the first one of a platform such as "cpu".
       inline: under another `jit`, write the function's operations out, instead of a call.
-      compiler_options: values of XLA flags by name.
+      compiler_options: values of XLA flags by name; or "autotune", to find the fastest ones for
+        the CPU by measuring, in the background, after a few calls. `jax_cpu_autotune` does that for
+        all functions.
 
     Returns:
       a function with the same arguments and results, and the methods `trace`, `lower`,
@@ -143,10 +145,18 @@ def jit(
     placement = Placement(in_shardings, out_shardings, device, backend)
     more = MoreOptions(
         numbers.donate_argnums, numbers.donate_argnames,
-        bool(keep_unused), bool(inline), tuple(sorted((compiler_options or {}).items())),
+        bool(keep_unused), bool(inline), _flags(compiler_options),
         placement if any(x not in (None, UNSPECIFIED) for x in placement) else None,
     )  # fmt: skip
     return jit_function(fun, Options(numbers.static_argnums, numbers.static_argnames, more))
+
+
+def _flags(compiler_options) -> tuple[tuple[str, Any], ...]:
+    """Options for the compiler as a part of a key."""
+    if isinstance(compiler_options, str):
+        checks.compiler_options(compiler_options)
+        compiler_options = {settings.cpu_autotune.name: True}
+    return tuple(sorted((compiler_options or {}).items()))
 
 
 def disable_jit(disable: bool = True) -> settings.Override:

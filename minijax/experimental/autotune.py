@@ -1,0 +1,3 @@
+"""The autotuner for programs on the CPU: what it chose, and how to wait for it (minijax's own)."""
+
+from ..runtime.autotune import Choice, choices, wait

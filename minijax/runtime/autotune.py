@@ -1,0 +1,404 @@
+"""Chapter 6: which of XLA's options suit a program? They are tried, and measured.
+
+XLA compiles all programs for the CPU with the same options by default. With others, some programs
+are several times faster and some are slower. Only a measurement can tell, and the autotuner makes
+it. It is off by default. `jax.config.update("jax_cpu_autotune", True)` tunes every program that is
+compiled from then on, and `jit(f, compiler_options="autotune")` tunes those of one function.
+
+A program is first compiled as always. Its third call keeps copies of the arguments. A thread in the
+background then does the following, while the program is used:
+
+* It compiles the same module with each of the `VARIANTS` of options.
+* It runs each variant on the copies. A variant whose results differ from the program's by more than
+  rounding is dropped, and so is one that raises an error. No variant uses fast math.
+* It runs the others in turns, and compares the shortest times.
+* The fastest one takes the place of the program, if it saves at least 5 % of the time.
+
+The choice is kept in the folder `jax_compilation_cache_dir`, if there is one; another process that
+compiles the same program reads it there, and measures nothing.
+
+Programs with callbacks, other side effects or several devices are left alone, and those that take
+less than 0.1 ms or more than 2 s.
+
+Large temporary memory is expensive, too. The C library returns a freed block of more than 32 MB to
+the system, and the system maps each page of the next block again. When the autotuner meets a
+program with as much memory, it asks the C library to keep up to 1 GB of freed memory, for the whole
+process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import re
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.extension import hooks
+from . import exits, logger, xla
+
+Flags = dict[str, Any]  # XLA flags and their values
+
+_LIBRARY, _DOTS = "xla_cpu_experimental_ynn_fusion_type", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+VARIANTS: dict[str, Flags] = {
+    "library for dots": {_LIBRARY: _DOTS},
+    "no library": {_LIBRARY: ""},
+    "wide vectors": {"xla_cpu_prefer_vector_width": 512},
+    "library for dots, wide vectors": {_LIBRARY: _DOTS, "xla_cpu_prefer_vector_width": 512},
+    "concurrent": {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_CONCURRENCY_OPTIMIZED"},
+    "older fusion": {"xla_cpu_use_fusion_emitters": False},
+}
+AS_ALWAYS = "as always"  # the name of the program that was compiled first
+
+CALLS = 3  # the call whose arguments are kept
+SHORTEST, LONGEST = 1e-4, 2.0  # seconds that a program takes
+GAIN = 0.95  # a variant is better if it takes at most this part of the time
+ROUNDS, MOST_SECONDS = 30, 2.0  # of measuring
+LARGE = 32 << 20  # bytes: the C library maps larger blocks each time
+
+
+class Choice(NamedTuple):
+    """The choice for a module: the name of the variant, and the seconds that each one took."""
+
+    module: str
+    variant: str
+    seconds: dict[str, float]
+
+
+_CHOICES_LIMIT = 1024
+_choices: dict[str, Choice] = {}  # by the hash of a module and its options
+
+
+def choices() -> list[Choice]:
+    """What the autotuner has chosen in this process, or read from the cache: the oldest first.
+
+    >>> from minijax.experimental import autotune
+    >>> f = jax.jit(lambda x: jnp.tanh(x @ x).sum(0), compiler_options="autotune")
+    >>> for _ in range(3):
+    ...     y = f(np.ones((256, 256), np.float32))
+    >>> autotune.wait()
+    True
+    >>> for module, variant, seconds in autotune.choices():
+    ...     print(module, variant in seconds, min(seconds.values()) > 0)
+    jit__lambda True True
+    """
+    return list(_choices.values())
+
+
+# ----------------------------------------------------------------------------------------------
+# The program
+
+
+class Source(NamedTuple):
+    """What a program is compiled from; `load(flags)` compiles it with more options."""
+
+    text: str
+    options: Any
+    device: Any
+    handlers: list
+    load: Callable[[Flags], Any]
+
+
+# What must not happen more often than the program says. Callbacks are refused by the caller.
+_EFFECTS = re.compile(r"has_side_effect = true|\bstablehlo\.(rng|infeed|outfeed|send|recv)\b")
+_DONATED = re.compile(r"tf\.aliasing_output|jax\.buffer_donor")
+
+
+def tuned(source: Source) -> Any:
+    """The loaded program of a module, to be exchanged for a faster one after a few calls."""
+    if _EFFECTS.search(source.text):
+        return source.load({})
+    key = _key(source)
+    variant = _choices[key].variant if key in _choices else _recalled(key, source)
+    if variant is None:
+        return TunedProgram(source.load({}), Tuning(key, source))
+    try:
+        program = source.load(variants().get(variant, {}))
+    except RuntimeError:
+        return source.load({})
+    keep_large_blocks(program)
+    return program
+
+
+def variants() -> dict[str, Flags]:
+    """The options to try, by name."""
+    found = VARIANTS
+    for autotune_variants in hooks.autotune_variants:
+        found = autotune_variants(found)
+    return found
+
+
+def _key(source):
+    where = str(source.device).encode()
+    seen = source.text.encode() + source.options.SerializeAsString() + where
+    return hashlib.sha256(seen).hexdigest()
+
+
+def _recalled(key, source):
+    """The name of the variant that was kept for this module, or `None`."""
+    for recall_choice in hooks.recall_choice:
+        data = recall_choice(source.text, source.options, (source.device,))
+        if data is not None:
+            said = json.loads(data)
+            if said["flags"] == variants().get(said["variant"], {}):
+                _note(key, Choice(said["module"], said["variant"], said["seconds"]))
+                return said["variant"]
+    return None
+
+
+def _note(key, choice):
+    if len(_choices) >= _CHOICES_LIMIT:
+        _choices.clear()
+    _choices[key] = choice
+
+
+class TunedProgram:
+    """Stands for a loaded program of jaxlib: the best one so far."""
+
+    __slots__ = ("best", "_tuning", "__weakref__")
+
+    def __init__(self, program: Any, tuning: Tuning):
+        self.best, self._tuning = program, tuning
+
+    def execute_sharded(self, buffers: list, **options: Any) -> Any:
+        if self._tuning is not None:
+            self._count(buffers)
+        return self.best.execute_sharded(buffers, **options)
+
+    def _count(self, buffers):
+        """Note a call. The third one begins the tuning."""
+        tuning = self._tuning
+        if tuning is not None and tuning.is_due():
+            self._tuning = None
+            with contextlib.suppress(RuntimeError):  # the call itself tells what is wrong
+                tuning.begin(self, buffers)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.best, name)
+
+
+# ----------------------------------------------------------------------------------------------
+# The choice
+
+
+class Tuning:
+    """The tuning of one program."""
+
+    def __init__(self, key: str, source: Source):
+        self.key, self.source, self.calls = key, source, 0
+        self._claim = threading.Lock()
+        self._donates = bool(_DONATED.search(source.text))
+
+    def is_due(self) -> bool:
+        """Count a call; true once, in the thread that makes the third one."""
+        self.calls += 1
+        return self.calls >= CALLS and self._claim.acquire(blocking=False)
+
+    def begin(self, program: TunedProgram, buffers: list) -> None:
+        """Keep copies of the arguments, and let the background thread do the rest."""
+        self.program = weakref.ref(program)
+        self.first = program.best
+        self.arguments = self._copies(buffers)
+        if self._donates:
+            xla().wait(*self.arguments)
+        tuner.add(self)
+
+    def run(self) -> None:
+        """Find the best program, and have it used."""
+        once = self._time(self.first)
+        if once > LONGEST or min(once, self._time(self.first)) < SHORTEST:
+            return
+        keep_large_blocks(self.first)
+        programs = {AS_ALWAYS: self.first, **self._candidates()}
+        seconds = self._measured(programs)
+        fastest = min(seconds, key=seconds.__getitem__)
+        if seconds[fastest] > GAIN * seconds[AS_ALWAYS]:
+            fastest = AS_ALWAYS
+        program = self.program()
+        if program is not None:
+            program.best = programs[fastest]
+        self._remember(fastest, seconds)
+
+    def _candidates(self):
+        """The variants that compile, and whose results agree with the program's."""
+        expected, found = self._results(self.first), {}
+        for name, flags in variants().items():
+            try:
+                program = self.source.load(flags)
+                if agree(expected, self._results(program)):
+                    found[name] = program
+            except Exception as error:
+                logger(__name__).debug("variant %r is left out: %s", name, error)
+            tuner.check()
+        return found
+
+    def _measured(self, programs):
+        """The shortest time of each; those that are far behind do not stay to the end."""
+        seconds = dict.fromkeys(programs, float("inf"))
+        end, rounds = time.perf_counter() + MOST_SECONDS, 0
+        while rounds < 3 or (rounds < ROUNDS and time.perf_counter() < end):
+            rounds += 1
+            least = min(seconds.values())
+            for name, program in programs.items():
+                if rounds <= 3 or seconds[name] < 1.3 * least or name == AS_ALWAYS:
+                    seconds[name] = min(seconds[name], self._time(program))
+                    tuner.check()
+        return seconds
+
+    def _remember(self, variant, seconds):
+        source, flags = self.source, variants().get(variant, {})
+        name = re.search(r"module @(\w+)", source.text)
+        choice = Choice(name[1] if name else "module", variant, seconds)
+        _note(self.key, choice)
+        data = json.dumps({**choice._asdict(), "flags": flags}).encode()
+        for keep_choice in hooks.keep_choice:
+            keep_choice(source.text, source.options, (source.device,), data)
+
+    def _copies(self, buffers):
+        return [xla().copy(x, self.source.device) for x in buffers]
+
+    def _operands(self):
+        """The arguments of a run. Donated ones are gone after it, so a run gets copies."""
+        operands = self._copies(self.arguments) if self._donates else self.arguments
+        xla().wait(*operands)
+        return operands
+
+    def _run(self, program, operands):
+        results = program.execute_sharded(operands).consume_with_handlers(self.source.handlers)
+        xla().wait(*results)
+        return results
+
+    def _results(self, program):
+        return [np.array(xla().to_numpy(x)) for x in self._run(program, self._operands())]
+
+    def _time(self, program):
+        operands = self._operands()
+        start = time.perf_counter()
+        self._run(program, operands)
+        return time.perf_counter() - start
+
+
+_TOLERANCES = {"float64": 1e-12, "float32": 1e-5, "bfloat16": 3e-2, "float16": 4e-3}
+
+
+def agree(expected: list[np.ndarray], results: list[np.ndarray]) -> bool:
+    """Whether results are the same up to rounding. Integers and narrow floats must be equal."""
+    return all(map(_agrees, expected, results))
+
+
+def _agrees(x, y):
+    if x.dtype.kind == "c":
+        return _agrees(x.real, y.real) and _agrees(x.imag, y.imag)
+    tolerance = _TOLERANCES.get(x.dtype.name)
+    if tolerance is None:
+        return x.tobytes() == y.tobytes()
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    finite = np.isfinite(x)
+    if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+        return False
+    x, y = x[finite], y[finite]
+    scale = 0.1 * np.max(np.abs(x), initial=0.0)  # a sum's rounding depends on its terms
+    return bool(np.all(np.abs(x - y) <= tolerance * (np.abs(x) + scale)))
+
+
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's malloc.h
+
+
+def keep_large_blocks(program: Any) -> None:
+    """If a program needs large blocks of memory, have the C library keep them from now on."""
+    stats = program.get_compiled_memory_stats()
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it
+    if mallopt is not None and stats.temp_size_in_bytes + stats.output_size_in_bytes > LARGE:
+        mallopt(_M_MMAP_MAX, 0)
+        mallopt(_M_TRIM_THRESHOLD, 1 << 30)
+
+
+# ----------------------------------------------------------------------------------------------
+# The thread
+
+
+class Tuner:
+    """A thread that does one tuning after the other. It ends when no more are waiting."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: a forked process has no thread."""
+        self._turn = threading.Condition(threading.Lock())
+        self._waiting: deque[Tuning] = deque()
+        self._works = self._leaves = False
+        exits.dispensable.clear()
+
+    def add(self, tuning: Tuning) -> None:
+        """Do a tuning after those that were added before."""
+        with self._turn:
+            self._waiting.append(tuning)
+            if self._works or self._leaves:
+                return
+            self._works = True
+        thread = threading.Thread(target=self._work, name="minijax-autotune", daemon=True)
+        exits.dispensable.add(thread)
+        try:
+            thread.start()
+        except RuntimeError:  # Python is ending, and starts no more threads
+            self.leave()
+
+    def _work(self):
+        try:
+            while (tuning := self._next()) is not None:
+                try:
+                    tuning.run()
+                except Exception as error:  # the first program stays in use
+                    logger(__name__).debug("a program is not tuned: %s", error)
+                tuning = None
+        except SystemExit:
+            pass
+        finally:
+            exits.dispensable.discard(threading.current_thread())
+
+    def _next(self):
+        with self._turn:
+            if self._waiting and not self._leaves:
+                return self._waiting.popleft()
+            self._works = False
+            self._turn.notify_all()
+            return None
+
+    def check(self) -> None:
+        """Raise `SystemExit` in the thread if the process is about to end."""
+        if self._leaves:
+            raise SystemExit
+
+    def leave(self) -> None:
+        """Do no more."""
+        self._leaves = True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until all programs that were called often enough are tuned.
+
+        Args:
+          timeout: how many seconds to wait at most.
+
+        Returns:
+          whether there is nothing left to do.
+        """
+        with self._turn:
+            return self._turn.wait_for(lambda: self._leaves or not self._works, timeout)
+
+
+tuner = Tuner()
+wait = tuner.wait
+atexit.register(tuner.leave)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=tuner.forget)
