@@ -168,3 +168,58 @@ def test_settings_that_change_give_other_programs():
             assert f(1.5).dtype == np.float64
         with jax.disable_jit():
             assert f(2) == 4
+
+
+def test_a_donated_number_or_small_array_can_be_passed_again():
+    f = jax.jit(lambda x, y: (x + 1, y + 1), donate_argnums=(0, 1))
+    for x in (2.5, 3, True, np.float32(2), np.ones(2, np.float32), 0.0):
+        for _ in range(4):
+            a, b = f(x, jnp.float32(1))
+            assert np.array_equal(np.asarray(a), np.asarray(x) + 1) and b == 2
+
+
+def test_a_small_array_that_changes_between_calls():
+    """The buffer of a small array is kept, under its contents and its type."""
+    f = jax.jit(lambda x: x + 0)
+    x = np.zeros(3, np.float32)
+    for n in range(4):
+        x[:] = n
+        assert f(x).tolist() == [n] * 3 and f(x[1:]).tolist() == [n] * 2
+        assert f(x.view(np.int32)).tolist() == x.view(np.int32).tolist()
+        assert f(x.reshape(3, 1)).shape == (3, 1)
+    for zero in (np.array([-0.0]), np.array([0.0]), np.float32(-0.0), np.float32(0.0), -0.0, 0.0):
+        for _ in range(2):
+            assert np.signbit(np.asarray(f(zero))).all() == np.signbit(zero).all()
+    columns = np.arange(4, dtype=np.float32).reshape(2, 2)
+    assert f(columns).tolist() == columns.tolist() and f(columns.T).tolist() == columns.T.tolist()
+
+
+def placements():
+    """An array as it comes, and committed to a device and to a mesh of one."""
+    mesh = jax.sharding.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
+    return [lambda x: x, lambda x: jax.device_put(x, jax.devices()[0]),
+            lambda x: jax.device_put(x, mesh)]
+
+
+def test_committed_arrays_and_others():
+    f = jax.jit(lambda x, y, unused: (x + y, x * 2))
+    for _ in range(3):
+        for i, put in enumerate(placements()):
+            for other in (jnp.asarray(X), X, 2.0, np.float32(3)):
+                x = put(jnp.asarray(X))
+                total, double = f(x, other, x)
+                assert total.tolist() == (X + np.asarray(other)).tolist()
+                assert double.tolist() == (2 * X).tolist()
+                assert total.committed == double.committed == x.committed == (i > 0)
+                assert total.sharding == x.sharding
+
+
+def test_deleted_committed_arrays_are_refused_again():
+    f = jax.jit(lambda x: x + 1)
+    for put in placements():
+        x = put(jnp.asarray(X))
+        f(x), f(x)
+        x.delete()
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="deleted"):
+                f(x)

@@ -8,8 +8,9 @@ in XLA's C++. First calls, traced arguments, and everything unusual take the cor
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -32,38 +33,46 @@ from ..settings import trace_context
 # The leaves of arguments
 
 _NUMBERS = {float, int, bool}
-_SCALARS = [complex, *(np.dtype(letter).type for letter in "?bBhHiIefF")]
+_SCALARS = {complex, *(np.dtype(letter).type for letter in "?bBhHiIefF")}
 
-# For each type of leaf besides `Array`, what a program depends on.
+_numeric = _NUMBERS | _SCALARS
+
+# For each type of leaf besides arrays, what a program depends on.
 _keys: dict[type, Callable] = {np.ndarray: attrgetter("shape", "dtype"),
-                               **dict.fromkeys([*_NUMBERS, *_SCALARS], type)}
-_ONLY_ARRAYS, _aval, _buffer_at_hand = {Array}, attrgetter("aval"), attrgetter("_buffer")
+                               **dict.fromkeys(_numeric, type)}
+_NONES = itertools.repeat(None)
+_SMALL = 128  # bytes of a NumPy array whose buffer is kept for the next call with these contents
 
 
 def _buffer(x, aval):
-    """`buffer_of` an argument; that of a Python number is kept for the next call."""
+    """`buffer_of` an argument. That of a number or of a small array is kept for the next call."""
     kind = type(x)
-    if kind is Array and x._buffer is not None:
-        return x._buffer
-    if kind is np.ndarray and x.dtype is aval.dtype:
-        return xla().put(x, aval)
-    if kind not in _NUMBERS or (x == 0 and kind is float):  # 0.0 and -0.0 are equal
+    if kind in array_classes:
+        return buffer_of(x, aval) if x._buffer is None else x._buffer
+    if kind in _NUMBERS and (x or kind is not float):  # 0.0 and -0.0 are equal
+        key = x, aval
+    elif kind is np.ndarray and x.nbytes <= _SMALL or kind in _SCALARS and kind is not complex:
+        key = x.tobytes(), x.dtype, aval
+    else:
         return _new_buffer(x, aval)
-    buffer = _numbers.get((x, aval))
-    return remember(_numbers, (x, aval), _new_buffer(x, aval)) if buffer is None else buffer
+    buffer = _buffers.get(key)
+    return remember(_buffers, key, _new_buffer(x, aval)) if buffer is None else buffer
 
 
 def _new_buffer(x, aval):
     """`buffer_of` an argument, without questions if its contents need no conversion."""
-    if type(x) in _keys and aval.dtype.isbuiltin == 1:
-        value = np.asarray(x, aval.dtype if type(x) in _NUMBERS or type(x) is complex else None)
+    kind = type(x)
+    if kind is np.ndarray:
+        return xla().put(x, aval) if x.dtype is aval.dtype else buffer_of(x, aval)
+    if kind in _numeric and aval.dtype.isbuiltin == 1:
+        value = np.asarray(x, aval.dtype if kind in _NUMBERS or kind is complex else None)
         if value.dtype == aval.dtype:
             return xla().put(value, aval)
     return buffer_of(x, aval)
 
 
-# (Python number, type) -> a buffer with it
-_numbers: dict[tuple, Any] = cache_of(traces, _buffer, "numbers")
+# (number or contents, type) -> a buffer with it
+_buffers: dict[tuple, Any] = cache_of(traces, _buffer, "buffers")
 
 # ----------------------------------------------------------------------------------------------
 # The call
@@ -90,109 +99,130 @@ class Plan:
 class Entry:
     """A program as the fast path needs it.
 
-    `execute` is `None` if there is more to a run than buffers. `kept` is `None` if XLA gets all
-    arguments and no constants, and `unflatten` if the result is one array.
+    `execute` is `None` if there is more to a run than buffers. `takes_all` says whether XLA gets
+    the buffers of all arguments and no constants. The results are of the class `array_class` and
+    of the types `out_types`. `unflatten` is `None` if the result is one array.
     """
 
-    __slots__ = ("program", "execute", "handlers", "takes", "kept", "constants", "donated",
-                 "out_avals", "unflatten")
+    __slots__ = ("program", "execute", "handlers", "takes_all", "donated", "array_class",
+                 "out_types", "unflatten")
 
-    def __init__(self, program: Program, out_tree: Any, result: Any):
-        self.program, self.takes, self.out_avals = program, program.in_avals, program.out_avals
-        simple = type(program) is Program and program.run is program.executable and not any(
-            aval.dtype == float0 for aval in (*self.takes, *self.out_avals))
+    def __init__(self, program: Program, leaves: Sequence, out_tree: Any, result: Any):
+        self.program, self.donated = program, program.donated
+        has_float0 = any(x.dtype == float0 for x in (*program.in_avals, *program.out_avals))
+        simple = program.run is program.executable and not has_float0
+        if takes_buffers := getattr(program, "takes_buffers", None):  # a program of chapter 14
+            simple = self.takes_all = simple and takes_buffers(leaves)
+        else:
+            simple = simple and type(program) is Program
+            self.takes_all = not program.constants and len(program.kept) == len(leaves)
         self.execute = program.executable.execute if simple else None
         self.handlers = program.executable.handlers if simple else []
-        self.constants, self.donated = (program.constants, program.donated) if simple else ([], ())
-        takes_all = len(program.kept) == len(program.in_avals) and not self.constants
-        self.kept = None if takes_all else program.kept
+        self.array_class = getattr(program, "array_class", Array)
+        self.out_types = getattr(program, "out_places", program.out_avals)
         flatten = tree_registry().flatten
-        leaves, tree = flatten(result)
+        outs, tree = flatten(result)
         self.unflatten = (
             None if tree == flatten(0)[1] else
-            tuple if tree == flatten((0,) * len(leaves))[1] else
-            tree.unflatten if len(leaves) == len(self.out_avals) else out_tree.unflatten)
+            tuple if tree == flatten((0,) * len(outs))[1] else
+            tree.unflatten if len(outs) == len(program.out_avals) else out_tree.unflatten)
+
+    def buffers(self, leaves: Sequence) -> list:
+        """What XLA gets."""
+        program, avals = self.program, self.program.in_avals
+        own = _new_buffer if self.donated else _buffer  # XLA may take the memory of those
+        if self.takes_all:
+            return [*map(own, leaves, avals)]
+        return [own(leaves[i], avals[i]) for i in program.kept] + program.constants
 
 
 class FastCall(JitFunction):
-    """A jitted function with the fast path."""
+    """A jitted function with the fast path.
 
-    __slots__ = ("_has_statics", "_plans", "_entries")
+    The key of an entry has the settings, the structure of the arguments, and for each leaf what the
+    program depends on. The structure of positional arguments that are all leaves is `None`.
+    """
+
+    __slots__ = ("_has_statics", "_has_containers", "_plans", "_entries")
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
         self._has_statics = bool(options.static_argnums or options.static_argnames)
+        self._has_containers = False  # whether there were calls with containers
         self._plans: dict[Any, Plan] = {}
         self._entries: dict[tuple, Entry] = cache_of(traces, fun, ("fast", options))
 
     def __call__(self, *args, **kwargs):
         if state.trace is not eval_trace or hooks.after_evaluation:
             return JitFunction.__call__(self, *args, **kwargs)
-        key, leaves, buffers, ready, tree = [trace_context()], args, [], True, None
         try:
-            if kwargs or self._has_statics:
-                shape, values = len(args), args
-                if kwargs:
-                    shape, values = (shape, tuple(kwargs)), (*args, *kwargs.values())
-                plan = self._plans.get(shape) or self._plan(shape, args, kwargs)
-                leaves = plan.traced(values)
-                key.append(plan)
-                for i in plan.static:
-                    key += values[i], type(values[i])
-            start = len(key)
-            while True:
-                for x in leaves:
-                    if type(x) is Array:
-                        key.append(x.aval)
-                        buffers.append(buffer := x._buffer)
-                        if buffer is None:  # its contents are in NumPy
-                            ready = False
-                    elif (key_of := _keys.get(type(x))) is not None:
-                        key.append(key_of(x))
-                        ready = False
-                    else:
-                        break
-                else:
-                    break
-                if type(x) in array_classes:  # a class that was not met before
-                    _keys[type(x)] = attrgetter("placed_type")
-                elif tree is None:
-                    leaves, tree = tree_registry().flatten(leaves)
-                else:  # a leaf is no array
-                    return JitFunction.__call__(self, *args, **kwargs)
-                key[start:], buffers, ready = [] if tree is None else [tree], [], True
-                if len(leaves) > 4 and {*map(type, leaves)} == _ONLY_ARRAYS:  # without a loop
-                    key += map(_aval, leaves)
-                    buffers += map(_buffer_at_hand, leaves)
-                    ready = type(None) not in map(type, buffers)
-                    break
-            signature = tuple(key)
-            entry = self._entries.get(signature)
-        except (TypeError, ValueError):  # for one, a static argument has no hash
+            if len(args) == 1 and type(x := args[0]) in array_classes and not kwargs:
+                key, leaves, buffer = (trace_context(), None, x.placed_type), args, x._buffer
+                buffers = None if buffer is None else [buffer]
+            else:
+                key, leaves, buffers = self._described(args, kwargs)
+            entry = self._entries.get(key)
+        except (TypeError, ValueError, KeyError):  # no leaf, or a static argument without a hash
             return JitFunction.__call__(self, *args, **kwargs)
         if entry is None:
-            return self._first_call(signature, args, kwargs)
+            return self._first_call(key, args, kwargs)
         if entry.execute is None:
             results = entry.program(leaves)
             return results[0] if entry.unflatten is None else entry.unflatten(results)
         try:
-            if entry.kept is not None:
-                buffers = [_buffer(leaves[i], entry.takes[i]) for i in entry.kept]
-                buffers += entry.constants
-            elif not ready:
-                buffers = [*map(_buffer, leaves, entry.takes)]
+            if buffers is None:
+                buffers = entry.buffers(leaves)
+            elif not entry.takes_all:
+                buffers = [*map(buffers.__getitem__, entry.program.kept), *entry.program.constants]
             outs = entry.execute(buffers).consume_with_handlers(entry.handlers)
         except RuntimeError as error:
+            for x in leaves:
+                if type(x) in array_classes:
+                    x._check_alive()
             raise xla().our_error(error) from None
         except OverflowError:  # an integer that is too large for its type
             return JitFunction.__call__(self, *args, **kwargs)
         for i in entry.donated:
-            if type(leaves[i]) in array_classes:
+            if type(leaves[i]) is Array:
                 leaves[i].delete()
         if entry.unflatten is None:
-            return Array(None, entry.out_avals[0], outs[0])
-        return entry.unflatten([
-            Array(None, aval, out) for aval, out in zip(entry.out_avals, outs)])
+            return entry.array_class(None, entry.out_types[0], outs[0])
+        return entry.unflatten([*map(entry.array_class, _NONES, entry.out_types, outs)])
+
+    def _described(self, args, kwargs):
+        """The key of an entry, the leaves, and their buffers, or `None` if one has to be made.
+
+        Raises:
+          KeyError: a leaf is neither an array nor a number.
+        """
+        structure, leaves = None, args
+        if kwargs or self._has_statics:
+            shape, values = len(args), args
+            if kwargs:
+                shape, values = (shape, *kwargs), (*args, *kwargs.values())
+            plan = self._plans.get(shape) or self._plan(shape, args, kwargs)
+            structure, leaves = plan, plan.traced(values)
+            for i in plan.static:
+                structure = (structure, values[i], type(values[i]))
+        if self._has_containers:
+            leaves, tree = tree_registry().flatten(leaves)
+            structure = tree if structure is None else (tree, structure)
+        key, buffers, ready = [trace_context(), structure], [], True
+        for x in leaves:
+            if type(x) in array_classes:
+                key.append(x.placed_type)
+                buffers.append(buffer := x._buffer)
+                if buffer is None:  # its contents are in NumPy
+                    ready = False
+            elif (key_of := _keys.get(type(x))) is not None:
+                key.append(key_of(x))
+                ready = False
+            elif self._has_containers:
+                raise KeyError(type(x))
+            else:
+                self._has_containers = True
+                return self._described(args, kwargs)
+        return tuple(key), leaves, buffers if ready else None
 
     def _plan(self, shape, args, kwargs):
         static = {place for place, *_ in self._split(args, kwargs)[2]}
@@ -200,8 +230,8 @@ class FastCall(JitFunction):
 
     @api_boundary
     def _first_call(self, key, args, kwargs):
-        """A call the core's way. If there is a key, the next one has the fast path."""
-        if key is None or settings.disable_jit.value:
+        """A call the core's way. The next one has the fast path."""
+        if settings.disable_jit.value:
             return JitFunction.__call__(self, *args, **kwargs)
         call = self._call(args, kwargs)
         tracing = self._traced(call)
@@ -209,7 +239,7 @@ class FastCall(JitFunction):
             return tracing.out_tree.unflatten(self._bind(call, tracing))
         program = self._program(call, tracing)
         result = tracing.out_tree.unflatten(program(call.leaves))
-        remember(self._entries, key, Entry(program, tracing.out_tree, result))
+        remember(self._entries, key, Entry(program, call.leaves, tracing.out_tree, result))
         return result
 
     def clear_cache(self) -> None:

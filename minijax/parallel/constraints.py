@@ -26,7 +26,7 @@ from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
 from .modules import constraint, devices_of_module, manual_context
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
-from .placed import PlacedArray, sees_to_places
+from .placed import Place, PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding
 from .spmd import is_abstract
 from .typed import entries_of, mesh_of, sums_of, with_sharding
@@ -234,7 +234,7 @@ def evaluated(x: Any, sharding: Sharding, apply: Callable[[Sharding], Any]) -> A
     out = apply(sharding)
     if not complete or type(out) is not PlacedArray or is_abstract(sharding):
         return out
-    return PlacedArray(out.aval, out.shards, sharding)  # in the user's words
+    return PlacedArray(None, Place(out.aval, sharding), out.shards)  # in the user's words
 
 
 def _on_mesh_of(x, sharding):

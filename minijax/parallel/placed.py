@@ -87,6 +87,26 @@ placed_arrays = WhileAlive()
 typed_arrays = WhileAlive()  # those whose types state a sharding
 
 
+@functools.lru_cache(4096)
+def _types(aval, sharding, layout):
+    """The type of an array in this place, and the one object that stands for the place in keys."""
+    return _typed(aval, sharding), object()
+
+
+class Place:
+    """Everything about a `PlacedArray` but its contents. A program keeps those of its results."""
+
+    __slots__ = ("aval", "sharding", "committed", "layout", "placed_type", "is_fixed", "is_typed")
+
+    def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool = True,
+                 layout: Layout | None = None):
+        self.aval, place = _types(aval, sharding, layout)
+        self.sharding, self.committed, self.layout = sharding, committed, layout
+        self.is_fixed = committed or layout is not None
+        self.placed_type = place if self.is_fixed else self.aval
+        self.is_typed = mesh_of(self.aval) is not None
+
+
 class PlacedArray(Array):
     """An array on certain devices, as `device_put` makes it. It looks like any other."""
 
@@ -96,18 +116,16 @@ class PlacedArray(Array):
     sharding: Sharding
     committed: bool
     layout: Layout | None  # `None` for the default
-    placed_type: Any  # what programs for it depend on: its type, and its place if that is fixed
-    _buffer = None  # none of the kind that chapter 6 hands to its programs
+    placed_type: Any  # what programs for it depend on: its type, or its place if that is fixed
+    _buffer: Any  # `shards` if the place is fixed: what programs for `placed_type` may be given
 
-    def __init__(self, aval: ShapedArray, shards, sharding: Sharding, committed: bool = True,
-                 layout: Layout | None = None):
-        self.aval = aval = _typed(aval, sharding)
-        self.shards, self.sharding, self.committed = shards, sharding, committed
-        self.layout = layout
-        self.placed_type = (aval, sharding, layout) if committed or layout else aval
-        self._host = None
+    def __init__(self, value, place: Place, shards):
+        self.aval, self.shards, self.sharding = place.aval, shards, place.sharding
+        self.committed, self.layout = place.committed, place.layout
+        self.placed_type, self._host = place.placed_type, value
+        self._buffer = shards if place.is_fixed else None
         placed = placed_arrays.one_more()
-        self._placing = placed if mesh_of(aval) is None else (placed, typed_arrays.one_more())
+        self._placing = (placed, typed_arrays.one_more()) if place.is_typed else placed
 
     # Contents
 
@@ -447,11 +465,13 @@ def xla_sharding(sharding: Sharding, ndim: int):
 
 def shards_of(x: Any, aval: ShapedArray, sharding: Sharding):
     """XLA's array with the contents of `x` and this sharding: that of `x` itself if it fits."""
+    where = xla_sharding(sharding, aval.ndim)
     if type(x) is PlacedArray:
         x._check_alive()
-        ndim = aval.ndim
-        if x.sharding is sharding or xla_sharding(x.sharding, ndim) is xla_sharding(sharding, ndim):
+        if x.sharding is sharding or xla_sharding(x.sharding, aval.ndim) is where:
             return x.shards
+    elif type(x) is Array and x._buffer is not None and x._buffer._sharding is where:
+        return x._buffer
     if sharding.num_devices == 1:
         return buffer_on(x, aval, sharding._device_assignment[0])
     if isinstance(x, Array):
@@ -488,4 +508,4 @@ def place_shards(parts: Sequence, aval: ShapedArray, sharding: Sharding, committ
     that is never written to again."""
     where = xla_sharding(sharding, aval.ndim)
     buffer = xla_on_devices().put_shards(stored(aval), where, list(parts))
-    return PlacedArray(aval, buffer, sharding, committed)
+    return PlacedArray(None, Place(aval, sharding, committed), buffer)

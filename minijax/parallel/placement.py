@@ -35,6 +35,7 @@ from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_con
 from .mesh import get_mesh
 from .partition_spec import P, PartitionSpec
 from .placed import (
+    Place,
     PlacedArray,
     default_device,
     mesh_in_force,
@@ -178,7 +179,7 @@ def moved(x: Any, sharding: Sharding, committed: bool = True,
         return _resharder(sharding)(x)
     if type(x) is Array and x._value is not None:
         x = Array(x._value, aval)  # without the buffer, which may be donated one day
-    return PlacedArray(aval, shards_of(x, aval, sharding), sharding, committed, layout)
+    return PlacedArray(None, Place(aval, sharding, committed, layout), shards_of(x, aval, sharding))
 
 
 @layout_constraint_p.def_impl
@@ -316,7 +317,7 @@ def _as_placed(x: Array) -> PlacedArray:
     """An array of the first chapter as one with a sharding."""
     x._check_alive()
     sharding = on_one_device(xla().default_device())
-    return PlacedArray(x.aval, buffer_of(x, x.aval), sharding, committed=False)
+    return PlacedArray(None, Place(x.aval, sharding, committed=False), buffer_of(x, x.aval))
 
 
 def _buffer_pointer(x: Array) -> int:

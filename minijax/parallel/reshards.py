@@ -25,7 +25,7 @@ from .constraints import evaluated, sharding_constraint_p
 from .mesh import AbstractMesh, Mesh
 from .modules import as_summands, constraint, devices_of_module, manual_context
 from .partition_spec import P
-from .placed import PlacedArray, sees_to_places, typed_arrays
+from .placed import Place, PlacedArray, sees_to_places, typed_arrays
 from .sharding import NamedSharding, check_no_axis_twice
 from .sharding_rules import stated
 from .spmd import is_abstract
@@ -81,7 +81,8 @@ def _mesh_cast(x, *, dst_sharding):
     if type(x) is not PlacedArray or not isinstance(x.sharding, NamedSharding):
         return x
     mesh = x.sharding.mesh.update(axis_types=dst_sharding.mesh.axis_types)
-    return PlacedArray(x.aval, x.shards, x.sharding.update(mesh=mesh), x.committed, x.layout)
+    place = Place(x.aval, x.sharding.update(mesh=mesh), x.committed, x.layout)
+    return PlacedArray(None, place, x.shards)
 
 
 def _back(bind):

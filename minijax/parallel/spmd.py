@@ -42,6 +42,7 @@ from .modules import (
 )
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import (
+    Place,
     PlacedArray,
     default_device,
     on_one_device,
@@ -402,7 +403,8 @@ def _factors(n):
 class PlacedProgram(Program):
     """A program whose arguments and results have shardings."""
 
-    __slots__ = ("in_shardings", "out_shardings", "committed", "inputs", "outputs", "in_layouts",
+    array_class = PlacedArray
+    __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "in_layouts",
                  "out_layouts")
 
     def _set(self, loaded, module, jaxpr, ins, outs, committed, places):
@@ -417,11 +419,11 @@ class PlacedProgram(Program):
         self.out_layouts = places.out_layouts or (None,) * len(outs)
         given = places.in_layouts or (None,) * len(jaxpr.in_avals)
         self.in_layouts = [given[i] or default_layout(jaxpr.in_avals[i].ndim) for i in self.kept]
-        self.outputs = [(aval, None if aval.dtype == float0 else x, layout)
-                        for aval, x, layout in zip(jaxpr.out_avals, outs, self.out_layouts)]
+        self.out_places = [aval if aval.dtype == float0 else Place(aval, x, committed, layout)
+                           for aval, x, layout in zip(jaxpr.out_avals, outs, self.out_layouts)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
-        self.committed, self.run = committed, self._runner(jaxpr.effects)
+        self.run = self._runner(jaxpr.effects)
 
     def __call__(self, args):
         buffers = [x.shards if type(x := args[i]) is PlacedArray and x.sharding is sharding
@@ -435,9 +437,17 @@ class PlacedProgram(Program):
             raise
         if self.donated:
             self._forget_donated(args, buffers)
-        committed = self.committed
-        return [PlacedArray(aval, x, sharding, committed, layout) if sharding
-                else array_of(x, aval) for x, (aval, sharding, layout) in zip(outs, self.outputs)]
+        return [PlacedArray(None, place, x) if type(place) is Place
+                else array_of(x, place) for x, place in zip(outs, self.out_places)]
+
+    def takes_buffers(self, args: Sequence) -> bool:
+        """Whether XLA gets just the buffers of arguments of these types, in these places."""
+        if self.constants or self.donated or len(self.kept) < len(args):
+            return False
+        here = xla().placement(xla().default_device())
+        return all(x._buffer is not None and x.sharding == sharding if type(x) is PlacedArray
+                   else xla_sharding(sharding, aval.ndim) is here
+                   for x, (_, aval, sharding) in zip(args, self.inputs))
 
     def _forget_donated(self, args, buffers):
         """Mark donated arguments as deleted, except those whose memory XLA did not take."""
