@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from unittest import mock
 
 import numpy as np
@@ -68,15 +69,16 @@ def difference(make_difference):
 @exercise("11.3", "A triangular solve, run backwards", ["_transpose"], hints=[
     "X = op(A)⁻¹ B. What is the transpose of the linear map B → op(A)⁻¹ B?",
     "It is ct → op(A)⁻ᵀ ct: again a triangular solve.",
-    "op(A)ᵀ is A transposed once more: transpose_a=not transpose_a. `lower` still says which "
-    "triangle of `a` is stored, so it stays.",
+    "op(A)ᵀ is op(Aᵀ), for both values of transpose_a: solve with matrix_transpose(a).",
+    "The transpose of a lower triangle is an upper one: lower=not lower.",
 ], hole="lax.linalg.triangular_solve._transpose")
 def solve(_transpose):
     from minijax.lax.linalg.triangular_solve import triangular_solve, triangular_solve_p
 
     a = np.array([[2.0, 0.0], [1.0, 4.0]], F)
     w = np.array([[1.0, -2.0], [3.0, 5.0]], F)
-    with mock.patch.dict(transposition.primitive_transposes, {triangular_solve_p: _transpose}):
+    in_the_hole = sys.modules[triangular_solve.__module__]._transpose
+    with mock.patch.dict(transposition.primitive_transposes, {triangular_solve_p: in_the_hole}):
         for transposed in (False, True):
             matrix = a.T if transposed else a
             loss = lambda b, t=transposed: lax.reduce_sum(lax.mul(w, triangular_solve(
@@ -84,6 +86,10 @@ def solve(_transpose):
             compare(lambda b, f=loss: np.asarray(grad(f)(b)),
                     lambda b, m=matrix: np.linalg.solve(m.T, w), [(w,)],
                     f"transpose_a={transposed}: the gradient of sum(w X) by B, at B =")
+            used = {eqn.params["transpose_a"] for eqn in make_jaxpr(grad(loss))(w).eqns
+                    if eqn.primitive is triangular_solve_p}
+            expect(used == {transposed}, f"transpose_a={transposed} should stay as it is; the "
+                                         f"gradient's jaxpr has solves with {sorted(used)}")
             right = lambda b, t=transposed: lax.reduce_sum(lax.mul(w, triangular_solve(
                 a, b, left_side=False, lower=True, transpose_a=t)), (0, 1))
             compare(lambda b, f=right: np.asarray(grad(f)(b)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minijax import lax, tree_util
+from minijax import numpy as jnp  # noqa: F401  (for your answers)
 from minijax.core.core import current_trace, new_trace, typeof
 from minijax.lax.control_flow.parts import PartsTrace
 
@@ -30,13 +31,20 @@ def difference_of(x):
 def make_difference():
     """11.2: `difference_of` as a primitive; return the function that binds it.
 
-    `minijax.extend.core.Primitive("difference")` makes one. It needs a type, an evaluation and a
-    lowering (from `difference_of`, given above), a batching rule, which is put into
-    `batching.primitive_batchers` as `(args, dims) -> (result, its dim)`, a JVP and a transpose:
-    `minijax.core.transposition.deflinear2(primitive, rule)` with a rule `(ct, x) -> [cotangent]`.
-    Do not look at elements in Python. The batch may be the last axis. `lax.rev(x, [axis])`
-    reverses an axis; `batching.moveaxis(x, source, destination)` moves one. (`batching` and `mlir`
-    are `minijax.interpreters.batching` and `.mlir`.)
+    `minijax.extend.core.Primitive("difference")` makes one. It needs:
+
+    - a type: `primitive.def_abstract_eval(rule)`;
+    - a lowering, from `difference_of`, given above: `mlir.register_lowering(primitive, rule)` and
+      `mlir.lower_fun(function, multiple_results=False)`;
+    - an evaluation: `primitive.def_impl(function)`, with `minijax.jit` of your function;
+    - a batching rule: `batching.primitive_batchers[primitive] = rule`, where
+      `rule(args, dims)` returns the result and its batch axis. The batch may be the last axis.
+      `batching.moveaxis(x, source, destination)` moves an axis;
+    - a JVP and a transpose: `minijax.core.transposition.deflinear2(primitive, rule)`, where
+      `rule(ct, x)` returns a list of one cotangent. `lax.rev(x, [axis])` reverses an axis, and
+      `typeof(x).ndim` is the number of axes.
+
+    `batching` and `mlir` are in `minijax.interpreters`. Do not look at elements in Python.
     """
     raise NotImplementedError
 
@@ -44,11 +52,15 @@ def make_difference():
 def _transpose(ct, a, b, *, transpose_a, **params):
     """11.3: the transpose of `triangular_solve`, which solves op(A) X = B and is linear in B.
 
+    op(A) is A, or Aᵀ if `transpose_a`. The library's rule changes this option. Write the rule in
+    another way: leave the option as it is, and transpose the matrix. `lower` says in which triangle
+    of `a` the numbers are, so it may have to change.
+
     `ct` is the cotangent of X, an array or a symbolic `Zero`; `b` is undefined, and `b.aval` its
-    type. op(A) is A, or Aᵀ if `transpose_a`. Return a list with None (for `a`) and the cotangent of
-    B; for a `Zero`, that is `Zero(b.aval)`. Of use, from `minijax.lax.linalg.triangular_solve`:
-    `triangular_solve(a, b, transpose_a=..., **params)`; `Zero` is in `minijax.core.forward`.
-    `params` holds the other options, such as `left_side` and `lower`: pass them on.
+    type. Return a list with None (for `a`) and the cotangent of B; for a `Zero`, that is
+    `Zero(b.aval)`. `params` holds `lower`, `left_side`, `unit_diagonal` and `conjugate_a`. Of use:
+    `triangular_solve(a, b, transpose_a=..., **params)` from `minijax.lax.linalg.triangular_solve`,
+    `matrix_transpose(a)` from `minijax.lax.linalg.common`, `Zero` from `minijax.core.forward`.
     """
     raise NotImplementedError
 
@@ -58,7 +70,8 @@ def range_of_sin(low, high):
 
     `low` and `high` are scalars or arrays of floats, and may be traced: no Python `if` on them. The
     sine reaches 1 at π/2 + 2πk, and -1 at -π/2 + 2πk. Is one of those between the ends? Then that
-    is the extreme. `minijax.numpy` has ceil, floor, where, minimum, maximum, sin and pi.
+    is the extreme. `jnp`, which is `minijax.numpy`, has ceil, floor, where, minimum, maximum, sin
+    and pi.
     """
     raise NotImplementedError
 
@@ -72,9 +85,11 @@ class ErrorTrace(PartsTrace):
     def apply(self, primitive, values, params):
         """11.5: the result of an elementwise primitive, and its error, as a list of two.
 
-        `values` is a list of [x] or [x, e], one for each operand. To first order, an operand's
-        error e moves the result by |∂f/∂x| e; add these for all operands that have an error. Any
-        elementwise primitive of one result must do: `jvp`, of `minijax`, has the rules.
+        `values` is a list of [x] or [x, e], one for each operand. At least one operand has an
+        error e. To first order, it moves the result by |∂f/∂x| e; add these for all operands that
+        have one. It must work for any elementwise primitive of one result:
+        `primitive.bind(*xs, **params)` evaluates it, `jvp(f, (x,), (e,))` of `minijax` gives
+        f(x) and ∂f/∂x e for a function f of one argument, and `lax.abs` is the absolute value.
         """
         raise NotImplementedError
 

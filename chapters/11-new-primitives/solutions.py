@@ -13,6 +13,7 @@ from minijax.extend.core import Primitive
 from minijax.interpreters import batching, mlir
 from minijax.lax.control_flow.parts import PartsTrace
 from minijax.lax.families import FLOAT, const_like, lower_fun, unary_row
+from minijax.lax.linalg.common import matrix_transpose
 from minijax.lax.linalg.triangular_solve import triangular_solve
 
 
@@ -62,11 +63,13 @@ def make_difference():
     return difference
 
 
-def _transpose(ct, a, b, *, transpose_a, **params):
-    """The transpose of an inverse is the inverse of the transpose."""
+def _transpose(ct, a, b, *, transpose_a, lower, **params):
+    """op(Aᵀ) is op(A)ᵀ, and the transpose of a lower triangle is an upper one."""
     if type(ct) is Zero:
         return [None, Zero(b.aval)]
-    return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
+    out = triangular_solve(matrix_transpose(a), ct, transpose_a=transpose_a, lower=not lower,
+                           **params)
+    return [None, out]
 
 
 def range_of_sin(low, high):

@@ -91,19 +91,23 @@ def rows(lookup):
 
 
 @exercise("12.4", "Three dots", ["expand_ellipsis"], hints=[
-    "Count the entries that are neither None nor Ellipsis: so many dimensions are used.",
-    "If there is no Ellipsis, put one at the end.",
+    "Split the entries at the first Ellipsis. If there is none, the second part is empty.",
+    "In the second part, each Ellipsis is a slice(None).",
+    "Count the entries of both parts that are not None: so many dimensions are used.",
     "Compare with `is`, as entries may be arrays, whose == is an array.",
 ], hole="lax.indexing.expand_ellipsis")
 def dots(expand_ellipsis):
     full = slice(None)
     cases = {((0,), 1): [0], ((0,), 3): [0, full, full], ((..., 0), 3): [full, full, 0],
              ((1, ..., 2), 4): [1, full, full, 2], ((None, ..., 2), 2): [None, full, 2],
-             ((..., None), 1): [full, None], ((1, ..., 2), 2): [1, 2], ((), 2): [full, full]}
+             ((..., None), 1): [full, None], ((1, ..., 2), 2): [1, 2], ((), 2): [full, full],
+             ((..., 0, ...), 4): [full, full, 0, full], ((..., 0, ...), 2): [0, full],
+             ((..., ...), 1): [full], ((..., None, ..., ...), 3): [full, None, full, full]}
     for (entries, ndim), want in cases.items():
         compare(lambda e, n: repr(expand_ellipsis(e, n)), lambda e, n, want=want: repr(want),
                 [(entries, ndim)], "entries, ndim =")
-    for entries, ndim, words in (((0, 1), 1, "Too many indices"), ((..., 0, ...), 3, "single")):
+    for entries, ndim, words in (((0, 1), 1, "2 were indexed"), ((..., 0, ...), 1, "1-dim"),
+                                 ((..., ..., ...), 1, "Too many indices")):
         try:
             got = expand_ellipsis(entries, ndim)
         except IndexError as error:
@@ -112,9 +116,13 @@ def dots(expand_ellipsis):
         else:
             raise Wrong(f"with {entries}, {ndim} it should raise IndexError, and returns {got}")
     x = np.arange(24).reshape(2, 3, 4)
-    for text in ("x[..., 1]", "x[0, ..., None, 1:3]", "x[None, 1, ..., ::-1]", "x[:, 2]"):
+    means = {"x[..., 1]": "x[:, :, 1]", "x[0, ..., None, 1:3]": "x[0, :, None, 1:3]",
+             "x[None, 1, ..., ::-1]": "x[None, 1, :, ::-1]", "x[:, 2]": "x[:, 2, :]",
+             "x[..., 2, ...]": "x[:, 2, :]", "x[0, ..., None, ...]": "x[0, :, None, :]"}
+    for text in means:
         compare(lambda t: np.asarray(eval(t, {"x": jnp.asarray(x)})),
-                lambda t: eval(t, {"x": x.astype(np.int32)}), [(text,)], "x of shape (2, 3, 4),")
+                lambda t: eval(means[t], {"x": x.astype(np.int32)}), [(text,)],
+                "x of shape (2, 3, 4),")
 
 
 @exercise("12.5", "Under a mask", ["compress"], hints=[

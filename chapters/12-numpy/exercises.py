@@ -30,24 +30,30 @@ def lookup(table, ids):
     """12.3: the rows `table[ids]`, by one `lax.gather`.
 
     `table` has the shape (n, d). `ids` is an array of integers of any shape s; the result has the
-    shape s + (d,). Rows that do not exist (ids below 0, or from n on) are zeros: `lax.gather(x,
+    shape s + (d,). Rows that do not exist (ids below 0, or from n on) are zeros: `lax.gather(table,
     indices, numbers, slice_sizes, mode="fill", fill_value=0)` does that, with
     `numbers = lax.GatherDimensionNumbers(offset_dims, collapsed_slice_dims, start_index_map)`.
+    The last dimension of `indices` is an index vector, here of one number:
+    `lax.expand_dims(x, [axis])` adds a dimension. For each vector, `gather` takes a window of shape
+    `slice_sizes`. The three arguments are tuples: the dimensions of the result that come from the
+    windows; the dimensions of a window that are dropped; and the dimensions of the table that the
+    index vector's numbers are positions in.
     """
     raise NotImplementedError
 
 
 def expand_ellipsis(entries, ndim):
-    """12.4: the entries of an index, a list, with `...` written out as full slices.
+    """12.4: the entries of an index, a list, with each `...` written out as full slices.
 
-    `entries` is a tuple of integers, slices, `None` and at most one `...` (`Ellipsis`). `ndim` is
-    the array's number of dimensions. An integer or a slice uses up one of them, `None` none. What
-    `...` stands for is `slice(None)`, as often as dimensions remain; an index without `...` has one
-    at its end. The result has no `...`.
+    `entries` is a tuple of integers, slices, `None` and any number of `...` (`Ellipsis`). `ndim` is
+    the array's number of dimensions. An integer or a slice uses one of them, `None` uses none. The
+    first `...` becomes `slice(None)`, as often as dimensions remain; an index without `...` has one
+    at its end. JAX allows no further `...`. Here each further one becomes a single `slice(None)`,
+    as in old releases of NumPy, and uses one dimension. The result has no `...`.
 
     Raises:
-      IndexError: more entries than dimensions ("Too many indices: array is 1-dimensional, but 2
-        were indexed"), or more than one `...` ("an index can only have a single ellipsis ('...')").
+      IndexError: more than `ndim` dimensions are used ("Too many indices: array is 1-dimensional,
+        but 2 were indexed").
     """
     raise NotImplementedError
 
@@ -58,7 +64,8 @@ def compress(x, mask, size, fill_value):
     If there are fewer, `fill_value` stands behind them; if there are more, the rest is left out.
     It must work under jit (`size` and `fill_value` are known), vmap and grad, so the positions
     have to be computed: the element number i goes to the place that is the number of true entries
-    before it. `minijax.numpy` has cumsum, where and full; `y.at[places].set(x, mode="drop")`
+    before it. `jnp`, which is `minijax.numpy`, has cumsum, where and full; `y.at[places].set(x,
+    mode="drop")`
     leaves out what has a place outside. Do not use compress, nonzero or a boolean index.
     """
     raise NotImplementedError

@@ -36,16 +36,13 @@ def lookup(table, ids):
 
 
 def expand_ellipsis(entries, ndim):
-    """Full slices for the dimensions that no entry uses."""
-    given = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    """Full slices for the dimensions that no entry uses, at the first ellipsis."""
+    at = next((i for i, entry in enumerate(entries) if entry is Ellipsis), len(entries))
+    before = list(entries[:at])
+    after = [slice(None) if entry is Ellipsis else entry for entry in entries[at + 1:]]
+    given = sum(entry is not None for entry in before + after)
     if given > ndim:
         raise IndexError(f"Too many indices: array is {ndim}-dimensional, but {given} were indexed")
-    ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
-    if len(ellipses) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    before, after = entries, ()
-    if ellipses:
-        before, after = entries[:ellipses[0]], entries[ellipses[0] + 1:]
     return [*before, *[slice(None)] * (ndim - given), *after]
 
 

@@ -104,6 +104,13 @@ def order(_shuffle):
         alike = [np.array_equal(np.take(places, i, 1 - axis), np.take(places, 0, 1 - axis))
                  for i in range(1, x.shape[1 - axis])]
         expect(not all(alike), f"axis {axis}: all lines are in the same order")
+    everywhere = lambda a: np.asarray(_shuffle(random.key(5), x, a))
+    compare(lambda a: everywhere(a).shape, lambda a: x.shape, [(None,)], "the shape, with axis")
+    compare(lambda a: np.sort(everywhere(a).ravel()), lambda a: x.ravel(), [(None,)],
+            "all elements, sorted again, with axis")
+    rows, columns = everywhere(None) // 10, everywhere(None) % 10
+    expect((rows != rows[:, :1]).any() and (columns != columns[:1]).any(),
+           "axis None: an element should also come to other rows and columns")
     same = jit(lambda k: random.permutation(k, 10))
     compare(lambda seed: np.asarray(same(random.key(seed))),
             lambda seed: np.asarray(random.permutation(random.key(seed), 10)), [(5,)],

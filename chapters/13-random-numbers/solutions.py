@@ -55,7 +55,9 @@ def kumaraswamy(key, a, b, shape):
 
 
 def _shuffle(key, x, axis):
-    """Sorted by random words."""
+    """Sorted by random words; all axes are one line."""
+    if axis is None:
+        return _shuffle(key, x.reshape(-1), 0).reshape(x.shape)
     _, shuffled = lax.sort_key_val(random_bits(key, 32, x.shape), x, axis)
     return shuffled
 

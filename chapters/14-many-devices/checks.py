@@ -84,10 +84,9 @@ def which(block_of):
 
 
 @exercise("14.4", "What arrives", ["_received"], hints=[
-    "Who is the sender of each receiver? Make a dict of `perm`, the other way round.",
-    "jnp.take(x, places, d) takes, for each receiver, the element at its sender's place.",
-    "An example without a sender can take any place, if a mask makes it zero afterwards. The mask "
-    "needs as many dimensions as x, of size 1 but for dimension d.",
+    "Make two arrays of integers: the senders and the receivers. Either may be empty.",
+    "With the examples along dimension 0, sent = x[senders] are the values that are sent.",
+    "zeros.at[receivers].add(sent) puts each where it arrives, and adds those that meet.",
 ], hole="parallel.collective_rules._received")
 def arrivals(_received):
     rings = [[(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 1), (1, 2)], [(3, 0)], [(0, 0), (2, 1)], []]
@@ -96,7 +95,7 @@ def arrivals(_received):
     def want(perm, values):
         out = np.zeros_like(values)
         for sender, receiver in perm:
-            out[receiver] = values[sender]
+            out[receiver] += values[sender]
         return out
 
     def got(perm, values):
@@ -105,6 +104,12 @@ def arrivals(_received):
 
     compare(got, want, [(perm, x[:, 0]) for perm in rings], "perm and the values =")
     compare(got, want, [(perm, x) for perm in rings], "perm and the values =")
+    several = [[(0, 1), (2, 1)], [(3, 0), (3, 1), (2, 1), (1, 1)]]
+    for d in (0, 1):
+        compare(lambda perm, v, d=d: np.asarray(_received(jnp.moveaxis(jnp.asarray(v), 0, d), d, 4,
+                                                          perm)),
+                lambda perm, v, d=d: np.moveaxis(want(perm, v), 0, d), [(p, x) for p in several],
+                f"d = {d}; perm and the values (along dimension 0) =")
     compare(lambda perm, values: np.asarray(vmap(
                 lambda v: lax.ppermute(v, "i", perm), in_axes=1, out_axes=1, axis_name="i")(
                     values.T)).T, want, [(rings[1], x)],

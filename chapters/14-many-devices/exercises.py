@@ -24,7 +24,7 @@ def before_me(x, axis_name):
     """14.2: the sum of `x` over all instances with a smaller index along the axis.
 
     The first instance gets zeros. `x` is a float array of any shape. Of use: `lax.axis_index`,
-    `lax.axis_size`, and a collective.
+    `lax.axis_size`, `jnp`, which is `minijax.numpy`, and a collective of `lax`.
     """
     raise NotImplementedError
 
@@ -44,10 +44,12 @@ def _received(x, d, size, perm):
     """14.4: what `ppermute` gives under `vmap`. The examples lie along dimension `d` of `x`.
 
     There are `size` examples. `perm` is a list of pairs (sender, receiver) of numbers of examples.
-    Each number is at most once a sender, and at most once a receiver. An example that receives
-    nothing gets zeros. Return an array like `x`. `perm` is known when the function is traced, and
-    `x` is not. Of use: `jnp.take(x, places, axis)`, where `places` may be a NumPy array, and
-    `jnp.where`.
+    An example that receives nothing gets zeros. In `ppermute`, each number is at most once a
+    receiver. Your function must also do what a `ppermute` without this rule could do: an example
+    that receives from several senders gets the sum. Return an array like `x`. `perm` is known when
+    the function is traced, and `x` is not. Of use: `jnp.moveaxis(x, source, destination)`,
+    `jnp.zeros_like`, and `y.at[places].add(values)`, which adds all values that have one place.
+    `places` may be a NumPy array of integers.
     """
     raise NotImplementedError
 
@@ -64,7 +66,7 @@ def two_layers(x, w1, w2):
     """14.5: jnp.maximum(x @ W1, 0.0) @ W2, on one device along the axis "part".
 
     `x` is whole on each device, w1 and w2 are the device's own part of W1 and W2, as
-    `split_weights` has cut them. Each device returns the whole result. There may be one collective,
-    and no more.
+    `split_weights` has cut them. Each device returns the whole result. There may be one collective
+    of `lax`, and no more.
     """
     raise NotImplementedError

@@ -149,7 +149,7 @@ def branches(discharge_branches):
 
 
 @exercise("15.3", "One by one", ["_one_by_one"], hints=[
-    "Only the operands whose dim is 0 go into the scan's xs.",
+    "Only the operands with a batch axis go into the scan's xs. It takes rows, along axis 0.",
     "The body is a nested function, so it sees the other operands from outside.",
     "In the body, put the rows and the whole operands in their places: for each operand the next "
     "row, or itself.",
@@ -182,6 +182,10 @@ def one_by_one(_one_by_one):
             compare(lambda n, g=by_both: [np.asarray(a[:n]) for a in g(xs, ys)],
                     lambda n: [(xs.sum(1) * ys.sum(1))[:n], (xs.sum(1) - ys.sum(1))[:n]], [(3,)],
                     where + " (x's rows, y's rows), number of rows")
+    direct = lambda x, y: list(jax.pure_callback(host, outs, x, y))
+    compare(lambda a, b: [np.asarray(o) for o in _one_by_one(direct, [xs.T, ys], [a, b])],
+            lambda a, b: [xs.sum(1) * ys.sum(1), xs.sum(1) - ys.sum(1)], [(1, 0)],
+            "called with arrays of shapes (2, 3) and (3, 4), and the dims")
     seen.clear()
     jax.block_until_ready(jax.vmap(pair, (0, None))(xs, y))
     shapes = {(a, b) for a, b, _ in seen}

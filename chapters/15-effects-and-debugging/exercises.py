@@ -59,11 +59,12 @@ def _one_by_one(bind, args, dims, **options):
     """15.3: the results of `bind` for each example of a batch, stacked, as a list.
 
     `bind(*operands)` calls back for one example, and returns a list of arrays. Operand i of one
-    example is a row of args[i] if dims[i] is 0, and the whole args[i] if dims[i] is None. At
-    least one is 0. The calls happen in the order of the examples. No Python loop over examples:
-    `bind` must be staged once, however large the batch. Of use: `lax.scan(f, carry, xs,
+    example is the whole args[i] if dims[i] is None. Else dims[i] is the batch axis of args[i], any
+    axis. (The library's function gets 0 or None.) At least one is not None. The results are
+    stacked along axis 0. The calls happen in the order of the examples. No Python loop over
+    examples: `bind` must be staged once, however large the batch. Of use: `lax.scan(f, carry, xs,
     **options)`, where f(carry, x) returns (carry, y), and xs and y may be lists of arrays. Pass it
-    the `options`.
+    the `options`. `jnp.moveaxis(x, source, destination)` moves an axis.
     """
     raise NotImplementedError
 
@@ -72,11 +73,11 @@ def cube_root(x):
     """15.4: the real cube root of a float array, computed on the host by `np.cbrt`.
 
     `jax.pure_callback(np.cbrt, jax.ShapeDtypeStruct(shape, dtype), x)` calls the function with an
-    array. Under `vmap` there must be a single call for the whole batch: give the callback's option
-    `vmap_method` the value "expand_dims". The derivative of y = cube_root(x) is 1 / (3 y**2).
-    Second derivatives must work as well. Of use: `jax.custom_jvp`, and its method `defjvp`,
-    for a rule that takes the primals and the tangents (two tuples of one array each), and returns
-    the result and its tangent.
+    array; `jnp.shape(x)` and `jnp.result_type(x)` are those of x. Under `vmap` there must be a
+    single call for the whole batch: give the callback's option `vmap_method` the value
+    "expand_dims". The derivative of y = cube_root(x) is 1 / (3 y**2). Second derivatives must work
+    as well. Of use: `jax.custom_jvp`, and its method `defjvp`, for a rule that takes the primals
+    and the tangents (two tuples of one array each), and returns the result and its tangent.
     """
     raise NotImplementedError
 

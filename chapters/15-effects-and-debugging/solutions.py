@@ -58,7 +58,7 @@ def discharge_branches(eqns, refs):
 
 def _one_by_one(bind, args, dims, **options):
     """A scan over the operands with a batch axis; its body closes over the others."""
-    examples = [x for x, d in zip(args, dims) if d is not None]
+    examples = [jnp.moveaxis(x, d, 0) for x, d in zip(args, dims) if d is not None]
 
     def body(carry, rows):
         rows = iter(rows)

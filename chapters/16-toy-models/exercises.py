@@ -19,7 +19,8 @@ def momentum(f, p, steps, rate, decay):
 
     With a speed v, which starts at zero: v = decay v + (the gradient of f at p), then
     p = p - rate v. Write it as one `minijax.lax.scan`, whose jaxpr does not grow with `steps`. Of
-    use: `minijax.tree.map`, which takes several trees.
+    use: `minijax.grad`, `jnp.zeros_like` of `minijax.numpy`, and `minijax.tree.map`, which takes
+    several trees.
     """
     raise NotImplementedError
 
@@ -56,6 +57,6 @@ def leapfrog(height, q, p, size, steps):
     p changes by -size/2 times the gradient at the beginning and at the end, and by -size times
     the gradient in between. q changes by size times p in each step. `height` maps a pytree
     like q to a number. The loop must be a `minijax.lax.fori_loop` or `minijax.lax.scan`, for
-    `steps` of at least 1. Return q and p.
+    `steps` of at least 1. Of use: `minijax.grad` and `minijax.tree.map`. Return q and p.
     """
     raise NotImplementedError

@@ -65,7 +65,7 @@ def exercise(number: str, title: str, answers: Sequence[str], hints: Sequence[st
              hole: str | None = None, page: bool = False) -> Callable:
     """Register the decorated function as the check of an exercise.
 
-    With `page`, the site checks the exercise in MicroPython, too. Such a check uses `compare`,
+    With `page`, the site also checks the exercise, in MicroPython. Such a check uses `compare`,
     `expect`, `Wrong`, `math`, and what it imports itself: tiny, or NumPy's stand-in.
     """
 

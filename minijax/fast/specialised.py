@@ -125,7 +125,7 @@ def _div(x: Any, y: Any) -> Callable | None:
 
 def _gather(x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: tuple, mode: Any,
             fill_value: Any, **params: Any) -> Callable | None:
-    """Whole slices along one axis, as `jnp.take` asks for them; those out of bounds are filled."""
+    """Whole slices along one axis, the gather of `jnp.take`; those out of bounds are filled."""
     numbers, n_batch = dimension_numbers, indices.ndim - 1
     if len(numbers.start_index_map) != 1 or numbers.operand_batching_dims or not x.size or \
             numbers.collapsed_slice_dims != numbers.start_index_map or mode.name != "FILL_OR_DROP":

@@ -1,7 +1,7 @@
 """The computation graph of a run: values, the operations that gave them, and their cotangents.
 
 A node is a value: of the lowest trace, which computes or stages it, or of a linear program that a
-partial evaluation writes down. It lies in a lane: *primal*, or *tangent* if it depends on a
+partial evaluation writes down. Its lane is *primal*, or *tangent* if it depends on a
 tangent. A primal that a tangent's operation needs is a *residual*. What the backward pass computes
 appears as the cotangents of nodes. It makes nodes only inside another transformation, which works
 on it: those are in the lane *cotangent*.
