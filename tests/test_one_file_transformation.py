@@ -6,10 +6,8 @@ extremes at the ends of an interval, so that two plain evaluations are the refer
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import io
-import re
 import tokenize
 from pathlib import Path
 
@@ -202,9 +200,7 @@ def test_the_file_is_short():
     assert not words.intersection(named)
 
 
-def test_the_chapter_prints_the_file():
-    page = (PATH.parent / "README.md").read_text()
+def test_a_page_of_the_chapter_prints_the_file():
+    page = (PATH.parent / "intervals.md").read_text()
     code = PATH.read_text().partition('"""\n\n')[2].strip()
-    of_page = "\n".join(re.findall(r"```python\n(import functools.*?|def interval.*?)\n```", page, re.DOTALL))
-    statements = [ast.dump(node) for node in ast.parse(of_page).body]
-    assert {ast.dump(node) for node in ast.parse(code).body} <= {*statements}
+    assert f"```python\n{code}\n```" in page

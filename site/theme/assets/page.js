@@ -18,6 +18,8 @@ document.querySelectorAll(".hero-again").forEach((button) => {
 // The theme leaves the search dialog without a name, which screen readers read out.
 document.querySelectorAll(".md-search[role=dialog]").forEach((node) => node.setAttribute("aria-label", "Search"));
 
-// Wide tables scroll; those who use the keyboard must be able to reach them.
+// Wide tables and drawings scroll; those who use the keyboard must be able to reach them.
 window.addEventListener("load", () =>
-  document.querySelectorAll(".md-typeset__scrollwrap").forEach((node) => (node.tabIndex = 0)));
+  document.querySelectorAll(".md-typeset__scrollwrap, figure.drawing").forEach((node) => {
+    if (node.matches(".md-typeset__scrollwrap") || node.scrollWidth > node.clientWidth) node.tabIndex = 0;
+  }));
