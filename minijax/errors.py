@@ -202,20 +202,27 @@ def fun_sourceinfo(fun: Callable) -> str:
 class DebugInfo:
     """The names of a traced function, its arguments and its results, for messages.
 
-    `arg_names` may be a function that makes the names. It is called when the names are needed.
+    `arg_names` and `result_paths` may be functions that make the names. They are called when the
+    names are needed.
     """
 
-    __slots__ = ("traced_for", "func_src_info", "_arg_names", "result_paths")
+    __slots__ = ("traced_for", "func_src_info", "_arg_names", "_result_paths")
 
     def __init__(self, traced_for="", func_src_info="", arg_names=(), result_paths=()):
         self.traced_for, self.func_src_info = traced_for, func_src_info
-        self._arg_names, self.result_paths = arg_names, result_paths
+        self._arg_names, self._result_paths = arg_names, result_paths
 
     @property
     def arg_names(self) -> tuple[str, ...]:
         if callable(self._arg_names):
             self._arg_names = self._arg_names()
         return self._arg_names
+
+    @property
+    def result_paths(self) -> tuple[str, ...] | None:
+        if callable(self._result_paths):
+            self._result_paths = self._result_paths()
+        return self._result_paths
 
     @property
     def func_name(self) -> str:

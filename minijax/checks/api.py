@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 def constants_apart(closed: Any, fun: Callable, leaves: Sequence[Any]) -> Any:
     """The jaxpr of `fun`; a `ValueError` if a reference is both passed and closed over."""
-    references_apart(fun_name(fun), leaves, closed.consts)
+    references_apart(f"{closed.jaxpr.debug_info.func_src_info} for jit", leaves, closed.consts,
+                     lambda: closed.jaxpr.debug_info.arg_names)
     return closed
 
 
@@ -157,7 +158,7 @@ def _size_along(x, axis, i, name_of):
     try:
         shape = typeof(x).shape
     except TypeError as error:
-        raise TypeError(f"vmap cannot map over its argument {name_of(i)}: {error}") from None
+        raise TypeError(f"{error} vmap cannot map over its argument {name_of(i)}.") from None
     if -len(shape) <= axis < len(shape):
         return shape[axis]
     raise ValueError(

@@ -6,6 +6,7 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
+from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 from ..core.core import typeof
@@ -16,6 +17,7 @@ from ..core.tree import (
     positive_argnums,
     with_statics,
 )
+from ..errors import DebugInfo, fun_sourceinfo
 from .primitives import valid_jaxtype
 from .tree import leaves_with_path, path_text
 
@@ -31,14 +33,14 @@ def check_callable(fun: Any) -> None:
     """
     if isinstance(fun, staticmethod):
         raise TypeError(
-            f"Expected a function, got the staticmethod object {fun}; pass its function."
+            f"staticmethod arguments are not supported, got {fun}. Pass its function."
         )
     if not callable(fun):
-        raise TypeError(f"Expected a callable, got {fun!r} of type {type(fun).__name__}.")
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}.")
     if inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
         raise TypeError(
-            f"Expected a function, got the generator function {fun}: "
-            "return the values as a tuple or list instead of yielding them."
+            f"Expected a function, got a generator function: {fun}. "
+            "Return the values as a tuple or list instead of yielding them."
         )
     if inspect.iscoroutinefunction(fun):
         raise TypeError(f"Expected a function, got the async function {fun}: it cannot be traced.")
@@ -110,11 +112,38 @@ def weak_arg_names(fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any]
 
 
 def _weakly(fun):
-    """A function that returns `fun` while other references keep it alive."""
+    """A function that returns `fun` while other references keep it alive, and afterwards a function
+    with its parameters."""
+    code = getattr(inspect.unwrap(fun), "__code__", None)
     try:
-        return weakref.ref(fun)
+        weak = weakref.ref(fun)
     except TypeError:
-        return lambda: None
+        return lambda: _with_parameters_of(code)
+    return lambda: weak() or _with_parameters_of(code)
+
+
+def _with_parameters_of(code):
+    """A function with the parameters of `code`, each with a default; `None` if there is no code."""
+    if code is None:
+        return None
+    closure = tuple(CellType() for _ in code.co_freevars)
+    names = code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]
+    fun = FunctionType(code, {}, None, (None,) * code.co_argcount, closure)
+    fun.__kwdefaults__ = dict.fromkeys(names)
+    return fun
+
+
+def traced_info(traced_for: str, fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any],
+                out_tree: Callable[[], PyTreeDef | None]) -> DebugInfo:
+    """What is known of a function that is traced. `out_tree()` is the structure of its result, or
+    `None` before it has returned."""
+
+    def results():
+        tree = out_tree()
+        return None if tree is None else leaf_names("result", tree.unflatten([0] * tree.num_leaves))
+
+    return DebugInfo(traced_for, fun_sourceinfo(fun), weak_arg_names(fun, in_tree, statics),
+                     results)
 
 
 def result_paths(tree: Any) -> tuple[str, ...]:
@@ -140,8 +169,9 @@ def are_arrays(where: str, leaves: Sequence[Any], names: Callable[[], Sequence[s
     except TypeError:
         for x, name in zip(leaves, names()):
             if not valid_jaxtype(x):
-                raise TypeError(f"{where}: its argument {name} is {x!r} of type {type(x)}, which "
-                                "is not a valid JAX type: expected an array or a number.") from None
+                raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type: it is "
+                                f"the argument {name} of {where}, which must be an array or a "
+                                "number.") from None
         raise
 
 
@@ -226,7 +256,8 @@ def fun_signature(fun: Callable) -> Signature | None:
 def _check_donated_by_number(fun: Any, argnames: Any) -> None:
     """Raise ValueError if arguments of a function without a signature are donated by name."""
     if argnames is not None:
-        raise ValueError(f"{fun} has no signature: pass donate_argnums, not donate_argnames.")
+        raise ValueError(f"Getting the signature of function {fun} failed. Pass donate_argnums "
+                         "instead of donate_argnames.")
 
 
 def _check_static_and_donated(signature: Signature | None, static: tuple, donated: tuple) -> None:
@@ -241,8 +272,8 @@ def _check_static_and_donated(signature: Signature | None, static: tuple, donate
         _check_argnames(signature, argnames, f"{what}_argnames")
     if both := set(static[1]) & set(donated[1]):
         raise ValueError(
-            f"Arguments {sorted(both)} are both static and donated, but a static argument is part "
-            "of the program: it has no buffer to give away."
+            f"static_argnames and donate_argnames cannot intersect, but {sorted(both)} are in "
+            "both. A static argument is part of the program: it has no buffer to give away."
         )
 
 
@@ -255,8 +286,8 @@ def _check_argnums(signature, argnums, what):
     )
     if -min(argnums) > count or max(argnums) >= count:
         raise ValueError(
-            f"{what}={argnums} is out of bounds: the function {signature} takes "
-            f"{count} positional arguments."
+            f"Jitted function has {what}={argnums}, but only accepts {count} positional "
+            f"arguments: {signature}."
         )
 
 
@@ -267,27 +298,46 @@ def _check_argnames(signature, argnames, what):
     for name in argnames:
         kind = kinds.get(name, Parameter.VAR_KEYWORD)
         if kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
-            raise ValueError(f"{what}: {name!r} cannot be passed by keyword to {signature}.")
+            raise ValueError(f"Jitted function has invalid argnames {{{name!r}}} in {what}: it "
+                             f"cannot be passed by keyword to {signature}.")
         if kind not in by_keyword and not takes_any:
-            raise ValueError(f"{what}: {name!r} is not an argument of the function {signature}.")
+            raise ValueError(f"Jitted function has invalid argnames {{{name!r}}} in {what}: it "
+                             f"is not an argument of the function {signature}.")
 
 
-def references_apart(name: str, *groups: Sequence) -> None:
+Names = Callable[[], Sequence[str]]
+
+
+def references_apart(name: str, leaves: Sequence, closed_over: Sequence = (),
+                     names: Names = tuple) -> None:
     """Raise `ValueError` if a reference is twice among the values that the function `name` is
-    passed or closes over."""
-    values = [x for group in groups for x in group]
-    distinct_references([getattr(x, "aval", None) for x in values], name, values)
+    passed or closes over. `names()` are the names of the arguments."""
+    avals = [getattr(x, "aval", None) for x in leaves]
+    distinct_references(avals, name, leaves, names)
+    closed = {id(x) for x in closed_over}
+    for i, (aval, x) in enumerate(zip(avals, leaves)):
+        if hasattr(aval, "inner_aval") and id(x) in closed:
+            raise ValueError(f"when tracing {name}, a mutable array reference of type {aval} was "
+                             f"both closed over and passed as the argument {_name(names, i)}. "
+                             "Only pass it.")
 
 
-def distinct_references(avals: Sequence, name: str, leaves: Sequence) -> None:
+def distinct_references(avals: Sequence, name: str, leaves: Sequence,
+                        names: Names = tuple) -> None:
     """Raise `ValueError` if the same reference is passed twice to the function `name`."""
-    seen: set[int] = set()
-    for aval, x in zip(avals, leaves):
+    seen: dict[int, int] = {}
+    for i, (aval, x) in enumerate(zip(avals, leaves)):
         if not hasattr(aval, "inner_aval"):
             continue
-        if id(x) in seen:
+        first = seen.setdefault(id(x), i)
+        if first != i:
             raise ValueError(
                 "only one reference to a mutable array may be passed as an argument to a function, "
-                f"but `{name}` got a reference of type {aval.str_short()} more than once (or "
-                "also closes over it). Pass it once.")
-        seen.add(id(x))
+                f"but when tracing {name} the mutable array reference of type {aval} appeared at "
+                f"both {_name(names, first)} and {_name(names, i)}. Pass it once.")
+
+
+def _name(names: Names, i: int) -> str:
+    """The name of an argument, or its number."""
+    known = names()
+    return known[i] if i < len(known) else f"argument {i}"

@@ -75,7 +75,7 @@ def registered_type(x: Any) -> Any:
 def not_a_value(x: Any) -> TypeError:
     """The error for a value that has no type."""
     return TypeError(
-        f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array or a number "
+        f"Argument {x!r} of type {type(x)} is not a valid JAX type: expected an array or a number "
         "(a list or a tuple must be made one first, by `jnp.asarray`).")
 
 
@@ -113,8 +113,9 @@ def escaped(x: Any) -> None:
     """A tracer is not used after its trace has ended."""
     if not x._trace.valid:
         raise errors.UnexpectedTracerError(
-            f"A {type(x).__name__}, a {errors.describe(x)}, was used after the end of the "
-            f"transformation that made it.\n{x._origin_msg()}")
+            f"Encountered an unexpected tracer: a {errors.describe(x)}, wrapped in a "
+            f"{type(x).__name__}, was used after the end of the transformation that made it.\n"
+            f"{x._origin_msg()}")
 
 
 def birthplace(tracer: Any) -> str:
@@ -139,6 +140,11 @@ def leaks(trace: Any) -> None:
 # ----------------------------------------------------------------------------------------------
 # Primitives
 
+# By a transformation: what a missing rule of it is called, if that differs.
+_RULES = {"Abstract evaluation": "Abstract evaluation for '{}' not implemented",
+          "Lowering": "MLIR translation rule for primitive '{}' not found",
+          "Transpose (reverse-mode differentiation)":
+              "Transpose rule (for reverse-mode differentiation) for '{}' not implemented"}
 _ADVICE = {"Evaluation": "give it one by `{}_p.def_impl` (chapter 1 tells how).",
            "Abstract evaluation": "give it one by `{}_p.def_abstract_eval` (chapter 1 tells how)."}
 
@@ -146,8 +152,8 @@ _ADVICE = {"Evaluation": "give it one by `{}_p.def_impl` (chapter 1 tells how)."
 def no_rule(primitive: Any, transformation: str, chapter: int) -> str:
     """What to say of a primitive for which a transformation has no rule."""
     advice = _ADVICE.get(transformation, f"chapter {chapter} tells how to write one.")
-    return (f"{transformation} rule for '{primitive.name}' not implemented: "
-            f"{advice.format(primitive.name)}")
+    missing = _RULES.get(transformation, transformation + " rule for '{}' not implemented")
+    return f"{missing}: {advice}".format(*[primitive.name] * 2)
 
 
 def unmapped_output(axis_name) -> str:
@@ -157,8 +163,8 @@ def unmapped_output(axis_name) -> str:
 
 def unbound_axis(axis_name, axis_sizes) -> str:
     """The message for the name of an axis that is not in scope."""
-    return (f"unbound axis name: {axis_name}. It is bound within a function that is mapped with "
-            f"axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
+    return (f"Found an unbound axis name: {axis_name}. It is bound within a function that is "
+            f"mapped with axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
 
 
 def operands(primitive: Any, avals: Sequence) -> None:

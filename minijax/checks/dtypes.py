@@ -59,8 +59,8 @@ def has_dtype(x: Any) -> None:
 def valid_dtype(valid: bool, x: Any, dtype: Any) -> None:
     """The dtype of a value is one that arrays can have, and no element is masked."""
     if isinstance(x, np.ndarray) and hasattr(x, "mask"):
-        raise ValueError("A masked array of NumPy's cannot become an array of JAX's, because its "
-                         "mask would be lost. Use `x.filled(value)`, or `jnp.where` and the mask.")
+        raise ValueError("numpy masked arrays are not supported, because the mask would be lost. "
+                         "Use `x.filled(value)`, or `jnp.where` and the mask.")
     if valid:
         return
     if getattr(dtype, "kind", None) in tuple("iufc"):

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from .. import printing, settings
 from ..core.core import ShapedArray, Trace, Tracer, state, typeof
 from ..core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, open_jaxpr
-from ..errors import JaxprTypeError, UnexpectedTracerError, format_location, fun_name
+from ..errors import (
+    DebugInfo,
+    JaxprTypeError,
+    UnexpectedTracerError,
+    format_location,
+    fun_name,
+    fun_sourceinfo,
+)
 from .arguments import distinct_references
 from .core import escaped, leaks
 
@@ -64,19 +71,83 @@ def outer_tracer(trace: DynamicJaxprTrace, x: Tracer) -> None:
 
 
 def origin(tracer: DynamicJaxprTracer) -> str:
+    """Where a traced value was made, and on which arguments of which function it depends."""
+    if not tracer._trace.valid:
+        return _birthplace(tracer)
+    info = tracer._trace.debug_info
+    if info is None:
+        return _birthplace(tracer)
+    names, constant_eqns = _dependencies(tracer, info.arg_names)
+    text = f"The error occurred while tracing the function {info.func_src_info} for " \
+           f"{info.traced_for}."
+    if names:
+        text += (" This concrete value was not available in Python because it depends on the value"
+                 f"{'s' * (len(names) > 1)} of the argument{'s' * (len(names) > 1)} "
+                 f"{listed(names)}.")
+    elif constant_eqns:
+        text += _operations(constant_eqns)
+    if tracer.location is not None:
+        text += f"\nIt was created on line {format_location(tracer.location)}."
+    return text
+
+
+def _birthplace(tracer: DynamicJaxprTracer) -> str:
     """Where a traced value was made, or which argument of which function it is."""
     if tracer.location is not None:
         return f"It was created on line {format_location(tracer.location)}."
-    info, invars = tracer._trace.debug_info, tracer._trace.builder.invars
-    if info is None or tracer.atom not in invars or len(info.arg_names) != len(invars):
+    name, info = _argument_name(tracer), tracer._trace.debug_info
+    if name is None or info is None:
         return ""
-    name = info.arg_names[invars.index(tracer.atom)]
     return f"It is the argument {name} of {info.func_src_info}, traced for {info.traced_for}."
 
 
-def arguments_apart(avals: list, fun: Callable, leaves: Sequence[Any]) -> list:
+def _argument_name(tracer: DynamicJaxprTracer) -> str | None:
+    """The name of the argument that a traced value is, if it is one."""
+    info, invars = tracer._trace.debug_info, tracer._trace.builder.invars
+    if info is None or tracer.atom not in invars or len(info.arg_names) != len(invars):
+        return None
+    return info.arg_names[invars.index(tracer.atom)]
+
+
+def _dependencies(tracer: DynamicJaxprTracer,
+                  names: Sequence[str]) -> tuple[list[str], list[JaxprEqn]]:
+    """Which arguments a traced value depends on, by `names`, the names of all of them; and which
+    equations of constants."""
+    builder, needed = tracer._trace.builder, {tracer.atom}
+    eqns = []
+    for eqn in reversed(builder.eqns):
+        if not needed.isdisjoint(eqn.outvars):
+            needed.update(v for v in eqn.invars if isinstance(v, Var))
+            eqns.append(eqn)
+    known = len(names) == len(builder.invars)
+    produced = {v for eqn in eqns for v in eqn.outvars}
+    return ([names[i] for i, v in enumerate(builder.invars) if known and v in needed],
+            [eqn for eqn in reversed(eqns) if produced.isdisjoint(eqn.invars)])
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "x", "x and y", "x, y, and z"."""
+    *rest, last = names
+    comma = "," * (len(rest) > 1)
+    return f"{', '.join(rest)}{comma} and {last}" if rest else last
+
+
+_SHOWN = 5  # operations
+
+
+def _operations(eqns: Sequence[JaxprEqn]) -> str:
+    """What to say of a value that depends on no argument."""
+    printer = printing.Printer(printing.PrintOptions())
+    lines = [f"  operation {printing.layout(printing.run(printer.eqn(eqn)))}\n"
+             f"    from line {printing.source_of(eqn)}" for eqn in eqns[:_SHOWN]]
+    more = "\n\n(Additional originating lines are not shown.)" * (len(eqns) > _SHOWN)
+    return (" This value became a tracer due to JAX operations on these lines:\n\n"
+            + "\n\n".join(lines) + more)
+
+
+def arguments_apart(avals: list, fun: Callable, leaves: Sequence[Any], names: Callable) -> list:
     """The types `avals` of arguments; a `ValueError` if the same reference is passed twice."""
-    distinct_references(avals, fun_name(fun), leaves)
+    distinct_references(avals, f"{fun_sourceinfo(fun)} for jit", leaves, names)
     return avals
 
 
@@ -95,28 +166,54 @@ def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
             abstractify(x)
         except TypeError:
             raise TypeError(
-                f"Error interpreting argument to {_public_name(fun)} as an abstract array: "
-                f"the value at path {names()[i]} is {x!r} of {type(x)}.\nExpected an array or a "
-                "number. If the traced function depends on this argument, mark it as static "
-                "(static_argnums or static_argnames of jax.jit)."
+                f"Error interpreting argument to {_public_name(fun)} as an abstract array. "
+                f"The problematic value is of type {type(x)} and was passed to the function at "
+                f"path {names()[i]}.\nGot {x!r}, expected an array or a number. If the traced "
+                "function depends on this argument, mark it as static (static_argnums or "
+                "static_argnames of jax.jit)."
             ) from None
 
 
-def traced_results(outs: Sequence[Any]) -> None:
+def traced_results(outs: Sequence[Any], info: DebugInfo | None) -> None:
     """Raise `TypeError` unless the results of a traced function are arrays and numbers, and
     `ValueError` for a reference among them."""
-    for x in outs:
+    for i, x in enumerate(outs):
         try:
             if hasattr(aval := typeof(x), "inner_aval"):
+                where = _result_name(info, i)
                 raise ValueError(
-                    f"A traced function returned a mutable array reference of type {aval}, but "
-                    "mutable array references cannot be returned. Return its contents, "
-                    f"`ref[...]`.\n{getattr(x, '_origin_msg', str)()}")
+                    f"{_traced_function(info)} returned a mutable array reference of type {aval}"
+                    f"{where and f' at output tree path {where}'}, but mutable array references "
+                    f"cannot be returned. Return its contents, `ref[...]`.\n\n{_reference(x)}")
         except TypeError as error:
+            where = _result_name(info, i).removeprefix("result")
             raise TypeError(
-                "A traced function must return arrays and numbers, but one of its results is "
-                f"{x!r} of type {type(x).__name__}, which is not a valid JAX type."
+                f"{_traced_function(info)} returned a value of type {type(x)}"
+                f"{where and f' at output component {where}'}, which is not a valid JAX type: {x!r}"
             ) from error
+
+
+def _traced_function(info: DebugInfo | None) -> str:
+    if info is None or not info.func_src_info:
+        return "A traced function"
+    return f"function {info.func_src_info} traced for {info.traced_for}"
+
+
+def _result_name(info: DebugInfo | None, i: int) -> str:
+    """Where in the structure of the results one is; empty if it is the only one."""
+    names = info.result_paths if info is not None else ()
+    return names[i] if names and names != ("result",) and i < len(names) else ""
+
+
+def _reference(x: Any) -> str:
+    """Where a reference that is returned comes from."""
+    if not hasattr(x, "location"):
+        return ""
+    if x.location is not None:
+        where = f"created on line {format_location(x.location)}"
+    else:
+        where = f"passed in as the argument {_argument_name(x)}"
+    return f"The returned mutable array was {where}."
 
 
 def struct_dtype(dtype: Any) -> None:

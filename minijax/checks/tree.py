@@ -133,8 +133,8 @@ def check_static_hashable(value: Any, name: str) -> None:
         advice = ("An array must not be static: its values reach the program when it runs"
                   if hasattr(value, "aval") else "Pass, for example, a tuple instead of a list")
         raise ValueError(
-            f"Static argument {name} must be hashable, because compiled programs are looked up "
-            f"by it, but {value!r} is not: {e}. {advice}."
+            f"Non-hashable static arguments are not supported, because compiled programs are "
+            f"looked up by them, but argument {name} is {value!r} of {type(value)}: {e}. {advice}."
         ) from None
 
 
@@ -381,7 +381,7 @@ def axes_are_prefix(subtrees: list | None, name: str, treedef: trees.PyTreeDef,
     if kws:
         treedef, axis_treedef = treedef.subtrees[0], axis_treedef.subtrees[0]
     found = treedef_differences(axis_treedef, treedef)
-    lines = [f"{name} must be a tree prefix of the value that it describes, but is not:"]
+    lines = [f"{name} specification must be a tree prefix of the corresponding value, but is not:"]
     lines += [f"  - {difference_text(difference, name)}" for difference in found]
     if tupled_args:
         lines.append(f"It describes the tuple of arguments: {name} has one entry per argument.")

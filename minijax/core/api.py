@@ -202,8 +202,8 @@ def _vectorized(fun, vmap_f):
 
 # chapter 5
 
-from ..checks.arguments import weak_arg_names
-from ..errors import DebugInfo, fun_sourceinfo
+from ..checks.arguments import traced_info
+from ..errors import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
 from .extension import hooks
@@ -246,7 +246,7 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
     @wraps(fun)
     def make_jaxpr_f(*args, **kwargs):
         with extend_axis_env_nd(axis_env) if axis_env else contextlib.nullcontext():
-            closed, out_tree = _trace("make_jaxpr", fun, args, kwargs, argnums, argnames)
+            closed, out_tree = _trace("jit", fun, args, kwargs, argnums, argnames)
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
 
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -259,10 +259,10 @@ def _trace(traced_for, fun, args, kwargs, static_argnums=(), static_argnames=())
     static_argnums = positive_argnums(static_argnums, len(args))
     *dynamic, statics = split_statics(args, kwargs, static_argnums, static_argnames)
     leaves, in_tree = tree_flatten(tuple(dynamic))
-    names = weak_arg_names(fun, in_tree, statics)
-    in_avals = abstractify_args(fun, leaves, names)
     flat_fun, out_tree = flatten_fun(with_statics(fun, statics), in_tree)
-    closed = trace_to_jaxpr(flat_fun, in_avals, DebugInfo(traced_for, fun_sourceinfo(fun), names))
+    info = traced_info(traced_for, fun, in_tree, statics, out_tree)
+    in_avals = abstractify_args(fun, leaves, lambda: info.arg_names)
+    closed = trace_to_jaxpr(flat_fun, in_avals, info)
     return checks.constants_apart(closed, fun, leaves), out_tree()
 
 

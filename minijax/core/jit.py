@@ -31,8 +31,8 @@ import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.arguments import weak_arg_names
-from ..errors import DebugInfo, api_boundary, fun_name, fun_sourceinfo
+from ..checks.arguments import traced_info, weak_arg_names
+from ..errors import api_boundary, fun_name
 from ..runtime import timed, xla
 from . import lowering_rules as lowering_rules  # gives the starters their rules
 from .array import Array
@@ -308,8 +308,8 @@ class JitFunction:
         """Trace the function at arguments of these types."""
         fun, statics = self._fun, by_place(call.statics)
         flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
-        names = weak_arg_names(fun, call.in_tree, statics)
-        jaxpr = trace_to_jaxpr(flat_fun, in_avals, DebugInfo("jit", fun_sourceinfo(fun), names))
+        info = traced_info("jit", fun, call.in_tree, statics, out_tree)
+        jaxpr = trace_to_jaxpr(flat_fun, in_avals, info)
         if all(isinstance(c, (Array, np.ndarray)) and not isinstance(c, Tracer)
                for c in jaxpr.consts):
             return Tracing(jaxpr, out_tree(), ())

@@ -184,7 +184,7 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray],
 
 def _traced_results(trace: DynamicJaxprTrace, fun: Callable, in_avals: Sequence) -> list[Atom]:
     outs = fun(*map(trace.new_arg, in_avals))
-    checks.traced_results(outs)
+    checks.traced_results(outs, trace.debug_info)
     return [trace.atom(out) for out in outs]
 
 
@@ -207,7 +207,7 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
       TypeError: an argument is not an array or a number; the message names it.
     """
     try:
-        return checks.arguments_apart([*map(shaped_abstractify, leaves)], fun, leaves)
+        return checks.arguments_apart([*map(shaped_abstractify, leaves)], fun, leaves, names)
     except TypeError:
         checks.traced_arguments(fun, leaves, names, shaped_abstractify)
         raise

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.arguments import fun_signature, infer_argnums_and_argnames
+from ..checks.arguments import fun_signature, infer_argnums_and_argnames, traced_info
 from ..checks.staging import unchecked_constants
 from ..core.batching import AxisData, batch_subtrace, mapped_aval, matchaxis, unmapped_aval
 from ..core.core import (
@@ -38,11 +38,13 @@ from ..core.tree import (
     positive_argnums,
     tree_flatten,
     tree_map,
+    tree_structure,
 )
 from ..core.util import merge_lists, partition_list
-from ..errors import DebugInfo, UnexpectedTracerError, fun_name, fun_sourceinfo
+from ..errors import DebugInfo, UnexpectedTracerError, fun_name
 from ..lax.control_flow.parts import PartsTrace
 from ..pytree.arguments import resolve_kwargs
+from ..pytree.functions import treedef_tuple
 
 # ----------------------------------------------------------------------------------------------
 # Zeros in a user's rule
@@ -157,13 +159,17 @@ class FlatFun:
 
     def __init__(self, fun: Callable, user_fun: Callable, in_tree: PyTreeDef, traced_for: str):
         self.fun, self.in_tree = fun, in_tree
-        self.debug_info = DebugInfo(traced_for, fun_sourceinfo(user_fun))
         self.out_tree: PyTreeDef | None = None
+        self.debug_info = traced_info(traced_for, user_fun, treedef_tuple([in_tree, _NO_KWARGS]),
+                                      {}, lambda: self.out_tree)
         self.out_avals: list[ShapedArray] = []
 
     def __call__(self, *leaves):
         outs, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(leaves)))
         self.out_avals = [typeof(x) for x in outs]
+        info = self.debug_info
+        no_references(f"{info.traced_for.removesuffix(' fun')} primal function "
+                      f"{info.func_src_info}", outs)
         return outs
 
     def check_agrees(self, rule: str, out_tree: PyTreeDef, out_avals: list[ShapedArray]) -> None:
@@ -185,6 +191,23 @@ class FlatFun:
             f"function, but instead that first element had {what}:\n"
             f"    {_types(out_tree, out_avals)}\nwhile the function had output {what}:\n"
             f"    {_types(self.out_tree, self.out_avals)}")
+
+
+_NO_KWARGS = tree_structure({})
+
+
+def no_references(what: str, values: Sequence, but: Sequence = ()) -> None:
+    """Raise `ValueError` for a reference among the results of a function that is not in `but`."""
+    for x in values:
+        if is_reference(x) and not any(x is y for y in but):
+            raise ValueError(f"{what} returned a mutable array reference of type {typeof(x)}, but "
+                             "mutable array references cannot be returned. Return its contents, "
+                             "`ref[...]`.")
+
+
+def is_reference(x: Any) -> bool:
+    """Whether a value is a reference (chapter 15) or stands for one."""
+    return hasattr(getattr(x, "aval", None), "inner_aval")
 
 
 def _types(tree, avals) -> str:
@@ -274,9 +297,12 @@ def run_later(rule: Callable, *args) -> list:
     traced_outs: list[bool] = []
     other_outs: list = []
 
-    def of_tracers(*tracers):
-        traced_outs[:], other_outs[:], outs = _tracers_apart(
-            rule(*merge_lists(traced, others, tracers)))
+    def of_tracers(*inner):
+        outs = rule(*merge_lists(traced, others, inner))
+        references = {id(x): outer for x, outer in zip(inner, tracers) if is_reference(x)}
+        traced_outs[:] = [isinstance(x, Tracer) and id(x) not in references for x in outs]
+        passed, outs = partition_list(traced_outs, outs)
+        other_outs[:] = [references.get(id(x), x) for x in passed]
         return outs
 
     with unchecked_constants(without_dead_code):

@@ -45,7 +45,7 @@ from ..core.tree import (
     tree_map,
     with_statics,
 )
-from ..errors import UnexpectedTracerError, api_boundary, fun_name, wraps
+from ..errors import UnexpectedTracerError, api_boundary, fun_name, fun_sourceinfo, wraps
 from ..lax.control_flow.parts import enter_rules
 from ..lax.reductions import reduce_sum
 from ..printing import pp_rules
@@ -65,6 +65,7 @@ from .common import (
     from_rule,
     keep_used,
     match_batch_dim,
+    no_references,
     nondiff_numbers,
     nondiff_values,
     partial_eval_call,
@@ -154,8 +155,9 @@ class custom_vjp:
             args = tuple(x for i, x in enumerate(args) if i not in statics)
         leaves, in_tree = tree_flatten(args)
         check_leaves("custom_vjp_call", leaves)
-        references_apart(fun_name(self.fun), leaves)
         flat_fun = FlatFun(fun, self.fun, in_tree, "custom_vjp fun")
+        references_apart(f"{fun_sourceinfo(self.fun)} for custom_vjp", leaves, (),
+                         lambda: flat_fun.debug_info.arg_names)
         flat_fwd = FlatFwd(fwd, self.fwd, flat_fun, self.symbolic_zeros)
         flat_bwd = FlatBwd(bwd, in_tree, [typeof(x) for x in leaves], flat_fwd.out_trees)
         outs = custom_vjp_call_p.bind(
@@ -227,9 +229,8 @@ class FlatFwd:
         return self.out_tree, self.res_tree
 
     def __call__(self, perturbed, *leaves):
-        if self.symbolic_zeros:
-            leaves = map(CustomVJPPrimal, leaves, perturbed)
-        pair = self.fwd(*self.fun.in_tree.unflatten(leaves))
+        args = map(CustomVJPPrimal, leaves, perturbed) if self.symbolic_zeros else leaves
+        pair = self.fwd(*self.fun.in_tree.unflatten(args))
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise TypeError(
                 f"{self.name} must produce a pair (list or tuple of length two): the function's "
@@ -237,6 +238,8 @@ class FlatFwd:
                 f"backward pass), but instead of a pair it produced {pair}.")
         outs, self.out_tree = tree_flatten(pair[0])
         residuals, self.res_tree = tree_flatten(pair[1])
+        no_references(f"custom_vjp fwd function of {self.fun.debug_info.func_src_info}",
+                      residuals + outs, leaves)
         self.fun.check_agrees(self.name, self.out_tree, [typeof(x) for x in outs])
         return residuals + outs
 

@@ -194,10 +194,11 @@ class Wrapped(JitFunction):
           *args, **kwargs: as for the function; arrays may be `ShapeDtypeStruct`s.
         """
         call = self._call(args, kwargs)
-        jaxpr, out_tree, _ = tracing = self._traced(call)
+        jaxpr, out_tree, closed = tracing = self._traced(call)
         spec = self._spec(call, tracing)
-        places = places_of(jaxpr, spec, self._placed(call))
-        return Traced(CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places))
+        spec = spec._replace(donated_invars=(False,) * len(closed) + spec.donated_invars)
+        places = places_of(jaxpr, spec, [*closed, *self._placed(call)])
+        return Traced(CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places, closed))
 
     @api_boundary
     def lower(self, *args, **kwargs) -> Lowered:
@@ -228,7 +229,10 @@ class Wrapped(JitFunction):
         return len(self._traces)
 
     def __repr__(self):
-        return f"<PjitFunction of {self._fun!r}>"
+        try:
+            return f"<PjitFunction of {self.__wrapped__!r}>"
+        except Exception:  # the user's `__repr__` fails
+            return "<PjitFunction>"
 
     def _params(self, call: Call, tracing: Tracing) -> dict[str, Any]:
         spec = self._spec(call, tracing)

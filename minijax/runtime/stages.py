@@ -71,6 +71,12 @@ class CallInfo(NamedTuple):
     in_tree: PyTreeDef  # of (args, kwargs), without static arguments
     out_tree: PyTreeDef
     places: Any  # chapter 14: of the arguments on devices, or `None`
+    closed: tuple = ()  # what the function closes over, and the jaxpr takes first: references
+
+    @property
+    def in_avals(self) -> Sequence[Any]:
+        """The types of the arguments."""
+        return self.jaxpr.in_avals[len(self.closed):]
 
 
 class Stage:
@@ -92,12 +98,13 @@ class Stage:
     @property
     def in_avals(self) -> Any:
         """The types of the arguments: a pair (args, kwargs) of pytrees."""
-        return self.in_tree.unflatten(self._info.jaxpr.in_avals)
+        return self.in_tree.unflatten(self._info.in_avals)
 
     @property
     def args_info(self) -> Any:
         """For each argument its type and whether it is donated: a pair (args, kwargs)."""
-        infos = map(ArgInfo, self._info.jaxpr.in_avals, self._info.spec.donated_invars)
+        donated = self._info.spec.donated_invars[len(self._info.closed):]
+        infos = map(ArgInfo, self._info.in_avals, donated)
         return self.in_tree.unflatten(list(infos))
 
     @property
@@ -114,7 +121,8 @@ class Stage:
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The numbers of the leaves among the arguments that are donated."""
-        return tuple(i for i, donated in enumerate(self._info.spec.donated_invars) if donated)
+        donated_invars = self._info.spec.donated_invars[len(self._info.closed):]
+        return tuple(i for i, donated in enumerate(donated_invars) if donated)
 
 
 class Traced(Stage):
@@ -210,7 +218,7 @@ class Compiled(Stage):
     def __init__(self, info: CallInfo, program: Program):
         super().__init__(info)
         self._program = program
-        self._avals = [*info.jaxpr.in_avals]
+        self._avals = [*info.in_avals]
         leaves = (0,) * len(self._avals)
         self._takes_leaves = info.in_tree == tree_flatten((leaves, {}))[1]
 
@@ -232,8 +240,7 @@ class Compiled(Stage):
         """
         ins, _ = self._shardings()
         shardings = dict(zip(self._program.kept, ins))
-        count = len(self._program.in_avals)
-        return self.in_tree.unflatten([shardings.get(i) for i in range(count)])
+        return self.in_tree.unflatten([shardings.get(i) for i in self._numbers()])
 
     @property
     def output_shardings(self) -> Any:
@@ -246,8 +253,11 @@ class Compiled(Stage):
         (program_formats,) = hooks.program_formats
         ins, _, unused = program_formats(self._program)
         formats = dict(zip(self._program.kept, ins))
-        count = len(self._program.in_avals)
-        return self.in_tree.unflatten([formats.get(i, unused) for i in range(count)])
+        return self.in_tree.unflatten([formats.get(i, unused) for i in self._numbers()])
+
+    def _numbers(self):
+        """Which operands of the program the arguments are."""
+        return range(len(self._info.closed), len(self._program.in_avals))
 
     @property
     def output_formats(self) -> Any:
@@ -277,6 +287,7 @@ class Compiled(Stage):
         if not as_compiled:
             leaves, in_tree = tree_flatten((args, kwargs))
             self._check(args, kwargs, leaves, in_tree)
+        leaves = [*self._info.closed, *leaves]
         for check_places in hooks.check_places:
             check_places(self._program, leaves)
         return self.out_tree.unflatten(self._program(leaves))
@@ -298,7 +309,7 @@ class Compiled(Stage):
         avals = [*map(shaped_abstractify, leaves)]
         wrong = [
             i
-            for i, (a, b) in enumerate(zip(avals, self._info.jaxpr.in_avals))
+            for i, (a, b) in enumerate(zip(avals, self._info.in_avals))
             if (a.shape, a.dtype) != (b.shape, b.dtype)
         ]
         if wrong:
@@ -308,7 +319,7 @@ class Compiled(Stage):
         names = arg_names(self._info.fun, args, kwargs)
         lines = [
             f"Argument '{names[i]}' compiled with "
-            f"{self._info.jaxpr.in_avals[i].str_short(short_dtypes=False)} and called with "
+            f"{self._info.in_avals[i].str_short(short_dtypes=False)} and called with "
             f"{avals[i].str_short(short_dtypes=False)}"
             for i in wrong
         ]

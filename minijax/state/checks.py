@@ -68,24 +68,23 @@ def stored(what: str, ref_aval: Any, expected: tuple, value: Any) -> None:
                          f"has shape {expected}, the value has shape {value.shape}. Values are not "
                          "broadcast.")
     if ref_aval.dtype != value.dtype:
-        raise ValueError(f"Invalid dtype for `{what}`: the reference has dtype "
-                         f"{ref_aval.dtype.name}, the value has dtype {value.dtype.name}. Convert "
-                         "the value with `.astype`.")
+        raise ValueError(f"Invalid dtype for `{what}`. Ref dtype: {ref_aval.dtype.name}. Value "
+                         f"dtype: {value.dtype.name}. Convert the value with `.astype`.")
 
 
 def differentiated_write(aval: Any) -> Exception:
     """The error for a tangent that has no place to go."""
     return Exception(
         "performing a set/swap operation with a differentiated value on a non-differentiated array "
-        f"reference of type {aval.str_short()}. Make the reference inside of the differentiated "
-        "function, or make it an argument of it.")
+        f"reference of type {aval}. Move the array reference to be an argument of the "
+        "differentiated function, or make it inside of that function.")
 
 
 def batched_write(aval: Any) -> Exception:
     """The error for a batch of values written to one place."""
     return Exception(
         "performing a set/swap operation with vmapped value on an unbatched array reference of "
-        f"type {aval.str_short()}. Make the array reference an argument of the vmapped function.")
+        f"type {aval}. Move the array reference to be an argument to the vmapped function.")
 
 
 def one_cotangent(name: str, more: Sequence) -> None:

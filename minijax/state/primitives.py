@@ -127,9 +127,10 @@ free_ref_p = Primitive("free_ref", multiple_results=True)
 @get_p.def_impl
 def _get(ref, *operands, tree):
     concrete(ref)
-    if not tree:
+    out = read(ref.value, tree, operands)
+    if out is ref.value:
         ref.is_shared = True
-    return read(ref.value, tree, operands)
+    return out
 
 
 @swap_p.def_impl

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..checks.arguments import distinct_references
+from ..checks.arguments import references_apart
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import Spec, compile_module, lower, program_of
@@ -31,10 +31,14 @@ class RefProgram:
         self.kept = range(len(self.in_avals))
         self.pure = lowered.pure
         self.is_ref = [*map(is_ref_type, jaxpr.in_avals)]
+        info = jaxpr.jaxpr.debug_info
+        self.name = f"{info.func_src_info} for jit" if info else spec.name
+        self.arg_names = info.arg_names if info else ()
 
     def __call__(self, args: Sequence) -> list:
         refs = [x for x, ref in zip(args, self.is_ref) if ref]
-        distinct_references(self.in_avals, self.spec.name, args)
+        n_closed = len(args) - len(self.arg_names)
+        references_apart(self.name, args[n_closed:], args[:n_closed], lambda: self.arg_names)
         spec = self.spec._replace(donated_invars=self._donated(args))
         values = [x.value if ref else x for x, ref in zip(args, self.is_ref)]
         outs = program_of(self.pure, spec, values)(values)

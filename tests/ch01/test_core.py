@@ -192,7 +192,7 @@ def test_missing_rules_name_the_primitive_and_the_chapter():
     nameless_p = Primitive("nameless")
     with pytest.raises(NotImplementedError, match="Evaluation rule for 'nameless'.*chapter 1"):
         nameless_p.bind(1)
-    with pytest.raises(NotImplementedError, match="Abstract evaluation rule for 'nameless'.*er 1"):
+    with pytest.raises(NotImplementedError, match="Abstract evaluation for 'nameless' .*chapter 1"):
         nameless_p.out_aval((typeof(1),), {})
     error = core.missing_rule(nameless_p, "Sorting", 99)
     assert str(error) == ("Sorting rule for 'nameless' not implemented: "

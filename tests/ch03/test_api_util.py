@@ -218,9 +218,9 @@ def test_resolve_argnums(fun, nums, names):
 
 def test_argnum_errors_say_what_the_function_takes():
     for nums, names, message in [
-        (5, None, r"static_argnums=\(5,\) is out of bounds.*takes 3 positional"),
-        (None, "q", r"static_argnames: 'q' is not an argument of the function \(x, y, /, z"),
-        (None, "x", "static_argnames: 'x' cannot be passed by keyword"),
+        (5, None, r"static_argnums=\(5,\), but only accepts 3 positional"),
+        (None, "q", r"argnames {'q'} in static_argnames: it is not an argument of .* \(x, y, /, z"),
+        (None, "x", "argnames {'x'} in static_argnames: it cannot be passed by keyword"),
     ]:
         with pytest.raises(ValueError, match=message):
             api_util.resolve_argnums(g, inspect.signature(g), None, None, nums, names)
@@ -242,7 +242,7 @@ def test_donation_vector():
 
 def test_static_arguments_must_be_hashable():
     api_util.check_static_hashable((1, "a"), "x")
-    with pytest.raises(ValueError, match=r"Static argument x must be hashable.*\[1\]"):
+    with pytest.raises(ValueError, match=r"Non-hashable static arguments .* argument x is \[1\]"):
         api_util.check_static_hashable([1], "x")
     with pytest.raises(ValueError):
         jax.jit(lambda x: 1, static_argnums=0)([1])

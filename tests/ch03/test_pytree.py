@@ -466,7 +466,7 @@ def test_axes_error_of_a_class_that_wants_no_dummies():
         return Strict(*children)
 
     pytree.register_pytree_node(Strict, lambda s: ((s.a, s.b), None), unflatten)
-    with pytest.raises(ValueError, match="must be a tree prefix"):
+    with pytest.raises(ValueError, match="specification must be a tree prefix"):
         pytree.flatten_axes("in_axes", pytree.tree_structure([Strict(1, 2)]), (0,))
 
 

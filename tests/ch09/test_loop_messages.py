@@ -23,15 +23,17 @@ MESSAGES = {
     "lax.fori_loop(0, N, lambda *a: (a[1], a[1]), X)":
         r"fori_loop body function .*\n\n.*the input carry argument 1 is a leaf",
     "lax.fori_loop(0, N, lambda i, c: c, {'w': 'a'})":
-        r"fori_loop: its argument init_val\['w'\] is 'a'",
+        r"'a' of type .* is not a valid JAX type: it is the argument init_val\['w'\] of fori_loop",
     "lax.fori_loop(0, N, lambda i, c: c * i.item(), X)":
-        r"It is the argument i of <lambda> at \S+, traced for fori_loop",
+        r"while tracing the function <lambda> at \S+ for fori_loop\. .* of the argument i\.",
     "lax.fori_loop(0, N, lambda i, c: {'w': c['w'].tolist()}, {'w': X})":
-        r"It is the argument c\['w'\] of <lambda> at \S+, traced for fori_loop",
-    "lax.map(lambda x: x.item(), X)": r"It is the argument x of <lambda> at \S+, traced for map",
+        r"while tracing the function <lambda> at \S+ for fori_loop\. .* of the argument c\['w'\]\.",
+    "lax.map(lambda x: x.item(), X)":
+        r"while tracing the function <lambda> at \S+ for map\. .* of the argument x\.",
     "lax.map(lambda x: x['w'].item(), {'w': X})":
-        r"It is the argument x\['w'\] of <lambda> at \S+, traced for map",
-    "lax.map(lambda x: x, 'a')": r"map: its argument xs is 'a'",
+        r"while tracing the function <lambda> at \S+ for map\. .* of the argument x\['w'\]\.",
+    "lax.map(lambda x: x, 'a')":
+        r"'a' of type .* is not a valid JAX type: it is the argument xs of map",
     "lax.map(lambda x: x, {'w': 1.0})": r"map got value with no leading axis .* xs\['w'\]",
     "lax.map(lambda x: x, (X, X[:2]))": r"map got values with different leading axis sizes",
     "lax.map(lambda x: x, ())": r"map got no values to scan over: xs has no leaves",

@@ -593,3 +593,59 @@ def test_a_program_with_references_can_be_lowered_and_compiled():
         return compiled(ref, 2.0), ref[...], compiled(ref, 1.0), jx.freeze(ref), texts
 
     both(lambda jx: program(jx))
+
+
+def test_what_a_whole_slice_reads_survives_the_donation_of_the_contents():
+    def program(jx):
+        def run():
+            ref = jx.new_ref(jx.numpy.zeros(8))
+            add = jx.jit(lambda r: r.__setitem__(..., r[...] + 1))
+            read = []
+            for index in (slice(None), slice(0, 8), (...,), (slice(None),), slice(2, 5)):
+                add(ref)
+                read.append(ref[index])
+                add(ref)
+            return read, ref[...]
+
+        return run
+
+    both(program)
+
+
+def test_a_compiled_program_may_close_over_references():
+    def program(jx):
+        def run():
+            ref = jx.new_ref(jx.numpy.zeros(3))
+
+            def f():
+                ref[...] += 2
+
+            compiled = jx.jit(f).lower().compile()
+            compiled(), compiled()
+            return ref[...]
+
+        return run
+
+    both(program)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_rule_keeps_a_reference_as_a_residual(jit):
+    """Statistics of gradients: `bwd` writes to a reference that `fwd` was passed."""
+    def program(jx):
+        def run(x, y):
+            history = jx.new_ref(jx.numpy.zeros(3))
+            keep = jx.custom_vjp(lambda x, ref: x)
+
+            def bwd(ref, ct):
+                ref[:] = jx.numpy.roll(ref[:], 1).at[0].set(jx.numpy.abs(ct).max())
+                return ct / ref[:].max(), None
+
+            keep.defvjp(lambda x, ref: (x, ref), bwd)
+            loss = lambda x, y: keep(jx.numpy.dot(x, y), history).sum() * 2
+            loss = jx.jit(loss) if jit else loss
+            return [(jx.grad(loss, (0, 1))(x, y), history[:]) for _ in range(2)]
+
+        return run
+
+    both(program, np.ones(3, np.float32), np.ones(3, np.float32))

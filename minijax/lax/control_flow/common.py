@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...checks.arguments import weak_arg_names
+from ...checks.arguments import references_apart, traced_info, weak_arg_names
 from ...checks.jaxpr import check_allowed, control_flow_allowed_effects
 from ...checks.tree import equality_errors_pytreedef
 from ...core import dtypes
@@ -137,12 +137,23 @@ def _name_of(fun, number, rest):
 _NO_KWARGS = tree_structure({})
 
 
+def check_references(fun: Callable, in_tree: PyTreeDef, leaves: Sequence, what: str,
+                     closed_over: Sequence = ()) -> None:
+    """Raise `ValueError` if a reference is passed twice to `fun`, or also closed over."""
+    if not any(hasattr(getattr(x, "aval", None), "inner_aval") for x in leaves):
+        return
+    kind = fun.loop if isinstance(fun, BodyOf) else what
+    names = (fun.debug_info(in_tree).arg_names if isinstance(fun, BodyOf) else
+             weak_arg_names(fun, treedef_tuple([in_tree, _NO_KWARGS]), {})())
+    source = fun._fun() if isinstance(fun, BodyOf) else fun
+    references_apart(f"{fun_sourceinfo(source)} for {kind}", leaves, closed_over, lambda: names)
+
+
 @functools.partial(weakref_cache, is_valid=_is_alive)
 def _stage(fun, in_tree, in_avals, what):
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
-    debug_info = (fun.debug_info(in_tree) if isinstance(fun, BodyOf) else DebugInfo(
-        what, fun_sourceinfo(fun),
-        weak_arg_names(fun, treedef_tuple([in_tree, _NO_KWARGS]), {})))
+    debug_info = (fun.debug_info(in_tree) if isinstance(fun, BodyOf) else traced_info(
+        what, fun, treedef_tuple([in_tree, _NO_KWARGS]), {}, out_tree))
     closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
     jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
     if what in _CONTROL_FLOW:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...checks.arguments import leaf_names, references_apart
+from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.sequences import elements
 from ...checks.staging import check_parameters, custom_typechecks
@@ -55,6 +55,7 @@ from .. import shaping
 from ..compile_time import is_concrete
 from .common import (
     Staged,
+    check_references,
     either,
     forwarded,
     keep_outputs,
@@ -110,11 +111,12 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
         return (true_fun if pred else false_fun)(*operands)
     leaves, in_tree = tree_flatten(operands)
     avals = argument_avals(leaves, "cond", lambda: leaf_names("operands", operands))
+    check_references(true_fun, in_tree, leaves, "cond")
     if_true = stage(true_fun, in_tree, avals, "cond")
     if_false = stage(false_fun, in_tree, avals, "cond")
     _check_branches("cond", {"true_fun": true_fun, "false_fun": false_fun}, [if_true, if_false])
     (true_jaxpr, false_jaxpr), consts = share_constants(if_true, if_false)
-    references_apart("cond", leaves, consts)
+    check_references(true_fun, in_tree, leaves, "cond", consts)
     index = lax.convert_element_type(pred, np.int32)
     outs = _bind(index, [false_jaxpr, true_jaxpr], [*consts, *leaves])
     return if_true.out_tree.unflatten(outs)
@@ -192,10 +194,11 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
         return branches[int(index)](*operands)
     leaves, in_tree = tree_flatten(operands)
     avals = argument_avals(leaves, "switch", lambda: leaf_names("operands", operands))
+    check_references(branches[0], in_tree, leaves, "switch")
     staged = [stage(branch, in_tree, avals, "switch") for branch in branches]
     _check_branches("switch", {f"branch {i}": f for i, f in enumerate(branches)}, staged)
     jaxprs, consts = share_constants(*staged)
-    references_apart("switch", leaves, consts)
+    check_references(branches[0], in_tree, leaves, "switch", consts)
     return staged[0].out_tree.unflatten(_bind(index, jaxprs, [*consts, *leaves]))
 
 

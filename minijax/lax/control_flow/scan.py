@@ -53,6 +53,7 @@ from ..compile_time import concrete_or_error
 from .common import (
     batch_jaxpr_to,
     check_carry,
+    check_references,
     evaluate_compiled,
     fixpoint,
     forwarded,
@@ -117,7 +118,9 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         return _python_loop(f, init, xs, length, reverse)
     x_avals = [without_leading(aval) for aval in xs_avals]
     in_tree = treedef_tuple([carry_tree, xs_tree])
+    check_references(f, in_tree, [*carry, *xs_leaves], "scan")
     staged, ys_avals = _stage_body(f, in_tree, carry_tree, carry_avals, x_avals)
+    check_references(f, in_tree, [*carry, *xs_leaves], "scan", staged.consts)
     carry, promoted = promote_weak_types(carry, staged.jaxpr.out_avals)
     if promoted:
         carry_avals = [*map(typeof, carry)]

@@ -53,6 +53,7 @@ from .common import (
     add_inputs,
     batch_jaxpr_to,
     check_carry,
+    check_references,
     evaluate_compiled,
     fixpoint,
     forwarded,
@@ -130,7 +131,9 @@ def _python_loop(cond_fun, body_fun, init_val):
 def _stage_both(cond_fun, body_fun, tree, init) -> tuple[Staged, Staged]:
     in_tree, avals = treedef_tuple([tree]), [*map(typeof, init)]
     cond = stage(cond_fun, in_tree, avals, "while_cond")
+    check_references(body_fun, in_tree, init, "while_body")
     body = stage(body_fun, in_tree, avals, "while_body")
+    check_references(body_fun, in_tree, init, "while_body", body.consts)
     if not treedef_is_leaf(cond.out_tree) or len(cond.jaxpr.outvars) != 1:
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but it returns a "
                         f"pytree {cond.out_tree}.")

@@ -1,0 +1,140 @@
+"""Programs that search messages for JAX's key words find them here.
+
+Each regular expression must match JAX's message and ours.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from tests.oracle import subject
+
+# the program -> what JAX's message says
+JIT = {
+    "jax.jit(3)": "^Expected a callable value",
+    "jax.jit(generator)": "^Expected a function, got a generator function",
+    "jax.jit(staticmethod(f))": "^staticmethod arguments are not supported",
+    "jax.jit(f, static_argnums=(0, 3))": r"has static_argnums=\(0, 3\), but only accepts 2 positi",
+    "jax.jit(f, donate_argnums=-3)": r"has donate_argnums=\(-3,\), but only accepts 2 positional",
+    "jax.jit(f, static_argnames='z')": "has invalid argnames {'z'} in static_argnames",
+    "jax.jit(f, static_argnames='x', donate_argnames='x')":
+        "static_argnames and donate_argnames cannot intersect",
+    "jax.jit(f, static_argnums=1)(1, np.ones(2))": "^Non-hashable static arguments are not supported",
+    "jax.jit(f)('a', 1)": "^Error interpreting argument to .* as an abstract array. The problematic "
+        "value is of type .*str.* and was passed to the function at path x.",
+    "jax.jit(f)({'w': 'a'}, 1)": r"was passed to the function at path x\['w'\]",
+    "jax.jit(lambda: 'a')()":
+        "^function <lambda> at .* traced for jit returned a value of type <class 'str'>",
+    "jax.jit(lambda: {'w': object})()": r"at output component \['w'\], which is not a valid JAX",
+    "jax.grad(f)('a', 1)": "'?a'? of type <class 'str'> is not a valid JAX type",
+    "jax.device_put('a')": "^Argument 'a' of type <class 'str'> is not a valid JAX type",
+    "jax.vmap(f)('a', 1)": "^Argument 'a' of type <class 'str'> is not a valid JAX type",
+    "jax.jit(f)(np.ma.array([1], mask=[True]), 1)": "^numpy masked arrays are not supported",
+    "jax.vmap(f, in_axes=((0,), None))(jnp.ones(2), 1)":
+        "^vmap in_axes specification must be a tree prefix of the corresponding value",
+    "jax.vmap(lambda x: lax.psum(x, 'k'))(jnp.ones(2))": "^Found an unbound axis name: k",
+}  # fmt: skip
+
+TRACED = {
+    "jax.jit(lambda x, y: float(x * y))(1., 2.)": "for jit. This concrete value was not available in "
+        "Python because it depends on the values of the arguments x and y",
+    "jax.jit(lambda x, y: bool(y['w']))(1., {'w': 2.})": r"the value of the argument y\['w'\]",
+    "jax.jit(lambda x: int(x))(1)":
+        "while tracing the function <lambda> at .* for jit. .* the value of the argument x",
+    "jax.jit(lambda x, y, z: bool(x + y + z))(1., 2., 3.)": "the arguments x, y, and z",
+    "jax.jit(lambda: bool(jnp.add(1, 1)))()": "operations on these lines",
+    "jax.jit(lambda: bool(sum(jnp.add(1, 1) for _ in range(6))))()":
+        "Additional originating lines are not shown",
+    "jnp.sin(leak())": "^Encountered an unexpected tracer",
+}  # fmt: skip
+
+RULES = {
+    "foo.bind(1.0)": "^Evaluation rule for 'foo' not implemented",
+    "jax.jit(foo.bind)(1.0)": "^Abstract evaluation for 'foo' not implemented",
+    "jax.grad(foo.bind)(1.0)": "^Differentiation rule for 'foo' not implemented",
+    "jax.jit(typed.bind)(1.0)": "rule for primitive 'typed' not found",
+}
+
+REFERENCES = {
+    "jax.jit(jax.new_ref)(1.0)": r"traced for jit returned a mutable array reference.*\n\n"
+        ".*was created on line",
+    "jax.jit(lambda x_ref: x_ref)(ref)": r"traced for jit returned a mutable array reference.*\n\n"
+        ".*was passed in as the argument x_ref",
+    "jax.jit(lambda x_ref: {'w': x_ref})(ref)": r"tree path result\['w'\]",
+    "jax.jit(f)(ref, ref)": "appeared at both x and y",
+    "jax.jit(lambda x: ref[...] + x[...])(ref)": "closed over and passed as the argument x",
+    "lax.scan(lambda c, x: (jax.new_ref(c), x), 0., jnp.arange(3))":
+        "traced for scan returned a mutable array reference of type",
+    "lax.scan(lambda c, _: (None, None), (ref, ref), None, length=1)":
+        r"for scan .* at both c\[0\] and c\[1\]",
+    "lax.scan(lambda c, _: (c[...] + ref[...], None), ref, None, length=1)":
+        "closed over and passed as the argument c",
+    "lax.cond(True, lambda: jax.new_ref(1.), lambda: jax.new_ref(2.))":
+        "traced for cond returned a mutable array reference of type",
+    "lax.cond(True, lambda x, y: ..., lambda x, y: ..., ref, ref)": "for cond.*at both x and y",
+    "lax.cond(True, lambda x: x[...] + ref[...], lambda x: x[...], ref)":
+        "closed over and passed as the argument x",
+    "lax.while_loop(lambda c: True, lambda c: jax.new_ref(1.), 1.)": "returned a mutable array ref",
+    "jax.vmap(lambda v: ref.__setitem__(..., v))(jnp.ones(2))": "on an unbatched array reference .*Move the array",
+    "jax.jvp(lambda x: ref.__setitem__(..., x), (1.,), (1.,))": "Move the array reference",
+    "custom(jax.custom_vjp(lambda x: x))(ref)": "custom_vjp primal function",
+    "custom(jax.custom_vjp(f))(ref, ref)": "x and y",
+    "jax.vjp(custom(jax.custom_vjp(lambda x: x[...])), ref)": "custom_vjp fwd function",
+}  # fmt: skip
+
+
+def names(jx):
+    """What the programs call by name."""
+    Primitive = jx.extend.core.Primitive
+    typed = Primitive("typed")
+    typed.def_abstract_eval(lambda x: x)
+    leaked = []
+
+    def leak():
+        jx.jit(lambda x: leaked.append(x))(1.0)
+        return leaked.pop()
+
+    def generator(x):
+        yield x
+
+    def custom(fun):
+        fun.defvjp(lambda x, *_: (x[...], jx.new_ref(0.0)), lambda r, ct: (None,))
+        return fun
+
+    return {"jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "f": lambda x, y: x,
+            "foo": Primitive("foo"), "typed": typed, "leak": leak, "generator": generator,
+            "custom": custom, "ref": jx.new_ref(1.0)}
+
+
+PROGRAMS = JIT | TRACED | RULES | REFERENCES
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_key_words(program):
+    if subject.__name__ == "jax":
+        subject.config.update("jax_mutable_array_checks", True)
+    with pytest.raises(Exception, match=PROGRAMS[program]):
+        eval(program, names(subject))
+
+
+def test_what_a_jaxpr_knows_of_its_function():
+    def program(jx):
+        def infos(f, *args):
+            info = jx.make_jaxpr(f)(*args).jaxpr.debug_info
+            return info.traced_for, info.func_name, info.arg_names, info.result_paths
+
+        def many(x, *rest, y=1):
+            return {"a": x, "b": (x, rest)}
+
+        return lambda: [infos(lambda x: x, 1.0), infos(many, 1.0, {"w": 2.0}),
+                        infos(functools.partial(many, y=2), 1.0)]
+
+    assert program(subject)() == [
+        ("jit", "<lambda>", ("x",), ("result",)),
+        ("jit", "many", ("x", "rest[0]['w']"), ("result['a']", "result['b'][0]",
+                                                "result['b'][1][0]['w']")),
+        ("jit", "many", ("x",), ("result['a']", "result['b'][0]")),
+    ]
