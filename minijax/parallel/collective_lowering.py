@@ -33,6 +33,7 @@ from ..lax.complex_lowering import emit_region
 from .collectives import (
     all_gather_invariant_p,
     all_gather_p,
+    all_gather_reduced_p,
     all_to_all_p,
     axis_index_p,
     is_positional,
@@ -44,6 +45,8 @@ from .collectives import (
     psum_p,
     reduce_scatter_p,
     senders,
+    unreduced_psum_p,
+    unreduced_reduce_scatter_p,
 )
 from .modules import manual_context, mesh_symbol
 from .vma import axis_tuple
@@ -135,11 +138,13 @@ def _reduction(combine, reducer):
 
 register_lowering(psum_p, _reduction(add_p, reduce_sum_p))
 register_lowering(psum_invariant_p, lowering_rules[psum_p])
+register_lowering(unreduced_psum_p, lowering_rules[psum_p])
 register_lowering(pmax_p, _reduction(max_p, reduce_max_p))
 register_lowering(pmin_p, _reduction(elementwise.min_p, reductions.reduce_min_p))
 
 
-def _lower_scatter(ctx, x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled):
+def _lower_scatter(ctx, x, *, axis_name, scatter_dimension, axis_size, tiled,
+                   axis_index_groups=None):
     (out,) = ctx.avals_out
     shape = list(x.aval.shape)
     shape[scatter_dimension] //= axis_size
@@ -151,6 +156,7 @@ def _lower_scatter(ctx, x, *, axis_name, scatter_dimension, axis_index_groups, a
 
 
 register_lowering(reduce_scatter_p, _lower_scatter)
+register_lowering(unreduced_reduce_scatter_p, _lower_scatter)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -205,6 +211,7 @@ def _lower_broadcast(ctx, x, *, axis_name, source):
 
 register_lowering(all_gather_p, _lower_gather)
 register_lowering(all_gather_invariant_p, _lower_gather)
+register_lowering(all_gather_reduced_p, _lower_gather)
 register_lowering(all_to_all_p, _lower_exchange)
 register_lowering(ppermute_p, _lower_permute)
 register_lowering(pbroadcast_p, _lower_broadcast)

@@ -35,6 +35,7 @@ from .collectives import (
     all_gather,
     all_gather_invariant_p,
     all_gather_p,
+    all_gather_reduced_p,
     all_to_all_p,
     axis_index,
     axis_index_p,
@@ -51,8 +52,19 @@ from .collectives import (
     psum_scatter,
     reduce_scatter_p,
     senders,
+    unreduced_psum_p,
+    unreduced_reduce_scatter_p,
 )
-from .vma import axis_tuple, in_scope_order, pvary_p, varying
+from .vma import (
+    as_summands_along,
+    axis_tuple,
+    in_scope_order,
+    preduced_p,
+    pvary_p,
+    reduced_vary_cast_p,
+    vary_unreduced_cast_p,
+    varying,
+)
 
 # ----------------------------------------------------------------------------------------------
 # Shapes
@@ -134,6 +146,8 @@ _batch_psum = _batch_reduction(psum_p, _times)
 _batch_reduction(pmax_p, lambda x, size: x)
 _batch_reduction(pmin_p, lambda x, size: x)
 primitive_batchers[psum_invariant_p] = WithTrace(_batch_psum_invariant)
+primitive_batchers[unreduced_psum_p] = WithTrace(lambda trace, args, dims, *, axes: (
+    unreduced_psum_p.bind(*args, axes=axes), dims[0]))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -284,6 +298,8 @@ def _broadcast_one_by_one(x, names, *, source):
 _batch_collective(all_gather_p, _gather_aside, _gather_mapped, _gather_one_by_one)
 _batch_collective(all_gather_invariant_p, _gather_aside, _gather_mapped,
                   functools.partial(_gather_one_by_one, to="invarying"))
+_batch_collective(all_gather_reduced_p, _gather_aside, _gather_mapped, _gather_one_by_one)
+_batch_collective(unreduced_reduce_scatter_p, _scatter_aside, _scatter_mapped, _scatter_one_by_one)
 _batch_collective(reduce_scatter_p, _scatter_aside, _scatter_mapped, _scatter_one_by_one)
 _batch_collective(all_to_all_p, _exchange_aside, _exchange_mapped, _exchange_one_by_one)
 _batch_collective(ppermute_p, _same_dims, _permute_mapped, _permute_one_by_one)
@@ -360,6 +376,14 @@ _TRANSPOSES: dict[Primitive, Callable] = {
     all_to_all_p: _exchange_transpose,
     ppermute_p: _permute_transpose,
     pbroadcast_p: _broadcast_transpose,
+    preduced_p: lambda ct, x, *, axes: [unreduced_psum_p.bind(ct, axes=axes)],
+    unreduced_psum_p: lambda ct, x, *, axes: [preduced_p.bind(ct, axes=axes)],
+    vary_unreduced_cast_p: lambda ct, x, *, axes: [reduced_vary_cast_p.bind(ct, axes=axes)],
+    reduced_vary_cast_p: lambda ct, x, *, axes: [as_summands_along(varying(ct, axes), axes)],
+    all_gather_reduced_p: lambda ct, x, *, all_gather_dimension, **params: [
+        unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)],
+    unreduced_reduce_scatter_p: lambda ct, x, *, scatter_dimension, **params: [
+        all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)],
 }
 for _primitive, _transpose in _TRANSPOSES.items():
     deflinear2(_primitive, _transpose)

@@ -37,7 +37,11 @@ from .vma import (
     along,
     axis_tuple,
     check_names,
+    in_scope_order,
+    in_state_only,
     of_mesh,
+    state_along,
+    sums_of,
     varies,
     varying,
     varying_axes,
@@ -157,11 +161,13 @@ def _all_gather_invariant_type(x, *, all_gather_dimension, axis_name, axis_size,
 
 def _reduce_scatter_type(x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled):
     vma = _kept_vma(x, axis_tuple(axis_name), "psum_scatter")
-    shape = list(x.shape)
-    part = shape.pop(scatter_dimension) // axis_size
-    if tiled:
-        shape.insert(scatter_dimension, part)
+    shape = _scattered_shape(x.shape, scatter_dimension, axis_size, tiled)
     return along(x.update(shape=shape), vma)
+
+
+def _scattered_shape(shape, dimension, size, tiled):
+    part = (shape[dimension] // size,) if tiled else ()
+    return (*shape[:dimension], *part, *shape[dimension + 1 :])
 
 
 def _all_to_all_type(x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
@@ -203,6 +209,16 @@ all_to_all_p = _collective("all_to_all", _all_to_all_type)
 ppermute_p = _collective("ppermute", _same_type("ppermute"))
 pbroadcast_p = _collective("pbroadcast", _same_type("pbroadcast"))
 axis_index_p = _collective("axis_index", _axis_index_type)
+
+# Those from and to the states of types in which sums are still to be made.
+unreduced_psum_p = _collective("unreduced_psum", in_state_only(
+    "psum", "unreduced", "invarying", lambda x, *, axes: x))
+unreduced_reduce_scatter_p = _collective("unreduced_reduce_scatter", in_state_only(
+    "psum_scatter", "unreduced", "varying", lambda x, *, axis_name, scatter_dimension, axis_size,
+    tiled: x.update(shape=_scattered_shape(x.shape, scatter_dimension, axis_size, tiled))))
+all_gather_reduced_p = _collective("all_gather_reduced", in_state_only(
+    "all_gather", "varying", "reduced", lambda x, *, all_gather_dimension, axis_name, axis_size,
+    tiled: x.update(shape=_gathered_shape(x.shape, all_gather_dimension, axis_size, tiled))))
 
 
 def _def_reduction(primitive, reducer):
@@ -257,6 +273,8 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 
 def _psum(x, axes, groups):
+    if is_unreduced_along(x, axes, "psum"):
+        return unreduced_psum_p.bind(x, axes=in_scope_order(axes))
     varies(x, axes, "psum")
     axes = _counted_from_front(axes, x)
     if typeof(x).dtype == np.bool_:
@@ -270,6 +288,21 @@ def _psum(x, axes, groups):
         raise NotImplementedError("psum: axis_index_groups where types say what varies; pass "
                                   "check_vma=False to shard_map.")
     return psum_invariant(x, axes)
+
+
+def is_unreduced_along(x: Any, axes: tuple, name: str) -> bool:
+    """Whether `x` is unreduced along these axes.
+
+    Raises:
+      ValueError: it is reduced, or only unreduced along some of them.
+    """
+    aval, names = typeof(x), of_mesh(axes)
+    if not any(names & sums for sums in sums_of(aval)):
+        return False
+    if (now := state_along(aval, names, name)) != "unreduced":
+        raise ValueError(f"{name} over {axes}: {aval.str_short()} is {now} along these axes. Use "
+                         "`jax.lax.pcast` first.")
+    return True
 
 
 def _psum_of_known(x, axes, groups):
@@ -381,13 +414,13 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None,
       axis_index_groups: groups of one size, within each of which it is done (on devices only).
       axis: where the new dimension is; if `tiled`, the dimension along which to join the parts.
       tiled: no new dimension.
-      to: what types say of the result, where they speak of axes: "varying", or "invarying" for
-        the same on all devices. ("reduced" is JAX's only.)
+      to: what types say of the result, where they speak of axes: "varying", "invarying" for the
+        same on all devices, or "reduced" for that with unreduced cotangents.
 
     Raises:
       NameError: no axis of this name is in scope.
       ValueError: no such dimension; an unknown `to`.
-      NotImplementedError: groups under `vmap`, or with "invarying"; "reduced".
+      NotImplementedError: groups under `vmap`, or with "invarying" or "reduced".
 
     >>> others = lambda x: jax.lax.all_gather(x, "i")
     >>> jax.vmap(others, axis_name="i")(jnp.array([1, 2])).tolist()
@@ -395,14 +428,14 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None,
     """
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: `to` is 'varying', 'reduced' or 'invarying', got {to!r}")
-    if to == "reduced" or to == "invarying" and axis_index_groups is not None:
+    if to != "varying" and axis_index_groups is not None:
         raise NotImplementedError(f"all_gather to {to!r}, axis_index_groups={axis_index_groups}")
     names, groups = axis_tuple(axis_name), _as_groups(axis_index_groups)
     if not names:
         return x
     params: dict[str, Any] = {"axis_name": names, "axis_size": group_size(names, groups),
                               "tiled": tiled}
-    primitive = all_gather_invariant_p
+    primitive = all_gather_reduced_p if to == "reduced" else all_gather_invariant_p
     if to == "varying":
         primitive, params = all_gather_p, params | {"axis_index_groups": groups}
 
@@ -451,6 +484,9 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0,
         size_along("psum_scatter: scatter_dimension", shape, scatter_dimension)
         dimension = scatter_dimension % len(shape)
         _check_parts("psum_scatter", names, leaf, dimension, size, tiled)
+        if groups is None and is_unreduced_along(leaf, names, "psum_scatter"):
+            return unreduced_reduce_scatter_p.bind(
+                leaf, axis_name=names, scatter_dimension=dimension, axis_size=size, tiled=tiled)
         return reduce_scatter_p.bind(
             varying(leaf, names), axis_name=names, scatter_dimension=dimension,
             axis_index_groups=groups, axis_size=size, tiled=tiled)

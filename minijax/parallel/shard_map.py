@@ -30,7 +30,7 @@ from .spec_checks import (
     flat_in_specs,
     flat_out_specs,
 )
-from .vma import varying
+from .vma import as_summands_along, varying
 
 # ----------------------------------------------------------------------------------------------
 # The function
@@ -212,7 +212,7 @@ def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
         out = arrays.call(f, leaves)
         outs, out_tree = tree_flatten(out)
         specs = tuple(flat_out_specs(out_specs, out))
-        return [varying(x, spec.all_axes()) for x, spec in zip(outs, specs)]
+        return [_as_spec_says(x, spec, scope) for x, spec in zip(outs, specs)]
 
     shards = [scope.shard_aval(spec, aval) for spec, aval in zip(in_specs, avals)]
     with inside(scope):
@@ -221,3 +221,9 @@ def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
     check_out_specs(f, scope, specs, jaxpr.out_avals, out_tree)
     return _Staged(ClosedJaxpr(convert_constvars_jaxpr(jaxpr.jaxpr)), tuple(jaxpr.consts), specs,
                    out_tree)
+
+
+def _as_spec_says(x, spec, scope):
+    """A result of the body, varying where its spec splits it, and unreduced where that says so."""
+    x = varying(x, spec.all_axes())
+    return as_summands_along(x, spec.unreduced) if scope.check_vma else x

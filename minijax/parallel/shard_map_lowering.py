@@ -20,7 +20,7 @@ from ..runtime.modules import ProgramBody
 from .modules import devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P
 from .shard_map_primitive import Scope, inside, shard_map_p
-from .sharding import quoted
+from .sharding import NamedSharding, quoted, sdy_sums
 
 
 def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
@@ -96,7 +96,8 @@ def _shardings(symbol, scope, specs, values) -> str:
     for i, x in enumerate(values):
         spec = specs[i] if i < len(specs) else P()
         dims = [", ".join([*map(quoted, spec.axes_of(d)), *more]) for d in range(len(x.aval.shape))]
-        texts.append(f"<@{symbol}, [{', '.join(f'{{{dim}}}' for dim in dims)}]>")
+        sums = sdy_sums(NamedSharding(scope.mesh, P(unreduced=spec.unreduced)))
+        texts.append(f"<@{symbol}, [{', '.join(f'{{{dim}}}' for dim in dims)}]{sums}>")
     return ", ".join(texts)
 
 

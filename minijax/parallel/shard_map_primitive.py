@@ -52,7 +52,7 @@ from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
-from .typed import along, entries_of, split_over, varying_axes
+from .typed import along, entries_of, mesh_of, split_over, sums_of, varying_axes, with_sums
 from .vma import operands_apart
 
 # ----------------------------------------------------------------------------------------------
@@ -85,7 +85,9 @@ class Scope(NamedTuple):
         shape = tuple(n // self.size(spec.axes_of(d)) for d, n in enumerate(aval.shape))
         axes = spec.all_axes() if self.check_vma else ()
         aval = along(aval.update(shape=shape), varying_axes(aval).union(axes))
-        return split_over(aval, entries_of(aval), self.manual_mesh)
+        aval = split_over(aval, entries_of(aval), self.manual_mesh)
+        summed = self.check_vma and (spec.unreduced or spec.reduced)
+        return with_sums(aval, spec.unreduced, spec.reduced) if summed else aval
 
     def unshard_aval(self, spec: PartitionSpec, aval: ShapedArray) -> ShapedArray:
         """The type of a result that is made of such shards."""
@@ -93,18 +95,20 @@ class Scope(NamedTuple):
         entries = [(*spec.axes_of(d), *P(entry).all_axes())
                    for d, entry in enumerate(entries_of(aval))]
         aval = along(aval.update(shape=shape), varying_axes(aval) - self.newly_manual_axes)
-        return split_over(aval, entries, self.mesh.abstract_mesh)
+        return split_over(aval, entries, self.mesh.abstract_mesh, spec.unreduced, spec.reduced)
 
     def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
         """A spec under which nothing of a value is lost, wherever it differs between devices."""
         # What differs along other axes, only an outer `shard_map` can put together.
         axes = self.newly_manual_axes - _axes_of_batches()
         differing = self.in_order(axes & varying_axes(aval) if self.check_vma else axes)
-        return P(differing) if differing else P()
+        unreduced, reduced = sums_of(aval) if mesh_of(aval) is None else ((), ())
+        return P(*[differing] * bool(differing), unreduced={*unreduced}, reduced={*reduced})
 
     def unmentioned(self, spec: PartitionSpec) -> tuple:
         """The axes along which a value with this spec is the same."""
-        return self.in_order(self.newly_manual_axes.difference(spec.all_axes()))
+        named = {*spec.all_axes(), *spec.unreduced}
+        return self.in_order(self.newly_manual_axes.difference(named))
 
 
 def _axes_of_batches() -> frozenset:
@@ -228,7 +232,7 @@ def _batched_spec(spec, d, names):
         return spec
     entries = [*spec.partitions, *[None] * (d - len(spec))]
     entries.insert(d, names)
-    return P(*entries)
+    return spec.update(entries)
 
 
 def _check_unused(names, specs):
@@ -382,6 +386,9 @@ choose_inside[shard_map_p] = _choose_in_body
 
 def _transpose(cts, *operands, jaxpr, in_specs, out_specs, **params):
     scope = Scope(**params)
+    if not scope.check_vma and any(spec.unreduced or spec.reduced for spec in in_specs + out_specs):
+        raise NotImplementedError("The transpose of a shard_map of unreduced or reduced values "
+                                  "without check_vma. Pass check_vma=True.")
     linear = tuple(map(is_undefined_primal, operands))
     nonzeros = [type(ct) is not Zero for ct in cts]
     if not scope.check_vma:
@@ -392,11 +399,17 @@ def _transpose(cts, *operands, jaxpr, in_specs, out_specs, **params):
     known_specs, linear_specs = partition_list(linear, in_specs)
     outs = shard_map_p.bind(
         *partition_list(nonzeros, cts)[1], *partition_list(linear, operands)[0], jaxpr=new_jaxpr,
-        in_specs=(*partition_list(nonzeros, out_specs)[1], *known_specs),
-        out_specs=tuple(partition_list(nonzeros_in, linear_specs)[1]), **params)
+        in_specs=(*map(_of_cotangents, partition_list(nonzeros, out_specs)[1]), *known_specs),
+        out_specs=tuple(map(_of_cotangents, partition_list(nonzeros_in, linear_specs)[1])),
+        **params)
     zeros = [Zero(x.aval) for x in operands if is_undefined_primal(x)]
     cts_in = merge_lists(nonzeros_in, partition_list(nonzeros_in, zeros)[0], outs)
     return merge_lists(linear, [None] * (len(linear) - len(cts_in)), cts_in)
+
+
+def _of_cotangents(spec):
+    """The spec of cotangents of values with this spec."""
+    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _shared(ct, n):
@@ -426,7 +439,7 @@ def _transposed(jaxpr, linear, nonzeros, in_specs, out_specs, ct_avals, scope):
         axes = scope.unmentioned(spec)
         return psum(ct, axes) if axes else ct
 
-    in_avals = [scope.shard_aval(spec, aval)
+    in_avals = [scope.shard_aval(_of_cotangents(spec), aval)
                 for spec, aval in zip(out_specs, ct_avals) if aval is not None]
     in_avals += partition_list(linear, jaxpr.in_avals)[0]
     return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), nonzeros_in

@@ -80,9 +80,11 @@ class ShardingTypes(Extension):
 
 def _with_manual_sums(primitive, avals, params, out):
     """The types of results inside `shard_map`, with their unreduced and reduced axes."""
+    if not any(map(any, map(sums_of, avals))):
+        return out
     outs = [*out] if primitive.multiple_results else [out]
     sums = sums_of_results(primitive.name, avals, params, len(outs))
-    outs = [with_sums(aval, *own) if any(own) else aval for aval, own in zip(outs, sums)]
+    outs = [with_sums(aval, *own) for aval, own in zip(outs, sums)]
     return outs if primitive.multiple_results else outs[0]
 
 

@@ -14,7 +14,7 @@ from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import check_no_axis_twice
-from .typed import entries_of, mesh_of, varying_axes
+from .typed import entries_of, mesh_of, sums_of, varying_axes
 
 
 class _Infer:
@@ -51,7 +51,7 @@ def check_scope(mesh: Any, axis_names: Any, in_specs: Any, out_specs: Any) -> tu
                          f"has {mesh.axis_names}.")
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
         if specs is not Infer:
-            _check_specs(what, specs, axes)
+            _check_specs(what, specs, axes, mesh)
     return axes, mesh
 
 
@@ -73,7 +73,7 @@ def checked_mesh(mesh):
     return mesh
 
 
-def _check_specs(what, specs, axes):
+def _check_specs(what, specs, axes, mesh):
     entries = generate_key_paths(specs)
     others = [f"{what}{keystr(path)} is {spec!r} of type {type(spec).__name__}"
               for path, spec in entries if not isinstance(spec, PartitionSpec)]
@@ -87,6 +87,21 @@ def _check_specs(what, specs, axes):
                          f"{set(axes)}, but {'; '.join(unknown)}.")
     for _, spec in entries:
         check_no_axis_twice(spec)
+        _check_sums(what, spec, axes, mesh)
+
+
+def _check_sums(what, spec, axes, mesh):
+    """Raise an error unless a body can have unreduced and reduced values as a spec says."""
+    names = spec.unreduced | spec.reduced
+    if not names:
+        return
+    if axes != set(mesh.axis_names):
+        raise NotImplementedError(f"shard_map: {what} has {spec}, but values can be unreduced or "
+                                  "reduced only if the function is mapped over all axes of the "
+                                  f"mesh, {mesh.axis_names}.")
+    if not names <= set(mesh.explicit_axes):
+        raise ValueError(f"shard_map: {what} has {spec}, but unreduced and reduced axes must be "
+                         f"axes of type Explicit of the mesh, which is {mesh}.")
 
 
 # ----------------------------------------------------------------------------------------------
@@ -114,8 +129,10 @@ def _flat(what, specs, tree):
 
 def spec_of_type(aval: ShapedArray, axes: frozenset) -> PartitionSpec:
     """How a type is split over some axes of type Explicit."""
-    return PartitionSpec(*(tuple(name for name in PartitionSpec(entry).all_axes() if name in axes)
-                           for entry in entries_of(aval)))
+    entries = [tuple(name for name in PartitionSpec(entry).all_axes() if name in axes)
+               for entry in entries_of(aval)]
+    unreduced, reduced = sums_of(aval)
+    return PartitionSpec(*entries, unreduced=unreduced & axes, reduced=reduced & axes)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -141,6 +158,9 @@ def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sha
                 spec.axes_of(d) != stated.axes_of(d) for d in range(aval.ndim)):
             wrong.append((i, f"is not split as {spec} says: in_specs cannot move data. Leave out "
                              "in_specs, or reshard the argument by `jax.reshard`"))
+        elif sums_of(aval) != (spec.unreduced, spec.reduced) and not mesh.manual_axes:
+            wrong.append((i, f"is not unreduced and reduced as {spec} says. Leave out in_specs, or "
+                             "reshard the argument by `jax.reshard`"))
     if wrong:
         lines = [f"  * {names()[i]}, of type {avals[i].str_short()}, {why}" for i, why in wrong]
         raise ValueError(f"shard_map of {fun_name(f)}: in_specs do not fit the arguments:\n"
@@ -160,6 +180,9 @@ def check_out_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sh
             wrong.append((i, f"may differ along {differing}, but its spec {spec} says that it is "
                              "the same there. Name the axes in the spec, or make it the same, as "
                              "by `psum`; or, if you know that it is, pass check_vma=False"))
+        elif scope.check_vma and sums_of(aval) != (spec.unreduced, spec.reduced):
+            wrong.append((i, f"is not unreduced and reduced as its spec {spec} says. Use "
+                             "`jax.lax.pcast` or `jax.lax.psum`"))
     if wrong:
         paths = generate_key_paths(out_tree.unflatten(range(out_tree.num_leaves)))
         lines = [f"  * result{keystr(paths[i][0])}, of type {avals[i].str_short()}, {why}"

@@ -22,7 +22,7 @@ from typing import Any
 
 from ..core.core import ShapedArray
 from ..errors import ShardingTypeError
-from .typed import entries_of, sums_of, varying_axes
+from .typed import entries_of, mesh_of, sums_of, varying_axes
 
 Sums = tuple[frozenset, frozenset]  # unreduced and reduced axes
 Rule = Callable[[str, Sequence[ShapedArray], dict], Any]
@@ -79,7 +79,7 @@ def _check_not_unreduced(name, avals):
 
 def agreed_reduced(name: str, avals: Sequence[ShapedArray]) -> frozenset:
     """The reduced axes of operands that meet. Each operand has them, or sums over them; numbers
-    may say nothing."""
+    may say nothing, outside of `shard_map`."""
     said = {axes for aval in avals if (axes := _reduced(aval))}
     if len(said) > 1:
         raise ShardingTypeError(f"{name} of {_texts(avals)}: the operands are reduced over "
@@ -92,7 +92,8 @@ def agreed_reduced(name: str, avals: Sequence[ShapedArray]) -> frozenset:
             raise ShardingTypeError(
                 f"{name} of {_texts(avals)}: an operand is split or varies over axes of "
                 f"{set(axes)}, over which another is reduced. Reshard the reduced one.")
-        if aval.ndim and not axes <= _unreduced(aval) | _reduced(aval):
+        is_number = not aval.ndim and any(mesh_of(other) is not None for other in avals)
+        if not is_number and not axes <= _unreduced(aval) | _reduced(aval):
             raise ShardingTypeError(
                 f"{name} of {_texts(avals)}: an operand is replicated over axes of {set(axes)}, "
                 "over which another is reduced. Reshard one of them.")

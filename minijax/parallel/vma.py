@@ -34,7 +34,7 @@ from ..lax.control_flow.axes import axis_size
 from ..remat import optimization_barrier_p
 from .mesh import abstract_mesh
 from .sharding_rules import ShardingTypes
-from .typed import along, varying_axes
+from .typed import along, mesh_of, sums_of, varying_axes, with_sums
 
 
 class Collective(Primitive):
@@ -83,10 +83,17 @@ def of_mesh(axes) -> frozenset:
 
 def _pvary_type(x, *, axes):
     check_names(axes)
+    _check_no_sums("pvary", x, axes)
     if not varying_axes(x).isdisjoint(axes):
         raise ValueError(f"pvary makes an invariant value a varying one, but along {axes} "
                          f"{x.str_short()} varies already.")
     return along(x, varying_axes(x).union(axes))
+
+
+def _check_no_sums(name, x, axes):
+    if not sums_of(x)[0].union(sums_of(x)[1]).isdisjoint(axes):
+        raise ValueError(f"{name} over {axes} is not for unreduced or reduced values, got "
+                         f"{x.str_short()}. Use `jax.lax.psum` or `jax.lax.pcast` first.")
 
 
 def _no_mesh(x, *, axes):
@@ -129,7 +136,7 @@ def varies(x, axes: tuple, name: str) -> bool:
 
 
 def pcast(x: Any, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Any:
-    """The same values, in a type that says that they vary along an axis.
+    """The same values, in a type that says another thing of an axis.
 
     Nothing is moved, on no device:
 
@@ -137,17 +144,17 @@ def pcast(x: Any, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Any:
         before       a    a    a   : f32[]          after  a    a    a   : f32[]{V:i}
 
     Backwards, the cotangents of the devices are summed into the one of the shared value. Where
-    types say nothing of axes (`check_vma=False`) the result is `x` itself.
+    types say nothing of axes (`check_vma=False`) the result of a cast to "varying" is `x` itself.
 
     Args:
-      x: a pytree of arrays, which do not vary along the axis.
+      x: a pytree of arrays.
       axis_name: an axis of the mesh, or a tuple of them.
-      to: "varying". (JAX also has "reduced" and "unreduced".)
+      to: "varying", from invariant or reduced values; "reduced", from invariant ones: their
+        cotangents are unreduced; "unreduced", from varying ones: they are summands.
 
     Raises:
-      ValueError: outside of `shard_map`, or `to` is unknown, or `x` already varies.
+      ValueError: outside of `shard_map`, or `to` is unknown, or there is no such cast of `x`.
       TypeError: `axis_name` is a set, which has no order.
-      NotImplementedError: `to` is "reduced" or "unreduced".
 
     >>> mesh = jax.make_mesh((1,), ("i",))
     >>> f = lambda w: jax.grad(lambda w: w * 3.0)(jax.lax.pcast(w, "i", to="varying"))[None]
@@ -161,17 +168,88 @@ def pcast(x: Any, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Any:
         return x
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"pcast: `to` must be 'varying', 'reduced' or 'unreduced', got {to!r}.")
-    if to != "varying":
-        raise NotImplementedError(f"pcast: there are no types of {to} arrays here.")
-    return tree_map(lambda leaf: _as_varying(leaf, axes), x)
+    return tree_map(lambda leaf: _cast_leaf(leaf, axes, to), x)
 
 
-def _as_varying(x, axes):
-    if varies(x, axes, "pcast"):
-        raise ValueError(f"pcast: along {axes} {typeof(x).str_short()} varies already.")
+def _cast_leaf(x, axes, to):
+    now = state_along(typeof(x), of_mesh(axes), "pcast")
+    if (now, to) in casts:
+        return casts[now, to].bind(x, axes=in_scope_order(axes) or axes)
+    if (now, to) != ("invarying", "varying"):
+        raise ValueError(f"pcast: along {axes} {typeof(x).str_short()} is {now}, and there is no "
+                         f"cast from there to {to}.")
     if not settings.check_vma.value and state.axis_sizes.keys() >= set(axes):
         return x
     return pvary_p.bind(x, axes=in_scope_order(axes) or axes)
+
+
+# ----------------------------------------------------------------------------------------------
+# Unreduced and reduced values: casts between the four states of a type along an axis
+
+
+def _states(aval):
+    unreduced, reduced = sums_of(aval)
+    return {"varying": varying_axes(aval), "unreduced": unreduced, "reduced": reduced}
+
+
+def state_along(aval: ShapedArray, axes, name: str) -> str:
+    """What a type says of values along axes: one of the states, or "invarying".
+
+    Raises:
+      ValueError: it says different things of them.
+    """
+    found = {next((kind for kind, names in _states(aval).items() if axis in names), "invarying")
+             for axis in axes}
+    if len(found) > 1:
+        raise ValueError(f"{name} over {axes}: {aval.str_short()} has several states along these "
+                         f"axes: {', '.join(sorted(found))}.")
+    return found.pop() if found else "invarying"
+
+
+def in_state(aval: ShapedArray, axes, kind: str) -> ShapedArray:
+    """The same type, in another state along some axes."""
+    states = {name: names.difference(axes) for name, names in _states(aval).items()}
+    if kind != "invarying":
+        states[kind] = states[kind].union(axes)
+    out = along(aval, states["varying"])
+    return with_sums(out, states["unreduced"], states["reduced"])
+
+
+def in_state_only(name: str, source: str, target: str, rule: Callable) -> Callable:
+    """The type rule of an operation that takes values from one state to another along axes, where
+    `rule` finds the type without states."""
+    def type_rule(x, **params):
+        axes = axis_tuple(params.get("axes", params.get("axis_name")))
+        check_names(axes)
+        if (now := state_along(x, axes, name)) != source:
+            raise ValueError(f"{name} over {axes} is for {source} values, but {x.str_short()} is "
+                             f"{now} along these axes.")
+        return in_state(rule(x, **params), axes, target)
+
+    return type_rule
+
+
+def _make_cast(name, source, target):
+    primitive = Collective(name)
+    primitive.def_abstract_eval(in_state_only(name, source, target, lambda x, *, axes: x))
+    primitive.def_impl(_no_mesh)
+    primitive_batchers[primitive] = WithTrace(lambda trace, args, dims, *, axes:
+                                              (primitive.bind(*args, axes=axes), dims[0]))
+    register_lowering(primitive, lambda ctx, x, *, axes: x)
+    return primitive
+
+
+preduced_p = _make_cast("preduced", "invarying", "reduced")
+vary_unreduced_cast_p = _make_cast("vary_unreduced_cast_p", "varying", "unreduced")
+reduced_vary_cast_p = _make_cast("reduced_vary_cast_p", "reduced", "varying")
+casts = {("invarying", "reduced"): preduced_p, ("varying", "unreduced"): vary_unreduced_cast_p,
+         ("reduced", "varying"): reduced_vary_cast_p}
+
+
+def as_summands_along(x: Any, axes) -> Any:
+    """A varying value as one that is unreduced along these axes, if it is not already."""
+    missing = in_scope_order(frozenset(axes) - sums_of(typeof(x))[0])
+    return vary_unreduced_cast_p.bind(x, axes=missing) if missing else x
 
 
 # ----------------------------------------------------------------------------------------------
@@ -232,6 +310,12 @@ class VaryingOperands(Extension):
         return [_vary(builder, v, axes) for v in invars]
 
     def vary_like(self, x, aval):
+        unreduced, reduced = sums_of(aval)
+        if mesh_of(aval) is None and (unreduced or reduced) and not any(sums_of(typeof(x))):
+            if unreduced:
+                raise NotImplementedError(f"An array like {aval.str_short()}, in shard_map: there "
+                                          "is no rule for making an unreduced one.")
+            x = preduced_p.bind(x, axes=in_scope_order(reduced))
         return varying(x, varying_axes(aval))
 
 
@@ -243,6 +327,8 @@ def _vary(builder, v, axes):
     if type(v.aval) is not ShapedArray:
         return v
     missing = in_scope_order(axes - varying_axes(v.aval))
+    if missing and sums_of(v.aval)[1] == frozenset(missing):
+        return builder.add_eqn(reduced_vary_cast_p, [v], {"axes": missing})
     return builder.add_eqn(pvary_p, [v], {"axes": missing}) if missing else v
 
 

@@ -13,7 +13,7 @@ A = np.random.default_rng(0).integers(-3, 4, (8, 8)).astype(np.float32)
 B = np.random.default_rng(1).integers(-3, 4, (8, 8)).astype(np.float32)
 
 
-def words(library):
+def words(library, u2=True):
     """The names that rows of the tables use: `u…` are unreduced, `r…` are reduced."""
     jnp, spec = library.numpy, library.P
 
@@ -33,15 +33,16 @@ def words(library):
 
     over_x = {"unreduced": {"x"}}
     split, columns = put(B, "x"), put(A, None, "x")
-    return {
+    two = {} if not u2 else {
+        "us": jnp.einsum("ij,jk->ik", columns, split, out_sharding=spec("y", **over_x)),
+        "u2": put(A, unreduced={"x", "y"}), "rs": put(B, "y", reduced={"x"})}
+    return two | {
         "jax": library, "jnp": jnp, "lax": library.lax, "P": spec, "np": np, "A": A,
         "known": known, "summands": summands, "put": put, "mesh": library.sharding.get_mesh(),
         "text": lambda f, *args: plain(jaxpr_text(library.make_jaxpr(f)(*args))),
         "n": put(A), "s": split, "c": columns,
         "u": jnp.einsum("ij,jk->ik", columns, split, out_sharding=spec(**over_x)),
-        "us": jnp.einsum("ij,jk->ik", columns, split, out_sharding=spec("y", **over_x)),
-        "u2": put(A, unreduced={"x", "y"}),
-        "r": put(A, reduced={"x"}), "rs": put(B, "y", reduced={"x"}),
+        "r": put(A, reduced={"x"}),
         "r3": put(np.stack([A, B, A + B]) / 8, reduced={"x"}),
     }
 
@@ -203,6 +204,109 @@ text(lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"x"}))
 text(lambda w: jnp.einsum("ij,jk->ik", s, w), r)
 jax.reshard(n, P("x", unreduced={"z"}))
 """.strip().splitlines()
+
+
+# Inside `shard_map`, over the mesh {"x": 4}. Specs: `U`, `R` and `X`.
+SHARD_MAP = """
+known(sm(lambda a: a, U, U)(u))
+known(sm(lambda a: a, R, R)(r))
+known(sm(lambda a: a, P(), R)(n))
+known(sm(lambda a: a, P(), U)(n))
+known(sm(lambda a: a, X, U)(s))
+known(sm(lambda a: a, X, R)(s))
+known(sm(lambda a: a, U, P())(u))
+known(sm(lambda a: a, U, X)(u))
+known(sm(lambda a: a, R, P())(r))
+known(sm(lambda a: a, R, X)(r))
+known(sm(lambda a: a, U, U)(n))
+known(sm(lambda a: a, R, R)(n))
+known(sm(lambda a: a, P(), P())(u))
+known(sm(lambda a: a, P(), P())(r))
+known(sm(lambda a: a, U, U, check_vma=False)(u))
+known(sm(lambda a: a, R, R, check_vma=False)(r))
+known(sm(lambda a: a + a, U, U)(u))
+known(sm(lambda a: a * 2, U, U)(u))
+known(sm(lambda a: a * 2, R, R)(r))
+known(sm(lambda a: a + 1, R, R)(r))
+known(sm(lambda a: jnp.sin(a), R, R)(r))
+known(sm(lambda a: jnp.sin(a), U, U)(u))
+known(sm(lambda a, b: a * b, (U, R), U)(u, r))
+known(sm(lambda a, b: a * b, (X, R), X)(s, r))
+known(sm(lambda a, b: a + b, (X, R), X)(s, r))
+known(sm(lambda a, b: a @ b, (X, R), X)(s, r))
+known(sm(lambda a, b: a @ b, (X, U), X)(s, u))
+known(sm(lambda a, b: a @ b, (P(None, "x"), X), U)(c, s))
+known(sm(lambda a: lax.pcast(a, "x", to="unreduced"), X, U)(s))
+known(sm(lambda a: lax.pcast(a, "x", to="unreduced"), P(), U)(n))
+known(sm(lambda a: lax.pcast(a, "x", to="unreduced"), R, U)(r))
+known(sm(lambda a: lax.pcast(a, "x", to="unreduced"), U, U)(u))
+known(sm(lambda a: lax.pcast(a, "x", to="reduced"), P(), R)(n))
+known(sm(lambda a: lax.pcast(a, "x", to="reduced"), X, R)(s))
+known(sm(lambda a: lax.pcast(a, "x", to="reduced"), R, R)(r))
+known(sm(lambda a: lax.pcast(a, "x", to="reduced"), U, R)(u))
+known(sm(lambda a: lax.pcast(a, "x", to="varying"), R, X)(r))
+known(sm(lambda a: lax.pcast(a, "x", to="varying"), U, X)(u))
+known(sm(lambda a: lax.psum(a, "x"), U, P())(u))
+known(sm(lambda a: lax.psum(a, "x"), R, P())(r))
+known(sm(lambda a: lax.psum_scatter(a, "x", tiled=True), U, X)(u))
+known(sm(lambda a: lax.psum_scatter(a, "x"), U, X)(u))
+known(sm(lambda a: lax.all_gather(a, "x", tiled=True, to="reduced"), X, R)(s))
+known(sm(lambda a: lax.all_gather(a, "x", to="reduced"), X, R)(s))
+known(sm(lambda a: lax.pmax(a, "x"), U, P())(u))
+known(sm(lambda a: lax.pmean(a, "x"), U, P())(u))
+known(sm(lambda a: lax.all_to_all(a, "x", 0, 0), U, U)(u))
+known(sm(lambda a: lax.ppermute(a, "x", [(0, 1)]), R, R)(r))
+known(sm(lambda a: lax.all_gather(a, "x"), R, R)(r))
+known(sm(lambda a: a.sum(0), U, U)(u))
+known(sm(lambda a: a.T, R, R)(r))
+known(jax.jit(sm(lambda a: a + a, U, U))(u))
+known(jax.grad(lambda a: jax.reshard(sm(lambda a: a + a, U, U)(a), P()).sum())(u))
+known(jax.grad(lambda a: jax.reshard(sm(lambda a: jnp.sin(a), R, R)(a), P()).sum())(r))
+known(jax.grad(lambda w: sm(lambda a, b: a @ b, (X, R), X)(s, w).sum())(r))
+known(jax.grad(lambda a: jax.reshard(sm(lambda a, b: a @ b, (P(None, "x"), X), U)(a, s), P()).sum())(c))
+known(jax.grad(lambda a: sm(lambda a: lax.psum(lax.pcast(a, "x", to="unreduced"), "x"), X, P())(a).sum())(s))
+known(jax.grad(lambda a: jax.reshard(sm(lambda a: lax.pcast(a, "x", to="reduced") * 2.0, P(), R)(a), P()).sum())(n))
+known(jax.grad(lambda a: sm(lambda a: lax.psum_scatter(a, "x", tiled=True), U, X)(a).sum())(u))
+known(jax.grad(lambda a: jax.reshard(sm(lambda a: lax.all_gather(a, "x", tiled=True, to="reduced"), X, R)(a), P()).sum())(s))
+text(sm(lambda a, b: a @ b, (P(None, "x"), X), U), c, s)
+text(sm(lambda a: lax.psum(a, "x"), U, P()), u)
+text(sm(lambda a: lax.pcast(a, "x", to="reduced"), P(), R), n)
+text(sm(lambda a: lax.psum_scatter(a, "x", tiled=True), U, X), u)
+text(sm(lambda a: lax.all_gather(a, "x", tiled=True, to="reduced"), X, R), s)
+text(sm(lambda a, b: a * b, (X, R), X), s, r)
+text(sm(lambda a: a * 2, R, R), r)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("row", SHARD_MAP)
+def test_shard_map(row):
+    def program(library):
+        def sm(f, in_specs, out_specs, **options):
+            return library.shard_map(f, in_specs=in_specs, out_specs=out_specs, **options)
+
+        def run():
+            spec = library.P
+            with library.set_mesh(library.make_mesh((4,), ("x",))):
+                names = {**words(library, u2=False), "sm": sm, "X": spec("x"),
+                         "U": spec(unreduced={"x"}), "R": spec(reduced={"x"})}
+                return eval(row, names)
+        return run
+
+    both(program)
+
+
+def test_shard_map_over_some_axes_is_not_for_summands():
+    both(lambda library: lambda: within(library, """known(jax.shard_map(
+        lambda a: a, in_specs=P(unreduced={"x"}), out_specs=P(unreduced={"x"}),
+        axis_names={"x"})(u))"""))
+
+
+def test_transposes_without_check_vma_are_refused():
+    row = """jax.grad(lambda a: jax.reshard(jax.shard_map(
+        lambda a: a + a, in_specs=P(unreduced={"x"}), out_specs=P(unreduced={"x"}),
+        check_vma=False)(a), P()).sum())(u)"""
+    with pytest.raises(NotImplementedError, match="check_vma"):
+        within(minijax, row.replace("\n", " "))
 
 
 @pytest.mark.parametrize("name", ["u", "us", "r", "rs"])
