@@ -91,6 +91,55 @@ def test_derivatives(row, line):
     same_when_repeated(lambda: minijax.linearize(f, *xs)[1](*xs))
 
 
+def lines_of(closed):
+    """The text of a jaxpr, and the user's lines that its equations come from."""
+    return str(closed), [str(eqn.source_info) for eqn in closed.eqns]
+
+
+@pytest.mark.parametrize(("row", "line"), CASES)
+def test_jaxprs_of_derivatives(row, line):
+    """Traced rules add the equations that the rules themselves would add."""
+    from minijax.fast.rules import USES
+    f, xs = as_function(row, line)
+    if not xs:
+        pytest.skip("no operand with a derivative")
+
+    def programs():
+        every = tuple(range(len(xs)))
+        try:
+            yield minijax.make_jaxpr(minijax.grad(total(f), every))(*xs)
+            yield minijax.make_jaxpr(lambda *xs: minijax.vjp(f, *xs))(*xs)
+            yield minijax.make_jaxpr(lambda *xs: minijax.linearize(f, *xs)[1](*xs))(*xs)
+            yield minijax.make_jaxpr(minijax.hessian(total(f)))(*xs)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            assert error  # the text of the others counts
+
+    first = [*map(lines_of, programs())]
+    for _ in range(USES + 2):
+        assert [*map(lines_of, programs())] == first
+
+
+def test_staged_rules_are_used():
+    """The jaxpr of a gradient needs fewer calls when its rules are traced."""
+    x = jnp.linspace(0.1, 1.3, 7)
+
+    def program():
+        return minijax.make_jaxpr(minijax.grad(lambda x: shared_values(x)))(x)
+
+    core = calls_in(program)
+    texts = {str(program()) for _ in range(8)}
+    assert len(texts) == 1 and calls_in(program) < 0.95 * core
+
+
+def test_python_numbers_are_arrays_for_traced_rules():
+    def program(x):
+        return minijax.grad(lambda x: jnp.tanh(x) * jnp.sin(x) / x)(x)
+
+    for x in 0.5, jnp.float32(0.5):
+        same_when_repeated(lambda: program(x))
+    assert calls_in(lambda: program(0.5)) < 1.1 * calls_in(lambda: program(jnp.float32(0.5)))
+
+
 @pytest.mark.parametrize(("row", "line"), CASES)
 def test_vmap_and_nested_transformations(row, line):
     f, xs = as_function(row, line)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.core import Primitive, ShapedArray, install_methods, state, typeof
+from ..core.array import as_array
+from ..core.core import Primitive, ShapedArray, install_methods, new_trace, state, typeof
 from ..core.dtypes import float0
+from ..core.extension import hooks
 from ..core.forward import JVPTrace, JVPTracer, Zero, primitive_jvps
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_closed, partial_eval_jaxpr
-from ..core.staging import trace_to_jaxpr
+from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
 from ..core.transposition import primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list
 from ..errors import SourceInfo, source
-from .rules import Program, TracedRules, aval_of
+from .rules import Program, TracedRules, aval_of, by_binding
 
 # ----------------------------------------------------------------------------------------------
 # Forward mode
@@ -133,6 +135,81 @@ def trace_linearized(primitive, params, avals, tangent_avals):
     return Linearized(closed, len(avals)) if len(closed.outvars) == 2 else None
 
 
+class StagedLinearized:
+    """A JVP rule in two parts, for primals that are staged.
+
+    The equations are the ones that the rule itself adds, in the same order. The known part
+    adds its equations to the program that is traced, and the linear part to the linear program.
+
+    Raises:
+      NotImplementedError: the rule is not traced, because it has array constants (each application
+        makes its own), or because its linear part is more than equations with one result.
+    """
+
+    __slots__ = ("known", "literals", "constants", "equations", "out")
+
+    def __init__(self, rule, params, avals, tangent_avals):
+        linear: Any = None
+
+        def known(*primals):
+            nonlocal linear
+            linear = JaxprTrace(state.trace)
+            with new_trace(linear):
+                tangents = [Zero.from_primal_value(x) if aval is None else linear.new_arg(aval)
+                            for x, aval in zip(primals, tangent_avals)]
+                out, tangent = rule(primals, tangents, **params)
+                if not linear.is_unknown(tangent):
+                    raise NotImplementedError("This tangent does not depend on the tangents.")
+                residuals = linear.builder.build([linear.atom(tangent)], copy=False)
+            self._write_down(residuals.jaxpr)
+            return [out, *residuals.consts]
+
+        closed = trace_to_jaxpr(known, avals)
+        atoms = [v for eqn in closed.eqns for v in eqn.invars] + closed.outvars[:1]
+        if closed.consts or any(type(v) is Literal and typeof(v.val) is not v.aval for v in atoms):
+            raise NotImplementedError("This rule is called as it is.")
+        self.known = by_binding(closed)
+        self.literals = [v if type(v) is Literal else None for v in closed.outvars[1:]]
+
+    def _write_down(self, jaxpr: Jaxpr):
+        """The linear equations, with the places of their operands in a list of atoms."""
+        self.constants: list[Atom] = [v for eqn in jaxpr.eqns for v in eqn.invars
+                                      if type(v) is Literal]
+        atoms = [*map(id, self.constants), *map(id, jaxpr.constvars), *map(id, jaxpr.invars)]
+        self.equations = []
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.multiple_results or eqn.effects:
+                raise NotImplementedError(eqn.primitive)
+            operands = [atoms.index(id(v)) for v in eqn.invars]
+            self.equations.append((eqn.primitive, operands, eqn.params, eqn.outvars[0].aval))
+            atoms.append(id(eqn.outvars[0]))
+        self.out = atoms.index(id(jaxpr.outvars[0]))
+
+    def apply(self, trace: JaxprTrace, primals: list, tangents: list):
+        """The result, and its tangent, which is unknown to `trace`."""
+        outside, state.trace = state.trace, trace.parent  # type: ignore[assignment]
+        try:
+            out, *residuals = self.known(*primals)
+        finally:
+            state.trace = outside
+        builder, atoms = trace.builder, self.constants.copy()
+        for x, literal in zip(residuals, self.literals):
+            atoms.append(builder.constant(x if literal is None else
+                                          DynamicJaxprTracer(trace.parent, literal)))
+        atoms += [t.atom for t in tangents]
+        info, eqns = SourceInfo(None, source.name_stack), builder.eqns
+        for primitive, places, params, aval in self.equations:
+            outvar = Var(aval)
+            eqns.append(JaxprEqn(primitive, [atoms[i] for i in places], [outvar], params, info,
+                                 no_effects))
+            atoms.append(outvar)
+        return out, JaxprTracer(trace, atoms[self.out])
+
+
+def trace_staged_linearized(primitive, params, avals, tangent_avals):
+    return StagedLinearized(primitive_jvps[primitive], params, avals, tangent_avals)
+
+
 class LinearPart(Primitive):
     """The linear part of a rule, as one equation. To bind it is to bind its equations."""
 
@@ -157,6 +234,7 @@ primitive_transposes[linear_part_p] = _transpose
 
 jvp_rules = TracedRules(primitive_jvps, trace_jvp)
 linearized_rules = TracedRules(primitive_jvps, trace_linearized)
+staged_linearized_rules = TracedRules(primitive_jvps, trace_staged_linearized)
 in_the_core = JVPTrace.process_primitive
 
 
@@ -172,9 +250,10 @@ def process_primitive(self, primitive, args, params):
     all tangents are unknown.
     """
     parent = self.parent
-    if parent.staging:
-        return in_the_core(self, primitive, args, params)
     linearizing = type(parent) is JaxprTrace
+    if parent.staging and (not linearizing or type(parent.parent) is not DynamicJaxprTrace
+                           or hooks.stage_operands or state.axis_sizes):
+        return in_the_core(self, primitive, args, params)
     primals, tangents, operands = [], [], []
     for x in args:
         tangent_aval = None
@@ -192,7 +271,8 @@ def process_primitive(self, primitive, args, params):
         operands += aval_of(x), tangent_aval
     if not tangents:
         return self.in_parent(parent.process_primitive, primitive, primals, params)
-    rules = linearized_rules if linearizing else jvp_rules
+    rules = (jvp_rules if not linearizing else
+             staged_linearized_rules if parent.staging else linearized_rules)
     rule = rules.find(primitive, params, operands)
     if rule is None:
         return in_the_core(self, primitive, args, params)
@@ -215,6 +295,14 @@ def known_or_unknown(self, primitive, args, params):
         state.trace = outside
 
 
+def box(self, primal, tangent):
+    """`JVPTrace.box`. Traced rules take arrays, so a Python number becomes one."""
+    if type(primal) is float and not self.parent.staging:
+        primal = as_array(primal)
+    return box_in_the_core(self, primal, tangent)
+
+
+box_in_the_core = JVPTrace.box
 partial_evaluation_in_the_core = JaxprTrace.process_primitive
-install_methods({"process_primitive": process_primitive}, JVPTrace)
+install_methods({"process_primitive": process_primitive, "box": box}, JVPTrace)
 install_methods({"process_primitive": known_or_unknown}, JaxprTrace)

@@ -77,7 +77,8 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
         arrays = [f"Array({name(v)}, {known(v.aval)})" for v in closed.outvars]
         lines.append(f"return {known(result)}([{', '.join(arrays)}])" if result is not only else
                      f"return {arrays[0]}")
-    exec("\n    ".join(lines), scope)
+    # With a file of this package, equations get the line of the user's that calls this function.
+    exec(compile("\n    ".join(lines), __file__, "exec"), scope)
     return scope["run"]
 
 
@@ -120,6 +121,11 @@ def numpy_function(closed: ClosedJaxpr, casts: Sequence = (),
         python_function, closed, numpy_operation, numpy_constant, True, casts, result)
 
 
+def by_binding(closed: ClosedJaxpr) -> Callable:
+    """The jaxpr as a Python function that binds the primitives."""
+    return python_function(closed, lambda eqn: (eqn.primitive.bind, eqn.params))
+
+
 class Program:
     """A jaxpr as a function of concrete arrays, and as one that binds the primitives."""
 
@@ -129,7 +135,7 @@ class Program:
         self.out_avals, self.on_numpy = closed.out_avals, None
         with contextlib.suppress(NotImplementedError):
             self.on_numpy = numpy_function(closed)
-        self.by_binding = python_function(closed, lambda eqn: (eqn.primitive.bind, eqn.params))
+        self.by_binding = by_binding(closed)
 
     def run(self, trace: Trace | None, args: Sequence) -> Sequence:
         """The results, as `trace` computes them."""
