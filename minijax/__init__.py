@@ -88,6 +88,7 @@ from . import lax
 from .jacobians import hessian, jacfwd, jacobian, jacrev
 
 # chapter 10
+from . import linearization as _linearization
 from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose
 from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .remat import checkpoint, checkpoint_policies, remat

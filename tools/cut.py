@@ -45,7 +45,7 @@ ROOMS = {
         "lax.slicing", "lax.reductions", "lax.cumulative", "lax.products", "lax.operators",
         "lax.indexing", "lax.out_shardings", "lax.compile_time", "lax.control_flow", "jacobians",
         "compat"),
-    10: ("custom_rules", "remat", "checks.remat", "debugging.scopes"),
+    10: ("custom_rules", "linearization", "remat", "checks.remat", "debugging.scopes"),
     11: ("lax.*",),
     12: ("numpy",),
     13: ("random", "scipy", "nn", "image"),

@@ -27,6 +27,7 @@ from ..core.transposition import backward_pass, primitive_transposes
 from ..core.tree import PyTreeDef, tree_flatten, tree_map, with_statics
 from ..errors import api_boundary, fun_name
 from ..lax.control_flow.parts import enter_rules
+from ..linearization import linear_body, linear_part, only_linear
 from ..printing import pp_rules
 from .common import (
     BatchedFun,
@@ -230,13 +231,17 @@ def _without_consts(num_consts, rule, *args):
 def _jvp(primals, tangents, *, jvp_jaxpr_fun, symbolic_zeros, **params):
     """Differentiation: run the rule. A tangent that does not depend on the tangents is zero: JAX
     takes it so while it linearizes, and in forward mode trusts the rule."""
-    outs = jvp_jaxpr_fun(*primals, *[to_rule(t, symbolic_zeros) for t in tangents])
-    n, trace = len(outs) // 2, state.trace
-    tangents_out = [*map(from_rule, outs[n:])]
+    def run(tangents):
+        outs = jvp_jaxpr_fun(*primals, *tangents)
+        n = len(outs) // 2
+        return outs[:n], [*map(from_rule, outs[n:])]
+
+    nonzeros, trace = [type(t) is not Zero for t in tangents], state.trace
+    tangents = [to_rule(t, symbolic_zeros) for t in tangents]
     if isinstance(trace, JaxprTrace):
-        tangents_out = [t if trace.is_unknown(t) else Zero.from_primal_value(x)
-                        for x, t in zip(outs, tangents_out)]
-    return outs[:n], tangents_out
+        outs, out_tangents = run(tangents)
+        return outs, only_linear(trace, outs, out_tangents)
+    return linear_part(run, tangents, nonzeros) if linear_body.value else run(tangents)
 
 
 def _batch(trace, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros):

@@ -187,15 +187,17 @@ class StagedLinearized:
 
     def apply(self, trace: JaxprTrace, primals: list, tangents: list):
         """The result, and its tangent, which is unknown to `trace`."""
-        outside, state.trace = state.trace, trace.parent  # type: ignore[assignment]
+        program: Any = trace.parent
+        outside, state.trace = state.trace, program
         try:
             out, *residuals = self.known(*primals)
         finally:
             state.trace = outside
-        builder, atoms = trace.builder, self.constants.copy()
+        builder = trace.builder
+        atoms: list[Any] = self.constants.copy()
         for x, literal in zip(residuals, self.literals):
             atoms.append(builder.constant(x if literal is None else
-                                          DynamicJaxprTracer(trace.parent, literal)))
+                                          DynamicJaxprTracer(program, literal)))
         atoms += [t.atom for t in tangents]
         info, eqns = SourceInfo(None, source.name_stack), builder.eqns
         for primitive, places, params, aval in self.equations:

@@ -46,6 +46,7 @@ from ..core.transposition import (
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import evaluate_compiled, same_type
 from ..lax.shaping import expand_dims, squeeze
+from ..linearization import derive_linearization
 from ..remat import choose_inside, choose_saved
 from ..settings import Override
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
@@ -331,6 +332,7 @@ def _partial_eval(trace, primitive, args, params):
 
 
 partial_eval_rules[shard_map_p] = _partial_eval
+derive_linearization(shard_map_p, linear_inside=True)
 
 # ----------------------------------------------------------------------------------------------
 # Under `checkpoint`, the values that the policy saves leave the body as residuals do.

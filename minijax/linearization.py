@@ -1,0 +1,217 @@
+"""Chapter 10: how is a derivative linearized in one step?
+
+    linearize_jaxpr : (a → b)  →  (a → b, residuals), (residuals, T a ⊸ T b)
+
+Chapter 7 linearizes a call in two steps: the JVP of its jaxpr is traced, and then partial
+evaluation splits what was traced. Here the jaxpr is interpreted once. Its JVP runs on a
+`JaxprTrace`, so the rule of each equation adds the known part to one jaxpr and the linear part to
+another.
+
+A primitive has such a rule in `primitive_linearizations`. The rules of other primitives are
+derived from their JVP rules, as in chapter 7. A tangent that depends on no tangent is zero under
+linearization. Only the rule of a `custom_jvp` function can make one.
+
+In JAX: `linearize_jaxpr` and `primitive_linearizations` in `jax/_src/interpreters/ad.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from .core.calls import Call, calls
+from .core.core import Primitive, new_trace, set_current_trace, state, typeof
+from .core.forward import LinearizeTracer, Zero, jvpfun, primitive_jvps
+from .core.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    Literal,
+    convert_constvars_jaxpr,
+    jaxpr_as_fun,
+)
+from .core.jit import jit_p
+from .core.partial_eval import JaxprTrace, dce_closed, default_partial_eval
+from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, weakref_cache
+from .core.util import merge_lists, partition_list
+from .lax.control_flow.cond import cond_p
+from .lax.control_flow.scan import scan_p
+from .lax.control_flow.while_loop import while_p
+from .remat.primitive import remat_p
+from .settings import State, bool_state, traced_settings
+
+use_direct_linearize = bool_state(
+    "jax_use_direct_linearize",
+    "Whether linearization interprets a jaxpr once; when off, it is the partial evaluation of a "
+    "JVP.", True)
+# Whether the jaxpr that is traced now is the JVP of a body that is being linearized.
+linear_body = State("", False, bool, "Whether a loop's body is being linearized.", True)
+traced_settings += [use_direct_linearize, linear_body]
+
+# primitive -> (call, trace, primals, tangents, params) -> (primals out, tangents out), where the
+# nonzero tangents are unknown to the `JaxprTrace`. It is current.
+primitive_linearizations: dict[Primitive, Callable] = {}
+
+
+def is_linearizing(primals: Sequence, tangents: Sequence) -> bool:
+    """Whether a JVP rule with these operands is called for a linearization."""
+    trace = state.trace
+    return (use_direct_linearize.value and isinstance(trace, JaxprTrace)
+            and not any(map(trace.is_unknown, primals))
+            and all(type(t) is Zero or trace.is_unknown(t) for t in tangents))
+
+
+def deflinearization(primitive: Primitive, rule: Callable) -> None:
+    """Use `rule(trace, primals, tangents, params)` where the JVP of `primitive` is linearized."""
+    primitive_linearizations[primitive] = rule
+    jvp = primitive_jvps[primitive]
+
+    def jvp_or_linearization(primals, tangents, **params):
+        if is_linearizing(primals, tangents):
+            return rule(state.trace, primals, tangents, params)
+        return jvp(primals, tangents, **params)
+
+    primitive_jvps[primitive] = jvp_or_linearization
+
+
+def only_linear(trace: JaxprTrace, primals: Sequence, tangents: Sequence) -> list:
+    """The tangents, with a `Zero` for each one that depends on no tangent."""
+    return [t if type(t) is Zero or trace.is_unknown(t) else Zero.from_primal_value(x)
+            for x, t in zip(primals, tangents)]
+
+
+# ----------------------------------------------------------------------------------------------
+# Derived rules
+
+
+def derive_linearization(primitive: Primitive, linear_inside: bool) -> None:
+    """Linearize a primitive by its JVP rule and its rule for partial evaluation.
+
+    Args:
+      linear_inside: whether a tangent inside the primitive's jaxprs that depends on no tangent is
+        zero. JAX has a rule for the linearization of such primitives. Others trust their jaxprs.
+    """
+    jvp = primitive_jvps[primitive]
+
+    def rule(trace, primals, tangents, params):
+        with linear_body(linear_inside):
+            outs, out_tangents = jvp(primals, tangents, **params)
+        return outs, only_linear(trace, outs, out_tangents)
+
+    deflinearization(primitive, rule)
+
+
+def linear_part(jvp: Callable, tangents: Sequence, nonzeros: Sequence[bool]):
+    """`jvp(tangents)`, two lists of results and their tangents, with a `Zero` for each tangent that
+    depends on no nonzero one. It is for bodies that are being traced: see `linear_body`."""
+    trace = JaxprTrace(state.trace)
+    with new_trace(trace), linear_body(False):
+        inputs = [trace.new_arg(typeof(t)) if nonzero else t
+                  for t, nonzero in zip(tangents, nonzeros)]
+        outs, out_tangents = jvp(inputs)
+        out_tangents = only_linear(trace, outs, out_tangents)
+        is_linear = [type(t) is not Zero for t in out_tangents]
+        zeros, linear = partition_list(is_linear, out_tangents)
+        jaxpr = trace.builder.build([*map(trace.atom, linear)], copy=False)
+    results = jaxpr_as_fun(jaxpr)(*partition_list(nonzeros, tangents)[1])
+    return outs, merge_lists(is_linear, zeros, results)
+
+
+# ----------------------------------------------------------------------------------------------
+# Calls
+
+
+class Linearized(NamedTuple):
+    """A jaxpr and its derivative.
+
+    `known` maps the primals to the results and to the new residuals. `linear` maps all residuals
+    and the nonzero tangents to the nonzero tangents of the results. `sources` has an entry for
+    each residual: `None` for a new one, or its place among the primals and the constants.
+    """
+
+    known: ClosedJaxpr
+    linear: ClosedJaxpr
+    nonzeros_out: tuple[bool, ...]
+    sources: tuple[int | None, ...]
+
+
+@weakref_cache
+def linearize_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple) -> Linearized:
+    """The linearization of a jaxpr. `nonzeros` says which arguments have a tangent."""
+    linear: Any = None
+    nonzeros_out: tuple = ()
+    sources: tuple = ()
+
+    def known_fun(*primals):
+        nonlocal linear, nonzeros_out, sources
+        trace = JaxprTrace(state.trace)
+        with new_trace(trace):
+            tangents = [trace.new_arg(aval.to_tangent_aval()) if nonzero else
+                        Zero(aval.to_tangent_aval())
+                        for aval, nonzero in zip(jaxpr.in_avals, nonzeros)]
+            outs, out_tangents = jvpfun(jaxpr_as_fun(jaxpr), primals, tangents, LinearizeTracer)
+            out_tangents = only_linear(trace, outs, out_tangents)
+            nonzeros_out = tuple(type(t) is not Zero for t in out_tangents)
+            atoms = [*map(trace.atom, partition_list(nonzeros_out, out_tangents)[1])]
+            closed = with_literals(trace.builder.build(atoms, jaxpr.debug_info, copy=False))
+        closed = dce_closed(closed, (True,) * len(atoms), True)[0]
+        linear = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
+        position = {id(x): i for i, x in enumerate([*primals, *jaxpr.consts])}
+        sources = tuple(position.get(id(x)) for x in closed.consts)
+        return outs + [x for x, i in zip(closed.consts, sources) if i is None]
+
+    known = trace_to_jaxpr(known_fun, jaxpr.in_avals, jaxpr.debug_info)
+    return Linearized(known, linear, nonzeros_out, sources)
+
+
+def with_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr, with literals in place of the constants that are literals of the outer trace."""
+    literals: dict = {v: x.atom for v, x in zip(closed.constvars, closed.consts)
+                      if type(x) is DynamicJaxprTracer and type(x.atom) is Literal}
+    if not literals:
+        return closed
+
+    def replaced(atoms):
+        return [v if type(v) is Literal else literals.get(v, v) for v in atoms]
+
+    kept = [(v, x) for v, x in zip(closed.constvars, closed.consts) if v not in literals]
+    eqns = [eqn if literals.keys().isdisjoint(
+        v for v in eqn.invars if type(v) is not Literal) else eqn.replace(
+            invars=replaced(eqn.invars)) for eqn in closed.eqns]
+    jaxpr = Jaxpr([v for v, _ in kept], closed.invars, replaced(closed.outvars), eqns,
+                  debug_info=closed.debug_info)
+    return ClosedJaxpr(jaxpr, [x for _, x in kept])
+
+
+def linearize_call(call: Call, trace: JaxprTrace, primals, tangents, params):
+    """The known part is a call now, and the linear part is a call that is written down."""
+    nonzeros, jaxpr = tuple(type(t) is not Zero for t in tangents), params[call.jaxpr_param]
+    with call.inside(params):
+        known, linear, nonzeros_out, sources = linearize_jaxpr(jaxpr, nonzeros)
+    n, n_outs, n_new = len(primals), len(nonzeros_out), sources.count(None)
+    # The parameters have entries for the operands and results of the call's JVP.
+    with_tangents = [*range(n), *partition_list(nonzeros, range(n))[1]]
+    outs_with_tangents = [*range(n_outs), *partition_list(nonzeros_out, range(n_outs))[1]]
+    params = call.params(params, jaxpr, with_tangents, outs_with_tangents)
+    with set_current_trace(trace.parent):  # type: ignore[arg-type]
+        results = call.primitive.bind(*primals, **call.params(
+            params, known, range(n), [*range(n_outs), *[None] * n_new], shared=True))
+    outs, new = results[:n_outs], iter(results[n_outs:])
+    inputs = [*primals, *jaxpr.consts]
+    residuals = [next(new) if i is None else inputs[i] for i in sources]
+    operands = [*residuals, *partition_list(nonzeros, tangents)[1]]
+    in_sources = [*[None] * len(residuals), *range(n, len(with_tangents))]
+    linear_params = call.params(params, linear, in_sources,
+                                range(n_outs, len(outs_with_tangents)), shared=True)
+    out_tangents: list = []
+    if linear.outvars or linear.effects:
+        out_tangents = default_partial_eval(trace, call.primitive, operands, linear_params)
+    zeros = map(Zero.from_primal_value, partition_list(nonzeros_out, outs)[0])
+    return outs, merge_lists(nonzeros_out, zeros, out_tangents)
+
+
+deflinearization(jit_p, partial(linearize_call, calls[jit_p]))
+for _p in (scan_p, cond_p):
+    derive_linearization(_p, linear_inside=True)
+for _p in (while_p, remat_p):
+    derive_linearization(_p, linear_inside=False)
