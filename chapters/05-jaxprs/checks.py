@@ -208,3 +208,26 @@ def writing(add_eqn):
 
 def _as_list(out):
     return out if isinstance(out, list | tuple) else [out]
+
+
+@exercise("5.6", "What a program costs, in tiny", ["cost"], hints=[
+    "The number of elements of a shape is the product of its numbers, and 1 for ().",
+    "getattr(x, 'aval', ()) is the shape of a variable or of a number.",
+    "n is the last dimension of the left factor: eqn.invars[0].aval[-1].",
+], page=True)
+def costs(cost):
+    import numpy as np
+    import tiny
+
+    x, m = np.asarray([1.0, 2.0, 3.0]), np.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    programs = [
+        ("x", lambda x: x, (2.0,), 0), ("x * sin(x)", lambda x: x * tiny.sin(x), (2.0,), 2),
+        ("x * sin(x), of 3 elements", lambda x: x * tiny.sin(x), (x,), 6),
+        ("the sum of m, of 2 x 3", tiny.reduce_sum, (m,), 6),
+        ("the transpose of m", tiny.transpose, (m,), 0),
+        ("m + x, where x is broadcast", lambda m, x: m + x, (m, x), 6),
+        ("2 * 3 in every place of x", lambda x: tiny.mul(2.0, 3.0) * x, (x,), 4),
+        ("the product of m and its transpose", lambda m: tiny.dot(m, tiny.transpose(m)), (m,), 12)]
+    for name, f, args, want in programs:
+        jaxpr = tiny.make_jaxpr(f)(*args)
+        compare(cost, lambda jaxpr, want=want: want, [(jaxpr,)], name + ", the jaxpr")

@@ -63,3 +63,16 @@ def add_eqn(self, primitive, invars, params, location=None):
     `JaxprEqn(primitive, invars, outvars, params, source_info)`.
     """
     raise NotImplementedError
+
+
+def cost(jaxpr):
+    """5.6: how many operations on numbers a jaxpr of tiny takes, as an int.
+
+    By the name of the primitive, `eqn.primitive.name`: "broadcast" and "transpose" cost nothing.
+    "reduce_sum" costs one operation for each element of its operand. "dot" multiplies matrices of
+    shapes (..., m, n) and (..., n, k), and costs n operations for each element of its result. Any
+    other costs one for each element of its result. A jaxpr has `eqns`, and an equation has
+    `primitive`, `invars` and `outvars`. A variable has its shape in `aval`, a tuple. An operand
+    that has no `aval` is a number: it has one element.
+    """
+    raise NotImplementedError

@@ -115,3 +115,21 @@ def same_operand(a, b):
     if isinstance(a, Literal) and isinstance(b, Literal):
         return repr(a.val) == repr(b.val) and a.aval == b.aval  # 0.0 == -0.0
     return a is b
+
+
+def cost(jaxpr):
+    """The sizes of results, but for sums and products of matrices."""
+    def size(shape):
+        n = 1
+        for m in shape:
+            n *= m
+        return n
+
+    total = 0
+    for eqn in jaxpr.eqns:
+        name, shape = eqn.primitive.name, getattr(eqn.invars[0], "aval", ())
+        if name == "reduce_sum":
+            total += size(shape)
+        elif name not in ("broadcast", "transpose"):
+            total += size(eqn.outvars[0].aval) * (shape[-1] if name == "dot" else 1)
+    return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from unittest import mock
 
 import numpy as np
@@ -228,3 +229,41 @@ def inlining(without_jit):
 
 def _evaluated(closed, *args):
     return [np.asarray(out) for out in eval_jaxpr(closed.jaxpr, closed.consts, *args)]
+
+
+@exercise("6.7", "A lowering rule, in tiny", ["lower_softplus"], hints=[
+    'op("exponential") is a rule: call it with emit, out and x.',
+    "What a rule returns is an operand for the next.",
+    "constant(emit, 1.0) has the type of a scalar, as x has.",
+], page=True)
+def softplus(lower_softplus):
+    import tiny
+
+    def run(x):
+        """The value of the result, by an interpreter of the lines that are written."""
+        values, functions = {"%arg0": x}, {"exponential": math.exp, "log": math.log,
+                                           "sine": math.sin, "cosine": math.cos}
+
+        def emit(text, out):
+            name, rest = text.split(" ", 1)
+            operands = rest.split(" : ")[0]
+            expect(out == "tensor<f64>", "each result should be a tensor<f64>, not " + out)
+            if name == "constant":
+                value = float(operands[6:-1])
+            else:
+                numbers = [values[word] for word in operands.split(", ")]
+                if name in functions:
+                    value = functions[name](*numbers)
+                elif name == "negate":
+                    value = -numbers[0]
+                else:
+                    expect(name in ("add", "multiply"), "this check does not know " + name)
+                    value = sum(numbers) if name == "add" else numbers[0] * numbers[1]
+            values["%" + str(len(values))] = value
+            return tiny.Value("%" + str(len(values) - 1), out)
+
+        result = lower_softplus(emit, "tensor<f64>", tiny.Value("%arg0", "tensor<f64>"))
+        return values[result.name]
+
+    compare(run, lambda x: math.log(1.0 + math.exp(x)), [(0.0,), (1.0,), (-2.5,)],
+            "the result of the lines, for x =")

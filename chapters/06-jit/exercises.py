@@ -74,3 +74,14 @@ def without_jit(closed):
     operand may be a `Literal` of `minijax.core.jaxpr`, whose value is its `val`.
     """
     raise NotImplementedError
+
+
+def lower_softplus(emit, out, x):
+    """6.7: the lowering rule of log(1 + exp(x)) in tiny, for a scalar `x`.
+
+    `emit(text, out)` writes a line, and returns its `Value`; `x` is a `Value`, and `out` the type
+    of the result. From `tiny`: `op(name)` makes the rule of one operation, which is called as
+    `rule(emit, out, *operands)`, and `constant(emit, number)` writes a number. The names of
+    StableHLO's operations are in step 6.3. Return the `Value` of the result.
+    """
+    raise NotImplementedError

@@ -204,3 +204,30 @@ class _Below(Trace):
     def process_primitive(self, primitive, args, params):
         self.asked, self.current = (primitive, tuple(args), params), current_trace()
         return "its answer"
+
+
+@exercise("7.6", "Known, unknown, and residuals, in tiny", ["split_size"], hints=[
+    "Walk through the equations with the set of unknown variables.",
+    "An unknown equation makes its outvars unknown. Its other operands that are variables are "
+    "residuals.",
+    "Collect residuals in a set: it holds each variable once.",
+], page=True)
+def split(split_size):
+    import tiny
+
+    programs = [
+        ("x * sin(x)", lambda x: x * tiny.sin(x), (True,), (2, 0)),
+        ("x * sin(x)", lambda x: x * tiny.sin(x), (False,), (0, 0)),
+        ("sin(x) * y", lambda x, y: tiny.sin(x) * y, (True, False), (1, 1)),
+        ("sin(x) * y", lambda x, y: tiny.sin(x) * y, (False, True), (0, 1)),
+        ("sin(x) * y + x", lambda x, y: tiny.sin(x) * y + x, (True, False), (1, 2)),
+        ("cos(x) * y + cos(x) * 2", lambda x, y: tiny.cos(x) * y + tiny.cos(x) * 2.0,
+         (True, False), (3, 2)),
+        ("2 * y + 3 * x * y", lambda x, y: 2.0 * y + 3.0 * x * y, (True, False), (1, 1)),
+        ("the tangent of x * sin(x)", lambda x, t: tiny.jvp(
+            lambda x: x * tiny.sin(x), (x,), (t,))[1], (True, False), (3, 3))]
+    for name, f, known, want in programs:
+        jaxpr = tiny.make_jaxpr(f)(*[1.5 for _ in known])
+        compare(lambda jaxpr, known: tuple(split_size(jaxpr, known)),
+                lambda jaxpr, known, want=want: want, [(jaxpr, known)],
+                name + ", the jaxpr and known =")

@@ -67,3 +67,16 @@ def process_primitive(self, primitive, args, params):
     `default_partial_eval` for primitives without one.
     """
     raise NotImplementedError
+
+
+def split_size(jaxpr, known):
+    """7.6: how a jaxpr of tiny is split: a pair of ints.
+
+    `known` says of each argument whether it is known. An equation is known if all its operands are.
+    The first number is how many equations are known. The second is how many known variables the
+    unknown equations use: these are the residuals. A variable that is used twice counts once.
+    Known arguments also count. A jaxpr has `invars` and `eqns`, and an equation has `invars` and
+    `outvars`. Variables have an `aval`; an operand that has none is a number, which is known and
+    no residual.
+    """
+    raise NotImplementedError

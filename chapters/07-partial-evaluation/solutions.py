@@ -79,3 +79,16 @@ def process_primitive(self, primitive, args, params):
     if size > 1000:
         raise MemoryError(f"with {primitive.name} the derivative keeps {size} numbers")
     return out
+
+
+def split_size(jaxpr, known):
+    """One walk, with the set of variables that are not known."""
+    unknown = {v for v, is_known in zip(jaxpr.invars, known) if not is_known}
+    n_known, residuals = 0, set()
+    for eqn in jaxpr.eqns:
+        if any(x in unknown for x in eqn.invars):
+            unknown.update(eqn.outvars)
+            residuals.update(x for x in eqn.invars if hasattr(x, "aval") and x not in unknown)
+        else:
+            n_known += 1
+    return n_known, len(residuals)

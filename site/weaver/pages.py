@@ -26,6 +26,8 @@ def generated() -> Iterator[tuple[str, str]]:
     yield "source/index.md", _index(paths)
     for path in paths:
         yield f"source/{path.removesuffix('.py')}.md", _source_page(path)
+    for path in rule_atlas.test_files():
+        yield f"source/tests/{path.removesuffix('.py')}.md", _test_page(path)
 
 
 def shown_files() -> list[str]:
@@ -68,6 +70,25 @@ search:
 """
 
 
+def _test_page(path: str) -> str:
+    """One file of the tests, which the atlas links to."""
+    up = "../" * (path.count("/") + 2)
+    return f"""---
+title: tests/{path}
+search:
+  exclude: true
+---
+
+# `tests/{path}`
+
+<p class="place" markdown="1">Linked from [the rule atlas]({up}atlas.md)</p>
+
+```source
+../tests/{path}
+```
+"""
+
+
 @functools.cache
 def _chapters_of_files() -> dict[str, int]:
     """Each file of a room, and the first chapter that has the room."""
@@ -89,8 +110,9 @@ the rule. A number leads to the reason why there is none: a test fails on a hole
 The chapters of the columns are 1 for evaluation and shape, 2 for jvp, 4 for batching, 6 for
 lowering, 7 for partial evaluation, 8 for transposition, and 14 for sharding.
 
-`tests/test_primitives.py` compares each mark with JAX, for every dtype:
-`pytest tests/test_primitives.py -k sin`.
+The last column leads to a primitive's test, or to its row in the table of
+`tests/test_primitives.py`, which compares each mark with JAX for every dtype. The head of a column
+leads to the test of its rules. To run one: `pytest tests/test_primitives.py -k sin-jvp`.
 
 {rule_atlas.page(set(shown_files()))}
 """

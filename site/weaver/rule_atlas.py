@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tools import atlas
 
-from . import listings
+from . import listings, rule_tests
 
 # What a statement says that holds a rule of this column.
 SIGNS = {
@@ -123,14 +123,15 @@ def page(shown: set[str]) -> str:
 
     parts = []
     for title, names in _families().items():
-        head = "".join(f"<th>{column.replace('_', ' ')}</th>" for column in columns)
+        head = "".join(f"<th>{_of_column(column)}</th>" for column in columns)
         rows = "".join(
             f"<tr><th>{_link(rule(name, 'evaluation'), name, '', shown)}</th>"
-            + "".join(f"<td>{cell(name, column)}</td>" for column in columns) + "</tr>"
+            + "".join(f"<td>{cell(name, column)}</td>" for column in columns)
+            + f"<td>{_test_link(tested(name), 'test', f'test of {name}')}</td></tr>"
             for name in names)
         parts.append(f'## {title}\n\n<div class="atlas md-typeset__scrollwrap">'
                      '<table class="atlas-table"><thead><tr>'
-                     f"<th>{len(names)} primitives</th>{head}</tr></thead>"
+                     f"<th>{len(names)} primitives</th>{head}<th></th></tr></thead>"
                      f"<tbody>{rows}</tbody></table></div>\n")
     listed = "".join(f'<li id="note-{i}">{html.escape(note)}</li>'
                      for i, note in enumerate(notes, start=1))
@@ -150,6 +151,31 @@ def _family(name):
     rows = [x for x in statements().get(variables().get(name, ""), []) if x.defines]
     path = rows[0].path if rows else ""
     return next((title for part, title in FAMILIES.items() if part in path), OTHERS)
+
+
+def tested(name: str) -> tuple[str, int] | None:
+    """The file under `tests/` that tests a primitive, and a line of it."""
+    found = rule(name, "evaluation")
+    return rule_tests.place(name, found.path if found else "")
+
+
+def test_files() -> list[str]:
+    """The files under `tests/` that the atlas links to."""
+    return rule_tests.shown([tested(primitive.name) for primitive in atlas.primitives()])
+
+
+def _of_column(column):
+    words, line = column.replace("_", " "), rule_tests.rule(column)
+    return _test_link((rule_tests.RULES, line), words, f"tests of {words}") if line else words
+
+
+def _test_link(place, words, label):
+    if place is None:
+        return ""
+    path, line = place
+    start = max(n for n in listings.starts(f"../tests/{path}") if n <= line)
+    return (f'<a href="source/tests/{path.removesuffix(".py")}.html#L{start}" '
+            f'title="tests/{path}, line {line}" aria-label="{html.escape(label)}">{words}</a>')
 
 
 def _link(found, words, label, shown):

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from weaver import cards, hero, pages, rule_atlas
+from weaver import cards, hero, listings, pages, rule_atlas, rule_tests
 
 import minijax
 import minijax.numpy as jnp
@@ -47,6 +47,24 @@ def test_every_primitive_and_every_hole_is_on_the_page_of_the_atlas():
     assert len(holes) == len(atlas.holes())
     assert page.count('<li id="note-') == len(set(atlas.declared().values()))
     assert page.count("✓</a>") > 0.95 * page.count("✓")
+
+
+@pytest.mark.parametrize(
+    "primitive, path, words",
+    [("sin", rule_tests.TABLE, "UNARY"), ("cholesky", "ch11/test_linear_algebra.py", "cholesky"),
+     ("scan", "ch09/test_scan.py", "scan"), ("psum", "ch14/test_collectives.py", "psum")],
+)  # fmt: skip
+def test_a_row_leads_to_its_test(primitive, path, words):
+    found, line = rule_atlas.tested(primitive)
+    assert found == path
+    lines = listings.source_lines(f"../tests/{path}")
+    assert any(words in text for text in lines[line - 1 : line + 3])
+
+
+def test_nearly_every_row_leads_to_a_test():
+    untested = [p.name for p in atlas.primitives() if rule_atlas.tested(p.name) is None]
+    assert len(untested) < 0.05 * len(atlas.primitives()), untested
+    assert all(rule_tests.rule(column) for column in atlas.columns() if column != "sharding")
 
 
 def test_a_card_is_a_picture_of_the_size_that_sites_show():
