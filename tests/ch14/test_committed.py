@@ -128,9 +128,16 @@ PLACES = {place: KINDS[place] for place in ("uncommitted", "fourth", "split")}
 PLACES["one device mesh"] = 'put({}, NS(m1, P("x")))'
 
 
+# JAX words the sharding of this result as P('x'), or as P() if it has updated an array on another
+# mesh before.
+WORDED_BY_TURNS = {("a.at[0].set(5.0)", "one device mesh")}
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("text", ONE_ARRAY)
 def test_one_array(text, place):
+    if (text, place) in WORDED_BY_TURNS:
+        text = f"(lambda b: (np.asarray(b), b.committed, b.devices() == a.devices()))({text})"
     same(f"(lambda a: {text})({PLACES[place].format('x')})")
 
 
