@@ -176,3 +176,20 @@ def test_complex_derivatives_at_infinity(name):
         return run
 
     both(program, z)
+
+
+@pytest.mark.parametrize("name", ["bessel_i0e", "bessel_i1e"])
+def test_bessel_functions_have_all_digits_of_double_precision(name):
+    """The second derivative of that of order 1 divides their difference by x."""
+    def values(jx: Any) -> Any:
+        def run(x: Any) -> Any:
+            with jx.enable_x64(True):
+                x = jx.numpy.asarray(x)
+                return [np.asarray(f(x)) for f in (getattr(jx.lax, name), jx.jit(getattr(jx.lax, name)))]
+        return run
+
+    both(values, np.array([0, 1e-10, 1e-3, 0.1, 1, 3, 7.9, 8.1, 100, -2, 1e18]), tol=8e-16)
+
+
+def test_terms_of_a_hypergeometric_series_do_not_overflow_before_their_sum():
+    both(lambda jx: jx.scipy.special.hyp1f1, *np.float32([254, 2, 8]), tol=1e-5)

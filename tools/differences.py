@@ -338,6 +338,9 @@ EDGES: dict[str, list[str]] = {
         r"complex64 (eager|jit) lax\.clamp value: error",
         r"\w+ (eager|jit) special\.owens_t (value|grad): nan",
         r"float32 (eager|jit) lax\.betainc value: (value|subnormal)",
+        r"float\d+ (eager|jit) .*special\.(exp1|expn).* (second\d|reverse\d): error",
+        r"\w+ (eager|jit) special\.betainc value: (value|subnormal)",
+        r"\w+ (eager|jit) lax\.random_gamma_grad (grad|second\d|reverse\d): error",
     ],
     "JAX raises OverflowError of its inner parts; here integers are refused by TypeError": [
         r"u?int\d+ (eager|jit) lax\.cumlogsumexp value: error",
@@ -350,7 +353,12 @@ EDGES: dict[str, list[str]] = {
         r"\w+ (eager|jit) special\.(beta|betaln) (grad|second\d|reverse\d): (nan|value|subnormal)",
         r"\w+ (eager|jit) special\.spence (jvp0|grad|second0|reverse0): (nan|value)",
         r"\w+ (eager|jit) special\.ndtri (second0|reverse0): nan",
-        r"float64 (eager|jit) (jnp|special)\.i0 grad: nan",
+        r"float64 (eager|jit) (jnp|special)\.i0 (jvp0|grad): nan",
+        r"\w+ (eager|jit) special\.owens_t (jvp\d|second\d|reverse\d): (nan|value|subnormal)",
+        r"\w+ (eager|jit) special\.expi value: nan",
+        r"\w+ (eager|jit) .*special\.(exp1|expn).*: (nan|value|subnormal)",
+        r"\w+ (eager|jit) lax\.random_gamma_grad (value|jvp\d): (nan|value|subnormal)",
+        r"\w+ (eager|jit) special\.fresnel (second0|reverse0): value",
     ],
     "JAX's derivative of a cumulative sum that has reached infinity is a number without meaning; "
     "here it is NaN": [r"\w+ (eager|jit) lax\.cumlogsumexp jvp0: value"],
@@ -359,14 +367,22 @@ EDGES: dict[str, list[str]] = {
         r"float32 eager .*(arctan2|atan2) second\d: (value|subnormal)",
         r"float32 eager .*approximate=False\) second0: value",
     ],
-    "the cosine integral of JAX has one more digit": [
-        r"float32 (eager|jit) special\.sici value: value"],
+    "the cosine integral of JAX has one more digit in single precision; in double precision, for "
+    "large numbers, it is one term of an expansion": [
+        r"float(32|64) (eager|jit) special\.sici value: (value|zero)",
+    ],
+    "JAX's hypergeometric series is summed where it does not converge, or where the function has a "
+    "pole; of NaN it is 1": [
+        r"\w+ (eager|jit) .*special\.hyp[12]f1.*: (nan|value|subnormal)",
+    ],
     "the digits are lost to cancellation in both libraries, in each to another number": [
         r"float32 (eager|jit) special\.(dawsn|i1) (second0|reverse0): value",
         r"\w+ (eager|jit) .*special\.zeta.* (jvp\d|grad|second\d|reverse\d): value",
         r"float32 eager jnp\.hypot (second\d|reverse\d): value",
         r"\w+ eager special\.(boxcox|boxcox1p) (grad|second\d|reverse\d): value",
         r"\w+ (eager|jit) .*(igamma|gammainc).*: (value|nan)",
+        r"\w+ (eager|jit) special\.poch (second\d|reverse\d): (value|subnormal)",
+        r"\w+ (eager|jit) lax\.igamma_grad_a value: zero",
     ],
     "NumPy's tanh, exp2 and sums in bfloat16 are more exact than XLA's": [
         r"\w+ eager .*nn\.gelu.* (value|second0|reverse0): value",

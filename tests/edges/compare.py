@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -16,15 +16,23 @@ from tools.differences import EDGES
 VALUE = {"float32": 1e-5, "float64": 1e-11, "bfloat16": 3e-2, "float16": 4e-3, "complex64": 2e-5,
          "complex128": 1e-10}
 DERIVATIVE = {"float32": (1e-3, 1e-5), "float64": (1e-8, 1e-10), "bfloat16": (0.1, 0.05),
-              "complex64": (1e-3, 1e-5)}
+              "float16": (0.01, 0.005), "complex64": (1e-3, 1e-5), "complex128": (1e-8, 1e-10)}
+
+
+class Difference(NamedTuple):
+    """Points of a function in one mode at which the libraries differ in one way."""
+
+    row: str  # what would declare it: `dtype how function mode: kind`
+    points: int
+    examples: list[str]
 
 
 def differences(text: str, arity: int, dtype: str, how: str, ours: dict, theirs: dict,
-                few: bool = False) -> Iterator[tuple[str, int]]:
-    """(the row that would declare it, the number of points) of each difference.
+                also: dict | None = None, few: bool = False) -> Iterator[Difference]:
+    """All differences from JAX's answers. At a point, an answer in `also` is as good.
 
-    A row is `dtype how function mode: kind`. Kinds: `error`, `type`, `nan` (JAX's is NaN, ours a
-    number), `subnormal` and `infinite` (an operand is), `zero` (its sign), and `value`.
+    Kinds: `error`, `type`, `nan` (JAX's is NaN, ours a number), `subnormal` and `infinite` (an
+    operand is), `zero` (its sign), and `value`.
     """
     args = [wide(x) for x in points(dtype, arity, few)]
     least = 0.0 if dtype_of(dtype).kind in "iu" else float(ml_dtypes.finfo(dtype_of(dtype)).smallest_normal)
@@ -35,16 +43,35 @@ def differences(text: str, arity: int, dtype: str, how: str, ours: dict, theirs:
         if isinstance(got, str) or isinstance(want, str):
             refused = isinstance(theirs["value"], str)  # then its derivatives are of no interest
             if got != want and (mode == "value" or not refused):
-                yield f"{row}: error", 1
+                yield Difference(f"{row}: error", 1, [f"    {_class(got)}, JAX: {_class(want)}\n"])
             continue
         if [(x.shape, x.dtype) for x in got] != [(x.shape, x.dtype) for x in want]:
-            yield f"{row}: type", 1
+            yield Difference(f"{row}: type", 1, [])
             continue
-        counts: dict[str, int] = {}
-        for mine, other in zip(got, want, strict=True):
+        second = also[mode] if also and not isinstance(also[mode], str) else want
+        found: dict[str, Difference] = {}
+        for mine, other, single in zip(got, want, second, strict=True):
+            agrees = np.ones(mine.shape, bool)
+            if single is not other and single.shape == mine.shape:
+                for bad in _differing(mine, single, mode, subnormal, infinite).values():
+                    agrees &= ~bad
+            else:
+                agrees &= False
             for kind, bad in _differing(mine, other, mode, subnormal, infinite).items():
-                counts[kind] = counts.get(kind, 0) + int(bad.sum())
-        yield from ((f"{row}: {kind}", n) for kind, n in counts.items() if n)
+                where = np.argwhere(bad & ~agrees)
+                old = found.get(kind, Difference(f"{row}: {kind}", 0, []))
+                found[kind] = Difference(old.row, old.points + len(where), old.examples + [
+                    _example(args, tuple(i), mine, other) for i in where[:4]])
+        yield from (difference for difference in found.values() if difference.points)
+
+
+def _class(answer: list | str) -> str:
+    return answer if isinstance(answer, str) else "a result"
+
+
+def _example(args: list[np.ndarray], i: tuple[int, ...], mine: np.ndarray, other: np.ndarray) -> str:
+    at = ", ".join(str(x[i]) for x in args) if mine.shape == args[0].shape else f"index {i}"
+    return f"    at {at}: {mine[i]}, JAX: {other[i]}\n"
 
 
 def _differing(mine: np.ndarray, other: np.ndarray, mode: str, subnormal: np.ndarray,

@@ -35,9 +35,9 @@ def _kummer(a, b, x):
     small, large = jnp.where(is_large, 1, x), jnp.where(is_large, x, 100)
     one = jnp.ones_like(x)
     series = sum_until_small(
-        one, lambda term, k: term * (a + k - 1) / (b + k - 1) * small / k, most=500)
+        one, lambda term, k: term * ((a + k - 1) / (b + k - 1) * small / k), most=500)
     asymptotic = sum_until_small(
-        one, lambda term, k: term * (b - a + k - 1) * (k - a) / k / large, most=50)
+        one, lambda term, k: term * ((b - a + k - 1) * (k - a) / k / large), most=50)
     scale = gamma(b) / gamma(a) * jnp.exp(large) * large ** (a - b)
     return jnp.where(is_large, scale * asymptotic, series)
 
@@ -81,7 +81,7 @@ def _gauss(a, b, c, x):
     x = jnp.where(negative, x / (x - 1), x)
     return scale * sum_until_small(
         jnp.ones_like(x),
-        lambda term, k: term * (a + k - 1) * (b + k - 1) / (c + k - 1) / k * x, most=MOST_TERMS)
+        lambda term, k: term * ((a + k - 1) * (b + k - 1) / (c + k - 1) / k * x), most=MOST_TERMS)
 
 
 @custom_jvp
