@@ -100,3 +100,19 @@ def test_weak_types_of_cotangents_of_checkpoint(function, derivative):
         return lambda: transformed(jx.numpy.asarray(0.5))
 
     both(program)
+
+
+@pytest.mark.parametrize("derivative", ["jax.vmap(jax.grad(f))", "jax.jit(jax.vmap(jax.grad(f)))", "jax.vmap(jax.jacfwd(f))",
+                                        "jax.vmap(lambda x: jax.linearize(f, x)[1](x))"])
+@pytest.mark.parametrize("function", ["jnp.sin(a)", "a * 2", "a * jnp.floor(a)", "jax.lax.stop_gradient(a) * a"])
+@pytest.mark.parametrize("call", ["lax.cond(x > 0, g, lambda a: a, x)", "lax.cond(x > 0, g, g, x)",
+                                  "lax.cond(x > 0, lambda a: lax.cond(a > 1, g, lambda b: b, a), g, x)"])
+def test_weak_types_of_branches_with_different_residuals(call, function, derivative):
+    """A branch without a residual returns zeros in its place, which are not weakly typed."""
+    def program(jx):
+        names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax}
+        names["g"] = eval(f"lambda a: {function}", names)
+        transformed = eval(derivative, {"jax": jx, "f": eval(f"lambda x: {call}", names)})
+        return lambda: transformed(jx.numpy.stack([jx.numpy.asarray(0.5)] * 2))
+
+    both(program)

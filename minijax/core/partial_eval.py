@@ -214,6 +214,7 @@ def _partial_eval_of_call(call: Call, trace, primitive, args, params):
     with call.inside(params):
         known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
             jaxpr, unknowns, (False,) * len(jaxpr.outvars), True)
+    known_jaxpr = dce_closed(known_jaxpr, (True,) * len(known_jaxpr.outvars), True)[0]
     known_ins, unknown_ins = partition_list(unknowns, range(len(args)))
     known_outs, unknown_outs = partition_list(out_unknowns, range(len(out_unknowns)))
     known_args, results = [args[i] for i in known_ins], []

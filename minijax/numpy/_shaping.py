@@ -520,12 +520,14 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     rows, columns = a.shape[-2:]
     row, column = min(max(-offset, 0), rows), min(max(offset, 0), columns)
     length = min(rows - row, columns - column)
+    stays_weak = a.ndim > 2 or rows != columns or offset or a.dtype == bool
+    if stays_weak and not length:  # a constant, as in JAX: it has no tangent
+        return lax.full_like(a, 0, shape=(*a.shape[:-2], 0))
     first = slice_in_dim(a, row, row + length, axis=-2)
     square = slice_in_dim(first, column, column + length, axis=-1)
     # In row-major order the diagonal is every (length + 1)-th element.
     flat = lax.reshape(square, (*a.shape[:-2], length * length))
     out = slice_in_dim(flat, 0, None, stride=length + 1, axis=-1)
-    stays_weak = a.ndim > 2 or rows != columns or offset or a.dtype == bool
     return out if stays_weak else convert(out, out.dtype)
 
 

@@ -65,6 +65,9 @@ KNOWN = [
           r"jax\.scipy\.stats\.", kind="weak type", ours=r"\('array', \(\d", theirs=r"\('array', \(\d"),
     Known("JAX's weak types of eager derivatives depend on which of its functions are jitted",
           r"(?s)(?!.*jax\.jit\(program\))(?=.*jax\.scipy\.)", kind="weak type"),
+    Known("JAX's derivative of spence is zero at 1, where it is -1",
+          r"(?s)(?=.*special\.spence\()(?=.*(jax\.(jvp|grad|value_and_grad|jac\w+|hessian)|pullback|linearized)\b)",
+          kind="value", ours=r"array\(", theirs=r"array\("),
     Known("JAX loses the derivative of what a checkpointed function writes into a reference, unless a "
           "result of the function has one",
           r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.checkpoint\b)"

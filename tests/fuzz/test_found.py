@@ -163,3 +163,54 @@ def test_second_derivatives_of_expn():
         mj.grad(mj.grad(lambda x: -jnp.exp(-x) / x))(0.7), rtol=1e-5)
     np.testing.assert_allclose(
         mj.grad(mj.jit(mj.grad(lambda x: special.expn(3, x))))(0.7), special.exp1(0.7), rtol=1e-5)
+
+
+EMPTY_DIAGONALS = [((0, 3), 0), ((0, 0), 0), ((0, 0), 1), ((3, 3), 5), ((2, 0, 3), 0), ((2, 3, 3), -4), ((2, 3), 0)]
+
+
+@pytest.mark.parametrize(("shape", "offset"), EMPTY_DIAGONALS)
+def test_an_empty_diagonal_is_a_constant(shape, offset):
+    """It has no tangent, and the square root of its sum has none."""
+    def program(jx):
+        jnp = jx.numpy
+
+        def f(x):
+            return jnp.sqrt(jnp.diagonal(x, offset).sum())
+
+        def derivatives(x):
+            weak = jnp.broadcast_to(jnp.asarray(0.5), shape)
+            return jx.jvp(f, (x,), (x,)), jnp.linalg.norm(jnp.diagonal(x, offset)), jnp.diagonal(weak, offset)
+
+        return lambda x: (derivatives(x), jx.jit(derivatives)(x))
+
+    both(program, np.ones(shape, np.float32))
+
+
+# Functions of `x`, which is differentiated, and of `y`, which is known. Dead code of `g` reads `y`.
+DEAD = {
+    "jit": "jax.jit(lambda x, a: g(a) * x)(x, y)", "cond": "jax.lax.cond(True, g, g, y) * x",
+    "jit in cond": "jax.lax.cond(True, jax.jit(g), g, y) * x",
+}  # fmt: skip
+DEAD_FOR_X = {"jit": "jax.jit(g)(x)", "cond": "jax.lax.cond(x.sum() > 0, g, lambda a: a, x)"}
+
+
+def gradient_with_dead_code(jx, dead, function):
+    names = {"jax": jx, "jnp": jx.numpy}
+    names["g"] = eval(f"lambda a: ({dead}, a * 2)[1]", names)
+    return jx.grad(eval(f"lambda x, y: ({function}).sum()", names))
+
+
+@pytest.mark.parametrize("function", DEAD)
+def test_dead_code_of_known_values_is_not_differentiated(function):
+    """A full singular value decomposition has no derivative. None is needed where it is dead."""
+    def program(jx):
+        gradient = gradient_with_dead_code(jx, "jnp.linalg.svd(a)", DEAD[function])
+        return lambda x: jx.jvp(gradient, (x, x), (x, x))
+
+    both(program, np.array([[1.0, 0.5], [0.2, 2.0]], np.float32))
+
+
+@pytest.mark.parametrize("function", [*DEAD.values(), *DEAD_FOR_X.values()])
+def test_dead_code_is_not_in_jaxprs_of_known_values(function):
+    both(lambda jx: jx.make_jaxpr(gradient_with_dead_code(jx, "jnp.sin(a)", function)),
+         np.ones(2, np.float32), np.ones(2, np.float32))

@@ -396,7 +396,8 @@ def _partial_eval(trace, primitive, args, params):
     """With the index known, two `cond`s: one runs now and returns residuals, the other takes them.
 
     The residuals of the branches are joined: a known operand is itself the residual, and those
-    that branches compute share a place if they have the same type.
+    that branches compute share a place if they have the same type. In the place of a residual that
+    a branch does not have, it returns zeros. They are not weakly typed, as in JAX.
     """
     (index, *operands), branches = args, params["branches"]
     if trace.is_unknown(index):
@@ -410,20 +411,22 @@ def _partial_eval(trace, primitive, args, params):
     per_branch = [_residuals(unknown, forwarded) for _, unknown, _, _, forwarded in parts]
     residuals = dict.fromkeys(itertools.chain(*per_branch))
     computed = [r for r in residuals if r[0] is None]
+    computed_avals = tuple(aval.strip_weak_type() for _, aval, _ in computed)
     known_branches = tuple(
-        spread_outputs(known, tuple(computed.index(r) for r in own if r[0] is None),
-                       tuple(aval for _, aval, _ in computed))
+        spread_outputs(dce_closed(known, (True,) * len(known.outvars), True)[0],
+                       tuple(computed.index(r) for r in own if r[0] is None), computed_avals)
         for (known, *_), own in zip(parts, per_branch))
-    places = {r: i for i, r in enumerate(residuals)}
-    residual_avals = tuple(aval for _, aval, _ in residuals)
-    unknown_branches = tuple(
-        spread_inputs(unknown, tuple(places[r] for r in own), residual_avals)
-        for (_, unknown, *_), own in zip(parts, per_branch))
 
     outs = cond_p.bind(index, *known_args, branches=known_branches)
     n_known = len(outs) - len(computed)
     values = dict(zip(computed, outs[n_known:]))
     residual_args = [values[r] if r[0] is None else known_args[r[0]] for r in residuals]
+
+    places = {r: i for i, r in enumerate(residuals)}
+    residual_avals = tuple(map(typeof, residual_args))
+    unknown_branches = tuple(
+        spread_inputs(unknown, tuple(places[r] for r in own), residual_avals)
+        for (_, unknown, *_), own in zip(parts, per_branch))
     unknown_outs = default_partial_eval(trace, cond_p, [index, *residual_args, *unknown_args],
                                         {"branches": unknown_branches})
     return merge_lists(out_unknowns, outs[:n_known], unknown_outs)
