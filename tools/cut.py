@@ -32,7 +32,7 @@ ROOMS = {
     3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging", "runtime.structs"),
-    6: ("runtime.exits", "runtime.forks",
+    6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "runtime.jit", "runtime.dispatch", "runtime.modules", "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",

@@ -20,17 +20,13 @@ compiles the same program reads it there, and measures nothing.
 Programs with callbacks, other side effects or several devices are left alone, and those that take
 less than 0.1 ms or more than 2 s.
 
-Large temporary memory is expensive, too. The C library returns a freed block of more than 32 MB to
-the system, and the system maps each page of the next block again. When the autotuner meets a
-program with as much memory, it asks the C library to keep up to 1 GB of freed memory, for the whole
-process.
+The autotuner also changes how the process keeps memory (`memory.py`).
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import hashlib
 import json
 import os
@@ -46,6 +42,7 @@ import numpy as np
 
 from ..core.extension import hooks
 from . import exits, logger, xla
+from .memory import keep_large_blocks
 
 Flags = dict[str, Any]  # XLA flags and their values
 
@@ -64,7 +61,6 @@ CALLS = 3  # the call whose arguments are kept
 SHORTEST, LONGEST = 1e-4, 2.0  # seconds that a program takes
 GAIN = 0.95  # a variant is better if it takes at most this part of the time
 ROUNDS, MOST_SECONDS = 30, 2.0  # of measuring
-LARGE = 32 << 20  # bytes: the C library maps larger blocks each time
 
 
 class Choice(NamedTuple):
@@ -309,18 +305,6 @@ def _agrees(x, y):
     x, y = x[finite], y[finite]
     scale = 0.1 * np.max(np.abs(x), initial=0.0)  # a sum's rounding depends on its terms
     return bool(np.all(np.abs(x - y) <= tolerance * (np.abs(x) + scale)))
-
-
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's malloc.h
-
-
-def keep_large_blocks(program: Any) -> None:
-    """If a program needs large blocks of memory, have the C library keep them from now on."""
-    stats = program.get_compiled_memory_stats()
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it
-    if mallopt is not None and stats.temp_size_in_bytes + stats.output_size_in_bytes > LARGE:
-        mallopt(_M_MMAP_MAX, 0)
-        mallopt(_M_TRIM_THRESHOLD, 1 << 30)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import threading
 
@@ -434,3 +435,42 @@ def test_without_fast_paths(monkeypatch):
         print(autotune.wait(60), len(autotune.choices()), np.allclose(f(x), y))
         """)
     assert (out, complaint) == ("True 1 True\n", "")
+
+
+PAGES = """
+import resource
+def pages(f):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(5):
+        jax.block_until_ready(f(x))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"), reason="needs glibc")
+def test_large_blocks_of_memory_are_kept():
+    out, complaint = run(PAGES, """
+        from minijax.runtime import memory
+        memory.share_arena()
+        g = jax.jit(lambda x: jnp.tanh(x) + x[::-1])
+        x = jax.device_put(np.ones(10_000_000, 'f'))
+        pages(g)
+        before = pages(g)
+        memory.keep_large_blocks(g.lower(x).compile().runtime_executable())
+        pages(g)
+        print(before > 20_000, pages(g) < before / 10)
+        """)
+    assert (out, complaint) == ("True True\n", "")
+
+
+def test_small_programs_leave_memory_as_it_is(monkeypatch):
+    from minijax.runtime import memory
+
+    switched = []
+    monkeypatch.setattr(memory, "_set", lambda *args: switched.append(args))
+    program = minijax.jit(work).lower(X).compile().runtime_executable()
+    memory.keep_large_blocks(program)
+    assert not switched
+    program = minijax.jit(lambda x: jnp.tanh(x) + 1).lower(jnp.ones(9_000_000)).compile()
+    memory.keep_large_blocks(program.runtime_executable())
+    assert len(switched) == 2
