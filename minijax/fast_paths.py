@@ -32,3 +32,17 @@ def with_fast_path(function: Callable) -> Callable:
     for faster in hooks.public_function:
         function = faster(function)
     return function
+
+
+def repeatable(*static: str) -> Callable[[Callable], Callable]:
+    """Decorator for a function that is not staged: an extension may run repeated calls faster.
+
+    Args:
+      static: the names of the parameters that are no arrays.
+    """
+    def decorate(function: Callable) -> Callable:
+        for faster in hooks.staged_function:
+            function = faster(function, {*static})
+        return function
+
+    return decorate

@@ -54,6 +54,7 @@ from ..core.transposition import (
     is_undefined_primal,
     primitive_transposes,
 )
+from ..fast_paths import repeatable
 from .shaping import full_like, squeeze
 
 # ----------------------------------------------------------------------------------------------
@@ -400,6 +401,7 @@ def _padding_triples(padding_config) -> tuple[tuple[int, ...], ...]:
     return triples
 
 
+@repeatable("padding_config")
 def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     """`operand` with `padding_value` before, after and between its elements.
 

@@ -30,6 +30,7 @@ from ..core.primitives import (
     sub,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
+from ..fast_paths import repeatable
 from .cutting import pad, slice_in_dim
 from .elementwise import clamp
 from .out_shardings import cotangent_aval
@@ -200,6 +201,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+@repeatable("axis", "keepdims", "allow_negative_indices")
 def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True):
     """The slice of width one at `index`, which may be traced, along `axis`."""

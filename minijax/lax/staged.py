@@ -62,17 +62,3 @@ def compiled(function: Callable) -> Callable:
         return (jitted() if state.trace is eval_trace else function)(*args)
 
     return call
-
-
-def repeatable(*static: str) -> Callable[[Callable], Callable]:
-    """Decorator for a function that is not staged: an extension may run repeated calls faster.
-
-    Args:
-      static: the names of the parameters that are no arrays.
-    """
-    def decorate(function: Callable) -> Callable:
-        for faster in hooks.staged_function:
-            function = faster(function, {*static})
-        return function
-
-    return decorate

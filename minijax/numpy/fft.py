@@ -35,6 +35,9 @@ def _transform(name: str, kind: FftType, a, s: Sequence[int] | None, axes: Seque
     _check(f"jax.numpy.fft.{name}", s, axes)
     last = range(a.ndim - len(axes if axes is not None else s if s is not None else a.shape),
                  a.ndim)
+    if axes is not None and len(axes) <= a.ndim and all(
+            axis in (d, d - a.ndim) for axis, d in zip(axes, last)):
+        axes = None  # they are the last ones already
     if axes is not None:
         a = moveaxis(a, axes, last)
     if s is None:

@@ -13,7 +13,7 @@ from ...errors import api_boundary
 from ...pytree.arguments import argument_avals
 from .. import cutting, shaping
 from .common import BodyOf
-from .scan import scan, scan_length
+from .scan import scan, scan_length, scan_loop
 
 
 @api_boundary
@@ -33,12 +33,12 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     >>> map(lambda x: x * x, jnp.arange(4))
     Array([0, 1, 4, 9], dtype=int32)
     """
+    if batch_size is None:
+        body = BodyOf("map", f, lambda f, _, x: ((), f(x)), lambda path: (0, path[1:]))
+        return scan_loop("map", body, (), xs)[1]
     leaves, tree = tree_flatten(xs)
     argument_avals(leaves, "map", lambda: leaf_names("xs", xs))
     size = scan_length(tree, leaves, None, "map")
-    if batch_size is None:
-        body = BodyOf("map", f, lambda f, _, x: ((), f(x)), lambda path: (0, path[1:]))
-        return scan(body, (), xs)[1]
     if not hasattr(batch_size, "__index__"):
         raise TypeError(f"map: batch_size must be an integer or None, got {batch_size!r}.")
     if batch_size < 0:

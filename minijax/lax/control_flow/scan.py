@@ -110,10 +110,16 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f must be callable, got {f!r}.")
+    return scan_loop("scan", f, init, xs, length, reverse, unroll)
+
+
+def scan_loop(loop: str, f: Callable, init: Any, xs: Any, length: int | None = None,
+              reverse: bool = False, unroll: int | bool = 1) -> Any:
+    """`scan` for the function `loop`, which its error messages name."""
     (carry, carry_tree), (xs_leaves, xs_tree) = tree_flatten(init), tree_flatten(xs)
-    carry_avals = argument_avals(carry, "scan", lambda: leaf_names("init", init))
-    xs_avals = argument_avals(xs_leaves, "scan", lambda: leaf_names("xs", xs))
-    length = scan_length(xs_tree, xs_leaves, length)
+    carry_avals = argument_avals(carry, loop, lambda: leaf_names("init", init))
+    xs_avals = argument_avals(xs_leaves, loop, lambda: leaf_names("xs", xs))
+    length = scan_length(xs_tree, xs_leaves, length, loop)
     if settings.disable_jit.value:
         return _python_loop(f, init, xs, length, reverse)
     x_avals = [without_leading(aval) for aval in xs_avals]
@@ -186,19 +192,19 @@ def _python_loop(f, init, xs, length, reverse):
 
 def scan_length(xs_tree, leaves, length, loop: str = "scan") -> int:
     """The number of steps: what `length` says, and the leading axes of `xs` agree with."""
-    names = [f"xs{keystr(path)}" for path in leaf_paths(xs_tree)]
-    for name, x in zip(names, leaves):
-        if not np.shape(x):
-            error = IndexError if hasattr(x, "shape") else ValueError  # as JAX
-            raise error(f"{loop} got value with no leading axis to scan over: {name} is {x!r}.")
-    sizes = [typeof(x).shape[0] for x in leaves]
-    listed = ", ".join(f"{name} of type {typeof(x).str_short()}" for name, x in zip(names, leaves))
+    shapes = [np.shape(x) for x in leaves]
+    if () in shapes:
+        x, name = leaves[i := shapes.index(())], _leaf_name(xs_tree, i)
+        error = IndexError if hasattr(x, "shape") else ValueError  # as JAX
+        raise error(f"{loop} got value with no leading axis to scan over: {name} is {x!r}.")
+    sizes = [shape[0] for shape in shapes]
     if length is None:
         if not leaves:
             raise ValueError(f"{loop} got no values to scan over" + (
                 " and `length` not provided." if loop == "scan" else ": xs has no leaves."))
         if len(set(sizes)) > 1:
-            raise ValueError(f"{loop} got values with different leading axis sizes: {listed}.")
+            raise ValueError(f"{loop} got values with different leading axis sizes: "
+                             f"{_listed(xs_tree, leaves)}.")
         return sizes[0]
     if isinstance(length, str):
         raise ValueError(f"scan: `length` must be an integer, got {length!r}.")
@@ -209,8 +215,17 @@ def scan_length(xs_tree, leaves, length, loop: str = "scan") -> int:
         raise ValueError(f"scan got a negative `length`: {length}.")
     if any(size != length for size in sizes):
         raise ValueError(f"scan got `length` argument of {length} which disagrees with leading "
-                         f"axis sizes {sizes}: {listed}.")
+                         f"axis sizes {sizes}: {_listed(xs_tree, leaves)}.")
     return length
+
+
+def _leaf_name(xs_tree, i):
+    return f"xs{keystr(leaf_paths(xs_tree)[i])}"
+
+
+def _listed(xs_tree, leaves):
+    return ", ".join([f"{_leaf_name(xs_tree, i)} of type {typeof(x).str_short()}"
+                      for i, x in enumerate(leaves)])
 
 
 def _checked_unroll(unroll, length) -> int:
