@@ -305,6 +305,13 @@ class ConcretizationTypeError(JAXTypeError):
                          f"{describe(tracer)}\n{context}{_origin(tracer)}")
 
 
+def in_conversion(*names: str) -> Callable:
+    """The error for a tracer that one of these classes of numbers was called with."""
+    advice = " or ".join(f"try using `x.astype({name})`" for name in names)
+    return functools.partial(ConcretizationTypeError,
+                             context=f"To convert the dtype of a traced value, {advice}.")
+
+
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced value was used as a condition: ``if x``, ``x and y``, ``max(x, y)``."""
 

@@ -224,6 +224,17 @@ def bool_state(name: str, help: str, default: bool = False) -> State:
                    from_env=lambda word: _truth_of_word(word, name))
 
 
+def fixed_state(name: str, value: Any, help: str) -> State:
+    """Makes a setting of JAX's that has one value here. Another one is refused."""
+
+    def only(new: Any) -> Any:
+        if new != value:
+            raise ValueError(f"{name} is always {value!r} in minijax, got {new!r}. {help}")
+        return value
+
+    return define(name, value, only, help, from_env=lambda word: type(value)(word))
+
+
 def number_state(name: str, default: int | float, help: str) -> State:
     """Makes a setting that is a number of the default's type, or `None`."""
     kinds = (int, float) if isinstance(default, float) else (int,)
@@ -334,6 +345,27 @@ cpu_autotune = bool_state(
 num_cpu_devices = number_state(
     "jax_num_cpu_devices", -1,
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
+
+for _name, _value, _help in (
+    ("jax_mutable_array_checks", True, "References are always checked for aliases."),
+    ("jax_pprint_use_color", False, "Jaxprs are printed without colors."),
+    ("jax_use_shardy_partitioner", True, "Programs are partitioned by Shardy."),
+    ("jax_use_direct_linearize", True, "Linearization evaluates the known part at once."),
+    ("jax_use_simplified_jaxpr_constants", False, "Jaxprs list their constants."),
+    ("jax_custom_vjp3", False, "custom_vjp has one implementation."),
+    ("jax_scan3", False, "scan has one implementation."),
+    ("jax_remat3", False, "checkpoint has one implementation."),
+    ("jax_check_static_indices", False, "Indices out of bounds are clamped or dropped."),
+    ("jax_disable_bwd_checks", False, "The results of bwd rules are checked."),
+    ("jax_softmax_custom_jvp", False, "softmax is differentiated as the functions in it are."),
+    ("jax_high_dynamic_range_gumbel", False, "Gumbel samples are drawn by one method."),
+    ("jax_random_seed_offset", 0, "Seeds are used as they are."),
+    ("jax_disallow_mesh_context_manager", False, "A mesh is a context manager."),
+    ("jax_remove_size_one_mesh_axis_from_type", False, "Types name all axes of a mesh."),
+    ("jax_enable_pgle", False, "Programs are compiled without profiles of earlier runs."),
+    ("jax_optimization_level", "UNKNOWN", "XLA optimizes by its own default."),
+):
+    fixed_state(_name, _value, _help)
 
 checking_leaks = functools.partial(check_tracer_leaks, True)
 

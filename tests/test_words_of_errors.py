@@ -10,7 +10,7 @@ import functools
 import numpy as np
 import pytest
 
-from tests.oracle import subject
+from tests.oracle import both, subject
 
 # the program -> what JAX's message says
 JIT = {
@@ -51,7 +51,26 @@ TRACED = {
     "jnp.sin(leak())": "^Encountered an unexpected tracer",
 }  # fmt: skip
 
+CALLS = {
+    "jax.jit(float)(1.)": r"[Tt]ry using `x.astype\(float\)`",
+    "jax.jit(int)(1)": r"[Tt]ry using `x.astype\(int\)`",
+    "jax.jit(complex)(1.)": r"[Tt]ry using `x.astype\(complex\)`",
+    "jax.jit(f)(jnp.int32, 1)": "^Error interpreting argument to .* as an abstract array",
+    "jax.vmap(f)(jnp.ones(2), y=jnp.ones(3))":
+        r"size 2: axis 0 of argument x of .*;\n .* size 3: axis 0 of kwargs\['y'\] of type float32",
+    "jax.vmap(f)({}, ())": "array or axis_size must be specified, got empty",
+    "jax.grad(f)(x=1., y=2.)": "requires at least 1 positional arguments to be passed by the caller, "
+        "but got only 0 positional arguments",
+    "jax.grad(lambda x: (1, 2, 3), has_aux=True)(1.)": "two-element tuple",
+    "jnp.sin(float0)": "float0s do not support any operations by design",
+    "jnp.add(float0, 1)": "float0s do not support any operations by design",
+    "lax.neg(float0)": "float0s do not support any operations by design",
+    "jax.jit(f).lower(1, 2).as_text(dialect='x')": "unknown dialect: x",
+    "jax.jit(f).lower(1, 2).compiler_ir('x')": "unknown dialect: x",
+}  # fmt: skip
+
 RULES = {
+    "jax.jit(listed.bind)(1.0)": r"^listed.abstract_eval\(\) method should return a tuple or",
     "foo.bind(1.0)": "^Evaluation rule for 'foo' not implemented",
     "jax.jit(foo.bind)(1.0)": "^Abstract evaluation for 'foo' not implemented",
     "jax.grad(foo.bind)(1.0)": "^Differentiation rule for 'foo' not implemented",
@@ -91,6 +110,8 @@ def names(jx):
     Primitive = jx.extend.core.Primitive
     typed = Primitive("typed")
     typed.def_abstract_eval(lambda x: x)
+    listed = Primitive("listed")
+    listed.def_abstract_eval(lambda x: [x])
     leaked = []
 
     def leak():
@@ -106,10 +127,11 @@ def names(jx):
 
     return {"jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "f": lambda x, y: x,
             "foo": Primitive("foo"), "typed": typed, "leak": leak, "generator": generator,
-            "custom": custom, "ref": jx.new_ref(1.0)}
+            "custom": custom, "ref": jx.new_ref(1.0), "listed": listed,
+            "float0": np.zeros(2, jx.dtypes.float0)}
 
 
-PROGRAMS = JIT | TRACED | RULES | REFERENCES
+PROGRAMS = JIT | TRACED | CALLS | RULES | REFERENCES
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -138,3 +160,60 @@ def test_what_a_jaxpr_knows_of_its_function():
                                                 "result['b'][1][0]['w']")),
         ("jit", "many", ("x",), ("result['a']", "result['b'][0]")),
     ]
+
+
+def test_what_a_jitted_function_shows():
+    def program(jx):
+        def run():
+            f = jx.jit(names)
+            lowered = jx.jit(lambda x, y: jx.numpy.sin(x)).lower(1.0, 2.0)
+            executable = lowered.compile()._executable
+            texts = ["sine" in str(lowered.compiler_ir()),
+                     "sine" in lowered.compiler_ir("hlo").as_hlo_text()]
+            options = {"exec_time_optimization_effort": 0.0}
+            return (f.__getstate__()["function_name"], texts,
+                    sorted(executable._kept_var_idx), len(executable.in_avals),
+                    jx.jit(lambda x: x + 1, compiler_options=options)(1.0))
+
+        return run
+
+    both(program)
+
+
+def test_a_tracer_of_a_reference_is_no_array():
+    def program(jx):
+        def run():
+            seen = []
+            jx.jit(lambda r: seen.append((isinstance(r, jx.Array), isinstance(r, jx.Ref))))(
+                jx.new_ref(1.0))
+            return seen
+
+        return run
+
+    both(program)
+
+
+def test_a_lowering_rule_may_use_references():
+    def program(jx):
+        def run(x):
+            def lowered(x):
+                ref = jx.new_ref(x)
+                ref[...] *= 3
+                return jx.freeze(ref)
+
+            triple = jx.extend.core.Primitive("triple")
+            triple.def_abstract_eval(lambda x: x)
+            mlir = jx.interpreters.mlir
+            mlir.register_lowering(triple, mlir.lower_fun(lowered, multiple_results=False))
+            return jx.jit(triple.bind)(x)
+
+        return run
+
+    both(program, np.ones(3, np.float32))
+
+
+def test_settings_with_one_value():
+    subject.config.update("jax_mutable_array_checks", True)
+    if subject.__name__ == "minijax":
+        with pytest.raises(ValueError, match="always True in minijax"):
+            subject.config.update("jax_mutable_array_checks", False)

@@ -140,16 +140,18 @@ def _refuse_sizes(fun, args, kwargs, leaves, axes, axis_size):
         kind = ValueError if leaves else TypeError  # JAX looks at the arguments' sizes first
         raise kind(f"vmap: axis_size must be an integer, got {axis_size!r} of type "
                    f"{type(axis_size).__name__}.")
-    name_of = lambda i: arg_names(fun, args, kwargs)[i]
+    by_keyword = arg_names(lambda **kwargs: None, (), kwargs)
+    name_of = lambda i: (*arg_names(fun, args, kwargs)[:len(leaves) - len(by_keyword)],
+                         *by_keyword)[i]
     sizes = [None if d is None else _size_along(x, d, i, name_of)
              for i, (x, d) in enumerate(zip(leaves, axes))]
     if any(size is not None for size in sizes):
         raise _inconsistent_sizes(sizes, axes, leaves, axis_size, name_of)
     if leaves:
-        raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size "
+        raise ValueError("vmap must have at least one non-None value in in_axes or axis_size "
                          "must be specified.")
     raise ValueError("vmap wrapped function must be passed at least one argument containing an "
-                     "array, or axis_size must be specified; got empty "
+                     "array or axis_size must be specified, got empty "
                      f"*args={args} and **kwargs={kwargs}.")
 
 
@@ -177,7 +179,9 @@ def _inconsistent_sizes(sizes, axes, leaves, axis_size, name_of):
     for rank, (size, count) in enumerate(counts):
         i = sizes.index(size)
         which = f"{'some' if rank else 'most'} axes ({count} of them)" if count > 1 else "one axis"
-        example = f"axis {axes[i]} of argument {name_of(i)} of type " \
+        name = name_of(i)
+        name = name if name.startswith("kwargs[") else f"argument {name}"
+        example = f"axis {axes[i]} of {name} of type " \
                   f"{typeof(leaves[i]).str_short(short_dtypes=False)}"
         lines.append(f"  * {which} had size {size}{', e.g.' if count > 1 else ':'} {example};")
     return ValueError("\n".join(lines)[:-1])

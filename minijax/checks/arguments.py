@@ -188,8 +188,9 @@ def check_argnums_passed(argnums: int | Sequence[int], args: Sequence[Any], purp
     highest = max(ensure_index_tuple(argnums), default=-1)
     if highest >= len(args):
         raise TypeError(
-            f"{purpose} argnums={argnums} requires at least {highest + 1} positional arguments, "
-            f"but the call has {len(args)}. (Arguments passed by keyword do not count.)"
+            f"{purpose} argnums={argnums} requires at least {highest + 1} positional arguments to "
+            f"be passed by the caller, but got only {len(args)} positional arguments. (Arguments "
+            "passed by keyword do not count.)"
         )
 
 

@@ -16,6 +16,11 @@ IMMUTABLE = (
     "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")
 
 
+def array_like(tracer: Any) -> bool:
+    """Whether a tracer stands for an array: not for a reference, which has `inner_aval`."""
+    return not hasattr(tracer.aval, "inner_aval")
+
+
 def alive(x: Any) -> None:
     """The contents of an array have not been donated or deleted."""
     if x.is_deleted():

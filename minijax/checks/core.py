@@ -167,6 +167,16 @@ def unbound_axis(axis_name, axis_sizes) -> str:
             f"mapped with axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
 
 
+def result_types(primitive: Any, out: Any) -> Any:
+    """What `abstract_eval` returned; a ValueError unless it is a type, or the list of them if the
+    primitive has multiple results."""
+    if isinstance(out, (list, tuple)) is not primitive.multiple_results:
+        raise ValueError(f"{primitive.name}.abstract_eval() method should return a tuple or list "
+                         "of types if multiple_results is True, else one type; "
+                         f"multiple_results is {primitive.multiple_results}, and it returned {out}")
+    return out
+
+
 def operands(primitive: Any, avals: Sequence) -> None:
     """Raise `ValueError` for a reference among the operands of a primitive without effects."""
     if primitive.effects is None:

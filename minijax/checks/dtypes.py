@@ -81,9 +81,15 @@ def numeric_dtype(dtype: Any) -> Any:
     return dtype
 
 
+FLOAT0 = ("float0s do not support any operations by design: such an array is the derivative with "
+          "respect to integers, and has no elements that count.")
+
+
 def lattice_nodes(nodes: Iterable[Node], known: dict) -> None:
     """Every type is in the promotion lattice."""
     for node in nodes:
+        if getattr(node, "names", None) == ("float0",):
+            raise TypeError(f"Called a function with a float0 array. {FLOAT0}")
         if node not in known:
             raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion.")
 

@@ -18,6 +18,7 @@ from ..core import dtypes
 from ..core.core import ShapedArray, typeof
 from ..errors import user_stacklevel
 from .core import registered_type
+from .dtypes import FLOAT0
 
 
 def valid_jaxtype(x) -> bool:
@@ -37,6 +38,8 @@ def dtype_kind(name: str, aval: ShapedArray, accepted: tuple, position: int | No
     """Raise `TypeError` unless the element type of `aval` is one of the `accepted` kinds."""
     if np.generic in accepted or any(dtypes.issubdtype(aval.dtype, kind) for kind in accepted):
         return
+    if aval.dtype == dtypes.float0:
+        raise TypeError(f"Called {name} with a float0 array. {FLOAT0}")
     where = "" if position is None else f" at position {position}"
     kinds = ", ".join("bool" if kind is np.bool_ else kind.__name__ for kind in accepted)
     raise TypeError(

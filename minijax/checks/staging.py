@@ -164,7 +164,7 @@ def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
     for i, x in enumerate(leaves):
         try:
             abstractify(x)
-        except TypeError:
+        except (TypeError, AttributeError):
             raise TypeError(
                 f"Error interpreting argument to {_public_name(fun)} as an abstract array. "
                 f"The problematic value is of type {type(x)} and was passed to the function at "

@@ -79,7 +79,7 @@ def aux_pair(result: Any) -> Any:
     """The result of a function under `has_aux=True`. TypeError unless it is a pair (out, aux)."""
     if not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise TypeError(
-            "With has_aux=True the function must return a pair (output, auxiliary data), "
+            "expected function with aux output to return a two-element tuple (output, aux), "
             f"but it returned {_described(result)}."
         )
     return result

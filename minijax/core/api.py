@@ -195,8 +195,8 @@ def _vectorized(fun, vmap_f):
     name, doc = fun_name(fun), getattr(fun, "__doc__", None)
     wraps(fun)(vmap_f)
     vmap_f.__name__ = name
-    vmap_f.__doc__ = f"{name}, vectorized: arguments and results have one more dimension." + (
-        f"\n\nOf {name}:\n\n{doc}" if doc else "")
+    vmap_f.__doc__ = f"Vectorized version of {name}: arrays have one more dimension." + (
+        f"\n\nOriginal documentation:\n\n{doc}" if doc else "")
     return vmap_f
 
 

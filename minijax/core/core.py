@@ -325,11 +325,11 @@ class Tracer(ArrayMethods):
 
     def __int__(self):
         checks.scalar(self)
-        return self._concretize(errors.ConcretizationTypeError, int)
+        return self._concretize(errors.in_conversion("int"), int)
 
     def __float__(self):
         checks.scalar(self)
-        self._refuse(errors.ConcretizationTypeError)
+        self._refuse(errors.in_conversion("float", "complex"))
 
     __complex__ = __float__
 
@@ -423,7 +423,7 @@ class Primitive:
 
     def _remember_out_aval(self, key, avals, params):
         checks.operands(self, avals)
-        out = self.abstract_eval(*avals, **params)
+        out = checks.result_types(self, self.abstract_eval(*avals, **params))
         if any(aval.placement is not None for aval in avals):
             for join_placements in hooks.join_placements:
                 out = join_placements(self, avals, params, out)

@@ -208,7 +208,7 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
     """
     try:
         return checks.arguments_apart([*map(shaped_abstractify, leaves)], fun, leaves, names)
-    except TypeError:
+    except (TypeError, AttributeError):
         checks.traced_arguments(fun, leaves, names, shaped_abstractify)
         raise
 

@@ -5,6 +5,7 @@ The names of the events are JAX's, so that programs that count compilations find
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -113,8 +114,9 @@ class Monitoring(Extension):
 
     def record_duration(self, event, seconds, what=""):
         record_event_duration_secs(event, seconds)
-        if what and settings.log_compiles.value:
-            logger("minijax.jit").warning("%s in %.6f sec", what, seconds)
+        if what:
+            level = logging.WARNING if settings.log_compiles.value else logging.DEBUG
+            logger("minijax.jit").log(level, "%s in %.6f sec", what, seconds)
 
 
 register(Monitoring())

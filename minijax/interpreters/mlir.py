@@ -42,6 +42,7 @@ def aval_to_ir_type(ctx, aval=None) -> str:
 
 # chapter 9
 from ..lax.families import lower_fun as _lower_fun
+from ..state.discharge import pure_function as _without_references
 
 
 def lower_fun(fun, multiple_results=True):
@@ -50,7 +51,7 @@ def lower_fun(fun, multiple_results=True):
     Args:
       fun: `(*arrays, **params)` -> an array, or a sequence of arrays if `multiple_results`.
     """
-    return _lower_fun(fun, multiple_results)
+    return _lower_fun(_without_references(fun, multiple_results), multiple_results)
 
 
 # chapter 15

@@ -497,10 +497,16 @@ def compile_options(devices, flags):
     options.num_partitions = len(devices)
     assignment = np.array([[device.id for device in devices]], np.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(assignment)
+    flags = {k: v for k, v in (flags or {}).items() if k != settings.cpu_autotune.name}
+    for name in _EFFORTS & flags.keys():
+        setattr(options.executable_build_options, name, flags.pop(name))
     if flags:
-        options.env_option_overrides = [
-            item for item in flags.items() if item[0] != settings.cpu_autotune.name]
+        options.env_option_overrides = [*flags.items()]
     return options
+
+
+# Options of a compilation that are no flags of XLA's.
+_EFFORTS = {"exec_time_optimization_effort", "memory_fitting_effort"}
 
 
 def _parse(text):
@@ -544,6 +550,11 @@ def _register_lapack():
 
 def _to_hlo(text):
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+
+
+def compiler_ir(text: str, dialect: str | None) -> Any:
+    """A StableHLO module as an object of MLIR's, or of XLA's if `dialect` is "hlo"."""
+    return _to_hlo(text) if dialect == "hlo" else _parse(text)
 
 
 def hlo_before_compiling(text: str) -> str:

@@ -230,6 +230,13 @@ class Wrapped(JitFunction):
     def _cache_size(self) -> int:
         return len(self._traces)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The function, how it was jitted, and its name."""
+        return {"fun": self._fun, "options": self._options, "function_name": fun_name(self._fun)}
+
+    def __reduce__(self):
+        return jit_function, (self._fun, self._options)
+
     def __repr__(self):
         try:
             return f"<PjitFunction of {self.__wrapped__!r}>"

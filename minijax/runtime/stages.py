@@ -8,6 +8,7 @@ Each stage shows what it holds: the jaxpr, the StableHLO text, the optimised pro
 from __future__ import annotations
 
 import re
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -181,9 +182,19 @@ class Lowered(Stage):
         if dialect == "hlo":
             return xla().hlo_before_compiling(self._module.text)
         if dialect not in (None, "stablehlo"):
-            raise ValueError(f"Unknown dialect {dialect!r}: expected 'stablehlo' or 'hlo'.")
+            raise ValueError(f"unknown dialect: {dialect}, expected 'stablehlo' or 'hlo'")
         text = self._module.text
         return text if debug_info else _LOCATION.sub("", text)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object of MLIR's ("stablehlo" or `None`) or of XLA's ("hlo").
+
+        Raises:
+          ValueError: there is no such dialect.
+        """
+        if dialect not in (None, "stablehlo", "hlo"):
+            raise ValueError(f"unknown dialect: {dialect}, expected 'stablehlo' or 'hlo'")
+        return xla().compiler_ir(self._module.text, dialect)
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the cost of a run, before any optimisation: "flops" and so on."""
@@ -268,6 +279,13 @@ class Compiled(Stage):
     def _shardings(self):
         (program_shardings,) = hooks.program_shardings
         return program_shardings(self._program)
+
+    @property
+    def _executable(self) -> types.SimpleNamespace:
+        """What JAX's tests look at: which arguments the program needs, and their types."""
+        kept = [*self._program.kept]
+        return types.SimpleNamespace(_kept_var_idx={*kept},
+                                     in_avals=[self._program.in_avals[i] for i in kept])
 
     def runtime_executable(self) -> Any:
         """jaxlib's own object."""

@@ -67,6 +67,23 @@ def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
     return outs + [env[v] for v in jaxpr.invars if is_ref_type(v.aval)]
 
 
+def pure_function(fun: Callable, multiple_results: bool) -> Callable:
+    """`fun`, a function from arrays to arrays, without the references that it makes."""
+
+    def pure(*args, **params):
+        def flat(*args):
+            out = fun(*args, **params)
+            return [*out] if multiple_results else [out]
+
+        closed = trace_to_jaxpr(flat, [*map(typeof, args)])
+        if uses_refs(closed.jaxpr):
+            closed = discharge(closed)
+        outs = jaxpr_as_fun(closed)(*args)
+        return outs if multiple_results else outs[0]
+
+    return pure
+
+
 def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
     """The results of an equation, and the new contents of the references among its operands."""
     is_ref = [is_ref_type(v.aval) for v in eqn.invars]
