@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def count_operations(jaxpr):
-    """5.1: a dict from names of primitives to how often they occur, in inner jaxprs, too.
+    """5.1: a dict from names of primitives to how often they occur, also in inner jaxprs.
 
     An equation that holds a jaxpr counts itself, and what is inside. `jaxprs_in_params(eqn.params)`
     of minijax.core.jaxpr gives the jaxprs of an equation.

@@ -1,4 +1,4 @@
-"""Where the rules of a primitive are tested: for the atlas, which links there.
+"""Where the rules of a primitive are tested. The atlas links to these places.
 
 `tests/test_primitives.py` compares the primitives of its table in every rule. Each other primitive
 has tests of its own: in the file that names it most often, of those that belong to its room.

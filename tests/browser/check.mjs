@@ -1,6 +1,7 @@
 // Reads the built book in a real browser, from the file system and from a web server, as a reader
 // without network would: no page may load anything from outside, print an error, overflow the
-// screen, print text over text, cut code off at 1440 px, or fail axe.
+// screen, print text over text, cut code off at 1280 px, have words under 9 px in a drawing at 390 px,
+// or fail axe.
 //
 //     node check.mjs ../../build/site [/usr/bin/chromium [WORDS]]
 //
@@ -11,7 +12,7 @@ import { createRequire } from "node:module";
 import { join, resolve, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
-import { cutOff, overlaps } from "./geometry.mjs";
+import { cutOff, overlaps, tooSmall } from "./geometry.mjs";
 import * as reader from "./reader.mjs";
 import { serve } from "./server.mjs";
 
@@ -23,9 +24,9 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const server = await serve(site);
 const FILE = `file://${site}`;
 const VIEWS = [
-  { name: "light, 1280, file", width: 1280, colorScheme: "light", base: FILE, axe: true },
+  { name: "light, 1280, file", width: 1280, colorScheme: "light", base: FILE, axe: true, whole: true },
   { name: "dark, 1280, http", width: 1280, colorScheme: "dark", base: server.url, axe: true },
-  { name: "narrow, 390, file", width: 390, colorScheme: "light", base: FILE, axe: true },
+  { name: "narrow, 390, file", width: 390, colorScheme: "light", base: FILE, axe: true, legible: true },
   { name: "1440, http", width: 1440, colorScheme: "light", base: server.url, whole: true },
   { name: "1920, file", width: 1920, colorScheme: "light", base: FILE, whole: true },
   { name: "print, http", width: 794, colorScheme: "dark", base: server.url, media: "print" },
@@ -61,6 +62,7 @@ async function visit(page, path, view) {
   if (width > view.width) complain(`is ${width} px wide`);
   for (const pair of await page.evaluate(overlaps)) complain(`text over text: ${pair}`);
   if (view.whole) for (const block of await page.evaluate(cutOff)) complain(`cut off: ${block}`);
+  if (view.legible) for (const drawing of await page.evaluate(tooSmall)) complain(`small words: ${drawing}`);
   if (!view.axe) return;
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => axe.run({ preload: false }));

@@ -60,3 +60,12 @@ export function cutOff() {
   return [...blocks].filter((block) => !block.closest(".theatre") && block.checkVisibility() && getComputedStyle(block).overflowX !== "visible" && block.scrollWidth > block.clientWidth + 1)
     .map((block) => `${block.scrollWidth - block.clientWidth} px of “${block.textContent.trim().slice(0, 50)}”`);
 }
+
+// Runs in the page. Drawings with words of less than nine pixels.
+export function tooSmall() {
+  const words = (svg) => [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim() && text.checkVisibility());
+  const size = (svg, text) => parseFloat(getComputedStyle(text).fontSize) * (svg.getScreenCTM()?.a ?? 1);
+  return [...document.querySelectorAll("article figure.drawing svg, article .play svg")].filter((svg) => svg.checkVisibility())
+    .map((svg) => [svg, Math.min(...words(svg).map((text) => size(svg, text)))]).filter(([, least]) => least < 9)
+    .map(([svg, least]) => `${least.toFixed(1)} px in “${(svg.getAttribute("aria-label") ?? "").slice(0, 50)}”`);
+}
