@@ -216,8 +216,10 @@ def _broadcast_in_dim_params(params):
 
 
 def _dot_general_params(params):
-    """Without params that are `None`. Dimensions as lists: `[1]` is shorter than `(1,)`."""
-    shown = {name: value for name, value in params.items() if value is not None}
+    """Without params that are `None`, and the sharding, which the binder's type shows. Dimensions
+    as lists: `[1]` is shorter than `(1,)`."""
+    shown = {name: value for name, value in params.items()
+             if value is not None and name != "out_sharding"}
     contracting, batch = shown["dimension_numbers"]
     shown["dimension_numbers"] = (tuple(map(list, contracting)), tuple(map(list, batch)))
     return _sorted_params(shown)

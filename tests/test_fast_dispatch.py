@@ -223,3 +223,14 @@ def test_deleted_committed_arrays_are_refused_again():
         for _ in range(3):
             with pytest.raises(RuntimeError, match="deleted"):
                 f(x)
+
+
+def test_programs_with_references_are_called_again():
+    def doubled(x):
+        ref = jax.new_ref(x)
+        ref[...] = x * 2
+        return ref[...]
+
+    jitted = jax.jit(doubled)
+    for n in (1.0, 2.0, 3.0):
+        assert jitted(jnp.full(3, n)).tolist() == [2 * n] * 3

@@ -108,14 +108,15 @@ class Entry:
                  "out_types", "unflatten")
 
     def __init__(self, program: Program, leaves: Sequence, out_tree: Any, result: Any):
-        self.program, self.donated = program, program.donated
+        self.program, compiled = program, isinstance(program, Program)
+        self.donated = program.donated if compiled else ()  # there are programs with references
         has_float0 = any(x.dtype == float0 for x in (*program.in_avals, *program.out_avals))
-        simple = program.run is program.executable and not has_float0
+        simple = compiled and program.run is program.executable and not has_float0
         if takes_buffers := getattr(program, "takes_buffers", None):  # a program of chapter 14
             simple = self.takes_all = simple and takes_buffers(leaves)
         else:
             simple = simple and type(program) is Program
-            self.takes_all = not program.constants and len(program.kept) == len(leaves)
+            self.takes_all = simple and not program.constants and len(program.kept) == len(leaves)
         self.execute = program.executable.execute if simple else None
         self.handlers = program.executable.handlers if simple else []
         self.array_class = getattr(program, "array_class", Array)

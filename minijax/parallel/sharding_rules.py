@@ -502,3 +502,23 @@ rows("random_wrap random_unwrap random_seed random_split random_clone random_bit
 rows("random_fold_in random_gamma", broadcast)
 rows("rng_bit_generator", lambda avals, params, outs:
      [entries_of(avals[0]), (None,) * outs[1].ndim])
+
+# ----------------------------------------------------------------------------------------------
+# References
+
+
+def _whole_reference(avals, params, outs):
+    """What is read and written has the sharding of the contents, all of which it must be."""
+    ref = avals[0]
+    for part in (*outs, *avals[1:2]):
+        if part.shape != ref.shape:
+            raise ShardingTypeError("There is no rule for the sharding of a part "
+                                    f"{part.str_short()} of the contents of {ref.str_short()}. "
+                                    "Read or write all of it, as `ref[...]`.")
+        if mesh_of(part) is not None and entries_of(part) != entries_of(ref):
+            raise ShardingTypeError(f"{part.str_short()} and {ref.str_short()} must have the same "
+                                    "sharding. Reshard the array, by `jax.sharding.reshard`.")
+    return entries_of(ref)
+
+
+rows("new_ref freeze get swap addupdate", _whole_reference)
