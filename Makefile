@@ -96,7 +96,8 @@ fuzz: $(VENV)/installed-test
 # Functions x edges x modes x dtypes, eagerly and compiled. A part: make edges ONLY="ndtri|sinc",
 # or every 12th function, the first of which a hexadecimal number says: make edges PART=7f3a OF=12
 edges: $(VENV)/installed-test
-	JAX_PLATFORMS=cpu MINIJAX_ORACLE=live $(BIN)/python -m tests.edges --show --only "$(ONLY)" --part "$(PART)" --of $(or $(OF),1)
+	JAX_PLATFORMS=cpu MINIJAX_ORACLE=live $(BIN)/python -m tests.edges --show --only "$(ONLY)" --part "$(PART)" --of $(or $(OF),1) \
+		$(if $(DTYPES),--dtypes $(DTYPES))
 
 oracle: $(VENV)/installed-test
 	MINIJAX_ORACLE=refresh $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS)

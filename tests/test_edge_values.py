@@ -11,8 +11,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.special
 
-from tests.oracle import both
+from tests.oracle import both, subject
 from tests.oracle.primitives_table import BINARY, UNARY, UNARY_POSITIVE
 
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, np.inf, -np.inf, np.nan, 1e30, 80.0]
@@ -193,3 +194,13 @@ def test_bessel_functions_have_all_digits_of_double_precision(name):
 
 def test_terms_of_a_hypergeometric_series_do_not_overflow_before_their_sum():
     both(lambda jx: jx.scipy.special.hyp1f1, *np.float32([254, 2, 8]), tol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_gamma_of_complex_numbers_near_its_poles(name):
+    """1 / z near 0, and -1 / (z + 1) near -1: SciPy's double precision is the judge."""
+    z = np.complex64([1e-30j, -1e-30j, 1e-5j, 1e-12 + 1e-12j, -1 + 1e-6j, -2 - 1e-5j, -0.5 + 3j])
+    want = getattr(scipy.special, name)(z.astype(np.complex128))
+    f = getattr(subject.scipy.special, name)
+    for run in (f, subject.jit(f)):
+        np.testing.assert_allclose(run(z), want, rtol=1e-5)

@@ -119,16 +119,18 @@ def _log_gamma(z):
     """To the left, by Γ(z) Γ(1 - z) = π / sin(πz)."""
     left = z.real < 0.5
     right = _log_gamma_right(jnp.where(left, 1 - z, z))
-    log_sin = _log_sin(math.pi * jnp.where(left, z, 0.5))
+    log_sin = _log_sin(jnp.where(left, z, 0.5))
     return jnp.where(left, math.log(math.pi) - log_sin - right, right)
 
 
 def _log_sin(z):
-    """The logarithm of the sine that is continuous on either side of the real axis. On the upper
-    side exp(2iz) is small in sin z = i/2 exp(-iz) (1 - exp(2iz)); on the lower one, conjugate."""
+    """The logarithm of sin(πz) that is continuous on either side of the real axis. On the upper
+    side exp(2πiz) is small in sin(πz) = i/2 exp(-πiz) (1 - exp(2πiz)); on the lower one, conjugate.
+    Near a whole number, the difference needs the digits of z less that number."""
     lower = z.imag < 0
-    iz = 1j * jnp.where(lower, jnp.conj(z), z)
-    log_sin = 0.5j * math.pi - math.log(2) - iz + jnp.log1p(-jnp.exp(2 * iz))
+    z = jnp.where(lower, jnp.conj(z), z)
+    turn = 2j * math.pi * (z - jnp.round(z.real))
+    log_sin = 0.5j * math.pi - math.log(2) - 1j * math.pi * z + jnp.log(-jnp.expm1(turn))
     return jnp.where(lower, jnp.conj(log_sin), log_sin)
 
 
