@@ -69,7 +69,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         y, jac, *aux = vmap(pushforward, out_axes=out_axes)(*_standard_basis(dyn_args))
         checks.complex_outputs("jacfwd", tree_leaves(y), holomorphic)
         x = _as_chosen(argnums, dyn_args)
-        jac = tree_map(lambda y, j: _split_axis(x, typeof(y).ndim, _as_numbers(j, y)), y, jac)
+        jac = tree_map(lambda y, j: _cut(x, typeof(y).ndim, y, _as_numbers(j, y)), y, jac)
         return (jac, *aux) if has_aux else jac
 
     return api_boundary(jacfwd_f)
@@ -94,7 +94,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         y, pullback, *aux = vjp(partial_fun, *dyn_args, has_aux=has_aux)
         checks.real_outputs("jacrev", tree_leaves(y), holomorphic)
         x, jac = (_as_chosen(argnums, v) for v in (dyn_args, vmap(pullback)(_standard_basis(y))))
-        jac = tree_map(lambda x, j: _rows(y, x, _as_numbers(j, x)), x, jac)
+        jac = tree_map(lambda x, j: _cut(y, 0, x, _as_numbers(j, x)), x, jac)
         jac = tree_transpose(tree_structure(x), tree_structure(y), jac)
         return (jac, *aux) if has_aux else jac
 
@@ -134,9 +134,10 @@ def _with_dtype_of(leaf, stack):
     return convert_element_type_p.bind(stack, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
-def _rows(y, x, jac):
-    """The derivatives by `x`, cut into the leaves of `y`; their type is `x`'s, weak if that is."""
-    return tree_map(lambda rows: _with_dtype_of(x, rows), _split_axis(y, 0, jac))
+def _cut(tree, axis, like, jac):
+    """`axis` of the derivatives, cut into the leaves of `tree`; their type is that of `like`, and
+    weak if that is."""
+    return tree_map(lambda piece: _with_dtype_of(like, piece), _split_axis(tree, axis, jac))
 
 
 def _as_numbers(jac, integers):

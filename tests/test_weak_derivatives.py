@@ -116,3 +116,18 @@ def test_weak_types_of_branches_with_different_residuals(call, function, derivat
         return lambda: transformed(jx.numpy.stack([jx.numpy.asarray(0.5)] * 2))
 
     both(program)
+
+
+@pytest.mark.parametrize("transformed", ["jax.jacfwd(f)(x)", "jax.jit(jax.jacfwd(f))(x)", "jax.jacrev(f)(x)",
+                                         "jax.hessian(lambda x: f(x).sum())(x)",
+                                         "jax.jacfwd(lambda x: (f(x), {'a': x * A}))(x)",
+                                         "jax.make_jaxpr(jax.jacfwd(f))(x)"])
+@pytest.mark.parametrize("function", ["lax.integer_pow(x, 2)", "lax.integer_pow(x, 3)", "jnp.tanh(x)", "jnp.abs(x)",
+                                      "x * A", "jnp.square(x)", "x.astype('bfloat16')", "x[:1]"])
+def test_jacobians_are_as_weakly_typed_as_results(function, transformed):
+    def program(jx):
+        jnp = jx.numpy
+        names = {"jax": jx, "jnp": jnp, "lax": jx.lax, "x": jnp.stack([jnp.asarray(2.0)] * 2), "A": jnp.ones(2)}
+        return lambda: eval(transformed, names | {"f": eval(f"lambda x: {function}", names)})
+
+    both(program, text="astype" not in function)

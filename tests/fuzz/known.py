@@ -73,6 +73,9 @@ KNOWN = [
           r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.checkpoint\b)"
           r"(?=.*(jax\.(grad|value_and_grad|jacrev|hessian)|pullback)\b)", kind="value",
           ours=r"array\(", theirs=r"array\("),
+    Known("loops within JAX's own functions refuse operands that vary over the axes of a mesh",
+          r"(?s)(?=.*jax\.shard_map\()(?=.*jax\.(random|scipy)\.)",
+          theirs=r"TypeError: while_loop body function carry input and carry output must have equal types"),
     Known("JAX refuses keys beside values that vary over the axes of a mesh",
           r"(?s)(?=.*jax\.shard_map\()(?=.*jax\.random\.)",
           theirs=r"TypeError: \w+ requires all arguments to have matching type. Got key type"),
