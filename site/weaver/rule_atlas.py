@@ -131,7 +131,7 @@ def page(shown: set[str]) -> str:
             for name in names)
         parts.append(f'## {title}\n\n<div class="atlas md-typeset__scrollwrap">'
                      '<table class="atlas-table"><thead><tr>'
-                     f"<th>{len(names)} primitives</th>{head}<th></th></tr></thead>"
+                     f"<th>{len(names)} primitives</th>{head}<th>test</th></tr></thead>"
                      f"<tbody>{rows}</tbody></table></div>\n")
     listed = "".join(f'<li id="note-{i}">{html.escape(note)}</li>'
                      for i, note in enumerate(notes, start=1))
