@@ -225,14 +225,17 @@ def bool_state(name: str, help: str, default: bool = False) -> State:
 
 
 def fixed_state(name: str, value: Any, help: str) -> State:
-    """Makes a setting of JAX's that has one value here. Another one is refused."""
+    """Makes a setting of JAX's that has one value here, a truth value, a number or a string.
+    Another one is refused."""
 
     def only(new: Any) -> Any:
         if new != value:
             raise ValueError(f"{name} is always {value!r} in minijax, got {new!r}. {help}")
         return value
 
-    return define(name, value, only, help, from_env=lambda word: type(value)(word))
+    if isinstance(value, bool):
+        return define(name, value, only, help, lambda word: _truth_of_word(word, name), True)
+    return define(name, value, only, help, type(value))
 
 
 def number_state(name: str, default: int | float, help: str) -> State:
@@ -346,11 +349,13 @@ num_cpu_devices = number_state(
     "jax_num_cpu_devices", -1,
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
 
-for _name, _value, _help in (
+pprint_use_color = bool_state(
+    "jax_pprint_use_color",
+    "Whether jaxprs may be printed with colors. They never are, as without a terminal in JAX.",
+    default=True)
+fixed_states = [fixed_state(*row) for row in (
     ("jax_mutable_array_checks", True, "References are always checked for aliases."),
-    ("jax_pprint_use_color", False, "Jaxprs are printed without colors."),
     ("jax_use_shardy_partitioner", True, "Programs are partitioned by Shardy."),
-    ("jax_use_direct_linearize", True, "Linearization evaluates the known part at once."),
     ("jax_use_simplified_jaxpr_constants", False, "Jaxprs list their constants."),
     ("jax_custom_vjp3", False, "custom_vjp has one implementation."),
     ("jax_scan3", False, "scan has one implementation."),
@@ -364,8 +369,7 @@ for _name, _value, _help in (
     ("jax_remove_size_one_mesh_axis_from_type", False, "Types name all axes of a mesh."),
     ("jax_enable_pgle", False, "Programs are compiled without profiles of earlier runs."),
     ("jax_optimization_level", "UNKNOWN", "XLA optimizes by its own default."),
-):
-    fixed_state(_name, _value, _help)
+)]
 
 checking_leaks = functools.partial(check_tracer_leaks, True)
 

@@ -18,7 +18,7 @@ IMMUTABLE = (
 
 def array_like(tracer: Any) -> bool:
     """Whether a tracer stands for an array: not for a reference, which has `inner_aval`."""
-    return not hasattr(tracer.aval, "inner_aval")
+    return not hasattr(getattr(tracer, "aval", None), "inner_aval")
 
 
 def alive(x: Any) -> None:

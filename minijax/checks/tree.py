@@ -79,8 +79,8 @@ def aux_pair(result: Any) -> Any:
     """The result of a function under `has_aux=True`. TypeError unless it is a pair (out, aux)."""
     if not (isinstance(result, (tuple, list)) and len(result) == 2):
         raise TypeError(
-            "expected function with aux output to return a two-element tuple (output, aux), "
-            f"but it returned {_described(result)}."
+            "With has_aux=True, a function with aux output is expected to return a two-element "
+            f"tuple (output, aux), but it returned {_described(result)}."
         )
     return result
 

@@ -15,6 +15,7 @@ from tests.oracle import jax
 
 # JAX has the first as a flag, which is no state, and not the second.
 NAMES = sorted(settings._states.keys() - {"jax_platform_name", "jax_cpu_autotune"})
+FIXED = sorted(state.name for state in settings.fixed_states)
 VALUES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict",
     "jax_default_matmul_precision": "highest", "jax_traceback_filtering": "off",
@@ -43,13 +44,33 @@ def test_default_and_read_as_jax(name):
 
 @pytest.mark.parametrize("value", [True, 0, "yes", None, 3, 2.5, "warn", "strict", "highest",
                                    "raise", "off", b"x", ("a",)])
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"jax_num_cpu_devices"}))
+@pytest.mark.parametrize("name", sorted({*NAMES} - {*FIXED, "jax_num_cpu_devices"}))
 def test_accepted_values_as_jax(name, value):
     ours, theirs = settings._states[name], jax.config._value_holders[name]
     assert error_of(ours, value) == error_of(theirs, value)
     if error_of(ours, value) is None:
         with ours(value), theirs(value):
             assert getattr(config, name) == getattr(jax.config, name)
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_setting_with_one_value_refuses_others(name, monkeypatch):
+    state, value = settings._states[name], getattr(config, name)
+    config.update(name, value)
+    with state(value):
+        assert getattr(config, name) == value
+    other = not value if isinstance(value, bool) else "O0" if isinstance(value, str) else value + 1
+    with pytest.raises(ValueError, match=f"{name} is always {value!r} in minijax"):
+        config.update(name, other)
+    with pytest.raises(ValueError, match="is always"):
+        state(other).__enter__()
+    monkeypatch.setitem(settings._states, name, state)  # and afterwards it is there again
+    again = name, value, "Again."
+    monkeypatch.setenv(name.upper(), str(int(value) if isinstance(value, bool) else value))
+    assert settings.fixed_state(*again).value == value
+    monkeypatch.setenv(name.upper(), str(int(other) if isinstance(other, bool) else other))
+    with pytest.raises(ValueError, match="The environment variable .* is always"):
+        settings.fixed_state(*again)
 
 
 @pytest.mark.live_jax
@@ -60,7 +81,7 @@ def test_unknown_names_and_assignment(access):
     assert error_of(access, config) is error_of(access, jax.config) is AttributeError
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted({*NAMES} - {*FIXED}))
 def test_a_manager_without_an_argument_needs_a_default(name):
     ours, theirs = settings._states[name], jax.config._value_holders[name]
     assert error_of(ours) == error_of(theirs)
@@ -87,7 +108,7 @@ def restored():
         config.update(name, value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted({*NAMES} - {*FIXED}))
 def test_update_sets_the_value_and_an_override_shadows_it(name, restored):
     state, before = settings._states[name], getattr(config, name)
     new = VALUES.get(name, True)

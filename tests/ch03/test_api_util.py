@@ -72,7 +72,7 @@ def test_flatten_fun_has_aux():
 @pytest.mark.parametrize("result", [1, (1, 2, 3), {1: 2, 3: 4}, None])
 def test_has_aux_needs_a_pair(result):
     flat_f, *_ = api_util.flatten_fun_has_aux(lambda: result, pytree.tree_structure(((), {})))
-    with pytest.raises(TypeError, match="must return a pair"):
+    with pytest.raises(TypeError, match="two-element tuple"):
         flat_f()
     with pytest.raises(TypeError):
         jax.vjp(lambda x: result, 1.0, has_aux=True)
