@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from .checks.staging import unchecked_constants
 from .core.calls import Call, calls
 from .core.core import Primitive, new_trace, set_current_trace, state, typeof
 from .core.forward import LinearizeTracer, Zero, jvpfun, primitive_jvps
@@ -80,6 +81,11 @@ def only_linear(trace: JaxprTrace, primals: Sequence, tangents: Sequence) -> lis
             for x, t in zip(primals, tangents)]
 
 
+def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with what its results depend on, and its arguments."""
+    return dce_closed(closed, (True,) * len(closed.outvars), True)[0]
+
+
 # ----------------------------------------------------------------------------------------------
 # Derived rules
 
@@ -113,7 +119,8 @@ def linear_part(jvp: Callable, tangents: Sequence, nonzeros: Sequence[bool]):
         is_linear = [type(t) is not Zero for t in out_tangents]
         zeros, linear = partition_list(is_linear, out_tangents)
         jaxpr = trace.builder.build([*map(trace.atom, linear)], copy=False)
-    results = jaxpr_as_fun(jaxpr)(*partition_list(nonzeros, tangents)[1])
+    with unchecked_constants(without_dead_code):  # a residual that only dead code reads
+        results = jaxpr_as_fun(jaxpr)(*partition_list(nonzeros, tangents)[1])
     return outs, merge_lists(is_linear, zeros, results)
 
 
@@ -154,13 +161,14 @@ def linearize_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple) -> Linearized:
             nonzeros_out = tuple(type(t) is not Zero for t in out_tangents)
             atoms = [*map(trace.atom, partition_list(nonzeros_out, out_tangents)[1])]
             closed = with_literals(trace.builder.build(atoms, jaxpr.debug_info, copy=False))
-        closed = dce_closed(closed, (True,) * len(atoms), True)[0]
+        closed = without_dead_code(closed)
         linear = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
         position = {id(x): i for i, x in enumerate([*primals, *jaxpr.consts])}
         sources = tuple(position.get(id(x)) for x in closed.consts)
         return outs + [x for x, i in zip(closed.consts, sources) if i is None]
 
     known = trace_to_jaxpr(known_fun, jaxpr.in_avals, jaxpr.debug_info)
+    known = without_dead_code(known)
     return Linearized(known, linear, nonzeros_out, sources)
 
 

@@ -43,6 +43,7 @@ from ..core.tree import (
 from ..core.util import merge_lists, partition_list
 from ..errors import DebugInfo, UnexpectedTracerError, fun_name
 from ..lax.control_flow.parts import PartsTrace
+from ..linearization import without_dead_code
 from ..pytree.arguments import resolve_kwargs
 from ..pytree.functions import treedef_tuple
 
@@ -309,11 +310,6 @@ def run_later(rule: Callable, *args) -> list:
         closed = trace_to_jaxpr(of_tracers, [*map(typeof, tracers)], copy_constants=False)
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *tracers)
     return merge_lists(traced_outs, other_outs, outs)
-
-
-def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr with what its results depend on, and its arguments."""
-    return dce_closed(closed, (True,) * len(closed.jaxpr.outvars), True)[0]
 
 
 def _tracers_apart(values: Iterable) -> tuple[list[bool], list, list]:
