@@ -61,9 +61,9 @@ def _transpose(ct, a, b, *, transpose_a, **params):
 
     `ct` is the cotangent of X, an array or a symbolic `Zero`; `b` is an `UndefinedPrimal`, and
     `b.aval` its type. Return a list with None (for `a`) and the cotangent of B. For a `Zero`, that
-    is `Zero(b.aval)`. `params` holds `lower`, `left_side`, `unit_diagonal` and `conjugate_a`. Of use:
+    is `Zero(b.aval)`. `params` holds `lower`, `left_side`, `unit_diagonal` and `conjugate_a`. Use
     `triangular_solve(a, b, transpose_a=..., **params)` from `minijax.lax.linalg.triangular_solve`,
-    `matrix_transpose(a)` from `minijax.lax.linalg.common`, `Zero` from `minijax.core.forward`.
+    `matrix_transpose(a)` from `minijax.lax.linalg.common` and `Zero` from `minijax.core.forward`.
     """
     raise NotImplementedError
 
