@@ -9,13 +9,14 @@ from minijax.lax.control_flow.parts import PartsTrace
 
 
 def make_log_cosh():
-    """11.1: the function log(cosh(x)) as a primitive of that row; return the function of `lax`.
+    """11.1: log(cosh(x)) as a primitive with a row of rules; return the function that binds it.
 
-    `minijax.lax.families.unary_row(name, accepted, numpy_rule, doc, jvp=..., lowering=...)` makes
-    the pair of a primitive and its function. Name it "log_cosh", and accept `families.FLOAT`. A
-    lowering can be `families.lower_fun(f)`, where `f` is written with functions of `lax`. The
-    result must be right at x = ±100, where cosh overflows: for x >= 0,
-    log(cosh(x)) = x + log(1 + exp(-2x)) - log(2). Numbers must keep the dtype of x:
+    `minijax.lax.families.unary_row(name, accepted, numpy_rule, doc, jvp=..., lowering=...)` returns
+    the pair of a primitive and its function. Name it "log_cosh", and accept `families.FLOAT`.
+    `numpy_rule` evaluates the primitive with NumPy; if it is None, the lowering is compiled. `jvp`
+    is a function (tangent, x) -> tangent. A lowering can be `families.lower_fun(f)`, where `f` is
+    written with functions of `lax`. The result must be right at x = ±100, where cosh overflows. For
+    x >= 0, log(cosh(x)) = x + log(1 + exp(-2x)) - log(2). Numbers must keep the dtype of x:
     `families.const_like(x, 2)` is a 2 of that dtype.
     """
     raise NotImplementedError
@@ -52,15 +53,17 @@ def make_difference():
 def _transpose(ct, a, b, *, transpose_a, **params):
     """11.3: the transpose of `triangular_solve`, which solves op(A) X = B and is linear in B.
 
+    (If `left_side` is false, it solves X op(A) = B.)
+
     op(A) is A, or Aᵀ if `transpose_a`. The library's rule changes this option. Write the rule in
     another way: leave the option as it is, and transpose the matrix. `lower` says in which triangle
     of `a` the numbers are, so it may have to change.
 
-    `ct` is the cotangent of X, an array or a symbolic `Zero`; `b` is undefined, and `b.aval` its
-    type. Return a list with None (for `a`) and the cotangent of B; for a `Zero`, that is
-    `Zero(b.aval)`. `params` holds `lower`, `left_side`, `unit_diagonal` and `conjugate_a`. Of use:
+    `ct` is the cotangent of X, an array or a symbolic `Zero`; `b` is an `UndefinedPrimal`, and
+    `b.aval` its type. Return a list with None (for `a`) and the cotangent of B. For a `Zero`, that
+    is `Zero(b.aval)`. `params` holds `lower`, `left_side`, `unit_diagonal` and `conjugate_a`. Use
     `triangular_solve(a, b, transpose_a=..., **params)` from `minijax.lax.linalg.triangular_solve`,
-    `matrix_transpose(a)` from `minijax.lax.linalg.common`, `Zero` from `minijax.core.forward`.
+    `matrix_transpose(a)` from `minijax.lax.linalg.common` and `Zero` from `minijax.core.forward`.
     """
     raise NotImplementedError
 
@@ -77,7 +80,7 @@ def range_of_sin(low, high):
 
 
 class ErrorTrace(PartsTrace):
-    """A value is [x], which is exact, or [x, e]: it is within e of x."""
+    """A value is [x], which is exact, or [x, e], which is x with an error of at most e."""
 
     def widen(self, parts, n):
         return parts if len(parts) == n else [parts[0], lax.full_like(parts[0], 0)]

@@ -7,10 +7,10 @@ def pair_without_join(above):
     """12.1: two types whose promotion is not defined, or None.
 
     `above` is a dictionary as in the chapter: for each type, those directly above it. There are no
-    circles. Two types that have common upper bounds (a type is an upper bound of itself) should
+    cycles. Two types that have common upper bounds (a type is an upper bound of itself) should
     have a least one: one of the common bounds from which all others can be reached. Return the
     first pair (a, b), in alphabetical order and with a < b, that has common bounds, but no least
-    one. Two types without any common bound are in order.
+    one. Skip two types without any common bound.
     """
     raise NotImplementedError
 
@@ -27,7 +27,7 @@ def gradient_subscripts(subscripts, which):
 
 
 def lookup(table, ids):
-    """12.3: the rows `table[ids]`, by one `lax.gather`.
+    """12.3: the rows `table[ids]`, by one `lax.gather` (`lax` is `minijax.lax`).
 
     `table` has the shape (n, d). `ids` is an array of integers of any shape s; the result has the
     shape s + (d,). Rows that do not exist (ids below 0, or from n on) are zeros: `lax.gather(table,
@@ -61,11 +61,11 @@ def expand_ellipsis(entries, ndim):
 def compress(x, mask, size, fill_value):
     """12.5: the elements of a vector where `mask` is true, in their order, `size` of them.
 
-    If there are fewer, `fill_value` stands behind them; if there are more, the rest is left out.
+    If there are fewer, `fill_value` follows them; if there are more, the rest is left out.
     It must work under jit (`size` and `fill_value` are known), vmap and grad, so the positions
     have to be computed: the element number i goes to the place that is the number of true entries
-    before it. `jnp`, which is `minijax.numpy`, has cumsum, where and full; `y.at[places].set(x,
-    mode="drop")`
-    leaves out what has a place outside. Do not use compress, nonzero or a boolean index.
+    before it. `jnp`, which is `minijax.numpy`, has cumsum, where and full.
+    `y.at[places].set(x, mode="drop")` drops each element whose place is at or behind the end of y.
+    A place of -1 counts from the end. Do not use compress, nonzero or a boolean index.
     """
     raise NotImplementedError
