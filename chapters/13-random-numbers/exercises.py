@@ -57,12 +57,13 @@ def kumaraswamy(key, a, b, shape):
 def _shuffle(key, x, axis):
     """13.4: the array `x` with its elements in random order along an axis, or along all of them.
 
-    Each line along the axis gets an order of its own, and each order is equally likely. The
-    library's function stops here. In yours, `axis` may also be None: then an element may come to
-    any place in the array, and the shape stays. No Python
-    loop over elements: it is compiled. Of use: `random_bits(key, 32, shape)` (from
-    `minijax.random.uniform`), and `lax.sort_key_val(keys, values, dimension)`, which sorts both
-    arrays along a dimension by the first, and returns the pair. Equal random words hardly matter.
+    Each line along the axis gets an order of its own, and each order is equally likely. That is all
+    that the library's function does. In yours, `axis` may also be None. Then an element may come to
+    any place in the array, and the array keeps its shape. The function is compiled, so do not write
+    a Python loop over elements. Of use: `random_bits(key, 32, shape)` (from
+    `minijax.random.uniform`), and `lax.sort_key_val(keys, values, dimension)` (`lax` is from
+    `minijax`), which sorts both arrays along a dimension by the first, and returns the pair. Equal
+    random words hardly matter.
     """
     raise NotImplementedError
 

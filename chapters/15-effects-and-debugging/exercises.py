@@ -40,17 +40,18 @@ def with_channels(eqns):
 def discharge_branches(eqns, refs):
     """15.2: the program without references, and a dict of each reference's last contents.
 
-    `refs` are the names of the references, which in the new program name their first contents.
+    `refs` are the names of the references. In the new program, each of these names is a variable
+    with the contents at the start.
     Equations read with "get" and write with "set", as in the chapter. In addition, there is
 
         Eqn("_", "if", (p, yes, no), True)
 
     where p is a variable, and yes and no are lists of equations, of which one runs. They may read
     and write references, and contain further "if"s; outside of a branch, its variables are not
-    used. The new program may have no "get", "set" or "if". Of use: the operation "select" of three
-    inputs (p, x, y), which is x if p is true, and y if not. All names of variables in a program
-    are different, and none ends with a digit. So a letter and a number make a new name. The new
-    program has to run with `run` above.
+    used. The new program must not have "get", "set" or "if". It may compute both branches. Of use:
+    the operation "select" of three inputs (p, x, y), which is x if p is true, and y if not. All
+    names of variables in a program are different, and none ends with a digit. So a letter and a
+    number make a new name. The new program has to run with `run` above.
     """
     raise NotImplementedError
 
@@ -62,7 +63,7 @@ def _one_by_one(bind, args, dims, **options):
     example is the whole args[i] if dims[i] is None. Else dims[i] is the batch axis of args[i], any
     axis. (The library's function gets 0 or None.) At least one is not None. The results are
     stacked along axis 0. The calls happen in the order of the examples. No Python loop over
-    examples: `bind` must be staged once, however large the batch. Of use: `lax.scan(f, carry, xs,
+    examples: `bind` must be traced once, however large the batch. Of use: `lax.scan(f, carry, xs,
     **options)`, where f(carry, x) returns (carry, y), and xs and y may be lists of arrays. Pass it
     the `options`. `jnp.moveaxis(x, source, destination)` moves an axis.
     """
@@ -70,14 +71,14 @@ def _one_by_one(bind, args, dims, **options):
 
 
 def cube_root(x):
-    """15.4: the real cube root of a float array, computed on the host by `np.cbrt`.
+    """15.4: the real cube root of a float array, computed outside of the program by `np.cbrt`.
 
     `jax.pure_callback(np.cbrt, jax.ShapeDtypeStruct(shape, dtype), x)` calls the function with an
     array; `jnp.shape(x)` and `jnp.result_type(x)` are those of x. Under `vmap` there must be a
-    single call for the whole batch: give the callback's option `vmap_method` the value
-    "expand_dims". The derivative of y = cube_root(x) is 1 / (3 y**2). Second derivatives must work
-    as well. Of use: `jax.custom_jvp`, and its method `defjvp`, for a rule that takes the primals
-    and the tangents (two tuples of one array each), and returns the result and its tangent.
+    single call for the whole batch: pass `pure_callback` the option `vmap_method="expand_dims"`.
+    The derivative of y = cube_root(x) is 1 / (3 y**2). Second derivatives must also work. Of use:
+    `jax.custom_jvp`, and its method `defjvp`, for a rule that takes the primals and the tangents
+    (two tuples of one array each), and returns the result and its tangent.
     """
     raise NotImplementedError
 
