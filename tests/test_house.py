@@ -29,7 +29,7 @@ BUDGETS = {
     "partial_eval": 141, "transposition": 160, "api": 210,
 }  # fmt: skip
 READING_ORDER = [*BUDGETS]
-BESIDE_THE_CORE = ("settings", "errors", "printing")
+BESIDE_THE_CORE = ("settings", "errors", "documents", "printing")
 
 
 # ----------------------------------------------------------------------------------------------

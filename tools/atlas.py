@@ -37,7 +37,7 @@ DISCHARGED = "discharged: XLA sees no references"
 BY_ITS_JAXPR = "its results have the types that its jaxprs give them"
 OF_MANUAL_AXES = "of axes of type Manual, which no sharding in a type names"
 NO_ARRAYS = "it has no arrays as results"
-OF_REFERENCES = "references hold arrays that all devices have"
+TYPE_GIVEN = "its contents have the type, with its sharding, that the user gives"
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
 TOKENS = "its operands are tokens, which have no contents"
@@ -86,10 +86,11 @@ HOLES: dict[str, dict[str, str]] = {
         BY_ITS_JAXPR: """call_hi_primitive closed_call composite cond core_call
             custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call jit
             linear_call remat2 scan shard_map while""",
-        OF_MANUAL_AXES: """all_gather all_gather_invariant all_to_all axis_index pbroadcast pmax
-            pmin ppermute psum psum_invariant pvary reduce_scatter""",
+        OF_MANUAL_AXES: """all_gather all_gather_invariant all_gather_reduced all_to_all axis_index
+            pbroadcast pmax pmin ppermute preduced psum psum_invariant pvary reduce_scatter
+            reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
-        OF_REFERENCES: "addupdate empty_ref freeze get new_ref swap",
+        TYPE_GIVEN: "empty_ref",
         OF_PYTHON: "io_callback pure_callback",
         AUTO_AXES: "assert_consumed_value consume rng_uniform select_and_gather_add todense",
     },

@@ -129,8 +129,10 @@ from .dot_algorithms import (
 from ..parallel.constraints import sharding_constraint_p, with_sharding_constraint
 from ..parallel.placement import device_put_p
 from ..parallel.vma import pcast
+from ..parallel.collective_primitives import (
+    all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
+)
 from ..parallel.collectives import (
-    all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, pbroadcast, pmax,
-    pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum, psum_p, psum_scatter,
-    pswapaxes,
+    all_gather, all_to_all, axis_index, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, psum,
+    psum_scatter, pswapaxes,
 )

@@ -30,7 +30,7 @@ from ..core.lowering import (
 from ..core.primitives import add_p, max_p, reduce_max_p, reduce_sum_p
 from ..lax import elementwise, reductions
 from ..lax.complex_lowering import emit_region
-from .collectives import (
+from .collective_primitives import (
     all_gather_invariant_p,
     all_gather_p,
     all_gather_reduced_p,
@@ -44,10 +44,10 @@ from .collectives import (
     psum_invariant_p,
     psum_p,
     reduce_scatter_p,
-    senders,
     unreduced_psum_p,
     unreduced_reduce_scatter_p,
 )
+from .collectives import senders
 from .modules import manual_context, mesh_symbol
 from .vma import axis_tuple
 

@@ -31,29 +31,31 @@ from ..lax.reductions import reduce_sum
 from ..lax.shaping import broadcast_in_dim, full_like, iota, reshape, squeeze, transpose
 from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from ..numpy import take
-from .collectives import (
-    all_gather,
+from .collective_primitives import (
     all_gather_invariant_p,
     all_gather_p,
     all_gather_reduced_p,
     all_to_all_p,
-    axis_index,
     axis_index_p,
     is_positional,
     pbroadcast_p,
     pmax_p,
     pmin_p,
-    ppermute,
     ppermute_p,
-    psum,
-    psum_invariant,
     psum_invariant_p,
     psum_p,
-    psum_scatter,
     reduce_scatter_p,
-    senders,
     unreduced_psum_p,
     unreduced_reduce_scatter_p,
+)
+from .collectives import (
+    all_gather,
+    axis_index,
+    ppermute,
+    psum,
+    psum_invariant,
+    psum_scatter,
+    senders,
 )
 from .vma import (
     as_summands_along,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
-from ..printing import AnyDoc, Concat, Text, pp_eqn_rules
+from ..documents import AnyDoc, Concat, Text
+from ..printing import pp_eqn_rules
 from .indexing import HOLE, Indices
 
 

@@ -48,7 +48,7 @@ from ... import random as _random
 _collect(_random)
 
 # chapter 14
-from ...parallel.collectives import (
+from ...parallel.collective_primitives import (
     all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_p,
 )
 from ...parallel.constraints import sharding_constraint_p
