@@ -1,6 +1,7 @@
 """A program that needs only a chapter's vocabulary gives the same in the library cut at that chapter
 as in the whole: the same types, the same jaxpr, and the same numbers. From chapter 9 on they are the
-same to the last bit. That chapter gives a few of the first primitives a better NumPy rule.
+same to the last bit. That chapter gives a few of the first primitives a better NumPy rule. Before
+chapter 10 the whole is asked without direct linearization, which that chapter brings.
 
 Random programs apply the operations and transformations of the first chapters to a vector. Each of
 them runs in two processes, one for each library.
@@ -23,6 +24,7 @@ from tools import cut
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = 40  # for each chapter
 EXACT = 9  # the chapter from which on no bit may differ
+DIRECT = 10  # the chapter from which on `linearize` makes jaxprs in one pass
 
 # chapter -> expressions of the vectors {a} and {b} that it adds; `f` and `g` are earlier functions.
 OPERATIONS = {
@@ -125,7 +127,8 @@ def same(chapter: int, mine: list | str, theirs: list | str) -> bool:
 
 def outcomes(folder: Path, chapter: int, programs: list[str]) -> list:
     """What the programs give in the library that is in a folder."""
-    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1",
+                                "JAX_USE_DIRECT_LINEARIZE": str(int(chapter >= DIRECT))}
     done = subprocess.run([sys.executable, "-c", RUNNER], cwd=folder, env=environment, text=True,
                           input=json.dumps([chapter, programs]), capture_output=True, check=True)
     place, found = json.loads(done.stdout)

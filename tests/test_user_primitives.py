@@ -119,7 +119,7 @@ def test_a_missing_rule(name):
     use, args = USES[name]
     known = tuple(stage for stage in STAGES if stage != NEEDED[name])
     both(lambda jx: use(jx, multiply_add(jx, known)), *args, raises=NotImplementedError)
-    with pytest.raises(NotImplementedError, match=r"multiply_add.*not implemented"):
+    with pytest.raises(NotImplementedError, match=r"multiply_add.*not (implemented|found)"):
         use(subject, multiply_add(subject, known))(*args)
 
 

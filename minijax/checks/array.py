@@ -16,9 +16,9 @@ IMMUTABLE = (
     "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")
 
 
-def array_like(tracer: Any) -> bool:
-    """Whether a tracer stands for an array: not for a reference, which has `inner_aval`."""
-    return not hasattr(getattr(tracer, "aval", None), "inner_aval")
+def array_like(x: Any) -> Any:
+    """`x`, but `None` for what stands for a reference, whose type has `inner_aval`."""
+    return None if hasattr(getattr(x, "aval", None), "inner_aval") else x
 
 
 def alive(x: Any) -> None:

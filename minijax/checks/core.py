@@ -167,7 +167,7 @@ def unbound_axis(axis_name, axis_sizes) -> str:
             f"mapped with axis_name={axis_name!r}; in scope here: {list(axis_sizes) or 'none'}.")
 
 
-def result_types(primitive: Any, out: Any) -> Any:
+def result_types(out: Any, primitive: Any) -> Any:
     """What `abstract_eval` returned; a ValueError unless it is a type, or the list of them if the
     primitive has multiple results."""
     if isinstance(out, (list, tuple)) is not primitive.multiple_results:

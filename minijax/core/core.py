@@ -423,7 +423,7 @@ class Primitive:
 
     def _remember_out_aval(self, key, avals, params):
         checks.operands(self, avals)
-        out = checks.result_types(self, self.abstract_eval(*avals, **params))
+        out = checks.result_types(self.abstract_eval(*avals, **params), self)
         if any(aval.placement is not None for aval in avals):
             for join_placements in hooks.join_placements:
                 out = join_placements(self, avals, params, out)

@@ -41,8 +41,14 @@ def aval_to_ir_type(ctx, aval=None) -> str:
 
 
 # chapter 9
+from collections.abc import Callable as _Callable
+
 from ..lax.families import lower_fun as _lower_fun
-from ..state.discharge import pure_function as _without_references
+
+
+def _without_references(fun: _Callable, multiple_results: bool) -> _Callable:
+    """`fun`: there are no references yet."""
+    return fun
 
 
 def lower_fun(fun, multiple_results=True):
@@ -57,6 +63,7 @@ def lower_fun(fun, multiple_results=True):
 # chapter 15
 from ..debugging.callbacks import call_python as _call_python
 from ..lax.control_flow.tokens import ordered_token as _ordered_token
+from ..state.discharge import pure_function as _without_references
 
 
 def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *,

@@ -399,15 +399,18 @@ def _scalar_near(x, sharding):
     if not isinstance(x, np.generic):
         return x
     aval = typeof(x)
-    return _copies(aval, x.astype(aval.dtype).tobytes(), sharding)
+    return PlacedArray(None, *_copies(aval, x.astype(aval.dtype).tobytes(), sharding))
 
 
 @functools.lru_cache(1024)
 def _copies(aval, data, sharding):
+    """The place and the buffers of a scalar. A `PlacedArray` in a cache would never let the
+    registration of `placed_evaluation` end."""
     named = isinstance(sharding, NamedSharding)
     everywhere = NamedSharding(sharding.mesh, P()) if named else sharding
     value = np.frombuffer(data, aval.dtype).reshape(())
-    return place_value(value, aval, everywhere, committed=False)
+    shards = place_value(value, aval, everywhere, committed=False).shards
+    return Place(aval, everywhere, committed=False), shards
 
 
 if cuda.has_device():  # a look at files, which does not load XLA

@@ -7,6 +7,7 @@ import numpy as np
 import minijax
 from minijax import numpy as jnp
 from minijax.core.extension import hooks
+from tests.processes import run
 
 
 def test_placed_arrays_leave_nothing_behind():
@@ -18,6 +19,19 @@ def test_placed_arrays_leave_nothing_behind():
     del arrays
     gc.collect()
     assert hooks.evaluate == before
+
+
+def test_scalars_near_placed_arrays_leave_nothing_behind():
+    out = run("""
+        import gc
+        from minijax.core.extension import hooks
+        x = jax.device_put(np.ones(3, np.float32), jax.devices()[0])
+        print((x * np.float32(1.75) + 2.0).tolist(), len(hooks.evaluate))
+        del x
+        gc.collect()
+        print(len(hooks.evaluate))
+        """)
+    assert out == ("[3.75, 3.75, 3.75] 1\n0\n", "")
 
 
 def test_default_devices_leave_nothing_behind():
