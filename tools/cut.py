@@ -54,7 +54,7 @@ ROOMS = {
     16: ("alias", "experimental", "example_libraries", "test_util", "cli", "__main__"),
 }
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "printing", "runtime.__init__", "runtime.memory",
+CORE = ("core", "settings", "errors", "documents", "printing", "runtime.__init__", "runtime.memory",
         "runtime.platforms", "runtime.client")
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.

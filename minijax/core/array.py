@@ -30,7 +30,8 @@ class _ArrayType(type):
     """`isinstance(x, Array)` is also true of tracers: to user code they are arrays."""
 
     def __instancecheck__(cls, x):
-        return type.__instancecheck__(cls, x) or isinstance(checks.array_like(x), Tracer)
+        return type.__instancecheck__(cls, x) or (
+            isinstance(x, Tracer) and checks.array_like(x) is not None)
 
 
 class Array(ArrayMethods, metaclass=_ArrayType):
