@@ -135,7 +135,7 @@ def _with_parameters_of(code):
 
 def traced_info(traced_for: str, fun: Callable, in_tree: PyTreeDef, statics: Mapping[Any, Any],
                 out_tree: Callable[[], PyTreeDef | None]) -> DebugInfo:
-    """What is known of a function that is traced. `out_tree()` is the structure of its result, or
+    """The names of a traced function. `out_tree()` is the structure of its result, or
     `None` before it has returned."""
 
     def results():

@@ -13,7 +13,7 @@ from ..core.core import ShapedArray
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Value
-from ..core.partial_eval import dce_closed
+from ..linearization import without_dead_code
 
 
 class Unusable(Value):
@@ -35,7 +35,7 @@ class _WithoutDeadCode(Extension):
     """Chapter 6 asks for the jaxpr that it lowers."""
 
     def jaxpr_to_lower(self, jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-        return dce_closed(jaxpr, (True,) * len(jaxpr.jaxpr.outvars), True)[0]
+        return without_dead_code(jaxpr)
 
 
 register(_WithoutDeadCode())

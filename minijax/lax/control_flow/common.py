@@ -116,7 +116,7 @@ class BodyOf:
         return self._body(self._fun(), *args)
 
     def debug_info(self, in_tree: PyTreeDef) -> DebugInfo:
-        """What is known of the user's function, whose arguments are in `in_tree`.
+        """The names of the user's function, whose arguments are in `in_tree`.
 
         It does not keep this object alive, since the jaxpr that holds it is cached by the object.
         """
