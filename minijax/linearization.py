@@ -32,7 +32,7 @@ from .core.jaxpr import (
     jaxpr_as_fun,
 )
 from .core.jit import jit_p
-from .core.partial_eval import JaxprTrace, dce_closed, default_partial_eval
+from .core.partial_eval import JaxprTrace, default_partial_eval, without_dead_code
 from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, weakref_cache
 from .core.util import merge_lists, partition_list
 from .lax.control_flow.cond import cond_p
@@ -79,11 +79,6 @@ def only_linear(trace: JaxprTrace, primals: Sequence, tangents: Sequence) -> lis
     """The tangents, with a `Zero` for each one that depends on no tangent."""
     return [t if type(t) is Zero or trace.is_unknown(t) else Zero.from_primal_value(x)
             for x, t in zip(primals, tangents)]
-
-
-def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr with what its results depend on, and its arguments."""
-    return dce_closed(closed, (True,) * len(closed.outvars), True)[0]
 
 
 # ----------------------------------------------------------------------------------------------

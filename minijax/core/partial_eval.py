@@ -137,6 +137,11 @@ def _dce_closed(closed: ClosedJaxpr, used_outputs: tuple[bool, ...],
 dce_closed = weakref_cache(_dce_closed)
 
 
+def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with what its results depend on, and all its arguments."""
+    return dce_closed(closed, (True,) * len(closed.outvars), True)[0]
+
+
 @rule_for_calls(dce_rules)
 def _dce_of_call(call: Call, used_outputs, eqn):
     """Drop what is dead inside a call, and the operands that only the dead equations needed."""
@@ -214,7 +219,7 @@ def _partial_eval_of_call(call: Call, trace, primitive, args, params):
     with call.inside(params):
         known_jaxpr, unknown_jaxpr, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
             jaxpr, unknowns, (False,) * len(jaxpr.outvars), True)
-    known_jaxpr = dce_closed(known_jaxpr, (True,) * len(known_jaxpr.outvars), True)[0]
+    known_jaxpr = without_dead_code(known_jaxpr)
     known_ins, unknown_ins = partition_list(unknowns, range(len(args)))
     known_outs, unknown_outs = partition_list(out_unknowns, range(len(out_unknowns)))
     known_args, results = [args[i] for i in known_ins], []

@@ -29,7 +29,7 @@ from ..core.core import (
 from ..core.dtypes import python_scalar_types
 from ..core.forward import Zero, instantiate_zeros
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, convert_constvars_jaxpr, eval_jaxpr, jaxpr_as_fun
-from ..core.partial_eval import dce_closed, default_partial_eval
+from ..core.partial_eval import dce_closed, default_partial_eval, without_dead_code
 from ..core.primitives import arrayed, constant
 from ..core.staging import DynamicJaxprTrace, trace_to_jaxpr
 from ..core.tree import (
@@ -43,7 +43,6 @@ from ..core.tree import (
 from ..core.util import merge_lists, partition_list
 from ..errors import DebugInfo, UnexpectedTracerError, fun_name
 from ..lax.control_flow.parts import PartsTrace
-from ..linearization import without_dead_code
 from ..pytree.arguments import resolve_kwargs
 from ..pytree.functions import treedef_tuple
 

@@ -13,7 +13,7 @@ from ..core.core import ShapedArray
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import Value
-from ..linearization import without_dead_code
+from ..core.partial_eval import without_dead_code
 
 
 class Unusable(Value):

@@ -34,7 +34,7 @@ from ..core.extension import hooks
 from ..core.forward import Zero, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
-from ..core.partial_eval import dce_rules, partial_eval_rules
+from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
 from ..core.staging import staging_rules, trace_to_jaxpr
 from ..core.transposition import primitive_transposes
 from ..core.tree import (
@@ -75,7 +75,6 @@ from .common import (
     stage_function,
     takes_just,
     to_rule,
-    without_dead_code,
     without_literals,
 )
 from .unusable import Unusable

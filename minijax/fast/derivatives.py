@@ -15,7 +15,7 @@ from ..core.dtypes import float0
 from ..core.extension import hooks
 from ..core.forward import JVPTrace, JVPTracer, Zero, primitive_jvps
 from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
-from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_closed, partial_eval_jaxpr
+from ..core.partial_eval import JaxprTrace, JaxprTracer, partial_eval_jaxpr, without_dead_code
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
 from ..core.transposition import primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list
@@ -41,7 +41,7 @@ def jvp_of(primitive, params, avals, tangent_avals) -> ClosedJaxpr:
         return [out] if type(tangent) is Zero or tangent.aval.dtype == float0 else [out, tangent]
 
     closed = trace_to_jaxpr(jvp, [*avals, *partition_list(is_zero, tangent_avals)[0]])
-    return dce_closed(closed, (True,) * len(closed.outvars), True)[0]
+    return without_dead_code(closed)
 
 
 def trace_jvp(primitive, params, avals, tangent_avals):

@@ -19,6 +19,7 @@ def trace_to_jaxpr_dynamic(fun, in_avals, **_ignored):
 from ..core.partial_eval import JaxprTrace, JaxprTracer, dce_jaxpr, dce_rules, partial_eval_rules
 from ..core.jaxpr import convert_constvars_jaxpr
 from ..core.partial_eval import dce_closed as _dce_closed
+from ..core.partial_eval import without_dead_code as _without_dead_code
 from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr
 
 
@@ -76,7 +77,7 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
         unknown = [trace.is_unknown(out) or force for out, force in zip(outs, flags)]
         outvars = [trace.atom(out) for out, is_unknown in zip(outs, unknown) if is_unknown]
     closed = trace.builder.build(outvars)
-    closed, _ = _dce_closed(closed, (True,) * len(outvars), True)
+    closed = _without_dead_code(closed)
     out_pvals = [PartialVal.unknown(_typeof(out)) if is_unknown else PartialVal.known(out)
                  for out, is_unknown in zip(outs, unknown)]
     return closed.jaxpr, out_pvals, closed.consts

@@ -29,6 +29,7 @@ from ..core.partial_eval import (
     default_partial_eval,
     partial_eval_jaxpr,
     partial_eval_rules,
+    without_dead_code,
 )
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.transposition import is_undefined_primal, primitive_transposes, transpose_jaxpr
@@ -161,5 +162,5 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     saved_used, args_used = split_list(used, [len(saved)])
     saved = partition_list(saved_used, saved)[1]
     known = ClosedJaxpr(known.jaxpr.replace(outvars=[*known_outs, *saved], eqns=eqns), known.consts)
-    known, _ = dce_closed(known, (True,) * len(known.outvars), True)
+    known = without_dead_code(known)
     return _Split(known, again_jaxpr, out_unknowns, args_used, len(saved))

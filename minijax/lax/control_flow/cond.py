@@ -36,6 +36,7 @@ from ...core.partial_eval import (
     default_partial_eval,
     partial_eval_jaxpr,
     partial_eval_rules,
+    without_dead_code,
 )
 from ...core.primitives import constant
 from ...core.staging import batch_jaxpr, jvp_jaxpr
@@ -413,7 +414,7 @@ def _partial_eval(trace, primitive, args, params):
     computed = [r for r in residuals if r[0] is None]
     computed_avals = tuple(aval.strip_weak_type() for _, aval, _ in computed)
     known_branches = tuple(
-        spread_outputs(dce_closed(known, (True,) * len(known.outvars), True)[0],
+        spread_outputs(without_dead_code(known),
                        tuple(computed.index(r) for r in own if r[0] is None), computed_avals)
         for (known, *_), own in zip(parts, per_branch))
 

@@ -12,10 +12,10 @@ from ...core.core import typeof
 from ...core.forward import Zero, zeros
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...core.partial_eval import (
-    dce_closed,
     default_partial_eval,
     partial_eval_jaxpr,
     partial_eval_rules,
+    without_dead_code,
 )
 from ...core.staging import trace_to_jaxpr, weakref_cache
 from ...core.transposition import (
@@ -85,7 +85,7 @@ def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
     invariant, known, depends, _, known_consts = partial_eval_jaxpr(
         known, (False,) * n_known[0] + (True,) * sum(n_known[1:]),
         (True,) * n_outs + (False,) * len(result_vars))
-    invariant = dce_closed(invariant, (True,) * len(invariant.jaxpr.outvars), True)[0]
+    invariant = without_dead_code(invariant)
     varies = iter(depends[n_outs:])
     stacked = tuple(next(varies) if i is None else i >= sum(n_known[:2]) for i in sources)
     order = _stacked_last(stacked, len(unknown_body.invars))
