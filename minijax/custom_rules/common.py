@@ -47,6 +47,25 @@ from ..pytree.arguments import resolve_kwargs
 from ..pytree.functions import treedef_tuple
 
 # ----------------------------------------------------------------------------------------------
+# A rule around a rule
+
+
+class CustomRule:
+    """What the three decorators are: `fun`, with the methods of the decorator inside it.
+
+    So `f = custom_vjp(custom_vmap(fun))` takes both `f.defvjp` and `f.def_vmap`.
+    """
+
+    fun: Callable
+
+    def __getattr__(self, name: str) -> Any:
+        fun = self.__dict__.get("fun")
+        if isinstance(fun, CustomRule):
+            return getattr(fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+# ----------------------------------------------------------------------------------------------
 # Zeros in a user's rule
 
 

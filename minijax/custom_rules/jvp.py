@@ -32,6 +32,7 @@ from ..printing import pp_rules
 from .common import (
     BatchedFun,
     CustomCall,
+    CustomRule,
     FlatFun,
     Named,
     as_fun,
@@ -56,7 +57,7 @@ from .common import (
 # The decorator
 
 
-class custom_jvp:
+class custom_jvp(CustomRule):
     """A function whose derivative is given by a rule, instead of by differentiating its code.
 
     Args:

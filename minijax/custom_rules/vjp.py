@@ -55,6 +55,7 @@ from ..pytree.registration import register_pytree_node_class
 from .common import (
     BatchedFun,
     CustomCall,
+    CustomRule,
     FlatFun,
     Named,
     SymbolicZero,
@@ -83,7 +84,7 @@ from .unusable import Unusable
 # The decorator
 
 
-class custom_vjp:
+class custom_vjp(CustomRule):
     """A function whose reverse-mode derivative is given by a rule.
 
     Args:

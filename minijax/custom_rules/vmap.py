@@ -30,10 +30,10 @@ from ..lax.control_flow.common import stage
 from ..lax.control_flow.map import map as lax_map
 from ..lax.control_flow.parts import enter_rules
 from ..pytree.functions import treedef_tuple
-from .common import check_leaves, positional, run_later
+from .common import CustomRule, check_leaves, positional, run_later
 
 
-class custom_vmap:
+class custom_vmap(CustomRule):
     """A function that `vmap` batches by a rule, instead of by its code.
 
     It can be differentiated in forward mode. For reverse mode put a `custom_vjp` around it.

@@ -168,3 +168,19 @@ def test_the_rule_runs_as_often_as_in_jax(loop):
         return lambda xs: (jx.vmap(loop(jx, f))(xs), len(calls))
 
     both(program, np.ones((2, 3), F32))
+
+
+@pytest.mark.parametrize("outer", ["custom_vjp", "custom_jvp"])
+def test_rules_are_given_through_the_decorator_around(outer):
+    """The function that has both rules is one object, and takes the inner rule by its method."""
+    def program(jx):
+        f = getattr(jx, outer)(jx.custom_batching.custom_vmap(lambda x: jx.numpy.sin(x)))
+        f.def_vmap(lambda axis_size, in_batched, x: (2 * jx.numpy.cos(x), True))
+        if outer == "custom_vjp":
+            f.defvjp(lambda x: (f(x), x), lambda x, g: (5 * g * x,))
+        else:
+            f.defjvp(lambda primals, tangents: (f(*primals), 5 * tangents[0]))
+        return lambda x: (f(x), jx.vmap(f)(x), jx.vmap(jx.grad(f))(x),
+                          hasattr(f, "defvjp"), hasattr(f, "unknown"))
+
+    both(lambda jx: program(jx), X)

@@ -185,3 +185,14 @@ def test_64_bits(row):
 @pytest.mark.parametrize("row", TEXT)
 def test_text(row):
     both(program(row, ARRAYS, modules, lambda library, function: library.make_jaxpr(function)))
+
+
+@pytest.mark.parametrize("stop", [1.0, 25, 7.3, -31])
+def test_equal_distances_from_zero_are_rounded_as_xla_rounds_them(stop):
+    """An edge of a histogram that is one unit in the last place off counts a number elsewhere."""
+    def edges(jx):
+        jnp = jx.numpy
+        counted = jnp.histogram(jnp.arange(40.0) - 10, bins=5, range=(0, abs(stop)))
+        return [jnp.linspace(0, stop, n) for n in (2, 6, 11, 37)], counted
+
+    both(lambda jx: lambda: edges(jx), tol=0)
