@@ -41,8 +41,17 @@ def _is_minijax(filename: str) -> bool:
 
 def exclude_from_user_code(path: str) -> None:
     """Count a file, or a folder, as library code. Libraries that are built on minijax call this."""
+    _set_excluded((*_excluded, path))
+
+
+def count_as_user_code(path: str) -> None:
+    """Undo `exclude_from_user_code`."""
+    _set_excluded(tuple(excluded for excluded in _excluded if excluded != path))
+
+
+def _set_excluded(paths: tuple[str, ...]) -> None:
     global _excluded
-    _excluded += (path,)
+    _excluded = paths
     _is_minijax.cache_clear()
     _is_user_file.cache_clear()
 

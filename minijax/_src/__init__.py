@@ -1,22 +1,162 @@
-"""The few private names of JAX that its libraries import.
+"""JAX's private modules, as its libraries import them.
 
-Where JAX has no public name for something, libraries import it from `jax._src`. Each file here
-holds what they take from JAX's module of that name. Nothing else of `jax._src` exists, so a program
-that imports another gets an `ImportError`.
+Where JAX has no public name for something, libraries import it from `jax._src`. The table below
+says for each private module which of our modules have its names. No module is imported before
+the first use of one of its names. A private module that is not in the table does not exist, so
+importing it raises an `ImportError`.
 """
 
-from . import (
-    ad_util,
-    api_util,
-    array,
-    checkify,
-    compiler,
-    core,
-    dispatch,
-    distributed,
-    dtypes,
-    flatten_util,
-    state,
-    traceback_util,
-    tree_util,
-)
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+PACKAGE = __package__.rpartition(".")[0]
+
+# Private module: the modules that have its names, in the order in which they are asked.
+SOURCES = {
+    "ad_checkpoint": "ad_checkpoint extend.core.primitives",
+    "ad_util": "core.primitives core.forward interpreters.ad custom_derivatives",
+    "api": ". api_util core.api",
+    "api_util": "api_util checks.arguments core.staging",
+    "array": "parallel.global_arrays .",
+    "basearray": "typing .",
+    "callback": "experimental debug",
+    "checkify": "experimental.checkify _src._names",
+    "compiler": "runtime",
+    "config": ". settings",
+    "core": "_src._names _src._traces core core.core extend.core core.jaxpr "
+            "compat.core core.util random.keys custom_rules.calls lax.compile_time util",
+    "custom_batching": "custom_batching",
+    "custom_derivatives": "custom_derivatives custom_rules",
+    "debugging": "debug",
+    "deprecations": "util",
+    "dispatch": "_src._names runtime.dispatch runtime.effects .",
+    "distributed": "_src._names distributed",
+    "dlpack": "dlpack",
+    "dtypes": "dtypes _src._names core.dtypes lax.dtypes errors",
+    "effects": "checks.jaxpr",
+    "errors": "errors",
+    "flatten_util": "flatten_util",
+    "hijax": "experimental.hijax",
+    "image": "image",
+    "image.scale": "image",
+    "internal_test_util": "test_util",
+    "interpreters": "interpreters",
+    "interpreters.ad": "interpreters.ad",
+    "interpreters.batching": "interpreters.batching",
+    "interpreters.mlir": "interpreters.mlir",
+    "interpreters.partial_eval": "interpreters.partial_eval",
+    "interpreters.pxla": "interpreters.pxla",
+    "lax": "lax",
+    "lax.control_flow": "lax",
+    "lax.control_flow.conditionals": "lax",
+    "lax.control_flow.loops": "lax",
+    "lax.control_flow.solves": "lax",
+    "lax.convolution": "lax",
+    "lax.fft": "lax",
+    "lax.lax": "lax lax.dtypes lax.operators",
+    "lax.linalg": "lax.linalg lax",
+    "lax.parallel": "lax",
+    "lax.slicing": "lax",
+    "lax.special": "lax",
+    "lax.windowed_reductions": "lax",
+    "lax_reference": "test_util",
+    "layout": "experimental.layout",
+    "linear_util": "extend.linear_util",
+    "literals": "_src._literals",
+    "mesh": "sharding parallel.mesh interpreters.pxla experimental.mesh_utils",
+    "mesh_utils": "experimental.mesh_utils",
+    "monitoring": "monitoring",
+    "named_sharding": "sharding parallel.sharding",
+    "nn": "nn",
+    "nn.functions": "nn",
+    "nn.initializers": "nn.initializers",
+    "numpy": "numpy",
+    "numpy.array_constructors": "numpy",
+    "numpy.array_creation": "numpy",
+    "numpy.array_methods": "numpy",
+    "numpy.einsum": "numpy",
+    "numpy.fft": "numpy.fft",
+    "numpy.index_tricks": "numpy",
+    "numpy.indexing": "numpy",
+    "numpy.lax_numpy": "numpy numpy._arguments",
+    "numpy.linalg": "numpy.linalg",
+    "numpy.polynomial": "numpy",
+    "numpy.reductions": "numpy",
+    "numpy.scalar_types": "numpy",
+    "numpy.setops": "numpy",
+    "numpy.sorting": "numpy",
+    "numpy.tensor_contractions": "numpy",
+    "numpy.ufunc_api": "numpy",
+    "numpy.ufuncs": "numpy",
+    "numpy.util": "numpy._arguments lax.dtypes",
+    "numpy.vectorize": "numpy",
+    "numpy.window_functions": "numpy",
+    "ops": "ops",
+    "ops.scatter": "ops",
+    "partition_spec": "sharding parallel.partition_spec",
+    "pjit": "core.jit core.api experimental.pjit lax sharding .",
+    "pmap": ".",
+    "profiler": "profiler",
+    "public_test_util": "test_util",
+    "random": "random",
+    "random.core": "random",
+    "random.prng": "random.keys random.threefry_keys extend.random random",
+    "ref": "ref .",
+    "scipy": "scipy",
+    "scipy.linalg": "scipy.linalg",
+    "scipy.ndimage": "scipy.ndimage",
+    "scipy.optimize": "scipy.optimize",
+    "scipy.optimize.minimize": "scipy.optimize",
+    "scipy.signal": "scipy.signal",
+    "scipy.sparse": "scipy.sparse",
+    "scipy.sparse.linalg": "scipy.sparse.linalg",
+    "scipy.special": "scipy.special",
+    "scipy.stats": "scipy.stats",
+    "shard_map": ".",
+    "sharding": "sharding",
+    "sharding_impls": "sharding parallel.sharding runtime.jit _src._names .",
+    "source_info_util": "extend.source_info_util",
+    "stages": "stages",
+    "state": "state",
+    "state.discharge": "state.discharge interpreters.partial_eval",
+    "state.primitives": "state.primitives",
+    "state.types": "state.refs state.primitives",
+    "traceback_util": "_src._names errors",
+    "tree": "tree",
+    "tree_util": "_src._names tree_util",
+    "typing": "typing core.core",
+    "util": "util _src._names core.util",
+    "xla_bridge": "_src._names extend.backend .",
+}
+
+
+class Facade(ModuleType):
+    """A private module of JAX. It finds each name in one of our modules."""
+
+    def __getattr__(self, name: str) -> Any:
+        private = self.__name__.removeprefix(f"{__name__}.")
+        for source in SOURCES[private].split():
+            try:
+                return getattr(import_module(f"{PACKAGE}.{source}".rstrip(".")), name)
+            except AttributeError:
+                pass
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}: the table in "
+                             f"{__name__} says where its names come from.")
+
+
+def _show(private: str) -> None:
+    """Make a private module importable, as an attribute of its package too."""
+    name = f"{__name__}.{private}"
+    module = sys.modules[name] = Facade(name)
+    module.__spec__, module.__path__ = ModuleSpec(name, None, is_package=True), []
+    above, _, last = name.rpartition(".")
+    vars(sys.modules[above])[last] = module
+
+
+for _private in SOURCES:
+    _show(_private)

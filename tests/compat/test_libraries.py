@@ -416,19 +416,56 @@ def test_the_sharding_of_an_array_on_no_mesh_says_nothing(make):
 
 
 PRIVATE = {
-    "ad_util": ["stop_gradient_p"],
-    "api_util": ["infer_argnums_and_argnames"],
+    "ad_checkpoint": ["remat_p", "checkpoint_name"],
+    "ad_util": ["stop_gradient_p", "Zero", "SymbolicZero"],
+    "api": ["jit", "vmap", "ShapeDtypeStruct"],
+    "api_util": ["infer_argnums_and_argnames", "flatten_fun_nokwargs", "flatten_axes"],
+    "array": ["ArrayImpl"],
     "checkify": ["Error", "JaxException", "checkify", "user_checks"],
     "compiler": [],
-    "core": ["ShapedArray", "trace_state_clean"],
-    "dispatch": ["wait_for_tokens"],
+    "core": ["ShapedArray", "trace_state_clean", "AbstractValue", "CallPrimitive", "ClosedJaxpr",
+             "DropVar", "Jaxpr", "Literal", "Primitive", "Trace", "TraceTag", "Tracer", "Var",
+             "call_p", "eval_context", "eval_jaxpr", "full_lower", "get_opaque_trace_state",
+             "jaxpr_as_fun", "physical_aval", "safe_map", "safe_zip", "set_current_trace",
+             "take_current_trace", "typeof", "jaxprs_in_params"],
+    "dispatch": ["wait_for_tokens", "apply_primitive"],
     "dtypes": ["DType", "ExtendedDType", "TypePromotionError", "extended", "finfo",
-               "supports_inf", "to_complex_dtype"],
+               "supports_inf", "to_complex_dtype", "canonicalize_dtype", "result_type", "dtype"],
+    "effects": ["Effect", "control_flow_allowed_effects", "lowerable_effects",
+                "remat_allowed_effects"],
     "flatten_util": ["ravel_pytree"],
+    "interpreters.ad": ["primitive_jvps", "primitive_transposes", "JVPTracer"],
+    "interpreters.batching": ["primitive_batchers", "BatchTracer"],
+    "interpreters.partial_eval": ["dce_jaxpr", "DynamicJaxprTracer"],
+    "lax.control_flow": ["cond_p", "scan_p", "while_p", "fori_loop"],
+    "lax.control_flow.loops": ["scan", "while_loop"],
+    "lax.lax": ["add_p", "mul", "broadcast_shapes"],
+    "lax.linalg": ["cholesky_p", "eigh"],
+    "lax.slicing": ["gather_p", "GatherDimensionNumbers"],
+    "linear_util": ["wrap_init", "transformation_with_aux"],
+    "literals": ["TypedInt", "TypedFloat", "TypedComplex"],
+    "mesh": ["Mesh", "AbstractMesh"],
+    "nn.functions": ["relu", "softmax"],
+    "nn.initializers": ["glorot_normal", "variance_scaling"],
+    "numpy.lax_numpy": ["array", "where"],
+    "numpy.ufuncs": ["add", "logaddexp"],
+    "numpy.util": ["promote_dtypes", "promote_dtypes_inexact", "promote_args", "check_arraylike"],
+    "ops.scatter": ["segment_sum"],
+    "partition_spec": ["PartitionSpec"],
+    "pjit": ["jit_p", "with_sharding_constraint"],
+    "random": ["normal", "PRNGKey"],
+    "random.prng": ["PRNGImpl"],
+    "scipy.special": ["gammaln"],
+    "sharding_impls": ["UNSPECIFIED", "UnspecifiedValue", "NamedSharding", "SingleDeviceSharding"],
+    "source_info_util": ["current", "new_name_stack"],
+    "stages": ["Compiled", "Lowered"],
     "state.types": ["AbstractRef"],
     "traceback_util": ["UnfilteredStackTrace", "api_boundary", "include_frame",
                        "register_exclusion"],
-    "tree_util": ["_registry", "flatten_one_level"],
+    "tree_util": ["_registry", "flatten_one_level", "tree_leaves"],
+    "typing": ["DTypeLike"],
+    "util": ["HashablePartial", "safe_map", "safe_zip", "unzip2", "split_list", "partition_list"],
+    "xla_bridge": ["get_backend", "local_devices"],
 }
 
 
@@ -436,6 +473,128 @@ PRIVATE = {
 def test_private_names_that_libraries_import(module):
     both(lambda jx: lambda: [callable(getattr(part(jx, f"_src.{module}"), name))
                              for name in PRIVATE[module]])
+
+
+def test_the_table_of_private_modules_names_modules():
+    from minijax._src import SOURCES
+    from tests.oracle import jax
+    ours = {source for sources in SOURCES.values() for source in sources.split()} - {"."}
+    for module in ours:
+        import_module(f"minijax.{module}")
+    if jax is not None:
+        for module in SOURCES:
+            import_module(f"jax._src.{module}")
+
+
+def test_entries_of_the_private_registry_take_trees_apart():
+    def answers(jx):
+        entry = part(jx, "_src.tree_util")._registry[dict]
+        children, aux = entry.to_iter({"b": 1, "a": 2})
+        return tuple(children), aux, entry.from_iter(aux, [5, 6])
+
+    both(lambda jx: lambda: answers(jx))
+
+
+def test_excluded_paths_are_a_list():
+    def answers(jx):
+        paths = part(jx, "_src.traceback_util")._exclude_paths
+        paths.append(__file__)
+        inside = __file__ in paths
+        paths.remove(__file__)
+        return inside, __file__ in paths
+
+    both(lambda jx: lambda: answers(jx))
+
+
+def test_small_private_functions():
+    def answers(jx):
+        core, util = part(jx, "_src.core"), part(jx, "_src.util")
+        keys = core.physical_aval(jx.typeof(jx.random.split(jx.random.key(0), 3)))
+        partial, other = (util.HashablePartial(lambda x, y: x + y, 4) for _ in range(2))
+        number = part(jx, "_src.literals").TypedInt(3, np.dtype("int16"))
+        return (str(keys), str(core.physical_aval(core.ShapedArray((2,), np.dtype("float32")))),
+                partial(3), partial == other, partial == 3, hash(partial) == hash(other),
+                core.full_lower(3),
+                number + 1, str(number.dtype), repr(number), isinstance(number, int))
+
+    both(lambda jx: lambda: answers(jx))
+
+
+def logged(jx, function, *args):
+    """The result of a function, and the primitives that a library's trace met in it."""
+    core = part(jx, "_src.core")
+    met: list[str] = []
+
+    class Boxed(core.Tracer):
+        __slots__ = ("value",)
+
+        def __init__(self, trace, value):
+            self._trace, self.value = trace, value
+
+        @property
+        def aval(self):
+            return jx.typeof(self.value)
+
+    class Logging(core.Trace):
+        __slots__ = ("parent_trace",)
+
+        def __init__(self, parent_trace):
+            self.parent_trace = parent_trace
+            super().__init__()
+
+        def process_primitive(self, primitive, tracers, params):
+            met.append(primitive.name)
+            values = [x.value if isinstance(x, Boxed) else x for x in tracers]
+            with core.set_current_trace(self.parent_trace):
+                out = primitive.bind(*values, **params)
+            box = lambda x: Boxed(self, x)
+            return [*map(box, out)] if primitive.multiple_results else box(out)
+
+        def process_custom_jvp_call(self, primitive, fun, jvp, tracers, *, symbolic_zeros):
+            met.append("custom_jvp")
+            values = [x.value if isinstance(x, Boxed) else x for x in tracers]
+            avals = [jx.typeof(x) for x in values]
+            outs = primitive.bind_with_trace(
+                self.parent_trace, tuple(values), tuple(avals),
+                {"subfuns": (fun, jvp), "symbolic_zeros": symbolic_zeros})
+            return [Boxed(self, x) for x in outs]
+
+    with core.take_current_trace() as parent:
+        trace = Logging(parent)
+        with core.set_current_trace(trace):
+            out = function(*(Boxed(trace, x) for x in args))
+        assert isinstance(trace, core.Trace) and isinstance(parent, core.Trace)
+        assert not isinstance(parent, Logging)
+        return trace.full_raise(out).value, met
+
+
+def ruled(jx):
+    f = jx.custom_jvp(lambda x: jx.numpy.sin(x) * 2)
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * 7))
+    return f
+
+
+@pytest.mark.parametrize("transformed", [
+    lambda jx, f: f, lambda jx, f: jx.jit(f), lambda jx, f: jx.grad(f),
+    lambda jx, f: lambda x: jx.vmap(f)(jx.numpy.stack([x, x]))],
+    ids=["eager", "jit", "grad", "vmap"])
+@pytest.mark.parametrize("program", [
+    lambda jx, x: jx.lax.add(jx.lax.mul(x, x), jx.lax.sin(x)), lambda jx, x: ruled(jx)(x),
+    lambda jx, x: jx.jit(lambda x: x * 2)(x),
+    lambda jx, x: jx.lax.fori_loop(0, 3, lambda i, x: x * 2, x)],
+    ids=["plain", "custom_jvp", "call", "loop"])
+def test_a_trace_of_a_library_meets_each_primitive(program, transformed):
+    def run(jx):
+        seen: list = []
+
+        def f(x):
+            out, met = logged(jx, lambda x: program(jx, x), x)
+            seen.append(met)
+            return out
+
+        return transformed(jx, f)(np.float32(0.5)), sorted(set(seen[0]))
+
+    both(lambda jx: lambda: run(jx))
 
 
 def test_what_a_library_of_checkpoints_asks_of_one_process():
@@ -466,7 +625,9 @@ def test_the_mesh_of_a_with_statement_is_read_from_pxla():
 
 def test_other_private_names_are_absent():
     with pytest.raises(ImportError):
-        import_module("minijax._src.lax")
+        import_module("minijax._src.no_such_module")
+    with pytest.raises(ImportError):
+        exec("from minijax._src.lax import no_such_name")
 
 
 def test_trace_state_is_clean_outside_transformations():

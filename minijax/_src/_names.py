@@ -1,0 +1,136 @@
+"""Names of JAX's private modules that carry no idea of their own. `_src` shows them."""
+
+from __future__ import annotations
+
+# chapter 1
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from numpy import dtype as DType
+
+from .. import errors
+from ..core.core import ShapedArray, eval_trace, state
+from ..errors import exclude_from_user_code as register_exclusion
+from ..errors import is_user_frame as include_frame
+
+Out = TypeVar("Out")
+
+
+def trace_state_clean() -> bool:
+    """Whether no transformation is in progress."""
+    return state.trace is eval_trace
+
+
+def full_lower(x: Any) -> Any:
+    """What the tracer class of a library makes of its tracer outside its trace. Others stay."""
+    return x.full_lower() if hasattr(x, "full_lower") else x
+
+
+def physical_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of the arrays that hold the values of an extended dtype."""
+    impl = getattr(aval.dtype, "_impl", None)
+    return ShapedArray((*aval.shape, *impl.key_shape), "uint32") if impl else aval
+
+
+class HashablePartial:
+    """`functools.partial` that equals another one of the same code and the same arguments."""
+
+    def __init__(self, f: Any, *args: Any, **kwargs: Any):
+        self.f, self.args, self.kwargs = f, args, kwargs
+
+    def _key(self) -> tuple:
+        return self.f.__code__, self.args, tuple(sorted(self.kwargs.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashablePartial) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*self.args, *args, **self.kwargs, **kwargs)
+
+
+class _ExcludedPaths:
+    """The list of the files whose frames tracebacks leave out. Libraries add their own."""
+
+    def __init__(self, paths: Iterable[str] = ()):
+        self._paths = list(paths)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def append(self, path: str) -> None:
+        errors.exclude_from_user_code(path)
+        self._paths.append(path)
+
+    def remove(self, path: str) -> None:
+        self._paths.remove(path)
+        errors.count_as_user_code(path)
+
+
+_exclude_paths = _ExcludedPaths()
+
+# chapter 3
+from ..core.tree import NodeType, registry
+
+
+class _Entry:
+    """A node type under the names of the entries of JAX's registry."""
+
+    __slots__ = ("to_iter", "from_iter")
+
+    def __init__(self, node_type: NodeType):
+        self.to_iter, self.from_iter = node_type.flatten, node_type.unflatten
+
+
+class _Registry(Mapping):
+    """The node types by class, as JAX's private registry shows them."""
+
+    def __getitem__(self, cls: type) -> _Entry:
+        return _Entry(registry[cls])
+
+    def __contains__(self, cls: object) -> bool:
+        return cls in registry
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(registry)
+
+    def __len__(self) -> int:
+        return len(registry)
+
+
+_registry = _Registry()
+
+# chapter 14
+from ..runtime import distributed
+from ..runtime.jit import UNSPECIFIED
+from ..runtime.processes import process_count, process_index
+
+UnspecifiedValue = type(UNSPECIFIED)
+
+
+class _GlobalState:
+    """What libraries read of `jax.distributed`."""
+
+    @property
+    def client(self) -> Any:
+        """The connection to the coordinator, or None in a program of one process."""
+        return distributed._client
+
+    @property
+    def process_id(self) -> int:
+        return process_index() if self.client else 0
+
+    @property
+    def num_processes(self) -> int:
+        return process_count() if self.client else 1
+
+
+global_state = _GlobalState()
+
+# chapter 15
+from ..runtime.effects import effects_barrier as wait_for_tokens

@@ -1,0 +1,85 @@
+"""Traces of libraries: the class that JAX shows them, and `Primitive.bind_with_trace`.
+
+A library that interprets programs in its own way derives a class from `jax.core.Trace`. It says
+by `process_primitive` what an equation means, and by `process_custom_jvp_call` what a call of a
+function with a derivative rule means. JAX hands over that function and its rule as `WrappedFun`s.
+"""
+
+from __future__ import annotations
+
+# chapter 10
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core import core
+from ..core.core import Primitive, eval_trace, install_methods, set_current_trace
+from ..custom_rules.common import Named, as_fun
+from ..custom_rules.jvp import custom_jvp_call_p
+from ..errors import fun_name
+from ..compat.linear_util import wrap_init
+
+
+class _AnyTrace(type):
+    """Every trace of ours is an instance of what libraries know as `Trace`."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return type.__instancecheck__(cls, x) or cls is Trace and isinstance(x, core.Trace)
+
+
+class Trace(core.Trace, metaclass=_AnyTrace):
+    """The base class for traces of libraries.
+
+    Its constructor takes no argument. A trace that stands on another one keeps it as
+    `parent_trace`, set before this constructor is called.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(getattr(self, "parent_trace", None) or eval_trace)
+
+    def full_raise(self, x: Any) -> Any:
+        """A value as this trace takes it. Every trace takes all values."""
+        return x
+
+    def is_valid(self) -> bool:
+        """Whether the transformation has not finished."""
+        return self.valid
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = vars(cls).get("process_primitive")
+        if own is not None and hasattr(cls, "process_custom_jvp_call"):
+            cls.process_primitive = _with_rules_apart(own)  # type: ignore[method-assign]
+
+
+def _with_rules_apart(own: Callable) -> Callable:
+    """`process_primitive` of a library's trace, which treats calls of `custom_jvp` apart."""
+    @functools.wraps(own)
+    def process(trace, primitive, tracers, params):
+        if primitive is not custom_jvp_call_p:
+            return own(trace, primitive, tracers, params)
+        fun, jvp = wrap_init(as_fun(params["call_jaxpr"])), wrap_init(params["jvp_jaxpr_fun"])
+        return trace.process_custom_jvp_call(primitive, fun, jvp, tracers,
+                                             symbolic_zeros=params["symbolic_zeros"])
+
+    return process
+
+
+def bind_with_trace(self: Primitive, trace: core.Trace, args: Sequence, avals: Sequence,
+                    params: dict) -> Any:
+    """`bind`, for a trace that need not be the current one.
+
+    Args:
+      args: the operands. `avals` are their types, which the trace finds out itself.
+      params: the parameters. For a call of a function with a derivative rule, `subfuns` are both.
+    """
+    if "subfuns" in params:
+        fun, jvp = (f.call_wrapped for f in params["subfuns"])
+        params = {"call_jaxpr": Named(fun, fun_name(fun)),
+                  "jvp_jaxpr_fun": Named(jvp, fun_name(jvp)),
+                  "num_consts": 0, "symbolic_zeros": params["symbolic_zeros"]}
+    with set_current_trace(trace):
+        return self.bind(*args, **params)
+
+
+install_methods({"bind_with_trace": bind_with_trace}, Primitive)

@@ -1,3 +1,0 @@
-"""What flax takes from `jax._src.state`."""
-
-from . import types

@@ -1,4 +1,0 @@
-"""What flax takes from `jax._src.state.types`."""
-
-# chapter 15
-from ...state.refs import AbstractRef
