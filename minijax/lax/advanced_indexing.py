@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..core.array import Array, as_array
+from ..core.array import Array, as_array, ensure_array
 from ..core.core import ArrayMethods, install_methods, state, typeof
 from ..core.extension import Extension, register
 from ..core.operators import promote_dtypes
@@ -32,7 +32,7 @@ from . import elementwise as prim
 from . import indexing
 from .compile_time import is_concrete
 from .cutting import concatenate
-from .dtypes import coerce_to_array, default_int_dtype, safe_to_cast
+from .dtypes import coerce_to_array, default_int_dtype, result_type, safe_to_cast
 from .gathering import gather
 from .indexing import slice_bounds
 from .out_shardings import call_sharded
@@ -456,11 +456,28 @@ def _update_value(y, aval):
         if info.min <= y <= info.max:
             return constant(y, aval.dtype)
     if isinstance(y, (list, tuple)):
-        y = coerce_to_array(y)
+        y = _of_list(y)
+        return _update_value(y, aval)
     if y is None:
         raise ValueError("x.at[...]: the value to write must be an array or a number, got None.")
     own = typeof(y)
     return constant(y, own.dtype, own.weak_type)
+
+
+def _of_list(values):
+    """The array of a nested list. The list may hold traced values."""
+    if not any(isinstance(x, ArrayMethods) for x in _elements(values)):
+        return coerce_to_array(values)
+    dtype = result_type(*_elements(values))
+    rows = [_of_list(x) if isinstance(x, (list, tuple)) else ensure_array(x)
+            for x in values]
+    return concatenate([expand_dims(convert(row, dtype), (0,)) for row in rows], 0)
+
+
+def _elements(values):
+    """The elements of a nested list."""
+    for x in values:
+        yield from _elements(x) if isinstance(x, (list, tuple)) else (x,)
 
 
 class IndexUpdateHelper:

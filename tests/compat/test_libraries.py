@@ -463,7 +463,6 @@ PRIVATE = {
     "traceback_util": ["UnfilteredStackTrace", "api_boundary", "include_frame",
                        "register_exclusion"],
     "tree_util": ["_registry", "flatten_one_level", "tree_leaves"],
-    "typing": ["DTypeLike"],
     "util": ["HashablePartial", "safe_map", "safe_zip", "unzip2", "split_list", "partition_list"],
     "xla_bridge": ["get_backend", "local_devices"],
 }
@@ -690,3 +689,42 @@ def test_compilation_can_be_forbidden():
 def test_sparse_classes_that_are_missing(name):
     with pytest.raises(AttributeError, match="Use BC"):
         getattr(part(subject, "experimental.sparse"), name)
+
+
+# ----------------------------------------------------------------------------------------------
+# Lists that hold traced values, as the values of an update
+
+LISTS = {
+    "numbers": lambda jx, x, t: x.at[:].set([0, t, 1, 0]),
+    "floats": lambda jx, x, t: x.at[:2].add([1.5, t]),
+    "too many": lambda jx, x, t: x.at[0].set([t]),
+    "tuple": lambda jx, x, t: x.at[jx.numpy.array([0, 1])].mul((t, 2.0), unique_indices=True),
+    "arrays": lambda jx, x, t: x.at[:2].set([jx.numpy.ones(()), t]),
+    "nested": lambda jx, x, t: x.reshape(2, 2).at[:2].set([[1, t], [np.float32(2), 3]]),
+    "boolean": lambda jx, x, t: x.at[:2].set([t, True]),
+    "ragged": lambda jx, x, t: x.at[:2].set([[t], 1]),
+    "mixed": lambda jx, x, t: x.reshape(2, 2).at[:].min([t.astype("int8"), jx.numpy.int16(3)]),
+    "dropped": lambda jx, x, t: x.at[jx.numpy.array([0, 9])].set([t, t], mode="drop"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:scatter inputs have incompatible types")
+@pytest.mark.parametrize("transformed", [
+    lambda jx, f: f, lambda jx, f: jx.jit(f), lambda jx, f: lambda t: jx.jvp(f, (t,), (t,)),
+    lambda jx, f: lambda t: jx.vmap(f)(jx.numpy.stack([t, t + 1]))],
+    ids=["eager", "jit", "jvp", "vmap"])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("update", LISTS)
+def test_updates_by_lists_of_traced_values(update, dtype, transformed):
+    both(lambda jx: lambda t: transformed(
+        jx, lambda t: LISTS[update](jx, jx.numpy.zeros(4, dtype), t))(jx.numpy.asarray(t)),
+        np.float32(3))
+
+
+def test_pallas_is_refused_where_it_is_used():
+    pallas = import_module("minijax.experimental.pallas")
+    triton = import_module("minijax.experimental.pallas.triton")
+    for module in (pallas, triton):
+        with pytest.raises(AttributeError, match=r"pallas\.pallas_call: .*`jax.numpy`"):
+            _ = module.pallas_call
+    assert not hasattr(pallas, "__path_of_nothing__")

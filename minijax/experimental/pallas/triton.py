@@ -1,0 +1,3 @@
+"""`jax.experimental.pallas.triton`, which minijax does not have: kernels for GPUs."""
+
+from . import __getattr__
