@@ -18,11 +18,12 @@ from ..core.core import Primitive, set_current_trace
 from ..core.forward import jvpfun, primitive_jvps
 from ..core.jaxpr import jaxprs_in_params
 from ..core.partial_eval import partial_eval_rules
+from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
 from .discharge import discharge_rules
-from .primitives import contents_of, swap_p
+from .primitives import TangentRef, contents_of, swap_p
 from .refs import is_ref, uses_refs
 
 
@@ -72,6 +73,14 @@ def _partial_eval_rule(rule: Callable) -> Callable:
     return partial_eval
 
 
+def _jvp_of_custom_vjp(primals, tangents, **params):
+    """The rule of `custom_vjp` is a linear map of the tangents of contents."""
+    return _custom_vjp_jvp(primals, [t.tangent if isinstance(t, TangentRef) else t
+                                     for t in tangents], **params)
+
+
+_custom_vjp_jvp = primitive_jvps[custom_vjp_call_p]
+primitive_jvps[custom_vjp_call_p] = _jvp_of_custom_vjp
 for p in (*calls, scan_p, while_p, cond_p):
     primitive_jvps[p] = _jvp_rule(p, primitive_jvps[p])
     primitive_batchers[p] = _batching_rule(p, primitive_batchers[p])

@@ -133,3 +133,11 @@ def contents_agree(spec: Any, aval: Any, axes: frozenset, check: bool) -> None:
             f"shard_map: the contents of a reference come out with the spec {spec}. They are of "
             f"type {aval.str_short()}, and may differ along {sorted(map(str, different))}. Name "
             "these axes in the spec, or write what is the same on all devices.")
+
+
+def no_residual_references(avals: Sequence, is_ref_type: Any) -> None:
+    """Raise `NotImplementedError` if `fwd` of a `custom_vjp` function saves a reference."""
+    if any(map(is_ref_type, avals)):
+        raise NotImplementedError("The fwd rule of a custom_vjp function saves a reference for "
+                                  "bwd, inside of a jitted function or a loop. Save its contents "
+                                  "instead: `ref[...]`.")

@@ -11,17 +11,20 @@ The counterpart in JAX is `jax/_src/state/discharge.py`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..checks.arguments import distinct_references
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
+from ..core.forward import Zero, add_tangents
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
 from ..core.primitives import filled, stop_gradient_p
 from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.util import merge_lists, partition_list, split_list
 from ..custom_rules.calls import call_p, closed_call_p
+from ..custom_rules.common import Named, from_rule
 from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
@@ -153,23 +156,55 @@ def _discharge_call(call):
     return rule
 
 
-def _discharge_custom(primitive, rules):
+def _discharge_custom_jvp(is_ref, values, params):
     """The call of the discharged function, with its rule. A function that takes references has
     another signature than its rule; it is only evaluated, and cannot be differentiated any more."""
-
-    def rule(is_ref, values, params):
-        changes: dict[str, Any] = {"call_jaxpr": discharge(params["call_jaxpr"])}
-        if any(is_ref):
-            changes |= dict.fromkeys(rules, _refuse_rule)
-        return split_results(primitive.bind(*values, **params | changes), is_ref)
-
-    return rule
+    changes: dict[str, Any] = {"call_jaxpr": discharge(params["call_jaxpr"])}
+    if any(is_ref):
+        changes["jvp_jaxpr_fun"] = _refuse_rule
+    return split_results(custom_jvp_call_p.bind(*values, **params | changes), is_ref)
 
 
 def _refuse_rule(*args, **kwargs):
     raise NotImplementedError(
-        "A function with a custom derivative that uses references from outside cannot be "
+        "A function with a custom_jvp rule that uses references from outside cannot be "
         "differentiated inside of a jitted function or a loop. Make the reference inside of it.")
+
+
+def _discharge_custom_vjp(is_ref, values, params):
+    """The call of the discharged function, with both parts of its rule discharged."""
+    changes: dict[str, Any] = {"call_jaxpr": discharge(params["call_jaxpr"])}
+    if any(is_ref):
+        changes |= _rules_on_contents(is_ref, **params)
+    return split_results(custom_vjp_call_p.bind(*values, **params | changes), is_ref)
+
+
+def _rules_on_contents(is_ref, *, call_jaxpr, fwd_jaxpr_thunk, bwd, out_trees, **params):
+    """`fwd` and `bwd` of a function of references, as rules of the discharged function.
+
+    The map from old to new contents is the identity for `bwd`. So the cotangent of the old ones is
+    that of the new ones, and what `bwd` returns for the reference is added to it. A function
+    without results has no cotangents for `bwd`, which is not called then.
+    """
+    n_refs, ref_avals = sum(is_ref), [a for a, ref in zip(call_jaxpr.in_avals, is_ref) if ref]
+
+    def pure_fwd(perturbed, *leaves):
+        refs = iter(ref_avals)
+        avals = [next(refs) if ref else typeof(x) for x, ref in zip(leaves, is_ref)]
+        program = trace_to_jaxpr(functools.partial(fwd_jaxpr_thunk, perturbed), avals,
+                                 call_jaxpr.jaxpr.debug_info)
+        checks.no_residual_references(program.out_avals[:out_trees()[1].num_leaves], is_ref_type)
+        return jaxpr_as_fun(discharge(program))(*leaves)
+
+    def pure_bwd(*leaves):
+        zeros = [Zero(inner_type(aval).to_cotangent_aval()) for aval in call_jaxpr.in_avals]
+        cts = bwd(*leaves[:-n_refs]) if call_jaxpr.out_avals else zeros
+        of_contents = iter(leaves[-n_refs:])
+        return [add_tangents(from_rule(next(of_contents)), from_rule(ct)) if ref else ct
+                for ct, ref in zip(cts, is_ref)]
+
+    return {"fwd_jaxpr_thunk": Named(pure_fwd, fwd_jaxpr_thunk.name),
+            "bwd": Named(pure_bwd, bwd.name)}
 
 
 def _inlined(is_ref, values, params):
@@ -286,8 +321,8 @@ discharge_rules.update({
     scan_p: _discharge_scan,
     while_p: _discharge_while,
     cond_p: _discharge_cond,
-    custom_jvp_call_p: _discharge_custom(custom_jvp_call_p, ["jvp_jaxpr_fun"]),
-    custom_vjp_call_p: _discharge_custom(custom_vjp_call_p, ["fwd_jaxpr_thunk", "bwd"]),
+    custom_jvp_call_p: _discharge_custom_jvp,
+    custom_vjp_call_p: _discharge_custom_vjp,
     call_p: _inlined,
     closed_call_p: _inlined,
 })

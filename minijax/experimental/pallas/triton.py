@@ -1,3 +1,2 @@
 """`jax.experimental.pallas.triton`, which minijax does not have: kernels for GPUs."""
 
-from . import __getattr__
