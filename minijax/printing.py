@@ -9,6 +9,7 @@ of jaxprs (`constvars`, `invars`, `eqns`, `outvars`) and the method `pretty_prin
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -78,10 +79,21 @@ def _dot_general_params(params):
     return _sorted_params(shown)
 
 
+# Where a sharding of the result can be asked for, `None` is printed if it is not; such an equation
+# has no parameter for it.
+_ASKED = {"iota": "sharding", "reshape": "sharding", "reduce_sum": "out_sharding",
+          "conv_general_dilated": "out_sharding", "rng_bit_generator": "out_sharding"}
+
+
+def _asked_params(name, params):
+    return _sorted_params({name: None, **params})
+
+
 # primitive's name -> (printer, eqn) -> the equation's document, where it has a form of its own.
 pp_eqn_rules: dict[str, Callable[[Printer, Any], AnyDoc]] = {}
 pp_rules |= {"jit": _jit_params, "broadcast_in_dim": _broadcast_in_dim_params,
              "dot_general": _dot_general_params}
+pp_rules |= {name: functools.partial(_asked_params, asked) for name, asked in _ASKED.items()}
 
 # Primitives that call their param `jaxpr`. Its variables are named after the operands.
 NAMED_AFTER_CALLER = {"jit"}

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from tests.oracle import both, subject
-from tests.oracle.text import SHARDING_PARAMS
 
 F = np.float32
 POINTS = (np.arange(5, dtype=F) + 1) / 5
@@ -51,7 +50,7 @@ def examine(jx: Any, closed: Any) -> list:
                  float(v.val) if isinstance(v, core.Literal) else None) for v in atoms]
 
     def params(eqn: Any) -> dict:
-        left_out = SHARDING_PARAMS | {"accuracy", "out_dtype"}  # which here no primitive has
+        left_out = {"sharding", "out_sharding", "accuracy", "out_dtype"}  # here no primitive has
         return {k: str(v) for k, v in eqn.params.items() if k not in left_out}
 
     eqns = [(show(e.invars), str(e.primitive), show(e.outvars), params(e)) for e in jaxpr.eqns]

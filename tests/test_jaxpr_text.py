@@ -1,7 +1,6 @@
 """The text of a jaxpr is JAX's, character by character.
 
-Programs of many kinds, staged plainly and through transformations. (Our jaxprs carry no sharding
-parameters; `tests.oracle.text` leaves them out of JAX's while JAX prints.)
+Programs of many kinds, staged plainly and through transformations.
 """
 
 from __future__ import annotations
