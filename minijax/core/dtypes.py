@@ -307,6 +307,14 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     return np.dtype(least_upper_bound(mode, x64, nodes))
 
 
+def wider(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The dtype of two in which XLA multiplies: a complex or floating one, then one of more bytes,
+    then a signed one or bfloat16. Unlike `promote_types` it is always `a` or `b`."""
+    return a if a == b else max(a, b, key=lambda dtype: (
+        issubdtype(dtype, np.complexfloating), issubdtype(dtype, np.inexact), dtype != bool,
+        dtype.itemsize, dtype.kind in "iV"))
+
+
 def to_inexact_dtype(dtype: Any) -> np.dtype:
     """The dtype itself if it is a float or complex, else float32 (float64 for 64-bit integers)."""
     plain = np.dtype(checks.numeric_dtype(dtype))

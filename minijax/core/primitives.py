@@ -364,14 +364,14 @@ def _dot_general_type(x, y, *, dimension_numbers, precision, preferred_element_t
     batch = [x.shape[d] for d in x_batch]
     x_free = _kept_sizes(x, (*x_contract, *x_batch))
     y_free = _kept_sizes(y, (*y_contract, *y_batch))
-    dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
+    dtype = preferred_element_type or dtypes.wider(x.dtype, y.dtype)
     return ShapedArray([*batch, *x_free, *y_free], dtype, all_weak((x, y)))
 
 
 def _dot_general(x, y, *, dimension_numbers, precision, preferred_element_type):
     """A sum over products of elements (`einsum`), in which paired dimensions share a label."""
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    dtype = preferred_element_type or dtypes.promote_types(x.dtype, y.dtype)
+    dtype = preferred_element_type or dtypes.wider(x.dtype, y.dtype)
     x_labels, y_labels = [*range(x.ndim)], [*range(x.ndim, x.ndim + y.ndim)]
     for i, j in zip((*x_contract, *x_batch), (*y_contract, *y_batch)):
         y_labels[j] = i

@@ -98,7 +98,7 @@ class DotAlgorithmPreset(enum.Enum):
         storage, accumulation = _ON_CPU[self]
         lhs, rhs = (dtype if dtype in storage else storage[0] for dtype in (lhs, rhs))
         keeps = self is DotAlgorithmPreset.BF16_BF16_F32 and \
-            out == _BF16 == dtypes.promote_types(lhs, rhs)
+            out == _BF16 == dtypes.wider(lhs, rhs)
         return lhs, rhs, out if keeps else accumulation
 
 

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ..checks.sequences import integers
+from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.core import typeof
 from ..core.lowering import convert, lowering_rules, register_lowering, with_dtype
@@ -111,7 +112,7 @@ def batch_matmul(lhs, rhs, precision=None):
 
 def _evaluate_product(x, y, *, dimension_numbers, precision, preferred_element_type):
     (x_contract, y_contract), (x_batch, _) = dimension_numbers
-    dtype = preferred_element_type or np.promote_types(x.dtype, y.dtype)
+    dtype = preferred_element_type or dtypes.wider(x.dtype, y.dtype)
     if precision is not None and type(precision) is not tuple:  # an algorithm
         return precision.multiply(_evaluate_product, x, y, dimension_numbers, dtype)
     if x.dtype == y.dtype == dtype and dtype.itemsize > 2 and y.ndim < 3 and not x_batch \

@@ -111,7 +111,7 @@ def _scalar_indices(operand, start_indices, allow_negative):
             raise ValueError(f"start_indices must be 1-dimensional, got "
                              f"{typeof(start_indices).shape}")
         parts = range(typeof(start_indices).shape[0])
-        start_indices = [reshape(slice_in_dim(start_indices, i, i + 1), ()) for i in parts]
+        start_indices = [squeeze(slice_in_dim(start_indices, i, i + 1), (0,)) for i in parts]
     if len(start_indices) != len(shape):
         raise ValueError("Length of slice indices must match number of operand dimensions "
                          f"({len(start_indices)} vs {shape})")

@@ -27,8 +27,9 @@ def plain(value: Any) -> Any:
 
 
 def jax_text(closed: Any, **options: Any) -> str:
-    """JAX's text of a jaxpr that has no sharding parameters, and so other line breaks."""
-    return _WithoutSharding()(closed).pretty_print(**{"use_color": False} | options)
+    """JAX's text of a jaxpr; if all parameters are asked for, then without those of shardings."""
+    left_out = set() if options.get("custom_pp_eqn_rules", True) else SHARDING
+    return _Plain(left_out)(closed).pretty_print(**{"use_color": False} | options)
 
 
 class _Rebuilt:
@@ -54,11 +55,17 @@ def _is_jaxpr(value: Any) -> bool:
     return isinstance(value, jex.Jaxpr | jex.ClosedJaxpr)
 
 
-class _WithoutSharding(_Rebuilt):
+class _Plain(_Rebuilt):
+    """With `int`s in its parameters, and without some of them."""
+
+    def __init__(self, left_out: set[str]) -> None:
+        super().__init__()
+        self.left_out = left_out
+
     def rebuild(self, real: Any) -> Any:
         if isinstance(real, jex.ClosedJaxpr):
             return real.replace(jaxpr=self(real.jaxpr))
-        eqns = [eqn.replace(params=self.params(eqn, SHARDING)) for eqn in real.eqns]
+        eqns = [eqn.replace(params=self.params(eqn, self.left_out)) for eqn in real.eqns]
         return real.replace(eqns=eqns)
 
 

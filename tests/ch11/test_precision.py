@@ -60,6 +60,18 @@ def test_presets_in_jaxprs_and_derivatives():
     both(program, X)
 
 
+@pytest.mark.parametrize("other", ["bool", "int8", "uint8", "int16", "uint32", "int32", "float16",
+                                   "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "float32"])
+def test_operands_of_two_types(dtype, other):
+    def program(m):
+        x, y = m.numpy.ones((2, 3), dtype), m.numpy.full((3, 2), 0.5, other)
+        f = lambda x, y: m.lax.dot_general(x, y, (((1,), (0,)), ((), ())))
+        return lambda: (f(x, y), f(y, x), m.jit(f)(x, y))
+
+    both(program)
+
+
 ERRORS = {
     "name": lambda m: m.lax.dot(X, X, precision="utmost"),
     "mixed": lambda m: m.lax.dot(X, X, precision=("high", m.lax.Precision.HIGH)),

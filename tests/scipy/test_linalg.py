@@ -9,7 +9,7 @@ import pytest
 
 from tests.numpy.test_linalg import ARRAYS as MATRICES
 from tests.numpy.test_linalg import second_derivatives
-from tests.oracle import both, jax, subject
+from tests.oracle import both, subject
 from tests.oracle.calls import program, rows_of
 
 RNG = np.random.default_rng(1)
@@ -74,7 +74,7 @@ dft(4) | dft(3, "n") | dft(3, "sqrtn") | dft(3, "a") | dft(3, dtype=float)
 
 def modules(jx):
     """The functions of `scipy.linalg` by their names, and `jnp`."""
-    names = [name for name in dir(jax.scipy.linalg) if not name.startswith("_")]
+    names = [name for name in dir(jx.scipy.linalg) if not name.startswith("_")]
     return {"jnp": jx.numpy} | {name: getattr(jx.scipy.linalg, name) for name in names}
 
 
