@@ -17,6 +17,20 @@ def static_arguments(statics: Sequence[tuple]) -> None:
         check_static_hashable(value, repr(place))
 
 
+def comparable_statics(error: Exception) -> None:
+    """Raise ValueError if a look-up failed because `__eq__` of a static argument did."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_name != "__eq__":
+        frame = frame.tb_next
+    if frame is not None:
+        names, values = frame.tb_frame.f_code.co_varnames, frame.tb_frame.f_locals
+        types = " and ".join(str(type(values[name])) for name in names[:2])
+        raise ValueError(
+            "static arguments should be comparable using __eq__. Compiled programs are looked up "
+            f"by them, but when objects of types {types} were compared, this error was raised: "
+            f"{type(error).__name__}: {error}") from error
+
+
 def may_trace(fun: Callable) -> None:
     """Raise RuntimeError if the setting `no_tracing` forbids to trace a function."""
     if settings.no_tracing.value:

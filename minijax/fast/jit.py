@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..checks.jit import comparable_statics
 from ..core.array import Array
 from ..core.core import eval_trace, state
 from ..core.dtypes import float0
@@ -163,7 +164,11 @@ class FastCall(JitFunction):
             else:
                 key, leaves, buffers = self._described(args, kwargs)
             entry = self._entries.get(key)
-        except (TypeError, ValueError, KeyError):  # no leaf, or a static argument without a hash
+        except Exception as error:
+            if self._has_statics:
+                comparable_statics(error)
+            if not isinstance(error, (TypeError, ValueError, KeyError)):
+                raise  # else it is no leaf, or a static argument without a hash
             return JitFunction.__call__(self, *args, **kwargs)
         if entry is None:
             return self._first_call(key, args, kwargs)

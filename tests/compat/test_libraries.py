@@ -728,3 +728,48 @@ def test_pallas_is_refused_where_it_is_used():
         with pytest.raises(AttributeError, match=r"pallas\.pallas_call: .*`jax.numpy`"):
             _ = module.pallas_call
     assert not hasattr(pallas, "__path_of_nothing__")
+
+
+class Incomparable:
+    def __init__(self, factor, error):
+        self.factor, self.error = factor, error
+
+    def __hash__(self):
+        return 3
+
+    def __eq__(self, other):
+        raise self.error("not to be compared")
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, RuntimeError])
+def test_a_static_argument_whose_comparison_fails(error):
+    """Modules of libraries hold arrays, whose `==` has no truth value."""
+    import minijax
+
+    def run(jx):
+        f = jx.jit(lambda x, s: x * s.factor, static_argnums=1)
+        same = Incomparable(3.0, error)
+        assert f(2.0, same) == f(2.0, same) == 6
+        with pytest.raises(ValueError, match="(?s)comparable using __eq__.*Incomparable.*not to be"):
+            f(2.0, Incomparable(4.0, error))
+        return True
+
+    if error is TypeError:
+        both(lambda jx: lambda: run(jx))
+    else:  # JAX says of these that a field of a pytree was compared, where no pytree is
+        assert run(minijax)
+
+
+def test_an_error_of_the_function_is_not_taken_for_one_of_a_comparison():
+    import minijax as jax
+
+    @jax.tree_util.register_pytree_node_class
+    class Broken:
+        def tree_flatten(self):
+            raise ValueError("no leaves today")
+
+        tree_unflatten = None
+
+    f = jax.jit(lambda x, s: x, static_argnums=1)
+    with pytest.raises(ValueError, match="no leaves today"):
+        f(Broken(), 1)
