@@ -257,7 +257,7 @@ def _figure(here):
 
 _LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d{5,}(e[-+]?\d+)?(?![\w.])")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
-_ONLY_IN_JAX = re.compile(r"\s*\b(sharding|out_sharding|accuracy)=None|np\.int64\((?=\d+\))")
+_ONLY_IN_JAX = re.compile(r"\s*\baccuracy=None|np\.int64\((?=\d+\))")
 
 
 def normalise(text: str) -> str:
