@@ -105,6 +105,41 @@ class _Registry(Mapping):
 
 _registry = _Registry()
 
+# chapter 6
+from ..runtime import client as xla_client
+
+# chapter 11
+from ..lax.advanced_indexing import IndexUpdateHelper as _IndexUpdateHelper
+from ..lax.advanced_indexing import IndexUpdateRef as _IndexUpdateRef
+
+# chapter 12
+from ..numpy._grids import _Joined, c_, r_
+from ..numpy._vectorize import _check_outputs as _check_output_dims
+from ..numpy._vectorize import _fix_excluded
+from ..numpy._vectorize import _loop_shape as _parse_input_dimensions
+from ..numpy._vectorize import _parse as _parse_gufunc_signature
+
+
+def _apply_excluded(func, excluded, args, kwargs):
+    """A function of the arguments that `vectorize` does not exclude, these, and no more by name."""
+    function, values = _fix_excluded(func, excluded, args, kwargs)
+    return function, values, {}
+
+
+class CClass(_Joined):
+    """The class of `c_`."""
+
+    def __init__(self) -> None:
+        super().__init__(c_.name, *c_.defaults, c_.__doc__ or "")
+
+
+class RClass(_Joined):
+    """The class of `r_`."""
+
+    def __init__(self) -> None:
+        super().__init__(r_.name, *r_.defaults, r_.__doc__ or "")
+
+
 # chapter 14
 from ..runtime import distributed
 from ..runtime.jit import UNSPECIFIED

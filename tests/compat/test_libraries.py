@@ -442,14 +442,19 @@ PRIVATE = {
     "lax.lax": ["add_p", "mul", "broadcast_shapes"],
     "lax.linalg": ["cholesky_p", "eigh"],
     "lax.slicing": ["gather_p", "GatherDimensionNumbers"],
+    "lib": ["xla_client"],
     "linear_util": ["wrap_init", "transformation_with_aux"],
     "literals": ["TypedInt", "TypedFloat", "TypedComplex"],
     "mesh": ["Mesh", "AbstractMesh"],
     "nn.functions": ["relu", "softmax"],
     "nn.initializers": ["glorot_normal", "variance_scaling"],
+    "numpy.array_methods": ["_IndexUpdateHelper", "_IndexUpdateRef"],
+    "numpy.index_tricks": ["CClass", "RClass"],
     "numpy.lax_numpy": ["array", "where"],
     "numpy.ufuncs": ["add", "logaddexp"],
     "numpy.util": ["promote_dtypes", "promote_dtypes_inexact", "promote_args", "check_arraylike"],
+    "numpy.vectorize": ["_apply_excluded", "_check_output_dims", "_parse_gufunc_signature",
+                        "_parse_input_dimensions"],
     "ops.scatter": ["segment_sum"],
     "partition_spec": ["PartitionSpec"],
     "pjit": ["jit_p", "with_sharding_constraint"],
@@ -515,6 +520,23 @@ def test_small_private_functions():
                 partial(3), partial == other, partial == 3, hash(partial) == hash(other),
                 core.full_lower(3),
                 number + 1, str(number.dtype), repr(number), isinstance(number, int))
+
+    both(lambda jx: lambda: answers(jx))
+
+
+def test_parts_of_vectorize_and_joins():
+    """A library of arrays with units writes its own `vectorize`, `c_` and `r_` with these."""
+    def answers(jx):
+        parts, tricks = part(jx, "_src.numpy.vectorize"), part(jx, "_src.numpy.index_tricks")
+        x, y = np.ones((4, 2, 3), "f"), np.ones((3,), "f")
+        ins, outs = parts._parse_gufunc_signature("(n,m),(m)->(n)")
+        shape, sizes = parts._parse_input_dimensions((x, y), ins, "here")
+        checked = parts._check_output_dims(lambda x, y: x @ y, sizes, outs, "here")
+        f, args, kwargs = parts._apply_excluded(
+            lambda a, b, c: a + 10 * b + 100 * c, {1}, (1.0, 2.0, 3.0), {})
+        return (list(map(tuple, ins)), list(map(tuple, outs)), tuple(shape), sizes,
+                checked(x[0], y), f(*args), list(args), dict(kwargs),
+                tricks.CClass()[y, y], tricks.RClass()[1:3, y], tricks.RClass()["0,2", y, y])
 
     both(lambda jx: lambda: answers(jx))
 
