@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
+
 from ..checks.operators import rank_promotion
 from ..checks.primitives import known_sizes
 from ..checks.sequences import integers
 from ..core.api import vmap
-from ..core.core import typeof
 from ..core.primitives import canonical_axis
 from ..errors import wraps
 from ..lax.shaping import broadcast_shapes, expand_dims, squeeze
@@ -141,7 +142,7 @@ def _check_outputs(function, sizes, out_dims, context):
                             f"{len(outs)} {context}")
         known = dict(sizes)
         for value, dims in zip(outs, out_dims):
-            shape = typeof(value).shape
+            shape = np.shape(value)  # of a tree that has no shape, ()
             if len(shape) != len(dims):
                 raise ValueError(f"output shape {shape} does not match core dimensions {dims} "
                                  f"{context}")

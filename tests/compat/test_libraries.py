@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import ctypes
 import gzip
@@ -797,3 +798,44 @@ def test_an_error_of_the_function_is_not_taken_for_one_of_a_comparison():
     f = jax.jit(lambda x, s: x, static_argnums=1)
     with pytest.raises(ValueError, match="no leaves today"):
         f(Broken(), 1)
+
+
+# ----------------------------------------------------------------------------------------------
+# Trees as results of `vectorize`
+
+
+class Wrapped:
+    """A node around an array."""
+
+    def __init__(self, x):
+        self.x = x
+
+
+class WrappedShape(Wrapped):
+    """A node that has the shape of its array, as a quantum state or a quantity has."""
+
+    shape = property(lambda self: self.x.shape)
+    ndim = property(lambda self: self.x.ndim)
+
+
+RESULTS = {
+    "shaped": lambda jx, a: WrappedShape(a * jx.numpy.ones(3)),
+    "shapeless": lambda jx, a: Wrapped(a * jx.numpy.ones(3)),
+    "dictionary": lambda jx, a: {"a": a},
+    "array": lambda jx, a: np.ones(3, "f"),
+}
+
+
+@pytest.mark.parametrize("x", [np.float32(2), np.ones(2, "f")], ids=["scalar", "vector"])
+@pytest.mark.parametrize("signature", ["()->(n)", "()->()", None])
+@pytest.mark.parametrize("result", RESULTS)
+def test_vectorize_of_a_function_that_returns_a_tree(result, signature, x):
+    def run(jx, x):
+        for cls in (Wrapped, WrappedShape):
+            with contextlib.suppress(ValueError):  # registered by an earlier test
+                jx.tree_util.register_pytree_node(cls, lambda w: ((w.x,), None),
+                                                  lambda _, xs, cls=cls: cls(*xs))
+        f = jx.numpy.vectorize(lambda a: RESULTS[result](jx, a), signature=signature)
+        return jx.tree.leaves(f(x))
+
+    both(lambda jx: lambda x: run(jx, x), x)
