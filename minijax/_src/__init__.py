@@ -94,7 +94,7 @@ SOURCES = {
     "numpy.tensor_contractions": "numpy",
     "numpy.ufunc_api": "numpy",
     "numpy.ufuncs": "numpy",
-    "numpy.util": "numpy._arguments lax.dtypes",
+    "numpy.util": "numpy._arguments lax.dtypes _src._names",
     "numpy.vectorize": "numpy _src._names",
     "numpy.window_functions": "numpy",
     "ops": "ops",

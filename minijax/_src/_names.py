@@ -108,6 +108,17 @@ _registry = _Registry()
 # chapter 6
 from ..runtime import client as xla_client
 
+# chapter 9
+from ..core.primitives import convert as _convert
+from ..lax.dtypes import result_type as _result_type, to_complex_dtype as _to_complex_dtype
+
+
+def promote_dtypes_complex(*args: Any) -> list:
+    """The arguments converted to the least complex type that holds them all."""
+    dtype, weak_type = _result_type(*args, return_weak_type_flag=True)
+    return [_convert(x, _to_complex_dtype(dtype), weak_type) for x in args]
+
+
 # chapter 11
 from ..lax.advanced_indexing import IndexUpdateHelper as _IndexUpdateHelper
 from ..lax.advanced_indexing import IndexUpdateRef as _IndexUpdateRef

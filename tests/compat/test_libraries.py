@@ -525,6 +525,13 @@ def test_small_private_functions():
     both(lambda jx: lambda: answers(jx))
 
 
+@pytest.mark.parametrize("args", [(1,), (1.0, 2), (np.ones(2, "f"), 1), (np.int8(1), np.arange(2)),
+                                  (1j, 2.0), (np.float16(3), True)], ids=str)
+def test_promotion_to_complex_types(args):
+    both(lambda jx: lambda *args: part(jx, "_src.numpy.util").promote_dtypes_complex(
+        *map(jx.numpy.asarray, args)), *args)
+
+
 def test_parts_of_vectorize_and_joins():
     """A library of arrays with units writes its own `vectorize`, `c_` and `r_` with these."""
     def answers(jx):
