@@ -107,6 +107,7 @@ _registry = _Registry()
 
 # chapter 6
 from ..runtime import client as xla_client
+from ..runtime.platforms import clients as _backends
 
 # chapter 9
 from ..core.primitives import convert as _convert

@@ -532,6 +532,14 @@ def test_promotion_to_complex_types(args):
         *map(jx.numpy.asarray, args)), *args)
 
 
+def test_the_clients_that_have_started():
+    def answers(jx):
+        jx.devices("cpu")
+        return "cpu" in part(jx, "_src.xla_bridge")._backends
+
+    both(lambda jx: lambda: answers(jx))
+
+
 def test_parts_of_vectorize_and_joins():
     """A library of arrays with units writes its own `vectorize`, `c_` and `r_` with these."""
     def answers(jx):
