@@ -120,7 +120,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
     },
     OUT_OF_SCOPE: {
         "": "export ffi tools collect_profile cloud_tpu_init",
-        "experimental": """buffer_callback fused jax2tf mosaic pallas profiler roofline
+        "experimental": """buffer_callback fused jax2tf mosaic profiler roofline
             scheduling_groups serialize_executable source_mapper xla_metadata""",
         "extend": "pallas",
     },

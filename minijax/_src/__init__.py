@@ -141,7 +141,8 @@ class Facade(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         private = self.__name__.removeprefix(f"{__name__}.")
-        for source in SOURCES[private].split():
+        sources = () if name.startswith("__") else SOURCES[private].split()
+        for source in sources:
             try:
                 return getattr(import_module(f"{PACKAGE}.{source}".rstrip(".")), name)
             except AttributeError:
