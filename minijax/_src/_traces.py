@@ -70,9 +70,13 @@ def bind_with_trace(self: Primitive, trace: core.Trace, args: Sequence, avals: S
     """`bind`, for a trace that need not be the current one.
 
     Args:
-      args: the operands. `avals` are their types, which the trace finds out itself.
+      args: the operands.
+      avals: their types, as many. The trace finds out the types itself.
       params: the parameters. For a call of a function with a derivative rule, `subfuns` are both.
     """
+    if len(args) != len(avals):
+        raise TypeError(f"{self.name}.bind_with_trace: expected a type for each operand, got "
+                        f"{len(avals)} types for {len(args)} operands.")
     if "subfuns" in params:
         fun, jvp = (f.call_wrapped for f in params["subfuns"])
         params = {"call_jaxpr": Named(fun, fun_name(fun)),

@@ -605,6 +605,14 @@ def logged(jx, function, *args):
         return trace.full_raise(out).value, met
 
 
+def test_a_call_on_a_trace_needs_a_type_for_each_operand():
+    import minijax as jax
+    from minijax._src import core
+    assert core.Trace is not None  # its module gives primitives the method
+    with core.take_current_trace() as trace, pytest.raises(TypeError, match="0 types for 1"):
+        jax.lax.sin_p.bind_with_trace(trace, (1.0,), (), {})
+
+
 def ruled(jx):
     f = jx.custom_jvp(lambda x: jx.numpy.sin(x) * 2)
     f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * 7))
