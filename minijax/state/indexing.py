@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.core import typeof
+from ..core.primitives import convert
 from ..lax.advanced_indexing import IndexUpdateHelper
+from ..lax.dtypes import default_int_dtype
 from ..lax.indexing import expand_ellipsis, getitem
 from ..lax.shaping import broadcast_shapes, broadcast_to, reshape, squeeze
 from ..lax.slicing import dynamic_slice, dynamic_update_slice
@@ -79,9 +81,12 @@ class Selection(NamedTuple):
 
     @property
     def starts(self) -> list:
-        """The corner of a box."""
-        return [e.start if isinstance(e, builtins.slice) else e % n if isinstance(e, int) else e
-                for e, n in zip(self.entries, self.shape)]
+        """The corner of a box, in one integer type: an index may mix several."""
+        corner = [e.start if isinstance(e, builtins.slice) else e % n if isinstance(e, int) else e
+                  for e, n in zip(self.entries, self.shape)]
+        if len({typeof(start).dtype for start in corner}) > 1:
+            return [convert(start, default_int_dtype()) for start in corner]
+        return corner
 
     @property
     def sizes(self) -> list[int]:

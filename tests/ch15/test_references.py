@@ -65,6 +65,35 @@ def test_indices(index, jitted):
     both(program, np.arange(6, dtype=np.float32).reshape(2, 3), 9.0)
 
 
+MIXED = {
+    "int32 and slice": lambda jnp: jnp.int32(1), "uint8 and slice": lambda jnp: jnp.uint8(1),
+    "slice and int8": lambda jnp: (slice(1, 3), jnp.int8(-1)), "uint32": lambda jnp: (jnp.uint32(1), slice(1, 3)),
+    "two arrays": lambda jnp: (jnp.int32(1), jnp.uint8(0)), "integer and array": lambda jnp: (1, jnp.int16(-2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("index", MIXED)
+def test_indices_of_several_integer_types(index, x64):
+    """A box starts at its slices' starts and at the scalars beside them, whatever their types."""
+    def program(jx):
+        def f(x):
+            ref = jx.new_ref(x)
+            part = ref[MIXED[index](jx.numpy)]
+            ref[MIXED[index](jx.numpy)] = part * 3
+            return part, ref[...]
+
+        def run(x):
+            with jx.enable_x64(x64):
+                x = jx.numpy.array(x)
+                double = jx.vmap(f)(jx.numpy.stack([x, x * 2]))
+                return f(x), jx.jit(f)(x), jx.checkpoint(f)(x), double
+
+        return run
+
+    both(program, np.arange(9, dtype=np.float32).reshape(3, 3))
+
+
 @pytest.mark.parametrize("i", [0, 2, 5, -1])
 def test_traced_positions(i):
     def program(jx):
