@@ -184,14 +184,16 @@ def _derivative_by_a(f: Callable, a) -> tuple:
 def _slope(a, x, rounds: int = 2):
     """∂P/∂a, divided by the weight w. The fraction's derivative loses digits near x = a, and the
     series' where P is nearly 1: they meet two standard deviations above the mean."""
-    log_slope = lax.log(x) - digamma(a)  # of log w
     large = (x >= 1) & (x > a + 2 * lax.sqrt(a))
 
     def slope(expansion, a, x):
-        return _derivative_by_a(lambda a: expansion(a, x, rounds=rounds), a)
+        shifted = a + 1 if expansion is series else a
+        return _derivative_by_a(lambda a: expansion(a, x, rounds=rounds), shifted)
 
-    below, above = _expand(slope, a, x, large)
-    by_series, by_fraction = (log_slope * value + change for value, change in (below, above))
+    (rest, rest_slope), (fraction, fraction_slope) = _expand(slope, a, x, large)
+    # a S(a, x) = 1 + x S(a + 1, x): the 1/a² of a small a would cancel in S(a, x)'s derivative
+    by_series = ((lax.log(x) - digamma(a + 1)) * (1 + x * rest) + x * rest_slope) / a
+    by_fraction = (lax.log(x) - digamma(a)) * fraction + fraction_slope
     return select(large, -by_fraction, by_series)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.special
 
 import minijax
 from tests.oracle import jax
@@ -29,3 +30,14 @@ def test_precision_in_double():
 
 def test_a_sample_of_zero_stays():
     assert minijax.lax.random_gamma_grad(np.float32(2), np.float32(0)) == 0
+
+
+def test_small_parameters():
+    """The limit for a → 0 is x exp(x) E₁(x) / a, without the cancellation of terms in 1/a²."""
+    a = np.array([1.2e-38, 1.2e-38, 1e-30, 1e-20, 1e-20], np.float32)
+    x = np.array([0.5, 1e-30, 0.5, 1e-10, 1.5], np.float32)
+    wide = x.astype(float)
+    want = wide * np.exp(wide) * scipy.special.exp1(wide) / a
+    got = minijax.lax.random_gamma_grad(a, x)
+    np.testing.assert_allclose(got, want, 1e-5)
+    np.testing.assert_allclose(minijax.jit(minijax.lax.random_gamma_grad)(a, x), want, 1e-5)
