@@ -25,14 +25,15 @@ MOST_STEPS = 600
 
 def _continued_fraction(a, b, x):
     """1 / (1 + d₁ / (1 + d₂ / …)) by the method of Lentz: the quotient of the numerators, and
-    that of the denominators, of neighbouring beginnings each obey a recurrence."""
+    that of the denominators, of neighbouring beginnings each obey a recurrence. An element that has
+    converged keeps its value, which the steps for others would spoil by rounding."""
     eps = float(dtypes.finfo(typeof(x).dtype).eps) / 2
 
     def nonzero(y):
         return select(abs(y) < eps, full_like(y, eps), y)
 
     def two_steps(state):
-        m, numerators, denominators, value, _ = state
+        m, numerators, denominators, value, active = state
         even = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         m = m + 1
         odd = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
@@ -40,13 +41,15 @@ def _continued_fraction(a, b, x):
             numerators = nonzero(1 + d / numerators)
             denominators = 1 / nonzero(1 + d * denominators)
             change = numerators * denominators
-            value = value * change
-        large = abs(change - 1) >= eps
-        return m, numerators, denominators, value, reduce_or(large, range(typeof(x).ndim))
+            value = select(active, value * change, value)
+        return m, numerators, denominators, value, active & (abs(change - 1) >= eps)
+
+    def going_on(state):
+        return reduce_or(state[4], range(typeof(x).ndim)) & (state[0] < MOST_STEPS)
 
     zero, one = full_like(x, 0), full_like(x, 1)
-    start = full_like(x, 0, shape=()), one, zero, one, True
-    return 1 / while_loop(lambda s: s[4] & (s[0] < MOST_STEPS), two_steps, start)[3]
+    start = full_like(x, 0, shape=()), one, zero, one, full_like(x, True, bool)
+    return 1 / while_loop(going_on, two_steps, start)[3]
 
 
 def _beta_program(a, b, x):

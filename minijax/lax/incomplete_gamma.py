@@ -33,19 +33,23 @@ MOST_STEPS = 10_000
 
 
 def _until_small(step: Callable, start: tuple, size: Callable, rounds: int):
-    """Repeat `step` on a state until `size(state)` is negligible in all elements. A second round
-    of as many steps is for derivatives, which converge later than values."""
+    """Repeat `step` on a state until `size(state)` is negligible. A second round of as many steps
+    is for derivatives, which converge later than values. An element that needs no more steps keeps
+    its state: thousands of steps that another element needs would spoil it by rounding."""
     eps = float(dtypes.finfo(typeof(start[0]).dtype).eps)
 
     def more(state):
-        n, needed, rest = state[0] + 1, state[1], step(state[0], *state[2:])
-        large = size(*rest) > eps
-        return n, select(reduce_or(large, range(typeof(large).ndim)), n + 1, needed), *rest
+        n, needed, rest = state[0], state[1], state[2:]
+        active = rounds * needed > n
+        rest = [select(active, new, old) for new, old in zip(step(n, *rest), rest)]
+        large = active & (size(*rest) > eps)
+        return n + 1, select(large, full_like(needed, n + 2), needed), *rest
 
     def going_on(state):
-        return (state[0] < rounds * state[1]) & (state[0] < MOST_STEPS)
+        active = rounds * state[1] > state[0]
+        return reduce_or(active, range(typeof(active).ndim)) & (state[0] < MOST_STEPS)
 
-    return while_loop(going_on, more, (0, 1, *start))[2:]
+    return while_loop(going_on, more, (0, full_like(start[0], 1, np.int32), *start))[2:]
 
 
 def series(a, x, rounds: int = 1):

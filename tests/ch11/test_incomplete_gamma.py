@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.special
 
 import minijax
@@ -41,3 +42,21 @@ def test_small_parameters():
     got = minijax.lax.random_gamma_grad(a, x)
     np.testing.assert_allclose(got, want, 1e-5)
     np.testing.assert_allclose(minijax.jit(minijax.lax.random_gamma_grad)(a, x), want, 1e-5)
+
+
+EXACT = {"igamma": scipy.special.gammainc, "igammac": scipy.special.gammaincc,
+         "betainc": scipy.special.betainc}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_elements_of_a_batch_do_not_spoil_each_other(name):
+    """An element whose steps go on for ever, because two values alternate in the last place, must
+    not keep the others going: rounding spoils them."""
+    rng = np.random.default_rng(0)
+    args = [np.abs(3 * rng.normal(size=4000)).astype("float32") for _ in range(2)]
+    if name == "betainc":
+        args.append(rng.uniform(0, 1, 4000).astype("float32"))
+    got = getattr(minijax.lax, name)(*args)
+    np.testing.assert_allclose(got, EXACT[name](*args), 1e-4, atol=1e-5)
+    each = [getattr(minijax.lax, name)(*[x[i] for x in args]) for i in range(0, 4000, 100)]
+    np.testing.assert_allclose(got[::100], each, 3e-6)

@@ -145,18 +145,19 @@ def continued_fraction_of_expn(n, x):
     eps = float(dtypes.finfo(typeof(x).dtype).eps)
 
     def step(state):
-        k, numerators, denominators, value, _ = state
+        k, numerators, denominators, value, active = state
         a, b = -k * (n - 1 + k), x + n + 2 * k
         denominators = 1 / (b + a * denominators)
         numerators = jnp.where(k == 1, b, b + a / numerators)
         change = numerators * denominators
-        return k + 1, numerators, denominators, value * change, jnp.any(abs(change - 1) > eps)
+        value = jnp.where(active, value * change, value)
+        return k + 1, numerators, denominators, value, active & (abs(change - 1) > eps)
 
     def going_on(state):
-        return state[4] & (state[0].real < 1000)
+        return jnp.any(state[4]) & (state[0].real < 1000)
 
     first = 1 / (x + n)
-    start = jnp.ones((), x.dtype), first, first, first, True
+    start = jnp.ones((), x.dtype), first, first, first, jnp.ones(first.shape, bool)
     return while_loop(going_on, step, start)[3] * jnp.exp(-x)
 
 
