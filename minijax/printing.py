@@ -82,7 +82,8 @@ def _dot_general_params(params):
 # Where a sharding of the result can be asked for, `None` is printed if it is not; such an equation
 # has no parameter for it.
 _ASKED = {"iota": "sharding", "reshape": "sharding", "reduce_sum": "out_sharding",
-          "conv_general_dilated": "out_sharding", "rng_bit_generator": "out_sharding"}
+          "conv_general_dilated": "out_sharding", "rng_bit_generator": "out_sharding",
+          "pure_callback": "sharding", "io_callback": "sharding"}
 
 
 def _asked_params(name, params):
