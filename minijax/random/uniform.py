@@ -104,8 +104,8 @@ def randint(key, shape: Sequence[int], minval, maxval, dtype=None):
     if dtype.itemsize < 4:
         info = dtypes.iinfo(dtype)
         drawn, lowest, highest = np.dtype(np.int32), int(info.min), int(info.max)
-        minval = jnp.clip(jnp.asarray(minval).astype(drawn), lowest, highest)
-        maxval = jnp.clip(jnp.asarray(maxval).astype(drawn), lowest, highest + 1)
+        minval = jnp.clip(jnp.asarray(minval).astype(drawn), min=lowest, max=highest)
+        maxval = jnp.clip(jnp.asarray(maxval).astype(drawn), min=lowest, max=highest + 1)
     return convert(_randint(key, at_hand(minval), at_hand(maxval), shape, drawn), dtype)
 
 

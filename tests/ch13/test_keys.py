@@ -185,6 +185,8 @@ def test_a_gradient_goes_around_keys():
     lambda jx: jx.make_jaxpr(jx.random.key)(3),
     lambda jx: jx.make_jaxpr(lambda: jx.random.PRNGKey(7))(),
     lambda jx: jx.make_jaxpr(lambda k: jx.random.bits(k, (3,), "uint8"))(jx.random.key(0)),
+    lambda jx: jx.make_jaxpr(
+        lambda k, low: jx.random.randint(k, (3,), low, 5, "int8"))(jx.random.key(0), -5),
 ])
 def test_jaxprs(program):
     both(lambda jx: lambda: program(jx))
