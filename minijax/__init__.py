@@ -27,8 +27,19 @@ postpone_imports("minijax.random")
 
 # chapter 1
 from .settings import (
+    auto_pcast,
     checking_leaks,
     config,
+    explain_cache_misses,
+    jax2tf_associative_scan_reductions,
+    make_user_context,
+    remove_size_one_mesh_axis_from_type,
+    softmax_custom_jvp,
+    thread_guard,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
     debug_infs,
     debug_nans,
     enable_checks,
@@ -85,6 +96,7 @@ from .core.api import grad, value_and_grad, vjp
 
 # chapter 9
 from . import lax
+from .lax.dynamic_slices import ds
 from .jacobians import hessian, jacfwd, jacobian, jacrev
 
 # chapter 10

@@ -68,6 +68,14 @@ def is_user_frame(frame: FrameType) -> bool:
     return _is_user_file(frame.f_code.co_filename)
 
 
+def is_user_function(fun: Callable) -> bool:
+    """Whether a function is of the user's code, or of no known place."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    return code is None or _is_user_file(code.co_filename)
+
+
 class SourceInfo:
     """Where an equation comes from: a place in the user's code, and the named scopes around it.
 

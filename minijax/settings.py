@@ -18,7 +18,7 @@ import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _UNSET: Any = object()
@@ -283,6 +283,9 @@ debug_infs = bool_state(
 check_tracer_leaks = bool_state(
     "jax_check_tracer_leaks",
     "Whether a trace that ends while a tracer of it is still alive raises an error.")
+explain_cache_misses = bool_state(
+    "jax_explain_cache_misses",
+    "Whether it is logged why a jitted function is traced, and traced again.")
 check_vma = bool_state(
     "check_vma",
     "Internal: a `shard_map` is being traced that tracks which values differ by device.")
@@ -349,6 +352,15 @@ num_cpu_devices = number_state(
     "jax_num_cpu_devices", -1,
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
 
+# On the CPU, arrays are in the host's memory. Nothing is transferred, and no guard is asked.
+transfer_guard, *_guards = [choice_state(
+    f"jax_transfer_guard{direction}",
+    (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"), None,
+    "Which transfers are allowed. A CPU's arrays are in the host's memory: there are none.")
+    for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host")]
+transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host = (
+    _guards)
+
 pprint_use_color = bool_state(
     "jax_pprint_use_color",
     "Whether jaxprs may be printed with colors. They never are, as without a terminal in JAX.",
@@ -366,10 +378,20 @@ fixed_states = [fixed_state(*row) for row in (
     ("jax_high_dynamic_range_gumbel", False, "Gumbel samples are drawn by one method."),
     ("jax_random_seed_offset", 0, "Seeds are used as they are."),
     ("jax_disallow_mesh_context_manager", False, "A mesh is a context manager."),
+    ("jax_auto_pcast", True, "Values that differ by device are marked so where they meet."),
+    ("jax_thread_guard", False, "Every thread may call functions of several processes."),
+    ("jax2tf_associative_scan_reductions", False, "There is no jax2tf."),
     ("jax_remove_size_one_mesh_axis_from_type", False, "Types name all axes of a mesh."),
     ("jax_enable_pgle", False, "Programs are compiled without profiles of earlier runs."),
     ("jax_optimization_level", "UNKNOWN", "XLA optimizes by its own default."),
 )]
+
+_fixed = {state.__name__: state for state in fixed_states}
+auto_pcast = _fixed["auto_pcast"]
+jax2tf_associative_scan_reductions = _fixed["jax2tf_associative_scan_reductions"]
+remove_size_one_mesh_axis_from_type = _fixed["remove_size_one_mesh_axis_from_type"]
+softmax_custom_jvp = _fixed["softmax_custom_jvp"]
+thread_guard = _fixed["thread_guard"]
 
 checking_leaks = functools.partial(check_tracer_leaks, True)
 
@@ -401,6 +423,54 @@ def trace_context() -> int:
         values = tuple(state.value for state in traced_settings)
         _trace_context.number = _contexts.setdefault(values, next(_new_numbers))
     return _trace_context.number
+
+
+def context_differences(new: int, old: int) -> Iterator[str]:
+    """What tells apart the settings of two answers of `trace_context`, in words."""
+    values_of = {number: values for values, number in _contexts.items()}
+    for state, now, before in zip(traced_settings, values_of[new], values_of[old]):
+        if now != before:
+            yield f"{state.name or 'a context'} differs: now {now} and before {before}"
+
+
+class UserContext(State):
+    """What `make_user_context` returns: `value` reads it, `with context(new):` overrides it."""
+
+    def get_global(self) -> Any:
+        """The value outside of all `with` blocks."""
+        return self.process_value
+
+    def set_global(self, value: Any) -> None:
+        """Set the value outside of all `with` blocks."""
+        self.set_process_value(value)
+
+
+def _hashable(value: Any) -> Any:
+    hash(value)
+    return value
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value of your own on which traces depend: where it differs, functions are traced again.
+
+    Args:
+      default_value: anything with a hash.
+
+    Raises:
+      TypeError: it has none.
+
+    >>> scale = jax.make_user_context(1)
+    >>> f = jax.jit(lambda x: x * scale.value)
+    >>> with scale(3):
+    ...     print(f(2.0))
+    6.0
+    >>> print(f(2.0))
+    2.0
+    """
+    context = UserContext("", _hashable(default_value), _hashable, "A value of the user's own.")
+    traced_settings.append(context)
+    _count_change()
+    return context
 
 
 class Config:

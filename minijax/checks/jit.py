@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from .. import settings
 from ..core.jaxpr import ClosedJaxpr
@@ -31,8 +32,13 @@ def comparable_statics(error: Exception) -> None:
             f"{type(error).__name__}: {error}") from error
 
 
-def may_trace(fun: Callable) -> None:
-    """Raise RuntimeError if the setting `no_tracing` forbids to trace a function."""
+def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
+    """Raise RuntimeError if the setting `no_tracing` forbids to trace a function. With
+    `explain_cache_misses`, log why it is traced for a key that is not among those in `seen`."""
+    if settings.explain_cache_misses.value:
+        from .cache_misses import explain  # wanted by few
+
+        explain(fun, key, seen)
     if settings.no_tracing.value:
         raise RuntimeError(
             f"re-tracing function {fun_sourceinfo(fun)} for `jit`, but 'no_tracing' is set")

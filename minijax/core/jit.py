@@ -298,7 +298,7 @@ class JitFunction:
         key = (call.in_tree, settings.trace_context(), call.statics, axes, *in_avals)
         tracing = self._traces.get(key)
         if tracing is None:
-            checks.may_trace(self._fun)
+            checks.may_trace(self._fun, key, self._traces)
             tracing = self._trace(call, in_avals)
             if not tracing.outer_tracers:  # the next call has other ones
                 tracing = remember(self._traces, key, tracing)

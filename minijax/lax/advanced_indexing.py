@@ -33,6 +33,7 @@ from . import indexing
 from .compile_time import is_concrete
 from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, result_type, safe_to_cast
+from .dynamic_slices import Slice
 from .gathering import gather
 from .indexing import slice_bounds
 from .out_shardings import call_sharded
@@ -62,6 +63,9 @@ from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_
 # Reading the index
 
 
+_SLICES = (builtins.slice, Slice)
+
+
 class Entry(NamedTuple):
     """One entry of an index, and the dimension that it indexes; `None`, if it makes a new one."""
 
@@ -71,7 +75,7 @@ class Entry(NamedTuple):
     @property
     def is_integer(self) -> bool:
         """Whether it takes single elements: an integer or an array of them."""
-        return self.axis is not None and not isinstance(self.index, builtins.slice)
+        return self.axis is not None and not isinstance(self.index, _SLICES)
 
 
 def _read(index, shape: Sequence[int]) -> tuple[list[Entry], bool]:
@@ -107,14 +111,14 @@ def _read(index, shape: Sequence[int]) -> tuple[list[Entry], bool]:
             position += span - 1
         else:
             entries.append(Entry(entry, axis))
-            places += [] if isinstance(entry, builtins.slice) else [position]
+            places += [] if isinstance(entry, _SLICES) else [position]
         axis, position = axis + span, position + 1
     return entries, all(b - a == 1 for a, b in zip(places, places[1:]))
 
 
 def _array_entry(entry, position):
     """An entry, sequences made arrays; an error if it can be no index."""
-    if entry is None or entry is Ellipsis or isinstance(entry, (builtins.slice, int, np.bool_)):
+    if entry is None or entry is Ellipsis or isinstance(entry, (*_SLICES, int, np.bool_)):
         return entry
     if isinstance(entry, (list, tuple, range)):
         entry = _array_of_sequence(entry)
@@ -265,25 +269,41 @@ class _Planner:
     def slice(self, start: int, stop: int, step: int, axis: int) -> None:
         """A window dimension; if elements are left out, one more dimension of the indices."""
         size = len(range(start, stop, step))
-        self.shape.append(size)
-        if step == 1:
-            if size != self.operand_shape[axis]:
-                self.column(start, axis)
-            self.sizes.append(size)
-            self.offset_dims.append(self.windows_ndim)
+        if step < 0:
+            self.reversed_dims.append(self.windows_ndim)
+        if (size, step) == (self.operand_shape[axis], 1):
+            self.window(size)
         else:
-            self.column(self.progression(start, step, size), axis)
-            self.index_shape.append(size)
-            self.collapsed.append(axis)
-            self.sizes.append(1)
-            if step < 0:
-                self.reversed_dims.append(self.windows_ndim)
+            self.dynamic_slice(start, size, step, axis)
+
+    def window(self, size: int) -> None:
+        self.sizes.append(size)
+        self.offset_dims.append(self.windows_ndim)
+        self.shape.append(size)
         self.windows_ndim += 1
+
+    def dynamic_slice(self, start, size: int, step: int, axis: int) -> None:
+        """A window that starts where its column says, or a dimension of single elements."""
+        if step == 1:
+            self.column(start, axis)
+            self.window(size)
+            return
+        self.column(self.progression(start, step, size), axis)
+        self.index_shape.append(size)
+        self.collapsed.append(axis)
+        self.sizes.append(1)
+        self.shape.append(size)
+        self.windows_ndim += 1
+
+    def start(self, start):
+        """The place where a slice starts, an integer or an array."""
+        known = isinstance(start, (int, np.integer))
+        return constant(start, self.dtype) if known else convert(start, self.dtype)
 
     def progression(self, start, step, size):
         """start, start + step, …; backwards if the step is negative."""
         places = prim.mul(constant(step, self.dtype), iota(self.dtype, size))
-        places = prim.add(constant(start, self.dtype), places)
+        places = prim.add(self.start(start), places)
         return rev(places, (0,)) if step < 0 else places
 
     def indices(self):
@@ -326,6 +346,9 @@ def plan(index, shape: Sequence[int], wrap: bool = True) -> Plan:
             planner.new_axis()
         elif entry.axis in bounds:
             planner.slice(*bounds[entry.axis], entry.axis)
+        elif isinstance(entry.index, Slice):
+            part = entry.index
+            planner.dynamic_slice(part.start, part.known_size, part.stride, entry.axis)
         elif arrays:
             planner.sizes.append(1)
         else:

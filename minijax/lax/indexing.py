@@ -21,6 +21,7 @@ from ..core.primitives import add, constant, convert, expand_dims, lt, select, s
 from ..errors import NonConcreteBooleanIndexError
 from .compile_time import is_concrete
 from .cutting import slice, slice_p
+from .dynamic_slices import Slice
 from .shaping import rev
 from .slicing import dynamic_slice_p
 
@@ -29,13 +30,14 @@ class Cut(NamedTuple):
     """The selected part of one dimension: `start:stop:step`, or a single `start`.
 
     The dimension of a single `start` is dropped; `start` may count from the end. Without a `stop`,
-    `start` is traced or out of bounds.
+    `start` is traced or out of bounds; `size` elements are taken.
     """
 
     start: Any
     stop: int | None
     step: int
     drop: bool
+    size: int = 1
 
 
 @point
@@ -66,7 +68,7 @@ def getitem(x, index):
     entries = expand_ellipsis(entries, typeof(x).ndim)
     cuts = [_cut(entry, size, position) for position, (entry, size) in
             enumerate(zip((e for e in entries if e is not None), typeof(x).shape))]
-    traced, strided = (any(c.stop is None for c in cuts), any(abs(c.step) > 1 for c in cuts))
+    traced, strided = (any(c.stop is None for c in cuts), any(c.step not in (1, -1) for c in cuts))
     if traced and strided and hooks.index_by_arrays:
         return _advanced(x, index)  # no box, but it can be gathered
     out = _take_box(x, cuts)
@@ -166,6 +168,8 @@ def _cut(entry, size: int, position: int) -> Cut:
     """Read one entry of an index, for a dimension of this size."""
     if isinstance(entry, builtins.slice):
         return Cut(*slice_bounds(entry, size, position), False)
+    if isinstance(entry, Slice):
+        return Cut(entry.start, None, entry.stride, False, entry.known_size)
     if isinstance(entry, str):
         raise TypeError(f"JAX does not support string indexing; got idx={entry!r}")
     dtype = getattr(entry, "dtype", None)
@@ -221,10 +225,10 @@ def _take_box(x, cuts):
         return _take_static(x, cuts)
     shape = typeof(x).shape
     starts = [_dynamic_start(cut, len(shape)) for cut in cuts]
-    sizes = [1 if cut.drop else size for cut, size in zip(cuts, shape)]
     contiguous = [not cut.drop and cut.step == 1 for cut in cuts]
-    sizes = [max(cut.stop - cut.start, 0) if whole else size
-             for cut, whole, size in zip(cuts, contiguous, sizes)]
+    sizes = [cut.size if cut.stop is None or cut.drop else
+             max(cut.stop - cut.start, 0) if whole else size
+             for cut, whole, size in zip(cuts, contiguous, shape)]
     starts = [start if cut.drop or whole else np.int32(0)
               for cut, whole, start in zip(cuts, contiguous, starts)]
     starts = [_from_front(start, size) for start, size in zip(starts, shape)]

@@ -61,6 +61,13 @@ def index_entry(entry: Any, size: int) -> None:
         raise ValueError(f"Out of bound indexer: idx={index}, dim={size}.")
 
 
+def slice_in_bounds(entry: Any, stop: int, size: int) -> None:
+    """Raise `ValueError` if a slice with a known start leaves the dimension that it is of."""
+    if entry.start < 0 or stop > size:
+        raise ValueError(f"Out of bound slice: start={entry.start}, size={entry.size}, "
+                         f"stride={entry.stride}, dim={size}.")
+
+
 def stored(what: str, ref_aval: Any, expected: tuple, value: Any) -> None:
     """Raise `ValueError` unless a value fits into the selected part of a reference."""
     if expected != value.shape:

@@ -14,21 +14,25 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.core import typeof
+from ..core.core import ArrayMethods, typeof
 from ..core.primitives import convert
 from ..lax.advanced_indexing import IndexUpdateHelper
 from ..lax.dtypes import default_int_dtype
+from ..lax.dynamic_slices import Slice
 from ..lax.indexing import expand_ellipsis, getitem
 from ..lax.shaping import broadcast_shapes, broadcast_to, reshape, squeeze
 from ..lax.slicing import dynamic_slice, dynamic_update_slice
 from . import checks
 
 HOLE = "operand"  # in a static index: the next operand stands here
-Index = tuple  # one entry for each dimension: a slice with its three bounds, or a HOLE
+# One entry for each dimension: a slice with its three bounds, a HOLE, or a `Slice` that starts at a
+# HOLE.
+Index = tuple
 Indices = tuple  # one `Index` for each step of a view
 
 
@@ -42,11 +46,24 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
     checks.number_of_indices(entries, shape)
     written = expand_ellipsis(tuple(e for e in entries if e is not None), len(shape))
     parsed = [_entry(entry, size) for entry, size in zip(written, shape)]
-    static = tuple(e if isinstance(e, builtins.slice) else HOLE for e in parsed)
-    return static, _of_one_shape([e for e in parsed if not isinstance(e, builtins.slice)])
+    selecting = iter(_of_one_shape([e for e in parsed if not isinstance(e, _SLICES)]))
+    operands = [e.start if isinstance(e, Slice) else next(selecting)
+                for e in parsed if not isinstance(e, builtins.slice)]
+    return tuple(map(_static_part, parsed)), operands
+
+
+_SLICES = (builtins.slice, Slice)
+
+
+def _static_part(entry):
+    if isinstance(entry, builtins.slice):
+        return entry
+    return replace(entry, start=HOLE) if isinstance(entry, Slice) else HOLE
 
 
 def _entry(entry, size):
+    if isinstance(entry, Slice):
+        return _slice_entry(entry, size)
     if isinstance(entry, builtins.slice):
         checks.slice_step(entry)
         return builtins.slice(*entry.indices(size))
@@ -58,6 +75,16 @@ def _entry(entry, size):
     return operator.index(entry)
 
 
+def _slice_entry(entry: Slice, size: int) -> builtins.slice | Slice:
+    """A `Slice` with a known size; with a known start, as what `slice` selects."""
+    number, stride = entry.known_size, entry.stride
+    if isinstance(entry.start, ArrayMethods):
+        return Slice(entry.start, number, stride)
+    start = operator.index(entry.start)
+    checks.slice_in_bounds(entry, start + max(number - 1, 0) * stride + bool(number), size)
+    return builtins.slice(start, start + number * stride, stride)
+
+
 def _of_one_shape(operands: list) -> list:
     """Arrays are broadcast together, and integers beside them are repeated."""
     shapes = [np.shape(x) for x in operands]
@@ -65,6 +92,17 @@ def _of_one_shape(operands: list) -> list:
         return operands
     shape = broadcast_shapes(*shapes)
     return [x if np.shape(x) == shape else broadcast_to(x, shape) for x in operands]
+
+
+def _stride(entry: builtins.slice | Slice) -> int:
+    return entry.step if isinstance(entry, builtins.slice) else entry.stride
+
+
+def number_selected(entry: builtins.slice | Slice) -> int:
+    """How many elements a slice in a static index selects."""
+    if isinstance(entry, Slice):
+        return entry.size
+    return len(range(entry.start, entry.stop, entry.step))
 
 
 class Selection(NamedTuple):
@@ -76,13 +114,13 @@ class Selection(NamedTuple):
     @property
     def is_box(self) -> bool:
         """Whether it selects a contiguous box, which can start anywhere."""
-        return all(e.step == 1 if isinstance(e, builtins.slice) else not np.shape(e)
+        return all(_stride(e) == 1 if isinstance(e, _SLICES) else not np.shape(e)
                    for e in self.entries)
 
     @property
     def starts(self) -> list:
         """The corner of a box, in one integer type: an index may mix several."""
-        corner = [e.start if isinstance(e, builtins.slice) else e % n if isinstance(e, int) else e
+        corner = [e.start if isinstance(e, _SLICES) else e % n if isinstance(e, int) else e
                   for e, n in zip(self.entries, self.shape)]
         if len({typeof(start).dtype for start in corner}) > 1:
             return [convert(start, default_int_dtype()) for start in corner]
@@ -91,13 +129,12 @@ class Selection(NamedTuple):
     @property
     def sizes(self) -> list[int]:
         """The sizes of a box; 1 in the dimensions that an integer drops."""
-        return [len(range(e.start, e.stop)) if isinstance(e, builtins.slice) else 1
-                for e in self.entries]
+        return [number_selected(e) if isinstance(e, _SLICES) else 1 for e in self.entries]
 
     @property
     def dropped(self) -> list[int]:
         """The dimensions that an integer drops."""
-        return [d for d, e in enumerate(self.entries) if not isinstance(e, builtins.slice)]
+        return [d for d, e in enumerate(self.entries) if not isinstance(e, _SLICES)]
 
     @property
     def result_shape(self) -> tuple[int, ...]:
@@ -109,15 +146,23 @@ class Selection(NamedTuple):
     @property
     def _plain(self) -> tuple:
         """An index of the same shape that NumPy can apply."""
-        return tuple(e if isinstance(e, builtins.slice) else np.zeros(np.shape(e), int)
-                     for e in self.entries)
+        return tuple(e if isinstance(e, builtins.slice) else
+                     builtins.slice(0, e.size) if isinstance(e, Slice) else
+                     np.zeros(np.shape(e), int) for e in self.entries)
+
+
+def _filled(entry, operands: Iterator):
+    """An entry of a static index with its operand, if it has one."""
+    if isinstance(entry, Slice):
+        return replace(entry, start=next(operands))
+    return next(operands) if entry is HOLE else entry
 
 
 def selections(indices: Indices, operands: Sequence, shape: tuple[int, ...]) -> Iterator[Selection]:
     """The indices of a view, one after the other, with their operands."""
     rest = iter(operands)
     for index in indices:
-        step = Selection(tuple(next(rest) if e is HOLE else e for e in index), shape)
+        step = Selection(tuple(_filled(e, rest) for e in index), shape)
         yield step
         shape = step.result_shape
 

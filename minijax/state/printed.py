@@ -8,11 +8,11 @@ The counterparts in JAX are the printing rules of `jax/_src/state/primitives.py`
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..documents import AnyDoc, Concat, Text
 from ..printing import pp_eqn_rules
-from .indexing import HOLE, Indices
+from .indexing import HOLE, Indices, number_selected
 
 
 def _slice_text(entry: builtins.slice, size: int) -> str:
@@ -22,15 +22,24 @@ def _slice_text(entry: builtins.slice, size: int) -> str:
     return f"{start}:{stop}" + f":{entry.step}" * (entry.step != 1)
 
 
+def _entry_text(entry, size: int, names: Iterator[str]) -> str:
+    """`1:`, or with the name of an operand: `b`, `b:b+2`."""
+    if isinstance(entry, builtins.slice):
+        return _slice_text(entry, size)
+    name = next(names)
+    if entry is HOLE:
+        return name
+    return f"{name}:{name}+{entry.size}" + f":{entry.stride}" * (entry.stride != 1)
+
+
 def _selected(printer, ref, operands: Sequence, tree: Indices) -> AnyDoc:
     """`a[0,:]`"""
-    names, shape = iter(operands), ref.aval.shape
+    shape = ref.aval.shape
+    names = (str(x.pretty_print(printer, print_dtype=False)) for x in operands)
     text = "" if tree else "[...]"
     for index in tree:
-        entries = [next(names).pretty_print(printer, print_dtype=False) if e is HOLE
-                   else _slice_text(e, n) for e, n in zip(index, shape)]
-        text += f"[{','.join(map(str, entries))}]"
-        shape = [len(range(e.start, e.stop, e.step)) for e in index if e is not HOLE]
+        text += f"[{','.join(_entry_text(e, n, names) for e, n in zip(index, shape))}]"
+        shape = [number_selected(e) for e in index if e is not HOLE]
     return Concat([printer.atom(ref), text])
 
 

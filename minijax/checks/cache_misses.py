@@ -1,0 +1,116 @@
+"""Chapter 6: why was a function traced again? `explain_cache_misses` says it.
+
+A jitted function is traced once for each signature. Where that happens more often than expected,
+the log tells what has not been seen before: the function, the structure of its arguments, a type,
+a static argument or a setting.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .. import settings
+from ..core.core import ShapedArray
+from ..core.tree import PyTreeDef
+from ..errors import fun_sourceinfo, is_user_function, new_source_info
+from .arguments import weak_arg_names
+from .tree import equality_errors_pytreedef, keystr
+
+_WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
+
+
+class Signature(NamedTuple):
+    """The parts of a key under which `jit` keeps a trace."""
+
+    in_tree: PyTreeDef
+    context: int
+    statics: tuple
+    axes: tuple
+    in_avals: tuple[ShapedArray, ...]
+
+
+def explain(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
+    """Log why `fun` has to be traced for a key, when traces for the keys in `seen` are there."""
+    if is_user_function(fun):
+        reasons = "\n".join(_reasons(fun, key, seen))
+        logging.getLogger("minijax.jit").warning(
+            "TRACING CACHE MISS at %s:\n%s", new_source_info(), reasons)
+
+
+def _reasons(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> list[str]:
+    place = fun_sourceinfo(fun).replace(" at ", " defined at ", 1)
+    if not seen:
+        return _never_seen(fun, place)
+    new = _signature(key)
+    previous = [_signature(old) for old in [*seen]]
+    closest = min((list(_differences(fun, new, old)) for old in reversed(previous)), key=len)
+    return [f"  for {place}",
+            "  all previously seen cache keys differ. For the closest previous key:", *closest]
+
+
+def _signature(key: tuple) -> Signature:
+    in_tree, context, statics, axes, *in_avals = key
+    return Signature(in_tree, context, statics, axes, tuple(in_avals))
+
+
+_seen_places: set[str] = set()
+
+
+def _never_seen(fun: Callable, place: str) -> list[str]:
+    name, defined, where = place.partition(" defined at ")
+    lines = ["  never seen function:", f"    {name} id={id(fun)}{defined}{where}"]
+    if place in _seen_places:
+        lines += ["  but seen another function defined on the same line; maybe the function is",
+                  "  being re-defined repeatedly, preventing caching?"]
+    _seen_places.add(place)
+    return lines
+
+
+def _differences(fun: Callable, new: Signature, old: Signature) -> Iterator[str]:
+    """The lines that tell two signatures apart."""
+    for title, lines in (
+            ("different input pytree:", _of_trees(new.in_tree, old.in_tree)),
+            ("different static arguments:", _of_statics(new.statics, old.statics)),
+            ("different input types:", _of_types(fun, new, old)),
+            ("different named axes:", _of_axes(new.axes, old.axes)),
+            ("Tracing context doesn't match, e.g. due to config or context manager.",
+             settings.context_differences(new.context, old.context))):
+        found = [f"  * {line}" for line in lines]
+        if found:
+            yield from (f"  {title}", *found)
+
+
+def _of_trees(new: PyTreeDef, old: PyTreeDef) -> Iterator[str]:
+    for path, now, before, why in equality_errors_pytreedef(new, old):
+        yield f"at input path {keystr(path)}, now {now} and before {before}, so {why}"
+
+
+def _of_statics(new: tuple, old: tuple) -> Iterator[str]:
+    now, before = ({place: repr(value) for place, value, _ in statics} for statics in (new, old))
+    for place in {**now, **before}:
+        if now.get(place) != before.get(place):
+            yield (f"at {place!r}, now {now.get(place, 'absent')} "
+                   f"and before {before.get(place, 'absent')}")
+
+
+def _of_types(fun: Callable, new: Signature, old: Signature) -> Iterator[str]:
+    if new.in_tree != old.in_tree:
+        return
+    names = weak_arg_names(fun, new.in_tree, {place: value for place, value, _ in new.statics})()
+    for name, now, before in zip(names, new.in_avals, old.in_avals):
+        if now != before:
+            yield f"at {name}, " + _two_types(now, before)
+
+
+def _two_types(now: ShapedArray, before: ShapedArray) -> str:
+    if now.weak_type == before.weak_type:
+        return f"now {now.str_short(True)} and before {before.str_short(True)}"
+    new, old = (f"{aval.str_short(True)}{{weak_type={aval.weak_type}}}" for aval in (now, before))
+    return f"now {new} and before {old}; see {_WEAK_TYPES}"
+
+
+def _of_axes(new: tuple, old: tuple) -> Iterator[str]:
+    if new != old:
+        yield f"now {dict(new)} and before {dict(old)}"
