@@ -300,7 +300,7 @@ class JitFunction:
         if tracing is None:
             checks.may_trace(self._fun, key, self._traces)
             tracing = self._trace(call, in_avals)
-            if not tracing.outer_tracers:  # the next call has other ones
+            if not tracing.outer_tracers:  # closes over boxes? the next call has others
                 tracing = remember(self._traces, key, tracing)
         return tracing
 
