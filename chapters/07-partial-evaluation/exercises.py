@@ -61,10 +61,11 @@ def process_primitive(self, primitive, args, params):
     the constants so far, and `minijax.typeof(c).size` is the number of elements of one.
 
     For the rest, `self.is_unknown(x)` says whether a value is an unknown of this trace.
-    If nothing is unknown, `self.parent`, the trace below, processes the primitive. Else a rule does:
-    `rule(self, primitive, args, params)`. `minijax.core.partial_eval` has `partial_eval_rules`, and
-    `default_partial_eval` for primitives without one. In both cases, the parent must be current:
-    `self.in_parent(f, *args, **params)` calls f with the parent as the current trace.
+    If nothing is unknown, `self.parent`, the trace below, processes the primitive. Else a rule
+    does: `rule(self, primitive, args, params)`. `minijax.core.partial_eval` has
+    `partial_eval_rules`, and `default_partial_eval` for primitives without one. In both cases, the
+    parent must be current: `self.in_parent(f, *args, **params)` calls f with the parent as the
+    current trace.
     """
     raise NotImplementedError
 

@@ -87,7 +87,7 @@ def unbroadcasting(unbroadcast):
                 f"an operand of shape {shape}, and ct =")
     slope = lambda x: minijax.grad(lambda s: lax.reduce_sum(lax.mul(s, x), (0,)))(2.0)
     compare(lambda x: float(slope(x)), lambda x: float(x.sum()), [(X,)],
-            "the derivative by s of sum(s x), x =")
+            "the derivative of sum(s x) with respect to s, x =")
 
 
 @exercise("8.5", "The heart of reverse mode", ["backward_pass"], hints=[

@@ -38,13 +38,13 @@ def _batch_predicate(axis_data, args, dims, branches):
     each example selects. But if all examples have the same index when the program runs, only that
     branch must run: let a `lax.cond` decide.
 
-    Of use: `bdim_at_front(x, dim, axis_data.size)` of `minijax.core.batching`;
-    `batch_jaxpr(branch, axis_data, in_dims, out_dims)` of `minijax.core.staging`, which gives a
-    pair, of which the first is the batched closed jaxpr; `eval_jaxpr(jaxpr, consts, *args)` of
-    `minijax.core.jaxpr`, which gives a list; `cond(p, true_fun, false_fun, *operands)`,
-    `switch(index, functions, *operands)`, `reduce_max(x, axes)`, `reduce_min(x, axes)` and
-    `eq(x, y)` of `minijax.lax`; and `select_rows(which, *cases)` below. An index has a type, which
-    is `minijax.typeof(index).dtype`. An infinite derivative of a branch that is not chosen must not
+    Of use: `bdim_at_front(x, dim, axis_data.size)` of `minijax.core.batching`; `batch_jaxpr(branch,
+    axis_data, in_dims, out_dims)` of `minijax.core.staging`, which takes tuples of dimensions and
+    gives a pair, of which the first is the batched closed jaxpr; `eval_jaxpr(jaxpr, consts, *args)`
+    of `minijax.core.jaxpr`, which gives a list; `cond(p, true_fun, false_fun, *operands)`,
+    `switch(index, functions, *operands)`, `reduce_max(x, axes)`, `reduce_min(x, axes)` and `eq(x,
+    y)` of `minijax.lax`; and `select_rows(which, *cases)` below. An index has a type, which is
+    `minijax.typeof(index).dtype`. An infinite derivative of a branch that is not chosen must not
     reach the operands: give it `stop_gradient(x)` there.
     """
     raise NotImplementedError

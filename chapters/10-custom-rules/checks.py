@@ -65,7 +65,7 @@ def fixed(fixed_point):
             [(0.5,), (0.9,)], "f = a cos(x), a =")
     slope = lambda a: math.cos(solve(a)) / (1 + a * math.sin(solve(a)))
     compare(lambda a: round(float(grad(lambda a: fixed_point(f, a, 0.5))(a)), 3),
-            lambda a: round(slope(a), 3), [(0.5,), (0.9,)], "the derivative by a, at")
+            lambda a: round(slope(a), 3), [(0.5,), (0.9,)], "the derivative with respect to a, at")
 
 
 def _solve(a):

@@ -25,8 +25,8 @@ def straight_through(x):
 def fixed_point(f, a, x0):
     """10.3: the x with x = f(a, x), for floats, found by repeating x = f(a, x) from x0 on.
 
-    Stop when |x - f(a, x)| < 1e-6. The gradient by `a` must work; f is differentiable, and its
-    slope by x is less than one. Of use, from `minijax.lax`: `sub`, `div`, `abs`, `gt`,
+    Stop when |x - f(a, x)| < 1e-6. The gradient with respect to `a` must work. f is differentiable,
+    and its slope in x is between -1 and 1. Of use, from `minijax.lax`: `sub`, `div`, `abs`, `gt`,
     `while_loop(condition, body, init)`, and `custom_root(g, x0, solve, tangent_solve)`, which finds
     an x with g(x) = 0 by `solve(g, x0)`. `tangent_solve(g, y)` solves g(x) = y for a linear g.
     """
