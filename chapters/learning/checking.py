@@ -99,10 +99,10 @@ def compare(yours: Callable, expected: Callable, cases: Iterable[tuple], what: s
 
 def _report(what, args, want, got):
     given = ", ".join(map(show, args))
-    lines = [f"with {what or 'the arguments'} {given}", f"  JAX says  {show(want)}",
-             f"  you say   {got if isinstance(got, _Line) else show(got)}"]
+    lines = [f"with {what or 'the arguments'} {given}", f"  it should be  {show(want)}",
+             f"  you say       {got if isinstance(got, _Line) else show(got)}"]
     if not isinstance(got, _Line) and type(got).__name__ != type(want).__name__:
-        lines.append(f"  (it gives {_kind(want)}, you {_kind(got)})")
+        lines.append(f"  (that is {_kind(want)}, yours {_kind(got)})")
     return "\n".join(lines)
 
 

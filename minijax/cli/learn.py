@@ -12,12 +12,9 @@ from .errors import Failure
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--folder", type=Path, default=Path(), metavar="FOLDER",
-                        help="your folder, which `learn start` made (default: this one)")
-    parser.add_argument("--progress", type=Path, metavar="FILE",
-                        help="where to keep what is solved (default: minijax-progress.json there)")
-    parser.add_argument("--seconds", type=float, default=60.0, metavar="N",
-                        help="the time limit for your code (default: 60)")
+    parser.set_defaults(folder=Path(), progress=None, seconds=60.0)
+    _add_places(parser)
+    _add_time_limit(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     start = actions.add_parser("start", help="write the stubs of all exercises into a folder")
     start.add_argument("target", type=Path, metavar="FOLDER")
@@ -28,11 +25,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                             nargs="?" if name == "watch" else None)
         action.add_argument("--answers", type=Path, metavar="FILE",
                             help="your file (default: the chapter's file in your folder)")
+        _add_places(action)
+        _add_time_limit(action)
     for name, words in (("hint", "show the next hint"), ("solution", "show the solution")):
         action = actions.add_parser(name, help=words)
         action.add_argument("number", metavar="NUMBER")
+        _add_places(action)
         if name == "solution":
             action.add_argument("--anyway", action="store_true", help="though it is not solved yet")
+
+
+def _add_places(parser):
+    # These options are also options of an action, so they may stand after it. An action without
+    # them must not overwrite what stood before it: SUPPRESS is no default at all.
+    parser.add_argument("--folder", type=Path, default=argparse.SUPPRESS, metavar="FOLDER",
+                        help="your folder, which `learn start` made (default: this one)")
+    parser.add_argument("--progress", type=Path, default=argparse.SUPPRESS, metavar="FILE",
+                        help="where to keep what is solved (default: minijax-progress.json there)")
+
+
+def _add_time_limit(parser):
+    parser.add_argument("--seconds", type=float, default=argparse.SUPPRESS, metavar="N",
+                        help="the time limit for your code (default: 60)")
 
 
 def learn(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "chapters"))
 from learning import catalog, command  # noqa: E402
 from learning.checking import in_place  # noqa: E402
 
+from minijax.cli.main import build_parser  # noqa: E402
 from tools import cut  # noqa: E402
 
 EXERCISES = catalog.exercises()
@@ -121,7 +122,7 @@ def progress(tmp_path):
 def test_progress_is_kept_in_the_readers_file(progress, capsys):
     solutions = catalog.solutions("2.1")
     assert command.check("2.1", catalog.stubs("2.1"), progress) == 1
-    assert "JAX says" in capsys.readouterr().out
+    assert "it should be" in capsys.readouterr().out
     assert command.check("2.1", solutions, progress) == 0
     assert command.Progress(progress.path).solved == ["2.1"]
     command.show_list(command.Progress(progress.path))
@@ -183,6 +184,13 @@ def test_the_heart_of_partial_evaluation_says_what_is_wrong(body, words, tmp_pat
     code, said = command.run("7.5", tmp_path / "mine.py")
     assert code == 1
     assert words in said
+
+
+@pytest.mark.parametrize("words", [["--seconds", "5", "watch", "0.1"], ["watch", "0.1", "--seconds", "5"]])
+def test_an_option_may_stand_before_or_after_the_action(words):
+    options = build_parser().parse_args(["learn", *words])
+    assert (options.action, options.number, options.seconds) == ("watch", "0.1", 5.0)
+    assert (options.folder, options.progress) == (Path(), None)
 
 
 def test_a_loop_without_end_is_stopped_and_its_line_is_named(tmp_path):
