@@ -44,12 +44,11 @@ def _received(x, d, size, perm):
     """14.4: what `ppermute` gives under `vmap`. The examples lie along dimension `d` of `x`.
 
     There are `size` examples. `perm` is a list of pairs (sender, receiver) of numbers of examples.
-    An example that receives nothing gets zeros. In `ppermute`, each number is at most once a
-    receiver. Your function must also do what a `ppermute` without this rule could do: an example
-    that receives from several senders gets the sum. Return an array like `x`. `perm` is known when
-    the function is traced, and `x` is not. Of use: `jnp.moveaxis(x, source, destination)`,
-    `jnp.zeros_like`, and `y.at[places].add(values)`, which adds all values that have one place.
-    `places` may be a NumPy array of integers.
+    An example that receives nothing gets zeros. `ppermute` refuses two messages to one receiver.
+    Your function must allow them: an example that receives from several senders gets the sum.
+    Return an array like `x`. `perm` is known when the function is traced, and `x` is not. Of use:
+    `jnp.moveaxis(x, source, destination)`, `jnp.zeros_like`, and `y.at[places].add(values)`, which
+    adds all values that have one place. `places` may be a NumPy array of integers.
     """
     raise NotImplementedError
 
