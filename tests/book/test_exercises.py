@@ -146,7 +146,7 @@ def test_hints_come_one_by_one_and_the_solution_after_it_is_solved(progress, cap
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("def quotient_tangent(x, y, x_dot, y_dot):\n    return 7.0", "you say   7.0"),
+        ("def quotient_tangent(x, y, x_dot, y_dot):\n    return 7.0", "it should be  1.0\n  you say       7.0"),
         ("def quotient_tangent(x, y, x_dot, y_dot):\n    return 1 / 0", "ZeroDivisionError"),
         ("x = 1", "your file defines no quotient_tangent"),
         ("def quotient_tangent(:", "SyntaxError"),
