@@ -112,11 +112,19 @@ def _reduce_sum(x: Any, *, axes: tuple) -> Callable | None:
 
 
 def _reduce_max(x: Any, *, axes: tuple) -> Callable | None:
-    if x.dtype.isbuiltin != 1 or not axes:
+    if x.dtype.isbuiltin != 1 or x.dtype.kind == "c" or not axes:
         return None
     axis, least = axes[0] if len(axes) == 1 else axes, lowest(x.dtype)
     reduce: Any = np.maximum.reduce
     return lambda x: reduce(x, axis, None, None, False, least)
+
+
+def _max(x: Any, y: Any) -> Callable | None:
+    return np.maximum if x.dtype.kind != "c" else None
+
+
+def _min(x: Any, y: Any) -> Callable | None:
+    return np.minimum if x.dtype.kind != "c" else None
 
 
 def _div(x: Any, y: Any) -> Callable | None:
@@ -152,5 +160,6 @@ def _gather(x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: tuple,
 SPECIALISED: dict[str, Callable] = {
     "select_n": _select_n, "convert_element_type": _convert_element_type, "slice": _slice,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "split": _split, "pad": _pad,
-    "reduce_sum": _reduce_sum, "reduce_max": _reduce_max, "div": _div, "gather": _gather,
+    "reduce_sum": _reduce_sum, "reduce_max": _reduce_max, "div": _div, "max": _max, "min": _min,
+    "gather": _gather,
 }

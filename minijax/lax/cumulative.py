@@ -43,6 +43,7 @@ from ..core.primitives import (
 from ..core.transposition import deftranspose
 from .complex_lowering import PARTS, emit_region, extremum_rule
 from .complex_numbers import complex, real
+from .complex_order import leave_nan_to_xla
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import min
 from .families import const_like, emit_cast
@@ -195,6 +196,7 @@ cummax_p, cummax = cumulative_row(
 cummin_p, cummin = cumulative_row(
     "cummin", NUMBER, _accumulate(np.minimum), _lower_cumulative(_minimum, highest),
     "The running minimum.")
+leave_nan_to_xla(cummax_p, cummin_p)
 cumlogsumexp_p, cumlogsumexp = cumulative_row(
     "cumlogsumexp", INEXACT, _log_of_running_sum, _lower_cumulative(_lower_logaddexp, lowest),
     "The running log of the sum of exponentials.")

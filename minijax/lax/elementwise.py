@@ -61,7 +61,7 @@ from ..core.primitives import (
     sub_p,
     tanh_p,
 )
-from . import bitwise, complex_numbers, rounding
+from . import bitwise, complex_numbers, complex_order, rounding
 from .dtypes import check_and_canonicalize_user_dtype
 from .families import (
     FLOAT,
@@ -233,6 +233,7 @@ def _saturate(x, dtype):
 
 
 def_numpy(div_p, _div)
+def_numpy(max_p, complex_order.maximum)
 def_numpy(integer_pow_p, _integer_pow)
 def_numpy(select_n_p, _select_n)
 def_numpy(convert_element_type_p, _convert_element_type)
@@ -418,7 +419,7 @@ pow_p, pow = binary_row(
     "pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.",
     lowering=_lower_pow, jvp_of_result=(_pow_jvp_base, _pow_jvp_exponent))
 min_p, min = binary_row(
-    "min", (*NUMBER, np.bool_), np.minimum, "Elementwise minimum; NaN if either is.",
+    "min", (*NUMBER, np.bool_), complex_order.minimum, "Elementwise minimum; NaN if either is.",
     lowering="minimum",
     jvp_of_result=(lambda t, z, x, y: mul(t, share_of_extreme(x, y, z)),
                    lambda t, z, x, y: mul(t, share_of_extreme(y, x, z))))
@@ -435,10 +436,6 @@ def _clamp_type(low, x, high):
             raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), "
                             f"got {name}.shape={bound.shape}, operand.shape={x.shape}.")
     return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
-
-
-def _clamp(low, x, high):
-    return np.minimum(np.maximum(low, x), high)
 
 
 def _tangent_where(which, t, out):
@@ -462,7 +459,7 @@ def _clamp_batching(args, dims):
 
 
 clamp_p = make_primitive("clamp", _clamp_type)
-def_numpy(clamp_p, _clamp)
+def_numpy(clamp_p, complex_order.clamp)
 register_lowering(clamp_p, nary_rule("clamp"))
 primitive_batchers[clamp_p] = _clamp_batching
 defjvp2(clamp_p,

@@ -39,6 +39,7 @@ from ..core.primitives import (
     squeeze,
 )
 from .complex_lowering import reduce_extremum_rule
+from .complex_order import leave_nan_to_xla
 from .cutting import pad, slice_in_dim
 from .families import const_like, never_weak
 from .out_shardings import bind_sharded
@@ -135,6 +136,7 @@ reduce_xor_p, reduce_xor = reduction_row(
     "reduce_xor", BOOL_OR_INT, _plain(np.bitwise_xor), reduce_rule("xor", _zero),
     "The exclusive or over `axes`, bit by bit.")
 
+leave_nan_to_xla(reduce_max_p, reduce_min_p)
 defjvp2(reduce_min_p, reduce_extreme_jvp)
 for p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     defjvp_zero(p)

@@ -22,6 +22,7 @@ from ..core.transposition import deftranspose, is_undefined_primal
 from ..runtime.dispatch import apply_primitive
 from . import elementwise as prim
 from . import slicing
+from .complex_order import leave_nan_to_xla
 from .families import lower_fun
 from .gathering import batched_starts, gather, gather_p
 from .shaping import broadcast_in_dim, full, full_like, iota, reshape
@@ -156,6 +157,7 @@ scatter_sub_p = _scatter_primitive("scatter-sub", np.subtract)
 scatter_mul_p = _scatter_primitive("scatter-mul", np.multiply)
 scatter_min_p = _scatter_primitive("scatter-min", np.minimum)
 scatter_max_p = _scatter_primitive("scatter-max", np.maximum)
+leave_nan_to_xla(scatter_min_p, scatter_max_p)
 SCATTERS = (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
 
 

@@ -21,6 +21,7 @@ from ..core.lowering import Value, register_lowering, tensor_type, with_shape
 from ..core.primitives import canonical_axis
 from . import bitwise, complex_numbers
 from . import elementwise as prim
+from .complex_order import sort_keys
 from .families import lower_fun
 from .gathering import gather
 from .shaping import broadcast_in_dim, broadcasted_iota, expand_dims
@@ -40,7 +41,7 @@ def _sorted_types(*avals, dimension, is_stable, num_keys):
 
 
 def _sort(*operands, dimension, is_stable, num_keys):
-    if len(operands) == 1 and operands[0].dtype.kind != "V":  # of NumPy's own dtypes
+    if len(operands) == 1 and operands[0].dtype.kind not in "cV":  # of NumPy's own real dtypes
         return [np.sort(operands[0], dimension, kind="stable")]
     order = _order(operands[:num_keys], dimension)
     return [np.take_along_axis(x, order, dimension) for x in operands]
@@ -50,6 +51,7 @@ def _order(keys, axis):
     """The indices along `axis` that sort by the first key, and by the next where that is equal."""
     if keys[0].dtype.name == "bfloat16":
         keys = [x.astype(np.float32) if x.dtype.name == "bfloat16" else x for x in keys]
+    keys = [part for x in keys for part in sort_keys(x)]
     if len(keys) == 1:
         return np.argsort(keys[0], axis, kind="stable")
     return np.lexsort(keys[::-1], axis)
