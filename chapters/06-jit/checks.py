@@ -106,8 +106,8 @@ def axpy(lower_axpy):
 
 @exercise("6.4", "When memory is free", ["last_uses"], hints=[
     "Go backwards, with the set of variables that have been met. At first these are the results.",
-    "A variable that has not been met, met going backwards, is met for the last time.",
-    "An equation meets what it reads and what it makes.",
+    "Going backwards, the first equation in which you meet a variable is its last use.",
+    "In each equation you meet the variables that it reads, and those that it makes.",
 ])
 def freeing(last_uses):
     programs = {
@@ -233,7 +233,7 @@ def _evaluated(closed, *args):
 
 @exercise("6.7", "A lowering rule, in tiny", ["lower_softplus"], hints=[
     'op("exponential") is a rule: call it with emit, out and x.',
-    "What a rule returns is an operand for the next.",
+    "The Value that a rule returns is an operand of the next.",
     "constant(emit, 1.0) has the type of a scalar, as x has.",
 ], page=True)
 def softplus(lower_softplus):

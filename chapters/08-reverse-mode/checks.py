@@ -28,7 +28,8 @@ def law(law_holds):
              ("2 x and 3 x", double, lambda x: 3 * x, X, X, False),
              ("x[:2], and padding", cut, lambda w: np.append(w, F(0)), X, X[:2], True),
              ("x[:2], and repeating", cut, lambda w: np.append(w, w[:1]), X, X[:2], False),
-             ("sum, and repeating", np.sum, lambda w: np.full(3, w), X, F(2), True)]
+             ("sum, and repeating", np.sum, lambda w: np.full(3, w), X, F(2), True),
+             ("2 x and 2 x", double, double, np.stack([X, X]), np.stack([X, 3 * X]), True)]
     for name, f, transposed, v, w, want in cases:
         compare(lambda v, w, f=f, t=transposed: law_holds(f, t, v, w),
                 lambda v, w, want=want: want, [(v, w)], f"{name}, and v, w =")
@@ -120,6 +121,10 @@ def heart(backward_pass):
     transposed = minijax.linear_transpose(lambda x: lax.mul(lax.sin(2.0), x), X)
     expect(np.allclose(transposed(X)[0], np.sin(F(2)) * X), "linear_transpose fails: what is not "
            "linear must be evaluated on the way forwards")
+    doubled = minijax.make_jaxpr(lambda x: lax.mul(2.0, x))(X)
+    compare(lambda start, ct: np.asarray(backward_pass(
+                doubled.jaxpr, doubled.consts, [UndefinedPrimal(typeof(X))], [ct], [start])[0]),
+            lambda start, ct: start + 2 * ct, [(X, F(3) * X)], "2 x; sums and cts =")
 
 
 def _wrong_shapes():

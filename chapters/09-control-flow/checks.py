@@ -14,7 +14,7 @@ X = np.array([0.5, -1.0, 2.0], F)
 
 
 @exercise("9.1", "The fixpoint of a round", ["my_fixpoint"], hints=[
-    "One round: a carry has a tangent afterwards if one of those has that it is computed from.",
+    "In one round, a carry gets a tangent if it is computed from a carry that has one.",
     "A carry that had one keeps it. Repeat until a round changes nothing.",
 ], page=True)
 def fixpoints(my_fixpoint):
@@ -45,7 +45,8 @@ def meaning(scan_by_hand):
     "Use lax.mul, lax.div, lax.add, lax.sub, lax.abs, lax.gt: there is no jnp yet in this chapter.",
 ])
 def root(newton):
-    compare(lambda a: float(newton(a)), lambda a: math.sqrt(a), [(1.0,), (2.0,), (50.0,)], "a =")
+    compare(lambda a: float(newton(a)), lambda a: math.sqrt(a),
+            [(1.0,), (2.0,), (50.0,), (1e-4,)], "a =")
     compare(lambda a: round(float(jvp(newton, (a,), (1.0,))[1]), 3),
             lambda a: round(0.5 / math.sqrt(a), 3), [(2.0,), (50.0,)], "the derivative at a =")
     compare(lambda a: np.asarray(vmap(newton)(a)), np.sqrt, [(np.array([4.0, 9.0], F),)],
@@ -54,8 +55,8 @@ def root(newton):
 
 @exercise("9.4", "A choice for each example", ["_batch_predicate"], hints=[
     "Bring everything to the front: bdim_at_front(x, d, axis_data.size) for index and operands.",
-    "All agree if the greatest index is the least one. Then it is the index of a switch, of which "
-    "the functions evaluate the batched branches.",
+    "All agree if the greatest index is the least one. Then that index goes to a switch, whose "
+    "functions evaluate the batched branches.",
     "For each branch: batch it, with in_dims and out_dims all 0, and evaluate it on the operands.",
     "Then choose, for each result, by select_rows(index, *the results of the branches).",
     "An infinite derivative of a branch that is not chosen must not reach the operands: give it "
@@ -91,8 +92,8 @@ def choices(_batch_predicate):
 @exercise("9.5", "There and back", ["scan_vjp"], hints=[
     "The first loop: lax.scan(lambda carry, x: (f(carry, x), carry), init, xs).",
     "A step of the second loop takes a cotangent, and the pair (carry, x) of the forward step.",
-    "What minijax.vjp(f, carry, x)[1] gives for the cotangent of the new carry is a pair: the new "
-    "carry of the loop that runs back, and a result to stack up.",
+    "minijax.vjp(f, carry, x)[1](ct) is a pair: the next carry of the loop that runs back, and a "
+    "result to stack up.",
 ])
 def there_and_back(scan_vjp):
     steps = {

@@ -42,7 +42,7 @@ def norm(safe_norm):
 
 @exercise("10.2", "Straight through", ["straight_through"], hints=[
     "@minijax.custom_vjp, and straight_through.defvjp(fwd, bwd).",
-    "fwd returns the result and residuals, of which there are none: None.",
+    "fwd returns the result and the residuals: None, because bwd needs nothing.",
     "bwd takes the residuals and the cotangent, and returns a tuple with a cotangent.",
 ])
 def rounding(straight_through):
@@ -77,9 +77,9 @@ def _solve(a):
 
 @exercise("10.4", "What a policy saves", ["choose_saved"], hints=[
     "Begin with the set of variables that are wanted, and walk the equations backwards.",
-    "If none of an equation's results is needed, it does not concern us.",
-    "If the policy allows it, save those of its results that are needed; else do it again, and "
-    "need its operands. A broadcast_in_dim is always done again.",
+    "If none of an equation's results is needed, skip it.",
+    "If the policy allows it, save those of its results that are needed. Else the equation is done "
+    "again, and its operands are needed. A broadcast_in_dim is always done again.",
 ], hole="remat.choice.choose_saved")
 def policies(choose_saved):
     jaxpr = make_jaxpr(lambda x: lax.exp(lax.sin(lax.cos(x))))(1.0).jaxpr
@@ -122,8 +122,8 @@ def _saved(f, *args):
 @exercise("10.5", "A way back that needs no map", ["reversible"], hints=[
     "@custom_vjp on a function of x that applies f in a Python loop.",
     "The forward rule returns the result twice: as the result, and as what is kept.",
-    "The backward rule: as often as there were steps, y = f_inverse(y) is the value before the "
-    "step, and minijax.vjp(f, y)[1](ct) the cotangents there.",
+    "The backward rule does this for each step: y = f_inverse(y) is the value before the step, and "
+    "minijax.vjp(f, y)[1](ct) has the cotangent of that value.",
     "The backward rule returns a tuple.",
 ])
 def turning_back(reversible):

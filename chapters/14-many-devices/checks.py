@@ -17,7 +17,7 @@ F = np.float32
 
 
 @exercise("14.1", "A sum around the ring", ["ring_sum"], hints=[
-    "In the first n - 1 messages, each sum is collected: who receives a number adds its own to it.",
+    "In the first n - 1 messages, each sum is collected: a receiver adds its own number to it.",
     "In step s, device i sends its number (i - s) % n, to which it has just added.",
     "Then each device has one complete sum. Which one? In the other n - 1 messages, it is passed "
     "on, and replaces what the receiver has.",
@@ -44,7 +44,7 @@ def around(ring_sum):
 @exercise("14.2", "All that come before", ["before_me"], hints=[
     "lax.all_gather(x, axis_name) has the values of all instances, along a new first dimension.",
     "jnp.arange(n) < lax.axis_index(axis_name) says which of them come before.",
-    "Make the mask of as many dimensions as the values: one of size n, and then ones.",
+    "Give the mask as many dimensions as the values have: one of size n, and then ones.",
 ])
 def prefix(before_me):
     on_all = vmap(lambda x: before_me(x, "i"), axis_name="i")
