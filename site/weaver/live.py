@@ -3,8 +3,8 @@
 There they run in MicroPython, which has tiny, a stand-in for NumPy, and few other modules. So the
 build runs them on the same ground: tiny as it stands after the chapter, on the stand-in, and no
 syntax that MicroPython does not have. It cannot see that MicroPython's dicts have no order, and
-that `set.union` takes one set there; the browser's test runs every cell. Live cells see the names
-of the live cells above them.
+that `set.union` takes one set there, so a test runs every cell in MicroPython. Live cells see the
+names of the live cells above them.
 """
 
 from __future__ import annotations

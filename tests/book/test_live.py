@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from weaver import engine, exercises, extension, live, tiny
@@ -92,3 +95,36 @@ def test_an_item_of_the_list_gets_its_stub_and_hints():
     first, second = [line for line in found if line.startswith("<details")]
     assert "data-check" in first and "quotient_tangent" in first and first.count("Hint") == 2
     assert "data-check" not in second and "minijax learn check 2.3" in second
+
+
+# ----------------------------------------------------------------------------------------------
+# The cells in MicroPython itself, the file that the site has, where there is Node to run it
+
+CELL = re.compile(r"^```python live[^\n]*\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"-?\d+\.\d+")
+BROWSER = Path(__file__).resolve().parents[1] / "browser"
+PAGES = [(0, "index.md"), (9, "tiny/README.md"),
+         *[(int(page.parent.name[:2]), str(page.relative_to(tiny.FOLDER.parent)))
+           for page in sorted(tiny.FOLDER.parent.glob("0[1-9]-*/README.md"))]]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """By page: what its cells print in MicroPython, and what is stored."""
+    if not shutil.which("node"):
+        pytest.skip("needs node")
+    cells = [CELL.findall((tiny.FOLDER.parent / page).read_text()) for _, page in PAGES]
+    pages = [{"files": live.files(chapter or live.LAST), "cells": [code for code, _ in found]}
+             for (chapter, _), found in zip(PAGES, cells)]  # fmt: skip
+    run = subprocess.run(["node", BROWSER / "cells.mjs"], input=json.dumps(pages), capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return {page: [(out, stored.strip()) for out, (_, stored) in zip(outs, found)]
+            for (_, page), outs, found in zip(PAGES, json.loads(run.stdout), cells)}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [page for _, page in PAGES])
+def test_cells_print_in_micropython_what_is_stored(printed, page):
+    assert printed[page]
+    for out, stored in printed[page]:
+        assert NUMBER.sub("#", out) == NUMBER.sub("#", stored)
+        assert [*map(float, NUMBER.findall(out))] == pytest.approx([*map(float, NUMBER.findall(stored))], rel=1e-4)
