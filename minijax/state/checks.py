@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.array import Array
+
 
 def not_an_array(ref: Any, *args, **kwargs) -> Any:
     """Raise `TypeError`: NumPy was given a reference."""
@@ -44,20 +46,26 @@ def slice_step(entry: slice) -> None:
                          "the whole reference and reverse the array.")
 
 
-def index_entry(entry: Any, size: int) -> None:
-    """Raise an error unless `entry` is an integer within bounds, or integers."""
+def index_entry(entry: Any, size: int, staged: bool) -> None:
+    """Raise an error unless `entry` is an integer within bounds, or integers.
+
+    If the operation is `staged`, every index is an operand, and operands are clamped.
+    """
     dtype = getattr(entry, "dtype", None)
     if dtype is not None and (np.shape(entry) or hasattr(entry, "aval")):
         if dtype.kind not in "iu":
             raise TypeError("A reference is indexed by integers, slices and arrays of integers, "
                             f"got an array of dtype {dtype.name}.")
+        known = type(entry) is Array and not entry.shape and not staged
+        if known and operator.index(entry) >= size:
+            raise ValueError(f"Out of bound indexer: idx={entry}, dim={size}.")
         return
     try:
         index = operator.index(entry)
     except TypeError:
         raise TypeError("A reference is indexed by integers, slices, `...` and arrays of "
                         f"integers, got {entry!r}.") from None
-    if not -size <= index < size:
+    if not (staged and size) and not -size <= index < size:
         raise ValueError(f"Out of bound indexer: idx={index}, dim={size}.")
 
 

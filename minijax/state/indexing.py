@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.core import ArrayMethods, typeof
+from ..core.core import ArrayMethods, state, typeof
 from ..core.primitives import convert
+from ..core.staging import DynamicJaxprTrace
 from ..lax.advanced_indexing import IndexUpdateHelper
 from ..lax.dtypes import default_int_dtype
 from ..lax.dynamic_slices import Slice
@@ -69,10 +70,11 @@ def _entry(entry, size):
         return builtins.slice(*entry.indices(size))
     if isinstance(entry, (list, np.ndarray)):
         entry = np.asarray(entry)
-    checks.index_entry(entry, size)
+    staged = isinstance(state.trace, DynamicJaxprTrace)
+    checks.index_entry(entry, size, staged)
     if hasattr(entry, "aval") or isinstance(entry, np.ndarray):
         return entry
-    return operator.index(entry)
+    return max(-size, min(operator.index(entry), size - 1))
 
 
 def _slice_entry(entry: Slice, size: int) -> builtins.slice | Slice:
