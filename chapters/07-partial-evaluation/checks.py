@@ -152,9 +152,10 @@ def heart(process_primitive):
     expect([str(e.primitive) for e in linear.eqns] == ["mul"],
            f"of the derivative of sin one mul should wait; what waits is {linear}")
 
-    small, large = np.ones(500, F), np.ones(600, F)
+    small, large, square = np.ones(500, F), np.ones(600, F), np.ones((40, 30), F)
     for name, f, x, keeps in (
             ("sin(x)", lax.sin, small, None), ("sin(x)", lax.sin, large, None),
+            ("sin(x)", lax.sin, square, "mul"),
             ("sin(sin(x))", lambda x: lax.sin(lax.sin(x)), small, None),
             ("sin(sin(x))", lambda x: lax.sin(lax.sin(x)), large, "mul"),
             ("sin(x) / 2 x", lambda x: lax.div(lax.sin(x), lax.mul(x, 2.0)), large, "div")):

@@ -23,13 +23,15 @@ X = np.array([0.5, -1.0, 2.0], F)
     "Both products are numbers; compare them up to 1e-3.",
 ])
 def law(law_holds):
-    double, cut = (lambda x: 2 * x), (lambda x: x[:2])
+    double, third, cut = (lambda x: 2 * x), (lambda x: x / 3), (lambda x: x[:2])
     cases = [("2 x and 2 x", double, double, X, X, True),
              ("2 x and 3 x", double, lambda x: 3 * x, X, X, False),
              ("x[:2], and padding", cut, lambda w: np.append(w, F(0)), X, X[:2], True),
              ("x[:2], and repeating", cut, lambda w: np.append(w, w[:1]), X, X[:2], False),
              ("sum, and repeating", np.sum, lambda w: np.full(3, w), X, F(2), True),
-             ("2 x and 2 x", double, double, np.stack([X, X]), np.stack([X, 3 * X]), True)]
+             ("2 x and 2 x", double, double, np.stack([X, X]), np.stack([X, 3 * X]), True),
+             ("x / 3 and x / 3", third, third, 3 / (X + 4), X, True),
+             ("x / 3 and 0.335 x", third, lambda w: F(0.335) * w, X, X, False)]
     for name, f, transposed, v, w, want in cases:
         compare(lambda v, w, f=f, t=transposed: law_holds(f, t, v, w),
                 lambda v, w, want=want: want, [(v, w)], f"{name}, and v, w =")

@@ -94,6 +94,13 @@ def policies(choose_saved):
         compare(lambda j, p=policy: names(choose_saved(j, j.outvars, p)),
                 lambda j, w=want: w, [(jaxpr,)],
                 f"the policy that saves {name}, all results wanted, and the jaxpr")
+    product = make_jaxpr(lambda x: lax.mul(lax.sin(x), lax.cos(x)))(1.0).jaxpr
+    part = make_jaxpr(lambda x: lax.exp(lax.split(x, (2, 1, 1), 0)[1]))(np.ones(4, F)).jaxpr
+    for name, jaxpr, want in (("sin and cos", product, (["sin", "cos"], ["mul"])),
+                              ("split", part, (["split"], ["exp"]))):
+        compare(lambda j: names(choose_saved(j, j.outvars, only("sin", "cos", "split"))),
+                lambda j, w=want: w, [(jaxpr,)],
+                f"the policy that saves {name}, all results wanted, and the jaxpr")
     jaxpr = make_jaxpr(lambda x: lax.exp(lax.broadcast_in_dim(lax.cos(x), (3,), ())))(1.0).jaxpr
     for name, policy, want in (
             ("everything but exp", only("cos", "broadcast_in_dim"),
