@@ -2,8 +2,8 @@
 
 # chapter 9
 from .rounding import (
-    RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, round, round_p, sign,
-    sign_p,
+    RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, reduce_precision,
+    reduce_precision_p, round, round_p, sign, sign_p,
 )
 from .elementwise import (
     abs_ as abs, abs_p, add, atanh, atanh_p, cbrt, cbrt_p, clamp, clamp_p, convert_element_type,
@@ -85,8 +85,7 @@ from .special import (
 )
 from .bits import (
     bitcast_convert_type, bitcast_convert_type_p, clz, clz_p, eq_to_p, le_to_p, lt_to_p, mulhi,
-    mulhi_p, nextafter, nextafter_p, population_count, population_count_p, reduce_precision,
-    reduce_precision_p,
+    mulhi_p, nextafter, nextafter_p, population_count, population_count_p,
 )
 from .sorting import sort, sort_key_val, sort_p, top_k, top_k_p
 from .incomplete_gamma import (

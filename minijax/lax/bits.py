@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 
 import numpy as np
 
@@ -11,12 +10,11 @@ from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
 from ..core.core import Primitive, ShapedArray
-from ..core.forward import defjvp_zero, deflinear_jvp
+from ..core.forward import defjvp_zero
 from ..core.lowering import comparison_kind, register_lowering, tensor_type
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
-from .compile_time import concrete_or_error
 from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits
 from .families import FLOAT, INTEGER
 
@@ -161,54 +159,6 @@ def nextafter(x1, x2):
       TypeError: other dtypes, or shapes that do not fit.
     """
     return nextafter_p.bind(x1, x2)
-
-
-# ----------------------------------------------------------------------------------------------
-# reduce_precision: floats with fewer bits, in the type that they are
-
-
-def _reduced_type(x, *, exponent_bits, mantissa_bits):
-    if exponent_bits < 1:
-        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
-    if mantissa_bits < 0:
-        raise ValueError("reduce_precision: mantissa_bits must be non-negative; got "
-                         f"{mantissa_bits}")
-    return elementwise_type("reduce_precision", [FLOAT])(x)
-
-
-def _lower_reduced(ctx, x, *, exponent_bits, mantissa_bits):
-    return ctx.op(f"stablehlo.reduce_precision {x.name}, format = "
-                  f"e{exponent_bits}m{mantissa_bits} : {x.type}", x.aval)
-
-
-reduce_precision_p = make_primitive("reduce_precision", _reduced_type)
-reduce_precision_p.def_impl(functools.partial(apply_primitive, reduce_precision_p))
-deflinear_jvp(reduce_precision_p)
-deftranspose(reduce_precision_p,
-             lambda ct, x, **format: reduce_precision_p.bind(ct, **format))
-defvectorized(reduce_precision_p)
-register_lowering(reduce_precision_p, _lower_reduced)
-
-
-def reduce_precision(operand, exponent_bits: int, mantissa_bits: int):
-    """The elements rounded to a floating point type of so many bits; the dtype stays.
-
-    Args:
-      operand: an array of floats.
-      exponent_bits: at least 1; numbers too large for them become infinite.
-      mantissa_bits: without the sign and the leading one; ties are rounded to even.
-
-    Raises:
-      ValueError: too few bits.
-      TypeError: no floats.
-
-    >>> lax.reduce_precision(jnp.float32(3.14159), 8, 7)  # as a bfloat16
-    Array(3.140625, dtype=float32)
-    """
-    exponent_bits, mantissa_bits = (concrete_or_error(operator.index, n, "bits of reduce_precision")
-                                    for n in (exponent_bits, mantissa_bits))
-    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits,
-                                   mantissa_bits=mantissa_bits)
 
 
 # ----------------------------------------------------------------------------------------------

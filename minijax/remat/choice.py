@@ -72,11 +72,13 @@ def _choose_in_jit(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     inner_of = dict(zip(eqn.outvars, closed.outvars))
     wanted = [inner_of[v] for v in partition_list(used, eqn.outvars)[1]]
     eqns, saved_inside, eqns_again = choose_saved(closed.jaxpr, wanted, policy)
-    outer_of = {inner: outer for outer, inner in inner_of.items() if inner in saved_inside}
+    outer_of = {inner: outer for outer, inner in reversed(inner_of.items())
+                if inner in saved_inside}
     more = [v for v in saved_inside if v not in outer_of]
     outer_of.update((v, Var(v.aval)) for v in more)
     saved = [outer_of[v] for v in saved_inside]
-    outvars = [v for v, u in zip(eqn.outvars, used) if u and inner_of[v] not in outer_of]
+    # A variable may be returned twice. It is saved once, and `again` returns it to the other place.
+    outvars = [v for v, u in zip(eqn.outvars, used) if u and outer_of.get(inner_of[v]) is not v]
     whole = _jit_eqn(eqn, closed, eqn.invars, [*eqn.outvars, *(outer_of[v] for v in more)],
                      closed.jaxpr.replace(eqns=eqns, outvars=[*closed.outvars, *more]))
     again = _jit_eqn(eqn, closed, [*eqn.invars, *saved], outvars, closed.jaxpr.replace(

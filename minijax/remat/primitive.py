@@ -17,12 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..checks.jaxpr import check_allowed, remat_allowed_effects
+from ..core import dtypes
 from ..core.array import ensure_array
 from ..core.calls import call_rules, calls
 from ..core.core import Primitive, typeof
 from ..core.forward import Zero
-from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from ..core.lowering import register_lowering
 from ..core.partial_eval import (
     dce_closed,
@@ -35,6 +38,7 @@ from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.transposition import is_undefined_primal, primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import traced_constants_apart
+from ..lax.rounding import bits_of, reduce_precision_p
 from .barrier import barrier
 from .choice import choose_saved
 from .policies import nothing_saveable
@@ -163,4 +167,23 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     saved = partition_list(saved_used, saved)[1]
     known = ClosedJaxpr(known.jaxpr.replace(outvars=[*known_outs, *saved], eqns=eqns), known.consts)
     known = without_dead_code(known)
+    known = ClosedJaxpr(known.jaxpr.replace(eqns=_rounded(known.jaxpr, saved)), known.consts)
     return _Split(known, again_jaxpr, out_unknowns, args_used, len(saved))
+
+
+def _rounded(jaxpr: Jaxpr, saved: Sequence[Var]) -> list[JaxprEqn]:
+    """The equations of a jaxpr. Floats that are saved, and used again, are rounded to their type.
+
+    XLA may keep more bits of a number while it is in use. What is saved has none of them, and both
+    passes are to compute with one number.
+    """
+    used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal}
+    used.intersection_update(saved)
+    eqns: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        exact = {v: Var(v.aval) for v in eqn.outvars
+                 if v in used and dtypes.issubdtype(v.aval.dtype, np.floating)}
+        eqns.append(eqn.replace(outvars=[exact.get(v, v) for v in eqn.outvars]))
+        eqns += [JaxprEqn(reduce_precision_p, [x], [v], bits_of(v.aval.dtype), eqn.source_info)
+                 for v, x in exact.items()]
+    return eqns
