@@ -128,7 +128,7 @@ class Linearized(NamedTuple):
 
     `known` maps the primals to the results and to the new residuals. `linear` maps all residuals
     and the nonzero tangents to the nonzero tangents of the results. `sources` has an entry for
-    each residual: `None` for a new one, or its place among the primals and the constants.
+    each residual: `None` for a new one, or its place among the primals, the constants, the results.
     """
 
     known: ClosedJaxpr
@@ -158,7 +158,8 @@ def linearize_jaxpr(jaxpr: ClosedJaxpr, nonzeros: tuple) -> Linearized:
             closed = with_literals(trace.builder.build(atoms, jaxpr.debug_info, copy=False))
         closed = without_dead_code(closed)
         linear = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
-        position = {id(x): i for i, x in enumerate([*primals, *jaxpr.consts])}
+        inputs = enumerate([*primals, *jaxpr.consts, *outs])
+        position = {id(x): i for i, x in reversed([*inputs])}
         sources = tuple(position.get(id(x)) for x in closed.consts)
         return outs + [x for x, i in zip(closed.consts, sources) if i is None]
 
@@ -200,7 +201,7 @@ def linearize_call(call: Call, trace: JaxprTrace, primals, tangents, params):
         results = call.primitive.bind(*primals, **call.params(
             params, known, range(n), [*range(n_outs), *[None] * n_new], shared=True))
     outs, new = results[:n_outs], iter(results[n_outs:])
-    inputs = [*primals, *jaxpr.consts]
+    inputs = [*primals, *jaxpr.consts, *outs]
     residuals = [next(new) if i is None else inputs[i] for i in sources]
     operands = [*residuals, *partition_list(nonzeros, tangents)[1]]
     in_sources = [*[None] * len(residuals), *range(n, len(with_tangents))]

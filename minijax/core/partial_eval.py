@@ -160,7 +160,7 @@ def _dce_of_call(call: Call, used_outputs, eqn):
 
 @weakref_cache
 def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
-                       forward_consts: bool = False):
+                       forward_more: bool = False):
     """Split a jaxpr into a jaxpr of its known arguments, and one that needs the unknown arguments.
 
     Args:
@@ -172,8 +172,8 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
       the known arguments to the known results and `n_residuals` new residuals. The second jaxpr
       maps all residuals and the unknown arguments to the unknown results. `forwarded` has an entry
       for each residual: `None` for a new one, or else the position of the known argument that the
-      residual is. With `forward_consts` it may also be a constant of the jaxpr, whose positions
-      follow those of the known arguments.
+      residual is. With `forward_more` it may also be a constant of the jaxpr or a known result,
+      whose positions follow those of the known arguments.
     """
     unknown_jaxpr: Any = None
     out_unknowns: list[bool] = []
@@ -191,8 +191,8 @@ def partial_eval_jaxpr(jaxpr: ClosedJaxpr, unknowns: tuple, instantiate: tuple,
             known_outs, unknown_outs = partition_list(out_unknowns, outs)
             closed = _built(trace, unknown_outs, jaxpr.debug_info)
         unknown_jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
-        sources = [*known_args, *(jaxpr.consts if forward_consts else ())]
-        position = {id(x): i for i, x in enumerate(sources)}
+        sources = [*known_args, *((*jaxpr.consts, *known_outs) if forward_more else ())]
+        position = {id(x): i for i, x in reversed([*enumerate(sources)])}
         forwarded[:] = [position.get(id(x)) for x in closed.consts]
         return known_outs + [x for x, i in zip(closed.consts, forwarded) if i is None]
 
@@ -227,7 +227,7 @@ def _partial_eval_of_call(call: Call, trace, primitive, args, params):
         results = primitive.bind(*known_args, **call.params(
             params, known_jaxpr, known_ins, [*known_outs, *[None] * n_residuals], shared=True))
     computed = iter(results[len(results) - n_residuals:])
-    inputs = [*known_args, *jaxpr.consts]
+    inputs = [*known_args, *jaxpr.consts, *results]
     residuals = [next(computed) if place is None else inputs[place] for place in forwarded]
     operands = [*residuals, *(args[i] for i in unknown_ins)]
     sources = [*[None] * len(residuals), *unknown_ins]

@@ -116,6 +116,9 @@ def _reduce(x, *, exponent_bits, mantissa_bits):
 
 def bits_of(dtype) -> dict[str, int]:
     """The parameters of a reduction to the precision that the dtype has."""
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(f"reduce_precision does not accept dtype {dtype.name}. Accepted dtypes are "
+                        "subtypes of floating.")
     info = dtypes.finfo(dtype)
     return {"exponent_bits": info.nexp, "mantissa_bits": info.nmant}
 

@@ -11,6 +11,7 @@ from ..core.jaxpr import Literal
 from ..core.jit import jit_p
 from ..core.tree import tree_flatten, tree_leaves
 from ..core.util import split_list
+from ..lax.rounding import reduce_precision_p
 from .names import name_p
 
 
@@ -38,7 +39,9 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[ShapedArray, str
 def _sources(jaxpr, residuals, names) -> list[tuple[ShapedArray, str]]:
     """For each residual its type, and the argument or the equation that it comes from."""
     found = [(v.aval, "from a literal") for v in residuals if type(v) is Literal]
-    kept = {v for v in residuals if type(v) is not Literal}
+    exact = {eqn.outvars[0]: eqn.invars[0] for eqn in jaxpr.eqns
+             if eqn.primitive is reduce_precision_p}
+    kept = {exact.get(v, v) for v in residuals if type(v) is not Literal}
     found += [(v.aval, "from a constant") for v in jaxpr.constvars if v in kept]
     found += [(v.aval, f"from the argument {name}") for v, name in zip(jaxpr.invars, names)
               if v in kept]
