@@ -391,8 +391,8 @@ class UnexpectedTracerError(JAXTypeError):
     """
 
     remedy = ("A traced value must not be stored outside the function that is being transformed "
-              "(in a global, a list, an attribute): return it instead. To find where it is "
-              "stored, run under `jax.checking_leaks()`.")
+              "in global state (a variable, a list, an attribute): return it instead. To find "
+              "where it is stored, run under `jax.checking_leaks()`.")
     chapter = 'chapter 1 of the book, "Values and traces"'
 
 

@@ -122,6 +122,12 @@ class State:
         self._tell(new_value, True)
         _count_change()
 
+    def get_global(self) -> Any:
+        """The value of the process."""
+        return self.process_value
+
+    set_global = set_process_value
+
     def __bool__(self) -> bool:
         raise TypeError("bool() not supported for instances of type 'State' "
                         "(did you mean to use 'State.value' instead?)")
@@ -386,13 +392,6 @@ fixed_states = [fixed_state(*row) for row in (
     ("jax_optimization_level", "UNKNOWN", "XLA optimizes by its own default."),
 )]
 
-_fixed = {state.__name__: state for state in fixed_states}
-auto_pcast = _fixed["auto_pcast"]
-jax2tf_associative_scan_reductions = _fixed["jax2tf_associative_scan_reductions"]
-remove_size_one_mesh_axis_from_type = _fixed["remove_size_one_mesh_axis_from_type"]
-softmax_custom_jvp = _fixed["softmax_custom_jvp"]
-thread_guard = _fixed["thread_guard"]
-
 checking_leaks = functools.partial(check_tracer_leaks, True)
 
 
@@ -433,24 +432,12 @@ def context_differences(new: int, old: int) -> Iterator[str]:
             yield f"{state.name or 'a context'} differs: now {now} and before {before}"
 
 
-class UserContext(State):
-    """What `make_user_context` returns: `value` reads it, `with context(new):` overrides it."""
-
-    def get_global(self) -> Any:
-        """The value outside of all `with` blocks."""
-        return self.process_value
-
-    def set_global(self, value: Any) -> None:
-        """Set the value outside of all `with` blocks."""
-        self.set_process_value(value)
-
-
 def _hashable(value: Any) -> Any:
     hash(value)
     return value
 
 
-def make_user_context(default_value: Any = None) -> UserContext:
+def make_user_context(default_value: Any = None) -> State:
     """A value of your own on which traces depend: where it differs, functions are traced again.
 
     Args:
@@ -467,7 +454,7 @@ def make_user_context(default_value: Any = None) -> UserContext:
     >>> print(f(2.0))
     2.0
     """
-    context = UserContext("", _hashable(default_value), _hashable, "A value of the user's own.")
+    context = State("", _hashable(default_value), _hashable, "A value of the user's own.")
     traced_settings.append(context)
     _count_change()
     return context
@@ -547,3 +534,11 @@ def _known_names() -> str:
 
 
 config = Config()
+
+
+def __getattr__(name: str) -> State:
+    """A setting that another module defines, or one of `fixed_states`, by its name."""
+    for full_name in (name, f"jax_{name}"):
+        if full_name in _states:
+            return _states[full_name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

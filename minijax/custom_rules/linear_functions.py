@@ -20,7 +20,13 @@ from ..core.partial_eval import partial_eval_jaxpr
 from ..core.primitives import arrayed
 from ..core.staging import shaped_abstractify, trace_to_jaxpr
 from ..core.transposition import UndefinedPrimal, backward_pass
-from ..core.tree import argnums_partial, ensure_index, flatten_fun_nokwargs, tree_flatten
+from ..core.tree import (
+    Partial,
+    argnums_partial,
+    ensure_index,
+    flatten_fun_nokwargs,
+    tree_flatten,
+)
 from ..errors import api_boundary
 
 # ----------------------------------------------------------------------------------------------
@@ -95,11 +101,11 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
         closed, (True,) * len(in_avals), (True,) * len(closed.out_avals))
     residuals = jaxpr_as_fun(known)()
 
-    def transposed_fun(ct):
+    def transposed_fun(residuals, ct):
         cts, tree = tree_flatten(ct)
         checks.linear_cotangents(cts, tree, closed.out_avals, out_tree())
         args = [*residuals, *map(UndefinedPrimal, in_avals)]
         out = backward_pass(linear.jaxpr, linear.consts, args, cts)[len(residuals):]
         return in_tree.unflatten(arrayed(instantiate_zeros(ct)) for ct in out)
 
-    return api_boundary(transposed_fun)
+    return Partial(api_boundary(transposed_fun), residuals)

@@ -13,7 +13,6 @@ from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero
 from ..core.lowering import comparison_kind, register_lowering, tensor_type
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
-from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive
 from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits
 from .families import FLOAT, INTEGER

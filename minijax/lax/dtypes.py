@@ -21,6 +21,7 @@ from ..core.dtypes import (
     finfo,
     iinfo,
     is_valid,
+    issubdtype,
     lattice_result_type,
     python_scalar_dtype,
     python_scalar_types,
@@ -102,6 +103,20 @@ class prng_key(extended):
 
 # ----------------------------------------------------------------------------------------------
 # Scalars
+
+
+def of_any_size(value: Any, dtype: Any) -> Any:
+    """A value that is to be converted to `dtype`. A Python integer becomes a NumPy number that
+    holds it: floats take integers of any size, and integer types the lowest bits of 64.
+
+    Raises:
+      OverflowError: an integer of more bits, for another type than floats.
+    """
+    if type(value) is not int:
+        return value
+    if issubdtype(dtype, np.inexact):
+        return np.float64(value)
+    return np.uint64(value) if value >= 2**63 else np.int64(value)
 
 
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:

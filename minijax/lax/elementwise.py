@@ -62,7 +62,7 @@ from ..core.primitives import (
     tanh_p,
 )
 from . import bitwise, complex_numbers, complex_order, rounding
-from .dtypes import check_and_canonicalize_user_dtype
+from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .families import (
     FLOAT,
     REAL,
@@ -171,7 +171,8 @@ def convert_element_type(operand, new_dtype):
     >>> lax.convert_element_type(jnp.array([1.7, -1.7]), "int32")
     Array([ 1, -1], dtype=int32)
     """
-    return convert(operand, check_and_canonicalize_user_dtype(new_dtype))
+    new_dtype = check_and_canonicalize_user_dtype(new_dtype)
+    return convert(of_any_size(operand, new_dtype), new_dtype)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ import operator
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import defvectorized
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import cast_rule, compare, emit, register_lowering
 from ..core.lowering import select as emit_select
-from ..core import dtypes
 from ..core.primitives import NUMBER, bool_dtype, elementwise_type, make_primitive
 from ..core.transposition import deftranspose
 from ..runtime.dispatch import apply_primitive

@@ -34,7 +34,7 @@ from ..core.primitives import (
     transpose_p,
 )
 from ..core.transposition import deftranspose
-from .dtypes import check_and_canonicalize_user_dtype
+from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .out_shardings import bind_sharded, resharded
 
 # ----------------------------------------------------------------------------------------------
@@ -297,11 +297,14 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     Raises:
       TypeError: `fill_value` is no scalar.
     """
+    if dtype is not None:
+        dtype = check_and_canonicalize_user_dtype(dtype)
+        fill_value = of_any_size(fill_value, dtype)
     aval = typeof(fill_value)
     if aval.ndim:
         raise TypeError(f"lax.full must be called with scalar fill_value; got shape {aval.shape}.")
     weak = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else check_and_canonicalize_user_dtype(dtype)
+    dtype = aval.dtype if dtype is None else dtype
     if isinstance(dtype, dtypes.ExtendedDType):
         out = dtype.full(tuple(shape), fill_value)
         return out if sharding is None else on_device(out, sharding)
@@ -352,7 +355,7 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     shape = aval.shape if shape is None else shape
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.full(tuple(shape), fill_value)
-    value = _scalar_fill(convert(fill_value, dtype, weak))
+    value = _scalar_fill(convert(of_any_size(fill_value, dtype), dtype, weak))
     if sharding is not None:
         return _filled(value, shape, sharding)
     if aval.placement is not None:

@@ -276,10 +276,10 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     dtype = user_dtype(dtype, "full")
     check_arraylike("full", fill_value)
     if out_sharding is not None and device is None:
-        return broadcast_to(lax_full((), fill_value, dtype) if not typeof(fill_value).ndim
+        return broadcast_to(lax_full((), fill_value, dtype) if not np.ndim(fill_value)
                             else asarray(fill_value, dtype), _shape(shape),
                             out_sharding=out_sharding)
-    if not typeof(fill_value).ndim:
+    if not np.ndim(fill_value):
         out = lax_full(_shape(shape), fill_value, dtype)
     else:
         out = broadcast_to(asarray(fill_value, dtype), _shape(shape))
@@ -333,7 +333,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     (fill_value,) = with_own_arrays([fill_value])
     dtype = user_dtype(dtype, "full_like")
     shape = None if shape is None else _shape(shape)
-    if not typeof(fill_value).ndim:
+    if not np.ndim(fill_value):
         if out_sharding is not None and device is None:
             return _stated_like(a, fill_value, dtype, shape, out_sharding)
         out = lax_full_like(a, fill_value, dtype, shape)

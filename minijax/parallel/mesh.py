@@ -289,8 +289,9 @@ def _check_names(devices: np.ndarray, axis_names: tuple[Any, ...]) -> None:
     if None in axis_names:
         raise ValueError(f"Mesh: an axis cannot be called None, got axis_names={axis_names}.")
     if devices.ndim != len(axis_names):
-        raise ValueError(f"Mesh: every axis needs one name, but the devices have shape "
-                         f"{devices.shape}, and the names are {axis_names}.")
+        raise ValueError("Mesh requires the ndim of its first argument to be the number of names, "
+                         f"but the devices have shape {devices.shape}, and the names are "
+                         f"{axis_names}.")
 
 
 def _named_sizes(mesh: _NamedAxes) -> str:

@@ -287,7 +287,7 @@ def _check_place(aval, where):
         where.shard_shape(aval.shape)
     elif where is not None and not hasattr(where, "device_kind"):
         raise ValueError("device_put takes a device, a Sharding, a PartitionSpec, None, or a "
-                         f"pytree of these, but got {where!r}.")
+                         f"pytree of these. Received invalid value: {where!r}")
 
 
 def _source(src, x):

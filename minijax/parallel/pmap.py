@@ -85,8 +85,10 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
 
     def _fun(*args, **kwargs):
         if not set(static).issubset(range(len(args))):
-            raise ValueError(f"pmap: the arguments number {static} are static, and must be passed "
-                             f"by position, but there are {len(args)}.")
+            raise ValueError(
+                f"pmapped function has static_broadcasted_argnums={static} but was called with "
+                f"only {len(args)} positional argument{'s' * (len(args) != 1)}. All static "
+                "broadcasted arguments must be passed positionally.")
         call = _Call(fun, args, kwargs, in_axes, static)
         mesh = Mesh(_devices(devices, backend, call.size(axis_size)), (name,))
         call.check(len(mesh.devices))

@@ -233,7 +233,9 @@ def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
                             f"argument; give it to jit's in_shardings. Got {sharding}.")
         sharding = sharding.sharding
     if not isinstance(sharding, Sharding):
-        raise ValueError(f"ShapeDtypeStruct: expected a sharding, got {sharding!r}.")
+        raise ValueError("ShapeDtypeStruct: sharding should be an instance of "
+                         "`jax.sharding.Sharding`, a PartitionSpec or a Format, got "
+                         f"{sharding!r}.")
     sharding.check_compatible_aval(shape)
     return sharding
 
