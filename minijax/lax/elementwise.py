@@ -320,9 +320,9 @@ log1p_p, log1p = unary_row(
     jvp=lambda t, x: div(t, add(x, one_like(x))))
 def _expm1(x):
     """`np.expm1` mixes the parts: a real number that is infinite or NaN has no imaginary part."""
-    out = np.expm1(x)
-    if out.dtype.kind != "c":
-        return out
+    if x.dtype.kind != "c":
+        return np.expm1(x)
+    out = np.expm1(x + 0)  # XLA takes -0 as 0
     return np.where((np.imag(x) == 0) & np.isnan(np.imag(out)), np.real(out), out)
 
 

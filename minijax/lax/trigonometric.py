@@ -16,7 +16,7 @@ def _arctan2(x, y):
     if x.dtype.kind != "c":
         return np.arctan2(x, y)
     i = x.dtype.type(1j)
-    return -i * np.log((y + i * x) / np.sqrt(x * x + y * y))
+    return -i * np.log((y + i * x) / np.sqrt(x * x + y * y) + 0)  # on the branch cut, -0 is 0
 
 
 def _lower_atan2(ctx, x, y):

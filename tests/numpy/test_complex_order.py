@@ -99,3 +99,12 @@ def test_a_gradient_of_an_extreme_is_that_of_the_compiled_program(name):
         return [jx.numpy.isnan(pulled[-1][0]), [f(x, 1) for _ in range(9)][-1]]
 
     both(repeated)
+
+
+@pytest.mark.parametrize("name", ["log1mexp", "arctan2"])
+def test_on_a_branch_cut_the_sign_of_a_zero_is_that_of_xla(name):
+    x = np.array([-1, 1, -0.5, 2, -2j, 1j], np.complex64)
+    y = np.array([-2j, 1j, -3j, -1, -2, 3], np.complex64)
+    calls = {"log1mexp": lambda jx: jx.nn.log1mexp(jx.numpy.asarray(x)),
+             "arctan2": lambda jx: jx.lax.atan2(0 * x, y)}
+    both(_eager_and_compiled(calls[name]), tol=1e-6)
