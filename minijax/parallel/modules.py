@@ -17,7 +17,7 @@ from ..core.lowering import Body, Value
 from ..runtime.modules import ProgramBody, ProgramModule
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import P
-from .sharding import NamedSharding, Sharding, sdy_mesh, sdy_sharding
+from .sharding import NamedSharding, Sharding, quoted, sdy_mesh, sdy_sharding
 from .typed import entries_of, mesh_of, sharding_of_type, split_over, sums_of
 
 
@@ -101,6 +101,17 @@ def constraint(ctx: Body, x: Value, sharding: Sharding, mesh: Mesh | AbstractMes
     symbol = mesh_symbol(ctx.module, mesh, devices_of_module(ctx))
     text = sdy_sharding(sharding, x.aval.ndim, symbol).removeprefix("#sdy.sharding")
     return ctx.op(f"sdy.sharding_constraint {x.name} {text} : {x.type}", x.aval)
+
+
+def open_constraint(ctx: Body, x: Value, sharding: NamedSharding) -> Value:
+    """A line that says how explicit axes split a value. The compiler may use the others, too."""
+    mesh, spec = sharding.mesh, sharding.spec
+    symbol = mesh_symbol(ctx.module, mesh, devices_of_module(ctx))
+    dims = [", ".join([*map(quoted, spec.axes_of(d)), "?"]) for d in range(x.aval.ndim)]
+    unused = [quoted(name) for name in mesh.explicit_axes if name not in spec.all_axes()]
+    whole = f", replicated={{{', '.join(unused)}}}" if unused else ""
+    where = f"<@{symbol}, [{', '.join(f'{{{dim}}}' for dim in dims)}]{whole}>"
+    return ctx.op(f"sdy.sharding_constraint {x.name} {where} : {x.type}", x.aval)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from ..runtime.jit import jit
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .explicit import reshard
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
-from .mesh import get_mesh
+from .mesh import get_abstract_mesh, get_mesh
 from .partition_spec import P, PartitionSpec
 from .placed import (
     Place,
@@ -43,7 +43,10 @@ from .placed import (
     sees_to_places,
     shards_of,
 )
+from .reshards import lower_stated, with_batch_entry
 from .sharding import NamedSharding, Sharding, is_unreduced
+from .sharding_rules import stated
+from .typed import with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # The primitive
@@ -68,7 +71,13 @@ sees_to_places.add(device_put_p)
 
 @device_put_p.def_abstract_eval
 def _result_types(*avals, devices, srcs, copy_semantics):
-    return avals
+    return [with_sharding(aval, where) if _says_type(where) else aval
+            for aval, where in zip(avals, devices)]
+
+
+def _says_type(where):
+    """Whether it is a sharding that types state."""
+    return isinstance(where, NamedSharding) and bool(where.mesh.explicit_axes)
 
 
 @device_put_p.def_impl
@@ -101,12 +110,28 @@ def _transpose(cts, *operands, devices, srcs, copy_semantics):
 primitive_transposes[device_put_p] = _transpose
 
 
-def _batch(args, dims, **params):
-    return device_put_p.bind(*args, **params), dims
+def _batch(args, dims, *, devices, **params):
+    """The batch dimension stays as it is."""
+    devices = tuple([_with_batch(where, x, d) if d is not None and _says_type(where) else where
+                     for x, d, where in zip(args, dims, devices)])
+    return device_put_p.bind(*args, devices=devices, **params), dims
+
+
+def _with_batch(where, x, d):
+    entries = where.spec.partitions
+    missing = typeof(x).ndim - 1 - len(entries)
+    spec = where.spec.update([*entries, *[None] * missing])
+    return with_batch_entry(where.update(spec=spec), x, d, d)
+
+
+def _lower(ctx, *operands, devices, **params):
+    return [lower_stated(ctx, x, where) if _says_type(where) else x
+            for x, where in zip(operands, devices)]
 
 
 primitive_batchers[device_put_p] = _batch
-register_lowering(device_put_p, lambda ctx, *operands, **params: operands)
+register_lowering(device_put_p, _lower)
+stated.add(device_put_p)
 
 # ----------------------------------------------------------------------------------------------
 # Moving
@@ -266,7 +291,7 @@ def concrete_sharding(where: Any) -> Any:
     """A spec as a sharding over the mesh in force."""
     if not isinstance(where, PartitionSpec):
         return where
-    mesh = get_mesh()
+    mesh = get_abstract_mesh() if state.trace.staging else get_mesh()
     if mesh.empty:
         raise ValueError(f"device_put to {where}: a PartitionSpec needs a mesh. Set one by "
                          "`jax.set_mesh`, or give a NamedSharding.")

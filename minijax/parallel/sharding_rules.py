@@ -167,8 +167,19 @@ def alike(which: str) -> Rule:
 
 rows("select_n", alike("select: the cases and the predicate"))
 rows("concatenate", alike("concatenate: the operands"))
-rows("dynamic_update_slice", lambda avals, params, outs:
-     alike("dynamic_update_slice: the operand and the update")(avals[:2], params, outs))
+
+
+def _dynamic_update_slice(avals, params, outs):
+    """An update on all devices does not fit an operand that is split, nor the other way round."""
+    x, update = map(entries_of, avals[:2])
+    if x != update:
+        raise ShardingTypeError(f"dynamic_update_slice: the operand and the update "
+                                f"{_texts(avals[:2])} must have the same sharding. Reshard one of "
+                                "them, by `jax.sharding.reshard`.")
+    return x
+
+
+rows("dynamic_update_slice", _dynamic_update_slice)
 
 
 def as_operand(i: int) -> Rule:

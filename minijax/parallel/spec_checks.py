@@ -141,9 +141,10 @@ def spec_of_type(aval: ShapedArray, axes: frozenset) -> PartitionSpec:
 
 def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[ShapedArray],
                    names: Callable[[], Sequence[str]]) -> None:
-    """Raise a `ValueError` if an argument cannot be cut as its spec says, or its type says that it
-    is split otherwise; it is named."""
+    """Raise a `ValueError` if an argument cannot be cut as its spec says, or is split otherwise
+    while the user has all axes of the mesh in hand; it is named."""
     wrong, mesh = [], scope.mesh
+    stays = mesh.are_all_axes_explicit and scope.newly_manual_axes == set(mesh.axis_names)
     for i, (spec, aval) in enumerate(zip(specs, avals)):
         if len(spec) > aval.ndim:
             wrong.append((i, f"has {aval.ndim} dimensions, fewer than its spec {spec} has entries"))
@@ -154,7 +155,7 @@ def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sha
                 wrong.append((i, f"cannot be cut as {spec} says: dimension {d}, of size {n}, is to "
                                  f"be split over {spec.partitions[d]!r}, of size {parts}"))
         stated = spec_of_type(aval, scope.newly_manual_axes)
-        if mesh_of(aval) is mesh.abstract_mesh and any(
+        if stays and mesh_of(aval) is not None and any(
                 spec.axes_of(d) != stated.axes_of(d) for d in range(aval.ndim)):
             wrong.append((i, f"is not split as {spec} says: in_specs cannot move data. Leave out "
                              "in_specs, or reshard the argument by `jax.reshard`"))

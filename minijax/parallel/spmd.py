@@ -39,8 +39,9 @@ from .modules import (
     devices_of_module,
     manual_context,
     mesh_symbol,
+    open_constraint,
 )
-from .partition_spec import UNCONSTRAINED, P, PartitionSpec
+from .partition_spec import P, PartitionSpec
 from .placed import (
     Place,
     PlacedArray,
@@ -109,11 +110,18 @@ class Places(NamedTuple):
 
     def _results_placed(self, avals: Sequence, ctx, results: Sequence) -> list:
         """The results of a program, constrained to lie as their types say."""
-        wanted = [None if not typed else sharding or _stated_part(aval, self.mesh)
-                  for aval, sharding, typed in zip(avals, self.out_shardings, self.typed)]
-        return [constraint(ctx, x, sharding, sharding.mesh)
-                if isinstance(sharding, NamedSharding) else x
-                for x, sharding in zip(results, wanted)]
+        return [self._result_placed(ctx, x, aval, sharding) if typed else x for x, aval, sharding,
+                typed in zip(results, avals, self.out_shardings, self.typed)]
+
+    def _result_placed(self, ctx, x, aval, sharding):
+        if isinstance(sharding, NamedSharding):
+            return constraint(ctx, x, sharding, sharding.mesh)
+        stated = None if sharding is not None else _stated_part(aval, self.mesh)
+        if stated is None:
+            return x
+        if None not in stated.spec.partitions:
+            return constraint(ctx, x, stated, stated.mesh)
+        return open_constraint(ctx, x, stated)
 
     def _result_attributes(self, avals: Sequence, ctx) -> list[str]:
         """What the program says of its results: of those that are unreduced, how they lie."""
@@ -184,13 +192,12 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
 
 def _stated_part(aval, mesh):
     """What a type states of a sharding, if other axes of the mesh are the compiler's."""
-    stated = mesh_of(aval)
-    if stated is None or mesh is None or stated.shape_tuple != mesh.shape_tuple:
+    if mesh is None or not aval.size or isinstance(aval.dtype, ExtendedDType):
         return None
-    if not aval.size or isinstance(aval.dtype, ExtendedDType):
+    stated = mesh_of(aval) or mesh
+    if not stated.explicit_axes or stated.shape_tuple != mesh.shape_tuple:
         return None
-    entries = [UNCONSTRAINED if entry is None else entry for entry in entries_of(aval)]
-    return NamedSharding(mesh.update(axis_types=stated.axis_types), P(*entries))
+    return NamedSharding(mesh.update(axis_types=stated.axis_types), P(*entries_of(aval)))
 
 
 def _of_type(aval, mesh):
@@ -345,7 +352,7 @@ def _like_argument(outs, out_avals, ins, in_avals, places) -> list[Sharding]:
     example, ndim = next(((x, aval.ndim) for x, aval in zip(ins, in_avals)
                           if isinstance(x, NamedSharding) and x.mesh is places.mesh
                      and not (x.spec.unreduced or x.spec.reduced)), (None, 0))
-    if example is None or not places.arrays:
+    if example is None or not places.arrays or _is_mixed(places.mesh):
         return outs
     return [example if aval.ndim == ndim and sharding.is_equivalent_to(example, ndim) else sharding
             for sharding, aval in zip(outs, out_avals)]
@@ -360,9 +367,15 @@ def _all_in_words(in_avals, asked, out_avals, places, in_tilings=(), out_tilings
                  in zip(places.out_shardings, outs, out_avals, strict=True)]
 
 
+def _is_mixed(mesh):
+    return mesh is not None and 0 < len(mesh.explicit_axes) < len(mesh.axis_names)
+
+
 def _truly(said, found, aval):
     """How a result lies: in the words that were said, if XLA did it."""
     if said is None and isinstance(found, NamedSharding) and found.mesh.explicit_axes:
+        if not set(found.spec.all_axes()) <= set(found.mesh.explicit_axes):
+            return found  # the compiler's choice
         missing = aval.ndim - len(found.spec)  # types have an entry for each dimension
         return found.update(spec=P(*found.spec.partitions, *[None] * missing))
     if said is not None and is_unreduced(said):

@@ -1,0 +1,81 @@
+"""On meshes of axes of several types, results lie as in JAX; and `device_put` in traced functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minijax
+from tests.oracle import jax as oracle
+
+X = np.arange(128.0, dtype=np.float32).reshape(8, 16)
+
+PROGRAMS = {
+    "sin": lambda jx: jx.lax.sin,
+    "sum": lambda jx: lambda x: x.sum(1),
+    "transpose": lambda jx: lambda x: x.T,
+    "several": lambda jx: lambda x: jx.numpy.exp(x * 0) + x,
+}
+
+
+def placed(jx, names, types, program, spec):
+    """The type, the spec and the contents of a result on a mesh of 4 by 2 devices."""
+    mesh = jx.make_mesh((4, 2), names, tuple(getattr(jx.sharding.AxisType, t) for t in types))
+    with jx.set_mesh(mesh):
+        out = jx.jit(program(jx))(jx.device_put(X, jx.P(*spec)))
+        return str(jx.typeof(out)), str(out.sharding.spec), np.asarray(out).tolist()
+
+
+@pytest.mark.live_jax
+@pytest.mark.parametrize("spec", [("x", None), (("y", "x"), None), ("y", "x"), (None, "y")])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_axes_of_the_compiler_split_results_too(program, spec):
+    got, want = (placed(jx, ("x", "y"), ("Auto", "Explicit"), PROGRAMS[program], spec)
+                 for jx in (minijax, oracle))
+    np.testing.assert_allclose(got[2], want[2], rtol=1e-6)
+    assert got[:2] == want[:2]
+
+
+@pytest.mark.live_jax
+@pytest.mark.parametrize("spec", [(), ("x",), ("y", "x")])
+@pytest.mark.parametrize("to", [(), ("x",), (None, "y")])
+def test_device_put_states_the_type_in_traced_functions(spec, to):
+    got, want = (placed(jx, ("x", "y"), ("Explicit", "Explicit"),
+                        lambda jx: lambda x: 2 * jx.device_put(x, jx.P(*to)), spec)
+                 for jx in (minijax, oracle))
+    assert got == want
+
+
+def test_device_put_in_a_mapped_function_keeps_the_batch_dimension():
+    """JAX takes the spec of a row for that of the matrix."""
+    kind, spec, value = placed(minijax, ("x", "y"), ("Explicit", "Explicit"), lambda jx: jx.vmap(
+        lambda row: jx.device_put(row, jx.P("y"))), ("x", None))
+    assert (kind, spec, value) == ("float32[8@x,16@y]", "P('x', 'y')", X.tolist())
+
+
+@pytest.mark.live_jax
+@pytest.mark.parametrize("types, names, spec, in_spec", [
+    (("Explicit", "Auto"), (), ("x",), (None, "y")),
+    (("Auto", "Explicit"), (), ("y",), ("x",)),
+    (("Explicit", "Explicit"), ("x",), ("x",), ()),
+    (("Explicit", "Explicit"), ("x",), ("y",), ("x",)),
+])
+def test_in_specs_move_data_unless_all_axes_are_in_the_users_hand(types, names, spec, in_spec):
+    def program(jx):
+        return jx.shard_map(lambda x: 2 * x, in_specs=jx.P(*in_spec), out_specs=jx.P(*in_spec),
+                            axis_names=set(names))
+
+    got, want = (placed(jx, ("x", "y"), types, program, spec) for jx in (minijax, oracle))
+    assert (got[0], got[2]) == (want[0], want[2])
+
+
+@pytest.mark.live_jax
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_update_on_all_devices_does_not_fit_an_operand_that_is_split(first):
+    for jx in (minijax, oracle):
+        mesh = jx.make_mesh((8,), ("x",))
+        split = jx.device_put(X, jx.NamedSharding(mesh, jx.P("x")))
+        pair = (split, X) if first else (jx.device_put(X, jx.NamedSharding(mesh, jx.P())), split)
+        with pytest.raises(Exception, match="must") as info:
+            jx.lax.dynamic_update_slice(*pair, (0, 0))
+        assert type(info.value).__name__ == "ShardingTypeError"
