@@ -42,7 +42,7 @@ KNOWN = [
           GAMMA, ours=r"NotImplementedError: Differentiation rule for 'random_gamma_grad_by_a'"),
     Known("samples of the gamma distribution have a reverse-mode derivative of their derivative here, "
           "and in JAX, whose rule is a loop, not",
-          TWICE, ours=r"[\[({'a: ]*Array\(",
+          TWICE, ours=r"[\[({'a: ]*(Array|ShapeDtypeStruct)\(",
           theirs=r"ValueError: Reverse-mode differentiation does not work for lax.while"),
     Known("JAX finds the only element of one array in an empty other array, if there is a size",
           r"(?s)= jnp\.zeros\(\(?0\W.*jnp\.intersect1d\((?=[^\n]*size=)", kind="value",
@@ -73,6 +73,15 @@ KNOWN = [
           r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.checkpoint\b)"
           r"(?=.*(jax\.(grad|value_and_grad|jacrev|hessian)|pullback)\b)", kind="value",
           ours=r"array\(", theirs=r"array\("),
+    Known("JAX differentiates a loop that changes a reference although nothing asks for that derivative; "
+          "where something does, both refuse",
+          r"(?s)(?=.*jax\.new_ref\()(?=.*lax\.while_loop\()"
+          r"(?=.*(jax\.(grad|value_and_grad|jacrev|hessian)|pullback)\b)",
+          ours=r"[\[({'a: ]*Array\(",
+          theirs=r"ValueError: Reverse-mode differentiation does not work for lax.while"),
+    Known("JAX's sparse arrays lose their batch dimensions in derivatives of derivatives",
+          r"(?s)(?=.*sparse\.)(?=.*(jax\.(jacrev|jacfwd|hessian)|pullback)\b)",
+          theirs=r"ValueError: data batch dimensions not compatible"),
     Known("loops within JAX's own functions refuse operands that vary over the axes of a mesh",
           r"(?s)(?=.*jax\.shard_map\()(?=.*jax\.(random|scipy)\.)",
           theirs=r"TypeError: while_loop body function carry input and carry output must have equal types"),
