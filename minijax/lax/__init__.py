@@ -2,9 +2,10 @@
 
 # chapter 9
 from .rounding import (
-    RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, reduce_precision,
-    reduce_precision_p, round, round_p, sign, sign_p,
+    RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, round, round_p, sign,
+    sign_p,
 )
+from .fewer_bits import reduce_precision, reduce_precision_p
 from .elementwise import (
     abs_ as abs, abs_p, add, atanh, atanh_p, cbrt, cbrt_p, clamp, clamp_p, convert_element_type,
     cos, div, eq, exp, exp2, exp2_p, expm1, expm1_p, ge, gt, integer_pow, le, log, log1p,

@@ -38,7 +38,7 @@ from ..core.staging import trace_to_jaxpr, weakref_cache
 from ..core.transposition import is_undefined_primal, primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import traced_constants_apart
-from ..lax.rounding import bits_of, reduce_precision_p
+from ..lax.fewer_bits import bits_of, reduce_precision_p
 from .barrier import barrier
 from .choice import choose_saved
 from .policies import nothing_saveable

@@ -11,7 +11,7 @@ from ..core.jaxpr import Literal
 from ..core.jit import jit_p
 from ..core.tree import tree_flatten, tree_leaves
 from ..core.util import split_list
-from ..lax.rounding import reduce_precision_p
+from ..lax.fewer_bits import reduce_precision_p
 from .names import name_p
 
 
