@@ -22,6 +22,7 @@ from ..lax.dtypes import (
     check_and_canonicalize_user_dtype,
     coerce_to_array,
     default_float_dtype,
+    of_any_size,
     plain_number,
     python_scalars,
     result_type,
@@ -386,7 +387,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         if size >= 2**63:
             raise TypeError(f"arange: {stop - start} elements are more than an array can have.")
         out = broadcasted_iota(dtype, (size,), 0, out_sharding=stated)
-        out = out if start == 0 else add(convert(start, dtype), out)
+        out = out if start == 0 else add(convert(of_any_size(start, dtype), dtype), out)
     return on_device(out, device, out_sharding=out_sharding if stated is None else None)
 
 
@@ -403,9 +404,9 @@ def _range_argument(name, value):
         return None
     check_arraylike("arange", value)
     value = concrete_or_error(None, value, f"It arose in the jnp.arange argument '{name}'")
-    if typeof(value).ndim:
+    if np.ndim(value):
         raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={value}")
-    if typeof(value).dtype.kind == "c":
+    if np.iscomplexobj(value):
         raise ValueError(f"jax.numpy.arange: arguments must be real; got {name}={value}")
     return value
 
@@ -415,7 +416,8 @@ def _stepped_range(start, step, size, dtype, out_sharding):
     narrow = dtypes.issubdtype(dtype, np.floating) and dtypes.finfo(dtype).bits < 32
     working = np.dtype("float32") if narrow else dtype
     line = broadcasted_iota(working, (max(0, size),), 0, out_sharding=out_sharding)
-    return convert(add(convert(start, working), mul(convert(step, working), line)), dtype)
+    start, step = (convert(of_any_size(x, working), working) for x in (start, step))
+    return convert(add(start, mul(step, line)), dtype)
 
 
 def eye(N: int, M: int | None = None, k=0, dtype=None, *, device=None):
