@@ -260,6 +260,11 @@ def _filled(name, value):
 zeros, ones, empty = _filled("zeros", 0), _filled("ones", 1), _filled("empty", 0)
 
 
+def _is_scalar(value) -> bool:
+    """Whether it has no dimensions. A Python integer may be too large to have a type."""
+    return type(value) is int or not typeof(value).ndim
+
+
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """An array with `fill_value` everywhere.
 
@@ -277,10 +282,10 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     dtype = user_dtype(dtype, "full")
     check_arraylike("full", fill_value)
     if out_sharding is not None and device is None:
-        return broadcast_to(lax_full((), fill_value, dtype) if not np.ndim(fill_value)
+        return broadcast_to(lax_full((), fill_value, dtype) if _is_scalar(fill_value)
                             else asarray(fill_value, dtype), _shape(shape),
                             out_sharding=out_sharding)
-    if not np.ndim(fill_value):
+    if _is_scalar(fill_value):
         out = lax_full(_shape(shape), fill_value, dtype)
     else:
         out = broadcast_to(asarray(fill_value, dtype), _shape(shape))
@@ -334,7 +339,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     (fill_value,) = with_own_arrays([fill_value])
     dtype = user_dtype(dtype, "full_like")
     shape = None if shape is None else _shape(shape)
-    if not np.ndim(fill_value):
+    if _is_scalar(fill_value):
         if out_sharding is not None and device is None:
             return _stated_like(a, fill_value, dtype, shape, out_sharding)
         out = lax_full_like(a, fill_value, dtype, shape)
