@@ -46,10 +46,6 @@ PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "
 
 # reason -> module -> names
 MISSING: dict[str, dict[str, str]] = {
-    DEVICES: {
-        "": """auto_pcast
-            remove_size_one_mesh_axis_from_type""",
-    },
     ACCELERATORS: {
         "": "memory",
         "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
@@ -74,19 +70,14 @@ MISSING: dict[str, dict[str, str]] = {
     MUTABLE: {"": "array_garbage_collection_guard",
               "extend.core.primitives": "empty2_p",
               "experimental": "EArray cur_qdd primal_tangent_dtype"},
-    GUARDS: {"": """explain_cache_misses make_user_context thread_guard
-            transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host
-            transfer_guard_host_to_device"""},
     SHAPES: {"errors": "InconclusiveDimensionOperation",
              "extend.core": "InconclusiveDimensionOperation"},
     HALF_MADE: {"numpy": "float6_e2m3fn float6_e3m2fn int1 uint1"},
-    OLD_NAMES: {"": """host_count host_id host_ids jax2tf_associative_scan_reductions
-            softmax_custom_jvp""",
+    OLD_NAMES: {"": "host_count host_id host_ids",
                 "custom_derivatives": "remat_opt_p"},
     GOING_ON: {"experimental.multihost_utils":
                "ProcessFailureError live_devices"},
     INTERNAL: {
-        "": "ds",
         "experimental.multihost_utils": """global_array_to_host_local_array_impl
             gtl_abstract_eval host_local_array_to_global_array_impl ltg_abstract_eval
             ltg_batcher""",
