@@ -16,8 +16,11 @@ from .families import FLOAT, unary_row
 
 
 def _sign(x):
+    if x.dtype.kind == "c":
+        size = np.where(x == 0, 1, np.abs(x))
+        return np.stack([x.real / size, x.imag / size], -1).view(x.dtype)[..., 0]
     # XLA keeps the sign of zero, which NumPy drops.
-    return np.sign(x) if x.dtype.kind in "iuc" else np.copysign(np.sign(x), x)
+    return np.sign(x) if x.dtype.kind in "iu" else np.copysign(np.sign(x), x)
 
 
 def _lower_sign(ctx, x):
@@ -77,5 +80,3 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
       ValueError: no such rounding method.
     """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
-
-
