@@ -70,9 +70,7 @@ def is_user_frame(frame: FrameType) -> bool:
 
 def is_user_function(fun: Callable) -> bool:
     """Whether a function is of the user's code, or of no known place."""
-    while isinstance(fun, functools.partial):
-        fun = fun.func
-    code = getattr(inspect.unwrap(fun), "__code__", None)
+    code = getattr(_innermost(fun), "__code__", None)
     return code is None or _is_user_file(code.co_filename)
 
 
@@ -205,11 +203,16 @@ def renamed(fun: Any, name: str) -> Any:
     return other
 
 
-def fun_sourceinfo(fun: Callable) -> str:
-    """ "name at file:line", as far as known."""
+def _innermost(fun: Callable) -> Callable:
+    """The function inside of partial applications and wrappers."""
     while isinstance(fun, functools.partial):
         fun = fun.func
-    fun = inspect.unwrap(fun)
+    return inspect.unwrap(fun)
+
+
+def fun_sourceinfo(fun: Callable) -> str:
+    """ "name at file:line", as far as known."""
+    fun = _innermost(fun)
     code = getattr(fun, "__code__", None)
     if code is None:
         return getattr(fun, "__name__", "<unknown>")

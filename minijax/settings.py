@@ -359,13 +359,12 @@ num_cpu_devices = number_state(
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
 
 # On the CPU, arrays are in the host's memory. Nothing is transferred, and no guard is asked.
-transfer_guard, *_guards = [choice_state(
+(transfer_guard, transfer_guard_host_to_device, transfer_guard_device_to_device,
+ transfer_guard_device_to_host) = (choice_state(
     f"jax_transfer_guard{direction}",
     (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"), None,
     "Which transfers are allowed. A CPU's arrays are in the host's memory: there are none.")
-    for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host")]
-transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host = (
-    _guards)
+    for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host"))
 
 pprint_use_color = bool_state(
     "jax_pprint_use_color",

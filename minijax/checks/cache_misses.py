@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from .. import settings
 from ..core.core import ShapedArray
+from ..core.jit import by_place
 from ..core.tree import PyTreeDef
 from ..errors import fun_sourceinfo, is_user_function, new_source_info
 from .arguments import weak_arg_names
@@ -32,7 +33,7 @@ class Signature(NamedTuple):
 
 
 def explain(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
-    """Log why `fun` has to be traced for a key, when traces for the keys in `seen` are there."""
+    """Log why `fun` has to be traced for a key, although `seen` has traces for others."""
     if is_user_function(fun):
         reasons = "\n".join(_reasons(fun, key, seen))
         logging.getLogger("minijax.jit").warning(
@@ -88,17 +89,17 @@ def _of_trees(new: PyTreeDef, old: PyTreeDef) -> Iterator[str]:
 
 
 def _of_statics(new: tuple, old: tuple) -> Iterator[str]:
-    now, before = ({place: repr(value) for place, value, _ in statics} for statics in (new, old))
+    now, before = by_place(new), by_place(old)
     for place in {**now, **before}:
-        if now.get(place) != before.get(place):
-            yield (f"at {place!r}, now {now.get(place, 'absent')} "
-                   f"and before {before.get(place, 'absent')}")
+        words = [repr(values[place]) if place in values else "absent" for values in (now, before)]
+        if words[0] != words[1]:
+            yield "at {!r}, now {} and before {}".format(place, *words)
 
 
 def _of_types(fun: Callable, new: Signature, old: Signature) -> Iterator[str]:
     if new.in_tree != old.in_tree:
         return
-    names = weak_arg_names(fun, new.in_tree, {place: value for place, value, _ in new.statics})()
+    names = weak_arg_names(fun, new.in_tree, by_place(new.statics))()
     for name, now, before in zip(names, new.in_avals, old.in_avals):
         if now != before:
             yield f"at {name}, " + _two_types(now, before)

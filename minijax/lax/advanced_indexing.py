@@ -33,7 +33,7 @@ from . import indexing
 from .compile_time import is_concrete
 from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, result_type, safe_to_cast
-from .dynamic_slices import Slice
+from .dynamic_slices import SLICES, Slice
 from .gathering import gather
 from .indexing import slice_bounds
 from .out_shardings import call_sharded
@@ -63,9 +63,6 @@ from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_
 # Reading the index
 
 
-_SLICES = (builtins.slice, Slice)
-
-
 class Entry(NamedTuple):
     """One entry of an index, and the dimension that it indexes; `None`, if it makes a new one."""
 
@@ -75,7 +72,7 @@ class Entry(NamedTuple):
     @property
     def is_integer(self) -> bool:
         """Whether it takes single elements: an integer or an array of them."""
-        return self.axis is not None and not isinstance(self.index, _SLICES)
+        return self.axis is not None and not isinstance(self.index, SLICES)
 
 
 def _read(index, shape: Sequence[int]) -> tuple[list[Entry], bool]:
@@ -111,14 +108,14 @@ def _read(index, shape: Sequence[int]) -> tuple[list[Entry], bool]:
             position += span - 1
         else:
             entries.append(Entry(entry, axis))
-            places += [] if isinstance(entry, _SLICES) else [position]
+            places += [] if isinstance(entry, SLICES) else [position]
         axis, position = axis + span, position + 1
     return entries, all(b - a == 1 for a, b in zip(places, places[1:]))
 
 
 def _array_entry(entry, position):
     """An entry, sequences made arrays; an error if it can be no index."""
-    if entry is None or entry is Ellipsis or isinstance(entry, (*_SLICES, int, np.bool_)):
+    if entry is None or entry is Ellipsis or isinstance(entry, (*SLICES, int, np.bool_)):
         return entry
     if isinstance(entry, (list, tuple, range)):
         entry = _array_of_sequence(entry)

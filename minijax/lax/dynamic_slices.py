@@ -60,6 +60,9 @@ class Slice:
         return f"ds({self.start}, {self.size}, {self.stride})"
 
 
+SLICES = (builtins.slice, Slice)  # the entries of an index that keep a dimension
+
+
 def _flatten(part: Slice):
     traced = tuple(x if isinstance(x, Tracer) else None for x in (part.start, part.size))
     known = tuple(None if isinstance(x, Tracer) else x for x in (part.start, part.size))
@@ -83,7 +86,7 @@ def dslice(start: Any, size: Any = None, stride: int | None = None) -> builtins.
       start: the first index; an integer, or an integer scalar array. `None` stands for all. If
         nothing else is given, it is the size, and the part starts at 0.
       size: the number of elements, an integer.
-      stride: every how manieth element is taken, an integer; 1 by default.
+      stride: the distance between the elements, an integer; 1 by default.
 
     Returns:
       what stands between the brackets: `x[ds(i, n)]` is `x[i:i + n]`.

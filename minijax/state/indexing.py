@@ -24,7 +24,7 @@ from ..core.primitives import convert
 from ..core.staging import DynamicJaxprTrace
 from ..lax.advanced_indexing import IndexUpdateHelper
 from ..lax.dtypes import default_int_dtype
-from ..lax.dynamic_slices import Slice
+from ..lax.dynamic_slices import SLICES, Slice
 from ..lax.indexing import expand_ellipsis, getitem
 from ..lax.shaping import broadcast_shapes, broadcast_to, reshape, squeeze
 from ..lax.slicing import dynamic_slice, dynamic_update_slice
@@ -47,13 +47,10 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
     checks.number_of_indices(entries, shape)
     written = expand_ellipsis(tuple(e for e in entries if e is not None), len(shape))
     parsed = [_entry(entry, size) for entry, size in zip(written, shape)]
-    selecting = iter(_of_one_shape([e for e in parsed if not isinstance(e, _SLICES)]))
+    selecting = iter(_of_one_shape([e for e in parsed if not isinstance(e, SLICES)]))
     operands = [e.start if isinstance(e, Slice) else next(selecting)
                 for e in parsed if not isinstance(e, builtins.slice)]
     return tuple(map(_static_part, parsed)), operands
-
-
-_SLICES = (builtins.slice, Slice)
 
 
 def _static_part(entry):
@@ -116,13 +113,13 @@ class Selection(NamedTuple):
     @property
     def is_box(self) -> bool:
         """Whether it selects a contiguous box, which can start anywhere."""
-        return all(_stride(e) == 1 if isinstance(e, _SLICES) else not np.shape(e)
+        return all(_stride(e) == 1 if isinstance(e, SLICES) else not np.shape(e)
                    for e in self.entries)
 
     @property
     def starts(self) -> list:
         """The corner of a box, in one integer type: an index may mix several."""
-        corner = [e.start if isinstance(e, _SLICES) else e % n if isinstance(e, int) else e
+        corner = [e.start if isinstance(e, SLICES) else e % n if isinstance(e, int) else e
                   for e, n in zip(self.entries, self.shape)]
         if len({typeof(start).dtype for start in corner}) > 1:
             return [convert(start, default_int_dtype()) for start in corner]
@@ -131,12 +128,12 @@ class Selection(NamedTuple):
     @property
     def sizes(self) -> list[int]:
         """The sizes of a box; 1 in the dimensions that an integer drops."""
-        return [number_selected(e) if isinstance(e, _SLICES) else 1 for e in self.entries]
+        return [number_selected(e) if isinstance(e, SLICES) else 1 for e in self.entries]
 
     @property
     def dropped(self) -> list[int]:
         """The dimensions that an integer drops."""
-        return [d for d, e in enumerate(self.entries) if not isinstance(e, _SLICES)]
+        return [d for d, e in enumerate(self.entries) if not isinstance(e, SLICES)]
 
     @property
     def result_shape(self) -> tuple[int, ...]:
