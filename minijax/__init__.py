@@ -195,6 +195,9 @@ from .compat.vmappables import vmap  # noqa: F811 (now also of registered contai
 _fast.trust_the_library()
 
 if _collects:
+    if not _gc.get_freeze_count():  # else the user keeps objects frozen
+        _gc.freeze()  # moves all objects to the oldest generation, without looking at them
+        _gc.unfreeze()
     _gc.enable()
 
 

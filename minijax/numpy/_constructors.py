@@ -379,21 +379,34 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         _check_constant(start)
     start, stop, step = (_range_argument(*named) for named in
                          ((name, start), ("stop", stop), ("step", step)))
-    if dtype is None:
+    chosen = dtype is None
+    if chosen:
         dtype = result_type(*(x for x in (start, stop, step) if x is not None))
     if stop is None:
         start, stop = 0, start
     stated = out_sharding if device is None else None
+    size = int(np.ceil(stop - start if step is None else (stop - start) / step))
+    if chosen and size > 0:
+        _check_range_fits(start, (size - 1) * (1 if step is None else step), dtype)
     if step is not None:
-        size = int(np.ceil((stop - start) / step))
         out = _stepped_range(start, step, size, dtype, stated)
     else:
-        size = max(0, int(np.ceil(stop - start)))
+        size = max(0, size)
         if size >= 2**63:
             raise TypeError(f"arange: {stop - start} elements are more than an array can have.")
         out = broadcasted_iota(dtype, (size,), 0, out_sharding=stated)
         out = out if start == 0 else add(convert(of_any_size(start, dtype), dtype), out)
     return on_device(out, device, out_sharding=out_sharding if stated is None else None)
+
+
+def _check_range_fits(first, length, dtype):
+    """Raise if the integer type chosen for a range cannot hold its ends: it would wrap around."""
+    if dtypes.issubdtype(dtype, np.integer):
+        info, last = dtypes.iinfo(dtype), int(first) + int(length)
+        if not all(info.min <= end <= info.max for end in (first, last)):
+            raise OverflowError(f"arange: {dtype} cannot hold the numbers from {first} to {last}. "
+                                "Pass a floating point `dtype`, or enable 64 bits "
+                                "(jax_enable_x64).")
 
 
 def _check_constant(value):

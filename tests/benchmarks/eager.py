@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import inspect
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -102,12 +103,13 @@ def main() -> None:
     libraries = tuple(importlib.import_module(name) for name in ("jax", "minijax"))
     scopes = [*map(arguments, libraries)]
     table = []
-    for row in calls(libraries, options.names):  # type: ignore[arg-type]
-        theirs, ours = (time_of(eval(f"lambda: {row}", scope), jx)
-                        for jx, scope in zip(libraries, scopes, strict=True))
-        table.append((ours / theirs, f"| `{row}` | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | "
-                                     f"{ours / theirs:.2f} |"))
-        print(table[-1][1], file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # `save` writes files
+        for row in calls(libraries, options.names):  # type: ignore[arg-type]
+            theirs, ours = (time_of(eval(f"lambda: {row}", scope), jx)
+                            for jx, scope in zip(libraries, scopes, strict=True))
+            table.append((ours / theirs, f"| `{row}` | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | "
+                                         f"{ours / theirs:.2f} |"))
+            print(table[-1][1], file=sys.stderr, flush=True)
     table.sort(reverse=True)
     slow = sum(ratio > LIMIT for ratio, _ in table)
     lines = [f"{len(table)} functions, {slow} of them slower than {LIMIT} x JAX\n",

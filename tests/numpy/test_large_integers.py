@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 import minijax
@@ -45,3 +46,20 @@ def test_a_large_integer(name, dtype, n):
 def test_more_than_64_bits(name, dtype, n):
     with pytest.raises(OverflowError):
         FUNCTIONS[name](minijax, n, dtype)
+
+
+# JAX wraps around here, so that the first begins at 0 and the third ends in negative numbers.
+@pytest.mark.parametrize("arguments", [
+    (2**40, 2**40 + 3), (2**40, 2**40 + 3, 1), (2**31 - 1, 2**31 + 2), (-2**33, -2**33 + 2),
+    (0, 2**40, 2**38), (5, 2**40, 2**39)])
+def test_a_range_beyond_the_type_chosen_for_it(arguments):
+    with pytest.raises(OverflowError, match="int32 cannot hold the numbers from"):
+        minijax.numpy.arange(*arguments)
+
+
+@pytest.mark.parametrize("arguments", [
+    (2**31 - 1, 2**31), (-2**31, -2**31 + 2), (2**40, 0), (10, 0), (0, 10, -1),
+    (np.uint32(2**32 - 3), np.uint32(2**32 - 1)), (np.int8(100), np.int8(127), np.int8(5)),
+    (np.int64(3),)])
+def test_a_range_up_to_the_end_of_its_type(arguments):
+    both(lambda jx: lambda: jx.numpy.arange(*arguments))
