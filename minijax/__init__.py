@@ -6,7 +6,7 @@ The public names, in the order of the book's chapters: `import minijax as jax`.
 import gc as _gc
 from typing import TYPE_CHECKING
 
-from .first_use import postpone_imports
+from .first_use import Postponed as _Postponed, load as _load, postpone_imports
 
 _collects = _gc.isenabled()
 _gc.disable()  # an import leaves no garbage behind, and makes many objects
@@ -137,8 +137,6 @@ from .parallel.explicit import reshard
 from .parallel import stated
 from .parallel.mesh import make_mesh, set_mesh
 from .parallel.partition_spec import P
-from .parallel.pmap import pmap
-from .parallel.shard_map import shard_map, smap
 from .parallel.placed import Shard, default_device_state as default_device
 from .parallel.placement import device_put, live_arrays
 from .runtime.processes import (
@@ -149,17 +147,19 @@ from .runtime.processes import (
     process_indices,
 )
 from .parallel.sharding import NamedSharding
-from .parallel.global_arrays import (
-    make_array_from_callback,
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
+
+if TYPE_CHECKING:
+    from .parallel.global_arrays import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
+    from .parallel.pmap import pmap
+    from .parallel.shard_map import shard_map, smap
 
 # chapter 15
-from .debugging.callbacks import pure_callback
 from .runtime.effects import effects_barrier
-from .debugging.environment import print_environment_info
-from . import debug, monitoring
+from . import monitoring
 from .debugging import refusals as _refusals  # the settings no_execution, allow_f16_reductions
 from .debugging import value_checks as _value_checks  # the settings debug_nans, debug_infs
 
@@ -167,6 +167,11 @@ from . import state as _state  # references under all transformations
 from . import ref
 from .ref import Ref, empty_ref, free_ref, freeze, new_ref
 from .state.gradients import ad, vjp  # noqa: F811 (now with residuals in sight, and `with_refs`)
+
+if TYPE_CHECKING:
+    from . import debug
+    from .debugging.callbacks import pure_callback
+    from .debugging.environment import print_environment_info
 
 # chapter 16
 if TYPE_CHECKING:
@@ -201,7 +206,19 @@ if _collects:
     _gc.enable()
 
 
-_ON_FIRST_USE = {"_src", "experimental", "extend", "image", "interpreters", "ops", "profiler"}
+# Names, and the modules that have them. Both are loaded when the name is first used.
+_ON_FIRST_USE = {
+    "make_array_from_callback": "parallel.global_arrays",
+    "make_array_from_process_local_data": "parallel.global_arrays",
+    "make_array_from_single_device_arrays": "parallel.global_arrays",
+    "pmap": "parallel.pmap",
+    "shard_map": "parallel.shard_map",
+    "smap": "parallel.shard_map",
+    "pure_callback": "debugging.callbacks",
+    "print_environment_info": "debugging.environment",
+}
+_MODULES_ON_FIRST_USE = {"_src", "debug", "experimental", "extend", "image", "interpreters",
+                         "ops", "profiler"}
 
 
 def __getattr__(name):
@@ -209,12 +226,16 @@ def __getattr__(name):
         from .runtime import xla
 
         return xla().Device
+    if name in _MODULES_ON_FIRST_USE:
+        return _load(_Postponed(f"{__name__}.{name}"))
     if name in _ON_FIRST_USE:
-        from importlib import import_module
-
-        return import_module(f"{__name__}.{name}")
+        value = globals()[name] = _load(_Postponed(f"{__name__}.{_ON_FIRST_USE[name]}", name))
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_ON_FIRST_USE} - {"_src"})
+    return sorted({*globals(), *_ON_FIRST_USE, *_MODULES_ON_FIRST_USE} - {"_src"})
+
+
+__all__ = [name for name in __dir__() if not name.startswith("_")]  # for `from minijax import *`

@@ -186,12 +186,27 @@ def fun_name(fun: Callable) -> str:
 _TYPES_OF_ATTRIBUTES = {"__name__": str, "__qualname__": str, "__annotations__": dict}
 
 
-def wraps(fun: Callable) -> Callable:
+def wraps(fun: Callable, summary: str = "") -> Callable:
     """`functools.wraps(fun)`, which leaves out attributes of types that a function's cannot have.
-    Libraries have modules with a field `__name__`, and wrap the annotations of their classes."""
+    Libraries have modules with a field `__name__`, and wrap the annotations of their classes.
+
+    `summary` is a sentence with "{fun}" in it, which the documentation then begins with."""
     assigned = [name for name in functools.WRAPPER_ASSIGNMENTS
                 if isinstance(getattr(fun, name, None), _TYPES_OF_ATTRIBUTES.get(name, object))]
-    return functools.wraps(fun, assigned)
+
+    def decorate(wrapper):
+        functools.update_wrapper(wrapper, fun, assigned)
+        if summary:
+            wrapper.__doc__ = _documented(summary.replace("{fun}", fun_name(fun)), fun)
+        return wrapper
+
+    return decorate
+
+
+def _documented(sentence: str, fun: Any) -> str:
+    """The sentence, followed by the documentation of `fun`, if it has any."""
+    doc = getattr(fun, "__doc__", None)
+    return sentence + (f"\n\nOriginal documentation:\n\n{doc}" if doc else "")
 
 
 def renamed(fun: Any, name: str) -> Any:

@@ -37,7 +37,7 @@ class Postponed:
         return Postponed(self._module, name)
 
 
-def _load(postponed: Postponed) -> Any:
+def load(postponed: Postponed) -> Any:
     """The value. Its module is imported if this has not happened."""
     path, name = postponed._module, postponed._name
     module = sys.modules.get(path)
@@ -106,7 +106,7 @@ def _load_on_first_use(module: ModuleType, postponed: dict[str, Postponed]) -> N
     def __getattr__(name: str) -> Any:
         if name not in postponed:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = names[name] = _load(postponed[name])
+        value = names[name] = load(postponed[name])
         return value
 
     def __dir__() -> list[str]:

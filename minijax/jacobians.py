@@ -60,7 +60,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     check_callable(fun)
     argnums = ensure_index(argnums)
 
-    @wraps(fun)
+    @wraps(fun, f"Jacobian of {{fun}} with respect to positional argument(s) {argnums}.")
     def jacfwd_f(*args, **kwargs):
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.forward_inputs(tree_leaves(dyn_args), holomorphic)
@@ -87,7 +87,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     check_callable(fun)
     argnums = ensure_index(argnums)
 
-    @wraps(fun)
+    @wraps(fun, f"Jacobian of {{fun}} with respect to positional argument(s) {argnums}.")
     def jacrev_f(*args, **kwargs):
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
         checks.reverse_inputs("jacrev", tree_leaves(dyn_args), holomorphic, allow_int)

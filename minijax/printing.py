@@ -13,9 +13,8 @@ import functools
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -164,8 +163,7 @@ def unused_binders(jaxpr) -> Iterator[Any]:
 # The words.
 
 
-@dataclass(frozen=True)
-class PrintOptions:
+class PrintOptions(NamedTuple):
     """What to print. `note` returns the remark in the margin of an equation, or `None`."""
 
     print_shapes: bool = True

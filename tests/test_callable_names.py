@@ -63,3 +63,25 @@ def test_callables_have_jaxs_names(module):
              for name, name_there in wanted.items()
              if name in ours and getattr(ours[name], "__name__", None) != name_there}
     assert wrong.keys() <= declared, wrong
+
+
+def documented(x):
+    """Doubles."""
+    return 2.0 * x
+
+
+@pytest.mark.parametrize("transformation", ["grad", "value_and_grad", "jacfwd", "jacrev"])
+@pytest.mark.parametrize("argnums", [0, (0,)])
+def test_a_derivative_says_whose_it_is_and_of_which_arguments(transformation, argnums):
+    """The first words are JAX's: what is computed, and of which function."""
+    ours = getattr(subject, transformation)(documented, argnums)
+    theirs = getattr(jax, transformation)(documented, argnums)
+    assert ours.__name__ == theirs.__name__
+    beginning = theirs.__doc__.partition("documented")[0] + "documented"
+    assert ours.__doc__.startswith(beginning) and "0" in ours.__doc__
+
+
+def test_make_jaxpr_is_named_as_jaxs():
+    ours, theirs = subject.make_jaxpr(documented), jax.make_jaxpr(documented)
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        assert getattr(ours, name) == getattr(theirs, name), name

@@ -40,6 +40,8 @@ def test_every_name_can_be_listed_and_loaded(name):
     "from minijax import nn, image, ops, experimental, extend; assert ops.segment_sum",
     "import minijax; assert minijax.interpreters.ad and minijax.numpy.linalg.inv",
     "import sys, minijax; assert sys.modules['minijax.nn'].initializers.zeros",
+    "from minijax import *; assert shard_map and pmap and debug.print and numpy.sin and profiler",
+    "import minijax.debug as d, minijax; assert d is minijax.debug and d.callback",
 ])  # fmt: skip
 def test_ways_to_import(statement):
     fresh(statement)
@@ -55,6 +57,19 @@ def test_packages_are_not_imported_before_they_are_used():
     allowed = {"minijax.random.settings"}
     assert [m for m in modules if m.startswith(tuple(f"minijax.{r}" for r in rare))
             and m not in allowed] == []
+    exactly = {"debug", "debugging.debug", "debugging.callbacks", "debugging.environment",
+               "parallel.shard_map", "parallel.pmap", "parallel.global_arrays"}
+    assert {f"minijax.{m}" for m in exactly}.isdisjoint(modules)
+
+
+@pytest.mark.parametrize("name", sorted(minijax._ON_FIRST_USE))
+def test_functions_that_wait_are_whole(name):
+    assert name in dir(minijax) and name in minijax.__all__
+    program = (f"import minijax, pickle\nf = minijax.{name}\n"
+               "print(pickle.loads(pickle.dumps(f)) is f is "
+               f"vars(minijax)['{name}'], f.__module__)")
+    same, module = fresh(program).split()
+    assert same == "True" and module.endswith(minijax._ON_FIRST_USE[name])
 
 
 def test_methods_that_wait_are_those_that_come():

@@ -34,7 +34,7 @@ scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.
 scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
 example_libraries.optimizers experimental
-experimental.checkify experimental.jet experimental.ode experimental.sparse
+experimental.checkify experimental.jet experimental.ode experimental.random experimental.sparse
 experimental.sparse.linalg interpreters interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
@@ -117,7 +117,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
     },
     XLA_OBJECTS: {"": "lib", "extend": "lowering mlir xla"},
     GUARDS: {"experimental": "control_deps"},
-    ACCELERATORS: {"experimental": "random rnn"},
+    ACCELERATORS: {"experimental": "rnn"},
 }
 
 # Parameters that functions of JAX have and ours have not: reason -> names.

@@ -16,7 +16,7 @@ from ..core.tree import LEAF, PyTreeDef, ensure_index_tuple, tree_flatten, tree_
 from ..errors import fun_name
 from .arguments import are_arrays, arg_names, distinct_references, leaf_names, references_apart
 from .primitives import valid_jaxtype
-from .tree import equality_errors_pytreedef, keystr, leaves_with_path
+from .tree import equality_errors_pytreedef, keystr, leaf_paths
 
 if TYPE_CHECKING:
     from ..core.api import Linearization
@@ -204,7 +204,7 @@ def vmap_results(outs: Sequence, dims: Sequence, destinations: Sequence, out_tre
 
 def _path(tree, i):
     """Where in the tree its `i`th leaf is."""
-    return keystr([*leaves_with_path(tree.unflatten(range(tree.num_leaves)))][i][0])
+    return keystr(leaf_paths(tree)[i])
 
 
 # ----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ..core.tree import (
 )
 from ..errors import DebugInfo, fun_sourceinfo
 from .primitives import valid_jaxtype
-from .tree import leaves_with_path, path_text
+from .tree import leaf_paths, leaves_with_path, path_text
 
 # ----------------------------------------------------------------------------------------------
 # Functions
@@ -140,7 +140,8 @@ def traced_info(traced_for: str, fun: Callable, in_tree: PyTreeDef, statics: Map
 
     def results():
         tree = out_tree()
-        return None if tree is None else leaf_names("result", tree.unflatten([0] * tree.num_leaves))
+        return None if tree is None else tuple(
+            "result" + path_text(path) for path in leaf_paths(tree))
 
     return DebugInfo(traced_for, fun_sourceinfo(fun), weak_arg_names(fun, in_tree, statics),
                      results)

@@ -228,6 +228,15 @@ def path_text(path: KeyPath) -> str:
     return keystr(path).replace("[<flat index ", "[").replace(">]", "]")
 
 
+def leaf_paths(treedef: trees.PyTreeDef) -> list[KeyPath]:
+    """The path to each leaf; empty paths if a registered class refuses to be rebuilt of numbers."""
+    try:
+        leaves = treedef.unflatten(range(treedef.num_leaves))
+    except Exception:
+        return [()] * treedef.num_leaves
+    return [path for path, _ in leaves_with_path(leaves)]
+
+
 def leaves_with_path(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """The path to each leaf, and the leaf."""
     node_type = trees.node_type_of(tree)

@@ -192,11 +192,8 @@ def _mapped_axis_size(leaves, axes, axis_size):
 
 def _vectorized(fun, vmap_f):
     """`vmap_f` with the name, the attributes and, after a sentence, the documentation of `fun`."""
-    name, doc = fun_name(fun), getattr(fun, "__doc__", None)
-    wraps(fun)(vmap_f)
-    vmap_f.__name__ = name
-    vmap_f.__doc__ = f"Vectorized version of {name}: arrays have one more dimension." + (
-        f"\n\nOriginal documentation:\n\n{doc}" if doc else "")
+    wraps(fun, "Vectorized version of {fun}: arrays have one more dimension.")(vmap_f)
+    vmap_f.__name__ = fun_name(fun)
     return vmap_f
 
 
@@ -251,6 +248,7 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
 
     name = getattr(fun, "__name__", type(fun).__name__)
     make_jaxpr_f.__name__ = make_jaxpr_f.__qualname__ = f"make_jaxpr({name})"
+    make_jaxpr_f.__module__ = "jax"  # tools that know JAX's functions compare with this name
     return api_boundary(make_jaxpr_f)
 
 
@@ -448,7 +446,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     check_callable(fun)
     argnums = ensure_index(argnums)
 
-    @wraps(fun)
+    @wraps(fun, f"Value and gradient of {{fun}} with respect to positional argument(s) {argnums}.")
     def value_and_grad_f(*args, **kwargs):
         check_argnums_passed(argnums, args, "differentiating with respect to")
         partial_fun, dyn_args = argnums_partial(fun, argnums, args, kwargs)
@@ -474,7 +472,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     """
     value_and_grad_f = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @wraps(fun)
+    @wraps(fun, f"Gradient of {{fun}} with respect to positional argument(s) {argnums}.")
     def grad_f(*args, **kwargs):
         value, gradient = value_and_grad_f(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient

@@ -219,7 +219,7 @@ def array_of(buffer: Any, aval: ShapedArray) -> Any:
 
 def lower(jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
     """The StableHLO module of a jaxpr."""
-    with timed(f"Finished translating {spec.name} to StableHLO", "jaxpr_to_mlir_module"):
+    with timed("jaxpr_to_mlir_module", f"jit({spec.name})", jaxpr.in_avals):
         module = Module(f"jit_{spec.name}")
         for program_module in hooks.program_module:
             module = program_module(module, jaxpr, spec)
@@ -228,7 +228,7 @@ def lower(jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
 
 def compile_module(module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
     """The program of a module."""
-    with timed(f"Finished XLA compilation for argument types {jaxpr.in_avals}", "backend_compile"):
+    with timed("backend_compile", f"jit({module.fun_name})"):
         executable = xla().compile(module.text, [*map(stored, jaxpr.out_avals)], options=options,
                                    **module.for_compiler)
     return Program(executable, module, jaxpr)
@@ -309,7 +309,8 @@ class JitFunction:
         fun, statics = self._fun, by_place(call.statics)
         flat_fun, out_tree = flatten_fun(with_statics(fun, statics), call.in_tree)
         info = traced_info("jit", fun, call.in_tree, statics, out_tree)
-        jaxpr = trace_to_jaxpr(flat_fun, in_avals, info)
+        with timed("jaxpr_trace", fun_name(fun)):
+            jaxpr = trace_to_jaxpr(flat_fun, in_avals, info)
         if all(isinstance(c, (Array, np.ndarray)) and not isinstance(c, Tracer)
                for c in jaxpr.consts):
             return Tracing(jaxpr, out_tree(), ())

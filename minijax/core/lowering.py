@@ -357,7 +357,7 @@ def _symbol(name: str) -> str:
 
 
 class LoweredModule(NamedTuple):
-    """The text of a module, and how to call it.
+    """The text of the module of the function `fun_name`, and how to call it.
 
     Its arguments are those arguments of the jaxpr whose numbers are in `kept`, then the arrays
     `hoisted`. Results take the memory of the arguments in `donated`. The compiler gets the keyword
@@ -369,6 +369,7 @@ class LoweredModule(NamedTuple):
     hoisted: tuple[tuple[Any, ShapedArray], ...] = ()
     donated: tuple[int, ...] = ()
     for_compiler: dict[str, Any] = {}
+    fun_name: str = ""
 
 
 def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
@@ -389,7 +390,7 @@ def lower_jaxpr(jaxpr: ClosedJaxpr, name: str, keep_unused: bool = False,
     results = body.inline(jaxpr, [arguments.get(i, unread) for i in range(len(invars))])
     heads = [module.argument(i, x) for i, x in arguments.items()]
     module.functions.append(body.text(heads, results, "public"))
-    return module.finish(body, kept)
+    return module.finish(body, kept)._replace(fun_name=name)
 
 
 def live_equations(jaxpr: Jaxpr) -> list:

@@ -119,6 +119,14 @@ class _FlatCallback:
         return tree_leaves(self.callback_func(*args, **kwargs))
 
 
+def _flat_callback(callback: Callable, in_tree: PyTreeDef) -> _FlatCallback:
+    """The function as a parameter of an equation, which must be hashable."""
+    if callback.__hash__ is None:
+        raise TypeError("a callback must be a function, or another hashable object that can be "
+                        f"called; got {callback!r}.")
+    return _FlatCallback(callback, in_tree)
+
+
 def _checked_results(outs: Sequence, avals: Sequence[ShapedArray]) -> list[np.ndarray]:
     """What the function returned, in NumPy: XLA would take any bytes, and so we look first."""
     if len(outs) != len(avals):
@@ -267,7 +275,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     leaves, in_tree = tree_flatten((args, kwargs))
     are_arrays("pure_callback", leaves, lambda: leaf_names("args", (args, kwargs)))
     avals, out_tree = _result_avals(result_shape_dtypes)
-    outs = pure_callback_p.bind(*leaves, callback=_FlatCallback(callback, in_tree),
+    outs = pure_callback_p.bind(*leaves, callback=_flat_callback(callback, in_tree),
                                 result_avals=avals, vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
@@ -359,7 +367,7 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
     """
     leaves, in_tree = tree_flatten((args, kwargs))
     avals, out_tree = _result_avals(result_shape_dtypes)
-    outs = io_callback_p.bind(*leaves, callback=_FlatCallback(callback, in_tree),
+    outs = io_callback_p.bind(*leaves, callback=_flat_callback(callback, in_tree),
                               result_avals=avals, ordered=ordered)
     return out_tree.unflatten(outs)
 

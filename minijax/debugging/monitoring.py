@@ -5,8 +5,8 @@ The names of the events are JAX's, so that programs that count compilations find
 
 from __future__ import annotations
 
-import logging
 import threading
+import time
 from collections.abc import Callable
 
 from .. import settings
@@ -112,11 +112,29 @@ class Monitoring(Extension):
     def record_event(self, event):
         record_event(event)
 
-    def record_duration(self, event, seconds, what=""):
-        record_event_duration_secs(event, seconds)
-        if what:
-            level = logging.WARNING if settings.log_compiles.value else logging.DEBUG
-            logger("minijax.jit").log(level, "%s in %.6f sec", what, seconds)
+    def begin_step(self, step, fun_name, in_avals):
+        if step == "jaxpr_to_mlir_module":
+            _log("Compiling %s with global shapes and types %s.", fun_name, tuple(in_avals))
+
+    def record_duration(self, event, seconds, fun_name=""):
+        about = {"fun_name": fun_name} if fun_name else {}
+        record_event_duration_secs(event, seconds, **about)
+        if event in _STEPS:
+            end = time.time()
+            record_event_time_span(event, end - seconds, end, **about)
+            _log(f"Finished {_STEPS[event]} in %.6f sec", fun_name, seconds)
+
+
+_STEPS = {
+    "/jax/core/compile/jaxpr_trace_duration": "tracing %s for jit",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "jaxpr to MLIR module conversion %s",
+    "/jax/core/compile/backend_compile_duration": "XLA compilation of %s",
+}  # fmt: skip
+
+
+def _log(message, *args):
+    log = logger("minijax.jit")
+    (log.warning if settings.log_compiles.value else log.debug)(message, *args)
 
 
 register(Monitoring())

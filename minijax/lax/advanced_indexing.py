@@ -34,7 +34,7 @@ from .compile_time import is_concrete
 from .cutting import concatenate
 from .dtypes import coerce_to_array, default_int_dtype, result_type, safe_to_cast
 from .dynamic_slices import SLICES, Slice
-from .gathering import gather
+from .gathering import gather, known_fill_value
 from .indexing import slice_bounds
 from .out_shardings import call_sharded
 from .scattering import (
@@ -390,7 +390,7 @@ def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bo
                wrap_negative_indices: bool = True):
     """`x[index]` by a gather, whatever the index; see `x.at[index].get`."""
     how = plan(index, typeof(x).shape, wrap_negative_indices)
-    fill_value = _known_scalar(fill_value)
+    fill_value = known_fill_value(fill_value, typeof(x).dtype)
     if how.boolean_dims:
         x = expand_dims(x, how.boolean_dims)
     if 0 in how.shape:
@@ -402,20 +402,6 @@ def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bo
     if how.reversed_dims:
         x = rev(x, how.reversed_dims)
     return expand_dims(x, how.new_dims) if how.new_dims else x
-
-
-def _known_scalar(fill_value):
-    """The fill value as a parameter: a Python or NumPy number."""
-    if fill_value is None:
-        return None
-    if isinstance(fill_value, (str, bytes)):
-        raise TypeError(f"x.at[...].get: fill_value must be a number, got {fill_value!r}.")
-    if np.ndim(fill_value):
-        raise ValueError("fill_value argument to indexed get() must be a scalar, got shape "
-                         f"{np.shape(fill_value)}.")
-    if isinstance(fill_value, (ArrayMethods, np.ndarray)):
-        return fill_value.item()
-    return fill_value
 
 
 class IndexingByArrays(Extension):

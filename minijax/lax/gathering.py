@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
-from ..core.core import ShapedArray, typeof
+from ..core.core import ArrayMethods, ShapedArray, typeof
 from ..core.dtypes import ExtendedDType
 from ..core.forward import defjvp
 from ..core.lowering import register_lowering, tensor_type
@@ -125,6 +126,8 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
         fill_value = None
     elif fill_value is None:
         fill_value = default_fill_value(typeof(operand).dtype)
+    else:
+        fill_value = known_fill_value(fill_value, typeof(operand).dtype)
     return gather_p.bind(
         operand, start_indices, dimension_numbers=canonical(dimension_numbers),
         slice_sizes=canonical_shape(slice_sizes), unique_indices=bool(unique_indices),
@@ -149,6 +152,23 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(axes),
                                      tuple(axes))
     return gather(src, indices, numbers, sizes)
+
+
+def known_fill_value(fill_value, dtype):
+    """The fill value of a user as a parameter: a Python or NumPy number that `dtype` can hold."""
+    if fill_value is None:
+        return None
+    if np.ndim(fill_value):
+        raise ValueError(f"fill_value must be a scalar, got an array of shape "
+                         f"{np.shape(fill_value)}.")
+    if isinstance(fill_value, (ArrayMethods, np.ndarray)):
+        fill_value = fill_value.item()
+    if not isinstance(fill_value, (Number, np.generic)) or isinstance(fill_value, (str, bytes)):
+        raise TypeError(f"fill_value must be a number, got {fill_value!r}.")
+    if np.iscomplexobj(fill_value) and not dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(f"an array of dtype {dtype} cannot hold fill_value={fill_value!r}: pass "
+                        "a real number, or make the array complex first.")
+    return fill_value
 
 
 def default_fill_value(dtype):

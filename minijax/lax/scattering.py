@@ -175,10 +175,19 @@ def _combining_jaxpr(combine: Callable, aval: ShapedArray) -> ClosedJaxpr:
     return known[combine, aval]
 
 
+def _check_promises(*promises) -> None:
+    """The promises are known booleans: they become attributes of the compiled operation."""
+    for promise in promises:
+        if not isinstance(promise, (bool, np.bool_)):
+            raise TypeError("indices_are_sorted and unique_indices must be True or False, got "
+                            f"{promise!r}.")
+
+
 def _scatter_function(primitive: Primitive, combine: Callable | None, what: str) -> Callable:
     def function(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  mode: str | GatherScatterMode | None = None):
+        _check_promises(indices_are_sorted, unique_indices)
         jaxpr, consts = None, ()
         if combine is not None:
             aval = typeof(operand)
@@ -230,6 +239,7 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers, *
         argument's dtype.
       NotImplementedError: `func` closes over traced values.
     """
+    _check_promises(indices_are_sorted, unique_indices)
     aval = typeof(operand)
     scalar = ShapedArray((), aval.dtype, aval.weak_type)
     closed = _applied_jaxpr(func, scalar)

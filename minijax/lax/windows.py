@@ -18,7 +18,7 @@ reads, its transpose adds up.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +77,7 @@ class GatherScatterMode(enum.Enum):
         """
         if isinstance(s, GatherScatterMode):
             return s
-        if s not in _MODES:
+        if not isinstance(s, Hashable) or s not in _MODES:
             raise ValueError(f"Unknown gather mode {s!r}. Use one of "
                              f"{', '.join(repr(name) for name in _MODES if name)}.")
         return _MODES[s]

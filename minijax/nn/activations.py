@@ -13,13 +13,13 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..checks.sequences import size_along
-from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
 from ..lax.compile_time import concrete_or_error
+from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.special import erfc
 from ..numpy._arguments import ensure_array, optional_axes, promote_args_inexact
@@ -393,7 +393,7 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1):
     """
     num_classes = concrete_or_error(operator.index, num_classes,
                                     "The error arose in jax.nn.one_hot argument `num_classes`.")
-    dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "one_hot")
     return _one_hot(jnp.asarray(x), num_classes, dtype=dtype, axis=axis)
 
 

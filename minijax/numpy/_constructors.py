@@ -94,11 +94,13 @@ def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None
     >>> asarray(x) is x
     True
     """
+    if order not in (None, "K"):
+        raise NotImplementedError("Only implemented for order='K'")
+    if dtype is not None and hasattr(dtype, "aval"):
+        user_dtype(dtype, "asarray")  # refuses it: NumPy would compare with its dtype
     if hasattr(a, "aval") and (dtype is None or a.aval.dtype == dtype) and not copy \
             and device is out_sharding is None:
         return a if dtype is None else convert(a, a.aval.dtype)
-    if order not in (None, "K"):
-        raise NotImplementedError("Only implemented for order='K'")
     out = _array(a, user_dtype(dtype, "asarray"), bool(copy))
     return on_device(out, device, out_sharding=out_sharding)
 

@@ -279,6 +279,8 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     if assume_unique_indices and is_vector:
         return a[(*(slice(None),) * axis, _places_without(obj, size))]
     (obj,) = with_own_arrays([obj])
+    if not isinstance(obj, slice):
+        check_arraylike("delete", a, obj)
     try:
         gone = [canonical_axis(obj, size)]
     except TypeError:

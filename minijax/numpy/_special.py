@@ -335,6 +335,9 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
         raise ValueError(f"nonzero: fill_value must be a scalar, or one for each of the {a.ndim} "
                          f"dimensions, got {fill_value!r}.")
     check_arraylike("nonzero", *(fill for fill in fills if fill is not None))
+    if any(np.ndim(fill) for fill in fills):
+        raise ValueError("nonzero: fill_value must be a scalar, or a tuple with one for each "
+                         f"dimension, got {fill_value!r}.")
     fills = fills if a.size else (0,) * a.ndim  # as in JAX
     if size is not None and not is_concrete(a):
         return nonzero_of_size(a, size, fills)
@@ -407,6 +410,9 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
     if isinstance(condlist, Sequence) and not condlist:
         raise ValueError("piecewise needs at least one condition, got none.")
     conditions = array(condlist, dtype=bool)
+    if not conditions.ndim:
+        raise TypeError("piecewise: condlist must be a sequence of conditions, got the scalar "
+                        f"{condlist!r}. Put it in a list.")
     n_conditions, n_pieces = conditions.shape[0], len(funclist)
     if n_pieces == n_conditions + 1:
         funclist = [*funclist[-1:], *funclist[:-1]]
@@ -418,6 +424,7 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw):
     none = full_like(lax_expand_dims(conditions[0], (0,)), False)
     first = cumsum(concatenate([none, conditions], 0), axis=0)
     which = argmax_p.bind(first, axes=(0,), index_dtype=default_int_dtype())
+    which, x = broadcast_together(which, x)
     values = [_piece(piece, x, lax.eq(which, constant_like(which, i)), args, kw)
               for i, piece in enumerate(funclist)]
     return lax.select_n(which, *values)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..checks.tree import prefix_errors
+from ..checks.tree import leaf_paths, prefix_errors
 from ..core.core import ShapedArray
 from ..errors import fun_name
 from ..pytree.functions import broadcast_prefix
@@ -185,8 +185,8 @@ def check_out_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sh
             wrong.append((i, f"is not unreduced and reduced as its spec {spec} says. Use "
                              "`jax.lax.pcast` or `jax.lax.psum`"))
     if wrong:
-        paths = generate_key_paths(out_tree.unflatten(range(out_tree.num_leaves)))
-        lines = [f"  * result{keystr(paths[i][0])}, of type {avals[i].str_short()}, {why}"
+        paths = leaf_paths(out_tree)
+        lines = [f"  * result{keystr(paths[i])}, of type {avals[i].str_short()}, {why}"
                  for i, why in wrong]
         raise ValueError(f"shard_map of {fun_name(f)}: out_specs do not fit the results:\n"
                          + "\n".join(lines))

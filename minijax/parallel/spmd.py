@@ -102,7 +102,8 @@ class Places(NamedTuple):
             result_attributes = functools.partial(self._result_attributes, jaxpr.out_avals)
             partitioned = PartitionedModule(f"jit_{spec.name}", self.devices, attributes,
                                             results_placed, result_attributes)
-            module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
+            with timed("jaxpr_to_mlir_module", f"jit({spec.name})", jaxpr.in_avals):
+                module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
         finally:
             lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
@@ -132,8 +133,7 @@ class Places(NamedTuple):
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
         make = _SingleDeviceProgram if len(self.devices) == 1 else _PartitionedProgram
-        what = f"Finished XLA compilation for argument types {jaxpr.in_avals}"
-        with timed(what, "backend_compile"):
+        with timed("backend_compile", f"jit({module.fun_name})"):
             return make(module, jaxpr, options, self)
 
 

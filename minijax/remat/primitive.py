@@ -15,7 +15,7 @@ that the policy let us save.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,8 +113,7 @@ primitive_transposes[remat_p] = _transpose
 # Partial evaluation
 
 
-@dataclass(frozen=True)
-class _Split:
+class _Split(NamedTuple):
     known: ClosedJaxpr  # known arguments -> known results, saved values
     again: ClosedJaxpr  # saved values, arguments used again -> unknown results
     out_unknowns: tuple[bool, ...]

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.extension import hooks, point
 
+dispensable: set[threading.Thread] = set()  # running threads that the end does not wait for
 stand_ins: dict[str, Any] = {}  # by the name of a module: what takes its place (`forks.py`)
 
 
@@ -53,12 +54,12 @@ def load(module: str) -> Any:
     return undisturbed(functools.partial(importlib.import_module, module))
 
 
-def undisturbed(function: Callable[[], Any]) -> Any:
+def undisturbed(function: Callable[[], Any], needed: bool = True) -> Any:
     """What `function()` returns. Ctrl-C interrupts the wait for it, but never `function` itself.
 
     It runs in a thread of its own, because Ctrl-C interrupts the main thread, and a program can
     cancel its own threads. If an import of jaxlib were interrupted, C++ would keep half of it, and
-    later crash the process.
+    later crash the process. The end of the process does not wait for what is no longer `needed`.
     """
     outcome: dict[str, Any] = {}
 
@@ -67,13 +68,18 @@ def undisturbed(function: Callable[[], Any]) -> Any:
             outcome["result"] = function()
         except BaseException as error:
             outcome["error"] = error
+        finally:
+            dispensable.discard(thread)
 
-    thread = threading.Thread(target=run, name="minijax-load")
+    thread = threading.Thread(target=run, name="minijax-load", daemon=not needed)
+    if not needed:
+        dispensable.add(thread)
     try:
         thread.start()
     except RuntimeError:  # Python is ending, and starts no more threads
-        return function()
-    thread.join()
+        run()
+    else:
+        thread.join()
     if "error" in outcome:
         raise outcome["error"]
     return outcome["result"]
@@ -85,8 +91,13 @@ def record_event(self, event: str) -> None:
 
 
 @point
-def record_duration(self, event: str, seconds: float, what: str = "") -> None:
-    """Called after a step of a compilation. `what` describes it for a log."""
+def begin_step(self, step: str, fun_name: str, in_avals: Sequence) -> None:
+    """Called before a `step` of the compilation of a function for arguments of these types."""
+
+
+@point
+def record_duration(self, event: str, seconds: float, fun_name: str = "") -> None:
+    """Called after something that took so long, such as a step of a function's compilation."""
 
 
 @point
@@ -114,9 +125,12 @@ def keep_choice(self, text: str, options: Any, devices: Sequence, choice: bytes)
 
 
 @contextlib.contextmanager
-def timed(what: str, event: str) -> Iterator[None]:
-    """Tell extensions how long the block took."""
+def timed(step: str, fun_name: str, in_avals: Sequence = ()) -> Iterator[None]:
+    """Tell extensions that a step of a compilation begins, and how long it took."""
+    for begin_step in hooks.begin_step:
+        begin_step(step, fun_name, in_avals)
     start = time.perf_counter()
     yield
+    seconds = time.perf_counter() - start
     for record_duration in hooks.record_duration:
-        record_duration(f"/jax/core/compile/{event}_duration", time.perf_counter() - start, what)
+        record_duration(f"/jax/core/compile/{step}_duration", seconds, fun_name)

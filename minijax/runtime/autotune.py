@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.extension import hooks
-from . import exits, logger, xla
+from . import dispensable, logger, xla
 from .memory import keep_large_blocks
 
 Flags = dict[str, Any]  # XLA flags and their values
@@ -322,7 +322,7 @@ class Tuner:
         self._turn = threading.Condition(threading.Lock())
         self._waiting: deque[Tuning] = deque()
         self._works = self._leaves = False
-        exits.dispensable.clear()
+        dispensable.clear()
 
     def add(self, tuning: Tuning) -> None:
         """Do a tuning after those that were added before."""
@@ -332,7 +332,7 @@ class Tuner:
                 return
             self._works = True
         thread = threading.Thread(target=self._work, name="minijax-autotune", daemon=True)
-        exits.dispensable.add(thread)
+        dispensable.add(thread)
         try:
             thread.start()
         except RuntimeError:  # Python is ending, and starts no more threads
@@ -349,7 +349,7 @@ class Tuner:
         except SystemExit:
             pass
         finally:
-            exits.dispensable.discard(threading.current_thread())
+            dispensable.discard(threading.current_thread())
 
     def _next(self):
         with self._turn:

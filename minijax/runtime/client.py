@@ -460,27 +460,25 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
     return Executable(tuned(Source(text, used, device, handlers, load_with)), handlers)
 
 
-abandoned = False  # whether Ctrl-C has left XLA alone with a compilation, which goes on
-
-
 def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Callable]):
-    """Compile a module, and load the program on its devices."""
-    global abandoned
+    """Compile a module, and load the program on its devices.
+
+    Where Ctrl-C ends the call, jaxlib frees the module, which XLA's own threads may still be
+    reading. So the call is made in a thread, which goes on.
+    """
     if (platform := _platform(devices[0].platform)) in accelerators:
         text = accelerators[platform].prepare(text, options)
     where, compile_and_load = _jax.DeviceList(devices), compiler_of(devices[0].client)
     try:
         if callbacks:  # the overload for text takes no functions
-            return compile_and_load(_parse(text), where, options, list(callbacks))
-        compile = lambda: compile_and_load(text, where, options)
+            args = _parse(text), where, options, list(callbacks)
+            return undisturbed(lambda: compile_and_load(*args), needed=False)
+        compile = lambda: undisturbed(lambda: compile_and_load(text, where, options), needed=False)
         for load_or_compile in hooks.load_or_compile:
             return load_or_compile(compile, text, options, devices)
         return compile()
     except XlaRuntimeError as error:
         raise our_error(error) from None
-    except KeyboardInterrupt:
-        abandoned = True
-        raise
 
 
 def deserialize(program: bytes, options, devices: tuple[Device, ...]):

@@ -1,14 +1,13 @@
 """Chapter 6: the end of the process, while XLA may still be at work.
 
 When Python ends, it frees objects in any order and stops every thread that tries to take its lock.
-A thread that returns from XLA at that moment aborts the process. So does a compilation that is
-still going on, after Ctrl-C, when its client is freed. Therefore, at exit:
+A thread that returns from XLA at that moment aborts the process. Therefore, at exit:
 
 * Other threads (daemon threads; all others have ended by now) that are inside minijax get a
   `SystemExit`, and Python waits until they are out, for at most `PATIENCE` seconds.
 * The client is never freed, since freeing it would wait for all that it computes.
-* The thread of the autotuner is not awaited.
-* If a thread is still inside then, or XLA still compiles or computes, the process ends right after
+* The threads of the autotuner, and of compilations that Ctrl-C has left behind, are not awaited.
+* If a thread is still inside then, or XLA still computes, the process ends right after
   Python has, with the same exit status, without C++'s destructors.
 
 Effects of running programs are awaited before, for however long they take. Ctrl-C ends that wait;
@@ -30,10 +29,9 @@ from types import FrameType
 
 from ..core.core import state
 from ..errors import guard_state
-from . import platforms, xla
+from . import dispensable, platforms
 
 PATIENCE = 3.0  # seconds
-dispensable: set[threading.Thread] = set()  # running threads that the end does not wait for
 _PAUSE = 0.002
 _FOLDER = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
@@ -83,9 +81,8 @@ def _stop_threads() -> bool:
 
 
 def _xla_is_busy() -> bool:
-    """Whether XLA's own threads may be at work: on a compilation that Ctrl-C has left behind, or on
-    a program whose results are awaited by nothing."""
-    return xla().abandoned or any(_other_threads_run() for _ in range(3))
+    """Whether XLA's own threads are at work, on a program whose results nothing awaits."""
+    return any(_other_threads_run() for _ in range(3))
 
 
 def _other_threads_run() -> bool:

@@ -27,6 +27,7 @@ from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from . import xla
+from .devices import default_backend
 from .structs import ShapeDtypeStruct, stated_sharding
 
 
@@ -143,16 +144,29 @@ class Traced(Stage):
         """The function's name."""
         return self._info.spec.name
 
-    def lower(self) -> Lowered:
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Translate the jaxpr to StableHLO.
 
+        Args:
+          lowering_platforms: the platforms that the module is for, such as "cpu". It can only be
+            the one that the process runs on.
+
         Raises:
-          NotImplementedError: a primitive has no lowering rule.
+          NotImplementedError: a primitive has no lowering rule, or a platform is another one.
         """
+        _check_own_platform(lowering_platforms)
         info, spec = self._info, self._info.spec
         if info.places is not None:
             return Lowered(info, info.places.lower(info.jaxpr, spec))
         return Lowered(info, lower(info.jaxpr, spec))
+
+
+def _check_own_platform(platforms: Sequence[str] | None) -> None:
+    own = default_backend().replace("gpu", "cuda")
+    if platforms is not None and tuple(platforms) != (own,):
+        raise NotImplementedError(
+            f"lowering_platforms: a module can only be made for {own!r}, which this process runs "
+            f"on; got {tuple(platforms)}.")
 
 
 _LOCATION = re.compile(r' loc\("[^"\n]*"\)$', re.MULTILINE)

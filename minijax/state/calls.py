@@ -12,33 +12,69 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.batching import WithTrace, batch_subtrace, primitive_batchers
+from ..core.batching import BatchTracer, WithTrace, batch_subtrace, primitive_batchers
 from ..core.calls import calls
 from ..core.core import Primitive, set_current_trace
-from ..core.forward import jvpfun, primitive_jvps
-from ..core.jaxpr import jaxprs_in_params
+from ..core.forward import JVPTracer, jvpfun, primitive_jvps
+from ..core.jaxpr import Jaxpr, jaxprs_in_params
 from ..core.partial_eval import partial_eval_rules
+from ..core.staging import weakref_cache
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
-from .discharge import discharge_rules
-from .primitives import TangentRef, contents_of, swap_p
-from .refs import is_ref, uses_refs
+from .discharge import apply_discharged
+from .primitives import TangentRef, addupdate_p, contents_of, swap_p
+from .refs import ACCUM, WRITE, is_ref, uses_refs
+
+
+def _innermost(ref):
+    """The reference itself: each rule of a transformation packs it anew for each operand."""
+    while isinstance(ref, JVPTracer | BatchTracer):
+        ref = ref.primal if isinstance(ref, JVPTracer) else ref.val
+    return ref
 
 
 def discharged(primitive: Primitive, params: dict) -> Callable:
     """The function of references and arrays that applies a primitive by its pure counterpart."""
 
     def fun(*args):
-        refs = [x for x in args if is_ref(x)]
-        outs, contents = discharge_rules[primitive](
-            [*map(is_ref, args)], [*map(contents_of, args)], params)
-        for ref, new in zip(refs, contents, strict=True):
-            swap_p.bind(ref, new, tree=())
+        refs = [_innermost(x) if is_ref(x) else None for x in args]
+        held = {id(ref): contents_of(x) for ref, x in zip(refs, args)}
+        values = [x if ref is None else held[id(ref)] for ref, x in zip(refs, args)]
+        outs, contents = apply_discharged(primitive, refs, values, params)
+        operands = [(x, w) for x, w in zip(args, _written(params, len(args))) if is_ref(x)]
+        for (ref, is_written), new in zip(operands, contents, strict=True):
+            if is_written:
+                swap_p.bind(ref, new, tree=())
         return outs
 
     return fun
+
+
+def _written(params: dict, n_args: int) -> list[bool]:
+    """Which operands are references that a primitive with jaxprs writes to.
+
+    The last operands are those of its jaxprs. (Before them, a loop has what its condition closes
+    over, which only reads, and a choice has its index.)
+    """
+    flags = [False] * n_args
+    for jaxpr in jaxprs_in_params(params):
+        for i, v in enumerate(reversed(jaxpr.invars)):
+            flags[n_args - 1 - i] |= v in _written_variables(jaxpr)
+    return flags
+
+
+@weakref_cache
+def _written_variables(jaxpr: Jaxpr) -> set:
+    found = set()
+    for eqn in jaxpr.eqns:
+        if eqn.primitive in (swap_p, addupdate_p):
+            found.add(eqn.invars[0])
+        elif eqn.effects & (WRITE | ACCUM):
+            flags = _written(eqn.params, len(eqn.invars))
+            found.update(v for v, written in zip(eqn.invars, flags) if written)
+    return found
 
 
 def _has_refs(params: dict) -> bool:
@@ -56,11 +92,15 @@ def _jvp_rule(primitive: Primitive, rule: Callable) -> Callable:
 
 def _batching_rule(primitive: Primitive, entry: Any) -> WithTrace:
     def batch(trace, args, dims, **params):
-        if not _has_refs(params):
+        if _has_refs(params):
+            fun = discharged(primitive, params)
+            return batch_subtrace(fun, trace.axis_data, dims, args, trace.tag)
+        if any(dim is not None for dim in dims) or entry.always or trace.axis_data.name is not None:
             return entry.rule(trace, args, dims, **params)
-        return batch_subtrace(discharged(primitive, params), trace.axis_data, dims, args, trace.tag)
+        outs = primitive.bind(*args, **params)
+        return outs, [None] * len(outs)
 
-    return WithTrace(batch, entry.always)
+    return WithTrace(batch, always=True)
 
 
 def _partial_eval_rule(rule: Callable) -> Callable:
@@ -85,3 +125,16 @@ for p in (*calls, scan_p, while_p, cond_p):
     primitive_jvps[p] = _jvp_rule(p, primitive_jvps[p])
     primitive_batchers[p] = _batching_rule(p, primitive_batchers[p])
     partial_eval_rules[p] = _partial_eval_rule(partial_eval_rules[p])
+
+
+_run_while = while_p.impl
+
+
+@while_p.def_impl
+def _while_on_references(*args, **params):
+    """A condition that reads a reference which the body changes sees the changes."""
+    n_cond = params["cond_nconsts"]
+    changed = {id(x) for x in args[n_cond:] if is_ref(x)}
+    if any(id(x) in changed for x in args[:n_cond]):
+        return discharged(while_p, params)(*args)
+    return _run_while(*args, **params)

@@ -95,11 +95,12 @@ def differentiated_write(aval: Any) -> Exception:
         "differentiated function, or make it inside of that function.")
 
 
-def batched_write(aval: Any) -> Exception:
-    """The error for a batch of values written to one place."""
+def batched_write(operation: str, aval: Any) -> Exception:
+    """The error for writes of all examples to one place."""
     return Exception(
-        "performing a set/swap operation with vmapped value on an unbatched array reference of "
-        f"type {aval}. Move the array reference to be an argument to the vmapped function.")
+        f"performing {operation} operation with vmapped value on an unbatched array reference of "
+        f"type {aval}. Move the array reference to be an argument to the vmapped function, or "
+        "write to it once, outside of that function.")
 
 
 def one_cotangent(name: str, more: Sequence) -> None:

@@ -30,6 +30,7 @@ from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
+from ..lax.shaping import copy_p
 from ..parallel.shard_map_primitive import _scope_of as scope_of
 from ..parallel.shard_map_primitive import inside, shard_map_p
 from ..parallel.vma import varying, varying_axes
@@ -87,14 +88,30 @@ def pure_function(fun: Callable, multiple_results: bool) -> Callable:
     return pure
 
 
+def apply_discharged(primitive: Primitive, refs: Sequence, values: Sequence,
+                     params: dict) -> tuple[Sequence, Sequence]:
+    """The results of a primitive, and the new contents of the references among its operands.
+
+    `refs` has `None` in place of other operands. Contents that are one object are those of one
+    reference: its rule can see whether two operands are the same reference.
+    """
+    contents = {id(ref): x for ref, x in zip(refs, values) if ref is not None}
+    holder = {id(x): number for number, x in contents.items()}
+    apart = {number: x if holder[id(x)] == number else copy_p.bind(x)
+             for number, x in contents.items()}
+    values = [x if ref is None else apart[id(ref)] for ref, x in zip(refs, values)]
+    return discharge_rules[primitive]([ref is not None for ref in refs], values, params)
+
+
 def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
     """The results of an equation, and the new contents of the references among its operands."""
-    is_ref = [is_ref_type(v.aval) for v in eqn.invars]
-    distinct_references([v.aval for v in eqn.invars], eqn.primitive.name, eqn.invars)
-    if any(is_ref) or uses_refs(eqn):
+    refs = [v if is_ref_type(v.aval) else None for v in eqn.invars]
+    changed = eqn.invars[eqn.params.get("cond_nconsts", 0):]  # a loop's condition only reads
+    distinct_references([v.aval for v in changed], eqn.primitive.name, changed)
+    if any(refs) or uses_refs(eqn):
         if eqn.primitive not in discharge_rules:
             raise missing_rule(eqn.primitive, "Discharge of references", 15)
-        return discharge_rules[eqn.primitive](is_ref, values, eqn.params)
+        return apply_discharged(eqn.primitive, refs, values, eqn.params)
     outs = eqn.primitive.bind(*values, **eqn.params)
     return outs if eqn.primitive.multiple_results else [outs], []
 
@@ -161,7 +178,7 @@ def _discharge_custom_jvp(is_ref, values, params):
     another signature than its rule; it is only evaluated, and cannot be differentiated any more."""
     changes: dict[str, Any] = {"call_jaxpr": discharge(params["call_jaxpr"])}
     if any(is_ref):
-        changes["jvp_jaxpr_fun"] = _refuse_rule
+        changes["jvp_jaxpr_fun"] = Named(_refuse_rule, params["jvp_jaxpr_fun"].name)
     return split_results(custom_jvp_call_p.bind(*values, **params | changes), is_ref)
 
 

@@ -338,8 +338,6 @@ def _batch_on_contents(trace, args, dims, fun):
 
 def _batch_write(trace, args, dims, fun):
     """Replace the contents of the reference `args[0]` by what `fun` makes of them."""
-    if dims[0] is None:
-        raise checks.batched_write(typeof(args[0]))
     new, dim = _batch_on_contents(trace, args, dims, fun)
     swap_p.bind(args[0], matchaxis(trace.axis_data, dim, dims[0], new), tree=())
 
@@ -366,6 +364,18 @@ def _batch_addupdate(trace, args, dims, *, tree):
     return [], []
 
 
+def _only_to_batches(operation, rule):
+    """A rule that writes to a batch of references. All examples would write to any other one, and
+    all but one of these writes would be lost."""
+
+    def batch(trace, args, dims, **params):
+        if dims[0] is None:
+            raise checks.batched_write(operation, typeof(args[0]))
+        return rule(trace, args, dims, **params)
+
+    return WithTrace(batch, always=True)
+
+
 def _only_if_batched(primitive, rule):
     """A rule that is asked for also in traces with a named axis, where nothing may be batched."""
 
@@ -380,8 +390,8 @@ def _only_if_batched(primitive, rule):
 
 primitive_batchers.update({
     get_p: _only_if_batched(get_p, _batch_get),
-    swap_p: _only_if_batched(swap_p, _batch_swap),
-    addupdate_p: _only_if_batched(addupdate_p, _batch_addupdate),
+    swap_p: _only_to_batches("a set/swap", _batch_swap),
+    addupdate_p: _only_to_batches("an addupdate", _batch_addupdate),
     freeze_p: lambda args, dims: (freeze_p.bind(*args), dims[0]),
     free_ref_p: lambda args, dims: (free_ref_p.bind(*args), []),
 })

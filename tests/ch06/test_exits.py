@@ -66,6 +66,23 @@ def test_ctrl_c_during_a_compilation():
     assert (out, complaint) == ("interrupted 42.0\n", "")
 
 
+def test_ctrl_c_while_xla_reads_the_module():
+    out, complaint = run("""
+        def long(x):
+            for i in range(4000):
+                x = jnp.sin(x @ x) * i
+            return x
+        lowered = jax.jit(long).lower(np.ones((4, 4), 'f'))
+        for moment in 0.01, 0.1, 0.2:
+            interrupt_after(moment)
+            try:
+                lowered.compile()
+            except KeyboardInterrupt:
+                print("interrupted", float(jax.jit(lambda x: x * 2)(21.0)))
+        """)
+    assert (out, complaint) == ("interrupted 42.0\n" * 3, "")
+
+
 def test_ctrl_c_while_xla_is_loaded():
     out, complaint = run("""
         for _ in range(20):

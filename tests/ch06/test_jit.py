@@ -544,6 +544,17 @@ def test_the_text_is_clean_unless_asked_for_locations():
         lowered.as_text("french")
 
 
+def test_a_module_can_be_asked_for_by_its_platform():
+    def program(jx):
+        traced = jx.jit(lambda x: x * 2).trace(np.float32(3.0))
+        return lambda: traced.lower(lowering_platforms=("cpu",)).compile()(np.float32(3.0))
+
+    both(program)
+    traced = minijax.jit(lambda x: x * 2).trace(1.0)
+    with pytest.raises(NotImplementedError, match="'cpu', which this process runs on"):
+        traced.lower(lowering_platforms=("cpu", "tpu"))
+
+
 def test_compiler_options():
     fast = {"xla_cpu_enable_fast_math": True}
     assert minijax.jit(lambda x: x * 2, compiler_options=fast)(1.0) == 2.0
@@ -563,7 +574,14 @@ def test_compilation_is_logged_on_demand(caplog):
     assert not caplog.records
     with minijax.log_compiles(True):
         minijax.jit(lambda x: x * 3)(1.0)
-    assert any("XLA compilation" in record.getMessage() for record in caplog.records)
+    messages = [record.getMessage().partition(" in 0")[0] for record in caplog.records]
+    assert messages == [
+        "Finished tracing <lambda> for jit",
+        "Compiling jit(<lambda>) with global shapes and types "
+        "(ShapedArray(float32[], weak_type=True),).",
+        "Finished jaxpr to MLIR module conversion jit(<lambda>)",
+        "Finished XLA compilation of jit(<lambda>)",
+    ]
 
 
 def test_primitives_can_be_evaluated_by_compiling_them():

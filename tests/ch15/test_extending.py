@@ -243,13 +243,16 @@ def test_monitoring():
     assert seen == [("/a", {"x": 1}), ("/b", 2.0, {}), ("/c", 3, {}), ("/d", 0.0, 1.0, {})]
     seen.clear()
     minijax.jit(lambda x: x + 5)(1.0)
-    assert [event for event, *_ in seen] == [
-        "/jax/core/compile/jaxpr_to_mlir_module_duration",
-        "/jax/core/compile/backend_compile_duration"]
+    about = [(event, *kwargs.values()) for event, *_, kwargs in seen]
+    assert about[::2] == about[1::2]  # a duration, and a time span
+    assert about[::2] == [
+        ("/jax/core/compile/jaxpr_trace_duration", "<lambda>"),
+        ("/jax/core/compile/jaxpr_to_mlir_module_duration", "jit(<lambda>)"),
+        ("/jax/core/compile/backend_compile_duration", "jit(<lambda>)")]
     for kind in kinds.values():
         getattr(monitoring, f"unregister_{kind}_listener")(note)
     monitoring.record_event("/a")
-    assert len(seen) == 2
+    assert len(seen) == 6
     monitoring.clear_event_listeners()
 
 

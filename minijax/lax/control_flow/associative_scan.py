@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checks.tree import leaf_paths
 from ...core.core import typeof
 from ...core.primitives import canonical_axis, constant
 from ...core.tree import tree_flatten
@@ -18,7 +19,6 @@ from ...errors import api_boundary
 from ...pytree.paths import keystr
 from .. import bitwise, cutting, shaping
 from .. import elementwise as lax
-from .common import leaf_paths
 
 
 @api_boundary

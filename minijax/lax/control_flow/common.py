@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...checks.arguments import references_apart, traced_info, weak_arg_names
 from ...checks.jaxpr import check_allowed, control_flow_allowed_effects
-from ...checks.tree import equality_errors_pytreedef
+from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core import dtypes
 from ...core.array import as_array
 from ...core.core import Primitive, ShapedArray, Tracer, state, typeof
@@ -38,7 +38,7 @@ from ...core.tree import PyTreeDef, flatten_fun_nokwargs, tree_structure
 from ...core.util import partition_list
 from ...errors import DebugInfo, fun_sourceinfo
 from ...pytree.functions import treedef_tuple
-from ...pytree.paths import SequenceKey, keystr, tree_leaves_with_path
+from ...pytree.paths import SequenceKey, keystr
 from .. import elementwise as lax
 from .tokens import with_token
 
@@ -369,15 +369,6 @@ def type_difference(a: ShapedArray, b: ShapedArray) -> str:
 def placement_hint(self, a: ShapedArray, b: ShapedArray) -> str:
     """How a value of type `a` can be given the placement of `b`; "" where it need not."""
     return ""
-
-
-def leaf_paths(tree: PyTreeDef) -> list[tuple]:
-    """The key path of each leaf; empty paths if a registered class will not be rebuilt."""
-    try:
-        leaves = tree_leaves_with_path(tree.unflatten(range(tree.num_leaves)))
-        return [path for path, _ in leaves]
-    except Exception:
-        return [()] * tree.num_leaves
 
 
 # ----------------------------------------------------------------------------------------------

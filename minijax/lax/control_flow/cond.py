@@ -22,7 +22,7 @@ from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.sequences import elements
 from ...checks.staging import check_parameters, custom_typechecks
-from ...checks.tree import equality_errors_pytreedef
+from ...checks.tree import equality_errors_pytreedef, leaf_paths
 from ...core.api import stop_gradient
 from ...core.array import ensure_array
 from ...core.batching import WithTrace, bdim_at_front, moveaxis, primitive_batchers
@@ -60,7 +60,6 @@ from .common import (
     either,
     forwarded,
     keep_outputs,
-    leaf_paths,
     op_with_regions,
     same_type,
     same_types,

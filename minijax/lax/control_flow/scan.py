@@ -23,6 +23,7 @@ import numpy as np
 from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.staging import check_parameters, custom_typechecks
+from ...checks.tree import leaf_paths
 from ...core.array import owned
 from ...core.batching import (
     WithTrace,
@@ -58,7 +59,6 @@ from .common import (
     fixpoint,
     forwarded,
     keep_outputs,
-    leaf_paths,
     move_inputs,
     move_outputs,
     promote_weak_types,
