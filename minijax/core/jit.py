@@ -272,11 +272,9 @@ class JitFunction:
             return self._fun(*args, **kwargs)
         call = self._call(args, kwargs)
         tracing = self._traced(call)
-        if state.trace is eval_trace and not tracing.outer_tracers and not hooks.after_evaluation:
-            outs = self._run(call, tracing)
-        else:
-            outs = self._bind(call, tracing)
-        return tracing.out_tree.unflatten(outs)
+        alone = state.trace is eval_trace and not tracing.outer_tracers
+        run = self._run if alone and not hooks.after_evaluation else self._bind
+        return tracing.out_tree.unflatten(run(call, tracing))
 
     def _call(self, args, kwargs) -> Call:
         args, kwargs, statics = self._split(args, kwargs)

@@ -343,8 +343,7 @@ class Module:
 
     def finish(self, main: Body, kept: tuple[int, ...]) -> LoweredModule:
         """The finished module, whose function `main` was written last."""
-        text = "\n".join([*self.head(), *reversed(self.functions), "}", ""])
-        return LoweredModule(text, kept)
+        return LoweredModule("\n".join([*self.head(), *reversed(self.functions), "}", ""]), kept)
 
 
 def _symbol(name: str) -> str:
