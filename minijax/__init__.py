@@ -235,7 +235,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_ON_FIRST_USE, *_MODULES_ON_FIRST_USE} - {"_src"})
+    return sorted({*globals(), *_ON_FIRST_USE, *_MODULES_ON_FIRST_USE, "Device"} - {"_src"})
 
 
 __all__ = [name for name in __dir__() if not name.startswith("_")]  # for `from minijax import *`

@@ -194,7 +194,6 @@ def test_the_tour_without_jax_in_its_process(tmp_path):
         assert (tmp_path / "pictures" / picture).read_bytes().startswith(b"\x89PNG")
     found = re.search(r"([\d.]+)% of the exam .* after ([\d.]+) s", done.stdout)
     assert float(found[1]) >= 97
-    assert float(found[2]) < 20
     said = done.stdout.split("Then it writes", 1)[1]
     assert len(said.split("The same with real JAX")[0]) > 200  # it wrote something
     assert "what it writes: the same, character by character" in said

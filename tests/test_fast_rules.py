@@ -131,6 +131,15 @@ def test_staged_rules_are_used():
     assert len(texts) == 1 and calls_in(program) < 0.95 * core
 
 
+def test_staged_rules_are_used_beside_reduced_arrays():
+    """Those keep an extension registered that looks at the operands of all equations."""
+    mesh = minijax.make_mesh((2,), ("i",))
+    reduced = minijax.device_put(jnp.ones(4), minijax.NamedSharding(mesh, minijax.P(reduced={"i"})))
+    assert hooks.stage_operands
+    test_staged_rules_are_used()
+    assert str(minijax.typeof(reduced)) == "float32[4]{R:i}"
+
+
 def test_python_numbers_are_arrays_for_traced_rules():
     def program(x):
         return minijax.grad(lambda x: jnp.tanh(x) * jnp.sin(x) / x)(x)

@@ -1,7 +1,7 @@
 """A pytest plugin that leaves tests out.
 
-`-p tools.sampling --sample 20` runs every 20th case of each test; `--chapter 6` leaves out those
-that are marked as using a later chapter.
+`-p tools.sampling --sample 20` runs every 20th case of each test, of which `--part 7f3a` says the
+first; `--chapter 6` leaves out those that are marked as using a later chapter.
 """
 
 from __future__ import annotations
@@ -12,21 +12,29 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--sample` and `--chapter`."""
+    """Adds `--sample`, `--part` and `--chapter`."""
     parser.addoption("--sample", type=int, default=1, help="run every n-th case of each test")
+    parser.addoption("--part", default="", help="which n-th, as a hexadecimal number: a commit's")
     parser.addoption("--chapter", type=int, default=99, help="the last chapter that there is")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the cases number 0, n, 2n, ... of each function, so that none is left out altogether."""
-    step, seen = config.getoption("--sample"), Counter[str]()
+    """Keep every n-th case of each function, and at least one of each."""
+    step, part = config.getoption("--sample"), int(config.getoption("--part") or "0", 16)
+    items[:] = [item for item in items if _chapter(item) <= config.getoption("--chapter")]
+    cases, seen = Counter(map(_function, items)), Counter[str]()
     kept = []
-    for item in filter(lambda item: _chapter(item) <= config.getoption("--chapter"), items):
-        function = item.nodeid.partition("[")[0]
-        if seen[function] % step == 0:
+    for item in items:
+        function = _function(item)
+        if seen[function] % step == part % min(step, cases[function]):
             kept.append(item)
         seen[function] += 1
     items[:] = kept
+
+
+def _function(item: pytest.Item) -> str:
+    """The name of a test without its case."""
+    return item.nodeid.partition("[")[0]
 
 
 def _chapter(item: pytest.Item) -> int:

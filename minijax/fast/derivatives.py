@@ -201,9 +201,10 @@ class StagedLinearized:
         atoms += [t.atom for t in tangents]
         info, eqns = SourceInfo(None, source.name_stack), builder.eqns
         for primitive, places, params, aval in self.equations:
-            outvar = Var(aval)
-            eqns.append(JaxprEqn(primitive, [atoms[i] for i in places], [outvar], params, info,
-                                 no_effects))
+            operands, outvar = [atoms[i] for i in places], Var(aval)
+            for stage_operands in hooks.stage_operands:
+                operands = stage_operands(builder, primitive, operands, params)
+            eqns.append(JaxprEqn(primitive, operands, [outvar], params, info, no_effects))
             atoms.append(outvar)
         return out, JaxprTracer(trace, atoms[self.out])
 
@@ -254,7 +255,7 @@ def process_primitive(self, primitive, args, params):
     parent = self.parent
     linearizing = type(parent) is JaxprTrace
     if parent.staging and (not linearizing or type(parent.parent) is not DynamicJaxprTrace
-                           or hooks.stage_operands or state.axis_sizes):
+                           or state.axis_sizes):
         return in_the_core(self, primitive, args, params)
     primals, tangents, operands = [], [], []
     for x in args:

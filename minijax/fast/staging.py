@@ -13,11 +13,13 @@ in_the_core = DynamicJaxprTrace.process_primitive
 
 def process_primitive(self, primitive: Primitive, args, params):
     """`DynamicJaxprTrace.process_primitive`, written out for primitives with one result."""
-    if primitive.multiple_results or primitive in staging_rules or hooks.stage_operands:
+    if primitive.multiple_results or primitive in staging_rules:
         return in_the_core(self, primitive, args, params)
     location = user_location()
     invars = [x.atom if type(x) is DynamicJaxprTracer and x._trace is self else self.atom(x)
               for x in args]
+    for stage_operands in hooks.stage_operands:
+        invars = stage_operands(self.builder, primitive, invars, params)
     outvar = Var(primitive.out_aval(tuple([v.aval for v in invars]), params))
     info = SourceInfo(location, source.name_stack)
     self.builder.eqns.append(JaxprEqn(primitive, invars, [outvar], params, info))

@@ -23,13 +23,19 @@ const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const server = await serve(site);
 const FILE = `file://${site}`;
-const VIEWS = [
-  { name: "light, 1280, file", width: 1280, colorScheme: "light", base: FILE, axe: true, whole: true },
-  { name: "dark, 1280, http", width: 1280, colorScheme: "dark", base: server.url, axe: true },
-  { name: "narrow, 390, file", width: 390, colorScheme: "light", base: FILE, axe: true, legible: true },
-  { name: "1440, http", width: 1440, colorScheme: "light", base: server.url, whole: true },
-  { name: "1920, file", width: 1920, colorScheme: "light", base: FILE, whole: true },
-  { name: "print, http", width: 794, colorScheme: "dark", base: server.url, media: "print" },
+// A page is loaded twice, from the file system and from the server, and then its window changes.
+const LOADS = [
+  { base: FILE, colorScheme: "light", views: [
+    { name: "light, 1280, file", width: 1280, axe: true, whole: true },
+    { name: "light, 1440, file", width: 1440, whole: true },
+    { name: "light, 1920, file", width: 1920, whole: true },
+    { name: "light, 390, file", width: 390, legible: true },
+  ] },
+  { base: server.url, colorScheme: "dark", views: [
+    { name: "dark, 1280, http", width: 1280 },
+    { name: "dark, 390, http", width: 390, axe: true, legible: true },
+    { name: "print, http", width: 794, media: "print" },
+  ] },
 ];
 const LARGEST = { page: 400_000, engine: 600_000 }; // bytes, compressed
 const problems = [];
@@ -47,7 +53,8 @@ function pages(folder) {
 const isWanted = (path) => !/^(source|reference)\//.test(path) ||
   /^source\/(index|core\/(forward|__init__|jaxpr))\.html|^reference\/(index|minijax|minijax\.lax)\.html/.test(path);
 
-async function visit(page, path, view) {
+async function visit(page, path, { base, views }) {
+  let view = views[0];
   const complain = (what) => problems.push(`${path} (${view.name}): ${what}`);
   page.removeAllListeners();
   page.on("console", (message) => message.type() === "error" && complain(`console: ${message.text()}`));
@@ -56,8 +63,21 @@ async function visit(page, path, view) {
     if (/^https?:/.test(request.url()) && !request.url().startsWith(server.url)) complain(`asks for ${request.url()}`);
   });
   page.on("response", (response) => response.status() >= 400 && complain(`${response.url()} is not there`));
-  await page.goto(`${view.base}/${path}`, { waitUntil: "load" });
+  await show(page, view);
+  await page.goto(`${base}/${path}`, { waitUntil: "load" });
   await page.evaluate(() => document.fonts.ready);
+  for (view of views) {
+    await show(page, view);
+    await look(page, view, complain);
+  }
+}
+
+async function show(page, { width, media }) {
+  await page.setViewportSize({ width, height: 900 });
+  await page.emulateMedia({ media: media ?? "screen" });
+}
+
+async function look(page, view, complain) {
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   if (width > view.width) complain(`is ${width} px wide`);
   for (const pair of await page.evaluate(overlaps)) complain(`text over text: ${pair}`);
@@ -65,15 +85,14 @@ async function visit(page, path, view) {
   if (view.legible) for (const drawing of await page.evaluate(tooSmall)) complain(`small words: ${drawing}`);
   if (!view.axe) return;
   await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => axe.run({ preload: false }));
+  const { violations } = await page.evaluate(() => axe.run({ preload: false, resultTypes: ["violations"] }));
   for (const { id, nodes } of violations) complain(`axe: ${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 160)}`);
 }
 
-async function visitAll(browser, view, paths) {
-  const context = await browser.newContext({ viewport: { width: view.width, height: 900 }, colorScheme: view.colorScheme });
+async function visitAll(browser, load, paths) {
+  const context = await browser.newContext({ colorScheme: load.colorScheme });
   const page = await context.newPage();
-  if (view.media) await page.emulateMedia({ media: view.media, colorScheme: view.colorScheme });
-  for (const path of paths.filter((path) => isWanted(path) && path.includes(only))) await visit(page, path, view).catch((error) => problems.push(`${path} (${view.name}): ${error.message}`));
+  for (const path of paths.filter((path) => isWanted(path) && path.includes(only))) await visit(page, path, load).catch((error) => problems.push(`${path} (${load.colorScheme}): ${error.message}`));
   await context.close();
 }
 
@@ -137,10 +156,10 @@ const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] }
 const all = pages(site);
 const has = (words) => all.filter((path) => readFileSync(join(site, path), "utf8").includes(words));
 const [withTheatre, withCells] = [has('class="theatre'), has('class="woven live"')];
-await Promise.all(VIEWS.map((view) => visitAll(browser, view, all)));
+await Promise.all(LOADS.map((load) => visitAll(browser, load, all)));
 if (!only) await doAll();
 await browser.close();
 server.close();
 
-console.log(problems.length ? problems.join("\n") : `${all.length} pages read in ${VIEWS.length} views, ${withCells.length} with live cells, ${exercises.length} exercises solved: nothing wrong`);
+console.log(problems.length ? problems.join("\n") : `${all.length} pages read in ${LOADS.flatMap((load) => load.views).length} views, ${withCells.length} with live cells, ${exercises.length} exercises solved: nothing wrong`);
 process.exit(problems.length ? 1 : 0);
