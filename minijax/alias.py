@@ -26,6 +26,11 @@ from typing import Any
 JAX_VERSION = "0.10.2"  # the release whose names and results are tested
 OURS = __package__
 VERSIONED = ("jax", "jax.version")  # modules that state the version, and so are copies
+# Modules that `import jax` imports. The others get their names when a program imports them.
+IMPORTED = ("ad_checkpoint api_util core custom_batching custom_derivatives debug distributed "
+            "dlpack dtypes errors experimental image interpreters lax lax.linalg monitoring nn numpy "
+            "numpy.fft numpy.linalg ops profiler random ref scipy sharding stages tree tree_util "
+            "typing").split()
 IMPORT_SYSTEMS = {"__name__", "__package__", "__loader__", "__spec__"}  # written by `import`
 
 
@@ -38,6 +43,16 @@ class _Distribution(importlib.metadata.Distribution):
 
     def locate_file(self, path: Any) -> Any:
         raise FileNotFoundError(f"{path}: jax is minijax here, and has no files of its own.")
+
+
+def _show_modules() -> None:
+    """Give the modules that `import jax` imports their names in `sys.modules`.
+
+    Libraries look there for `jax.tree_util`, `jax.numpy` and others that nobody imports by name.
+    """
+    for name in IMPORTED:
+        if f"{OURS}.{name}" in sys.modules:
+            sys.modules.setdefault(f"jax.{name}", sys.modules[f"{OURS}.{name}"])
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -74,6 +89,7 @@ class _Finder(MetaPathFinder, Loader):
         """The module has run already. It gets back the specification that it had before."""
         if module.__name__ == "jax":
             importlib.import_module("jax.version")  # replaces the attribute `version` of the copy
+            _show_modules()
         elif module.__spec__ is not None and module.__spec__.name not in VERSIONED:
             module.__spec__ = module.__spec__.loader_state[1]
 

@@ -19,6 +19,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 _UNSET: Any = object()
@@ -210,6 +211,7 @@ def _parse_optional_str(value: Any) -> str | None:
 # Making settings
 
 _states: dict[str, State] = {}
+states = MappingProxyType(_states)  # all settings by name, to be read
 
 
 def define(name: str, default: Any, parse: Callable[[Any], Any], help: str,

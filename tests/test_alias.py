@@ -102,6 +102,20 @@ def test_installed_twice_is_installed_once(folder):
     assert python(folder, "-c", program) == (0, "", "")
 
 
+def test_modules_have_their_names_among_the_imported(folder):
+    program = text("""
+        import sys, minijax.alias
+        minijax.alias.install()
+        import jax
+        for name in ("tree_util", "numpy", "lax", "random", "nn", "core", "scipy", "version"):
+            module = sys.modules[f"jax.{name}"]
+            assert vars(module).keys() >= vars(sys.modules[f"minijax.{name}"]).keys(), name
+        import jax.numpy.linalg, jax.interpreters.ad
+        assert sys.modules["jax.version"] is jax.version is not minijax.version
+        """)
+    assert python(folder, "-c", program) == (0, "", "")
+
+
 def test_jax_that_is_imported_is_not_replaced(folder):
     program = text("""
         import sys, types, minijax.alias
