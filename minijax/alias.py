@@ -28,9 +28,9 @@ OURS = __package__
 VERSIONED = ("jax", "jax.version")  # modules that state the version, and so are copies
 # Modules that `import jax` imports. The others get their names when a program imports them.
 IMPORTED = ("ad_checkpoint api_util core custom_batching custom_derivatives debug distributed "
-            "dlpack dtypes errors experimental image interpreters lax lax.linalg monitoring nn numpy "
-            "numpy.fft numpy.linalg ops profiler random ref scipy sharding stages tree tree_util "
-            "typing").split()
+            "dlpack dtypes errors experimental image interpreters lax lax.linalg monitoring "
+            "nn numpy numpy.fft numpy.linalg ops profiler random ref scipy sharding stages "
+            "tree tree_util typing").split()
 IMPORT_SYSTEMS = {"__name__", "__package__", "__loader__", "__spec__"}  # written by `import`
 
 
