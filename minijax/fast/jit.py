@@ -2,7 +2,8 @@
 
 The core flattens the arguments in Python, looks up the jaxpr by their avals, and the program by the
 jaxpr. Here one look-up leads from the arguments straight to the program, and pytrees are flattened
-in XLA's C++. First calls, traced arguments, and everything unusual take the core's way.
+in XLA's C++. First calls, traced arguments, and everything unusual take the core's way. Where calls
+look alike, a function that is written for them saves the look-up as well (`repeated.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.jit import array_classes
 from ..settings import trace_context
+from .repeated import DIFFERENT, Unwritable, repeated
 
 # ----------------------------------------------------------------------------------------------
 # The leaves of arguments
@@ -42,6 +44,8 @@ _numeric = _NUMBERS | _SCALARS
 _keys: dict[type, Callable] = {np.ndarray: attrgetter("shape", "dtype"),
                                **dict.fromkeys(_numeric, type)}
 _NONES = itertools.repeat(None)
+_IN_A_ROW = 4  # so many look-ups of the same program, and a function is written for such calls
+_MOST_CHANGES = 4  # that is given up where calls keep changing
 _SMALL = 128  # bytes of a NumPy array whose buffer is kept for the next call with these contents
 
 
@@ -102,15 +106,18 @@ class Entry:
 
     `execute` is `None` if there is more to a run than buffers. `takes_all` says whether XLA gets
     the buffers of all arguments and no constants. The results are of the class `array_class` and
-    of the types `out_types`. `unflatten` is `None` if the result is one array.
+    of the types `out_types`. `unflatten` is `None` if the result is one array. `own` makes a buffer
+    of a leaf that has none. `repeated` is the function for calls that look alike, once written.
     """
 
     __slots__ = ("program", "execute", "handlers", "takes_all", "donated", "array_class",
-                 "out_types", "unflatten")
+                 "out_types", "unflatten", "own", "repeated")
 
     def __init__(self, program: Program, leaves: Sequence, out_tree: Any, result: Any):
         self.program, compiled = program, isinstance(program, Program)
         self.donated = program.donated if compiled else ()  # there are programs with references
+        self.own = _new_buffer if self.donated else _buffer  # XLA may take the memory of those
+        self.repeated: Callable | None = None
         has_float0 = any(x.dtype == float0 for x in (*program.in_avals, *program.out_avals))
         simple = compiled and program.run is program.executable and not has_float0
         if takes_buffers := getattr(program, "takes_buffers", None):  # a program of chapter 14
@@ -131,8 +138,7 @@ class Entry:
 
     def buffers(self, leaves: Sequence) -> list:
         """What XLA gets."""
-        program, avals = self.program, self.program.in_avals
-        own = _new_buffer if self.donated else _buffer  # XLA may take the memory of those
+        program, avals, own = self.program, self.program.in_avals, self.own
         if self.takes_all:
             return [*map(own, leaves, avals)]
         return [own(leaves[i], avals[i]) for i in program.kept] + program.constants
@@ -143,9 +149,13 @@ class FastCall(JitFunction):
 
     The key of an entry has the settings, the structure of the arguments, and for each leaf what the
     program depends on. The structure of positional arguments that are all leaves is `None`.
+
+    `_repeated` has the function for calls like the ones before. `_last` is the `id` of the entry
+    that was looked up last, `_in_a_row` times; the entry itself can be forgotten.
     """
 
-    __slots__ = ("_has_statics", "_has_containers", "_plans", "_entries")
+    __slots__ = ("_has_statics", "_has_containers", "_plans", "_entries", "_repeated", "_last",
+                 "_in_a_row", "_changes")
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
@@ -153,10 +163,19 @@ class FastCall(JitFunction):
         self._has_containers = False  # whether there were calls with containers
         self._plans: dict[Any, Plan] = {}
         self._entries: dict[tuple, Entry] = cache_of(traces, fun, ("fast", options))
+        self._repeated: dict[str, Callable] = cache_of(traces, fun, ("repeated", options))
+        self._last = self._in_a_row = self._changes = 0
 
     def __call__(self, *args, **kwargs):
         if state.trace is not eval_trace or hooks.after_evaluation:
             return JitFunction.__call__(self, *args, **kwargs)
+        if (run := self._repeated.get("run")) is not None:
+            try:
+                result = run(args, kwargs)
+            except RuntimeError as error:
+                self._failed(error, self._described(args, kwargs)[1])
+            if result is not DIFFERENT:
+                return result
         try:
             if len(args) == 1 and type(x := args[0]) in array_classes and not kwargs:
                 key, leaves, buffer = (trace_context(), None, x.placed_type), args, x._buffer
@@ -182,18 +201,43 @@ class FastCall(JitFunction):
                 buffers = [*map(buffers.__getitem__, entry.program.kept), *entry.program.constants]
             outs = entry.execute(buffers).consume_with_handlers(entry.handlers)
         except RuntimeError as error:
-            for x in leaves:
-                if type(x) in array_classes:
-                    x._check_alive()
-            raise xla().our_error(error) from None
+            self._failed(error, leaves)
         except OverflowError:  # an integer that is too large for its type
             return JitFunction.__call__(self, *args, **kwargs)
         for i in entry.donated:
             if type(leaves[i]) is Array:
                 leaves[i].delete()
+        if id(entry) != self._last:
+            self._last, self._in_a_row = id(entry), 0
+        elif self._in_a_row < _IN_A_ROW:
+            self._expect(entry, args, kwargs, leaves)
         if entry.unflatten is None:
             return entry.array_class(None, entry.out_types[0], outs[0])
         return entry.unflatten([*map(entry.array_class, _NONES, entry.out_types, outs)])
+
+    def _failed(self, error, leaves) -> NoReturn:
+        """Raise what an error of XLA's means to the user."""
+        for x in leaves:
+            if type(x) in array_classes:
+                x._check_alive()
+        raise xla().our_error(error) from None
+
+    def _expect(self, entry, args, kwargs, leaves):
+        """From now on, expect calls like this one, if it was the last of some in a row."""
+        self._in_a_row += 1
+        if self._in_a_row < _IN_A_ROW or self._changes > _MOST_CHANGES:
+            return
+        if entry.repeated is None:
+            plan = self._plans.get((len(args), *kwargs) if kwargs else len(args))
+            try:
+                entry.repeated = repeated(entry, args, kwargs, plan, leaves)
+            except Unwritable:
+                return
+        self._changes += "run" in self._repeated
+        if self._changes > _MOST_CHANGES:  # the calls vary
+            self._repeated.clear()
+        else:
+            self._repeated["run"] = entry.repeated
 
     def _described(self, args, kwargs):
         """The key of an entry, the leaves, and their buffers, or `None` if one has to be made.
@@ -252,6 +296,7 @@ class FastCall(JitFunction):
         """Forget what was traced and compiled for this function."""
         super().clear_cache()
         self._entries.clear()
+        self._repeated.clear()
 
 
 # ----------------------------------------------------------------------------------------------
