@@ -103,7 +103,7 @@ SOURCES = {
     "pjit": "core.jit core.api experimental.pjit lax sharding .",
     "pmap": ".",
     "profiler": "profiler",
-    "public_test_util": "test_util",
+    "public_test_util": "test_util _src._names",
     "random": "random",
     "random.core": "random",
     "random.prng": "random.keys random.threefry_keys extend.random random",

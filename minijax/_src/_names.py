@@ -181,3 +181,18 @@ global_state = _GlobalState()
 
 # chapter 15
 from ..runtime.effects import effects_barrier as wait_for_tokens
+
+# chapter 16
+from ..test_util import Tolerance, _check_close
+
+# How far apart two results of the same computation are when only their rounding differs.
+_ROUNDING = {"bfloat16": 1e-2, "float16": 1e-3, "float32": 1e-6, "float64": 1e-15,
+             "complex64": 1e-6, "complex128": 1e-15}
+
+
+def check_close(xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None,
+                err_msg: str = "") -> None:
+    """Raise AssertionError unless two trees hold the same numbers, up to rounding by default."""
+    atol, rtol = ({**_ROUNDING, **(tol or {})} if tol is None or isinstance(tol, dict) else tol
+                  for tol in (atol, rtol))
+    _check_close(xs, ys, atol, rtol, err_msg)

@@ -58,8 +58,8 @@ def reflected_operand(function: Callable, x: Any, other: Any) -> None:
 
 
 def compared(symbol: str, x: Any, other: Any) -> None:
-    """An array is not compared with a container."""
-    if isinstance(other, (list, tuple, dict, set)):
+    """An array is not compared with a container. A named tuple may have an `==` of its own."""
+    if type(other) in (list, tuple, dict, set):
         raise TypeError(f"unsupported operand type(s) for {symbol}: "
                         f"'{type(x).__name__}' and '{type(other).__name__}'")
 

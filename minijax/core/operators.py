@@ -157,14 +157,14 @@ def _reflected(function):
     return method
 
 
-def _equality(function, value_if_foreign):
-    """`==` and `!=`: an array differs from `None` and strings, and refuses containers."""
+def _equality(function, symbol):
+    """`==` and `!=`: an array refuses containers, and leaves foreign types to their operators."""
 
     def method(self, other):
         if is_arraylike(other):
             return function(self, other)
-        checks.compared("!=" if value_if_foreign else "==", self, other)
-        return value_if_foreign
+        checks.compared(symbol, self, other)
+        return NotImplemented
 
     return method
 
@@ -178,8 +178,8 @@ def install_binary_operators(functions: dict[str, Any]) -> None:
 def install_comparisons(functions: dict[str, Any]) -> None:
     """Give arrays and tracers the comparisons `__name__` of these functions."""
     methods = {f"__{name}__": _operator(f) for name, f in functions.items()}
-    methods["__eq__"] = _equality(functions["eq"], False)
-    methods["__ne__"] = _equality(functions["ne"], True)
+    methods["__eq__"] = _equality(functions["eq"], "==")
+    methods["__ne__"] = _equality(functions["ne"], "!=")
     install_methods(methods)
 
 

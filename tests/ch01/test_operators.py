@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -255,6 +255,45 @@ def test_special_floats():
     for name in ("add", "sub", "mul", "truediv", "lt", "le", "eq", "ne", "pow"):
         cases.add(name, BINARY[name], "column", "row")
     cases.check()
+
+
+class Near:
+    """A foreign type with comparisons of its own, as `pytest.approx` makes them."""
+
+    __array_ufunc__ = None
+
+    def __eq__(self, other):
+        return "near"
+
+    def __ne__(self, other):
+        return "far"
+
+
+class Pair(NamedTuple):
+    first: int
+
+
+class OddPair(Pair):
+    def __eq__(self, other):
+        return "odd"
+
+
+@pytest.mark.parametrize("op", ["eq", "ne"])
+@pytest.mark.parametrize("where", ["left", "right"])
+@pytest.mark.parametrize("other", [Near(), Pair(1), OddPair(1), None, "a", object(), len, {1}, [1]],
+                         ids=lambda other: type(other).__name__)
+def test_foreign_types_compare_in_their_own_way(op, where, other):
+    for x in (np.float32(2), np.float32([1, 2])):
+        results = []
+        for library in (as_array, jnp.asarray):
+            pair = (library(x), other)[::1 if where == "left" else -1]
+            results.append(outcome(BINARY[op], *pair))
+        same(*results, (op, where, other))
+
+
+def test_comparisons_of_tests():
+    assert as_array(np.float32([1, 2])) == pytest.approx(np.float32([1, 2]))
+    assert as_array(np.float32([1, 2])) != pytest.approx(np.float32([1, 3]))
 
 
 # -- The functions ------------------------------------------------------------------------------
