@@ -196,6 +196,10 @@ def broadcast_in_dim(x: ShapedArray, *, shape, broadcast_dimensions) -> None:
     if len(dims) != x.ndim:
         raise TypeError("broadcast_in_dim broadcast_dimensions must have length equal to operand "
                         f"ndim; got broadcast_dimensions {dims} for operand ndim {x.ndim}.")
+    if len(shape) < x.ndim:
+        raise TypeError("broadcast_in_dim target broadcast shape must have equal or higher rank to "
+                        f"the operand shape; got operand ndim {x.ndim} and target broadcast ndim "
+                        f"{len(shape)}.")
     if any(not 0 <= d < len(shape) for d in dims):
         raise TypeError("broadcast_in_dim broadcast_dimensions must be a subset of output "
                         f"dimensions, got {dims} for operand ndim {x.ndim} and shape {shape}.")

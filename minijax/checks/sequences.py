@@ -36,8 +36,9 @@ def integers(name: str, values: Any) -> tuple[int, ...]:
         return tuple(map(operator.index, values))
     except JAXTypeError:  # of a traced value
         raise
-    except TypeError:
-        raise TypeError(f"{name} must be a sequence of integers, got {values!r}.") from None
+    except TypeError as error:
+        raise TypeError(f"{name} must be a sequence of integers, got {values!r}: "
+                        f"{error}.") from None
 
 
 def size_along(name: str, shape: Sequence[int], axis: int) -> int:

@@ -173,9 +173,8 @@ def unbroadcast(aval: ShapedArray, ct):
 
 
 deftranspose(lax.neg_p, lambda ct, x: lax.neg(ct))
-deftranspose(lax.convert_element_type_p, lambda ct, x, *, new_dtype, weak_type:
-             lax.convert_element_type_p.bind(
-                 ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))
+deftranspose(lax.convert_element_type_p, lambda ct, x, **params: lax.convert_element_type_p.bind(
+    ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))
 deftranspose(lax.add_p, lambda ct, x, y: unbroadcast(x.aval, ct),
              lambda ct, x, y: unbroadcast(y.aval, ct))
 deftranspose(lax.sub_p, lambda ct, x, y: unbroadcast(x.aval, ct),
@@ -233,7 +232,8 @@ def _dot_general_transpose_lhs(ct, x, y, *, dimension_numbers, swapped=False, **
     out = lax.dot_general_p.bind(ct, y, dimension_numbers=numbers, **params)
     contracted = [x_contract[y_contract.index(d)] for d in sorted(y_contract)]
     out = lax.transpose(out, np.argsort([*x_batch, *x_free, *contracted]).tolist())
-    return lax.convert(out, x.aval.dtype, typeof(out).weak_type)
+    return lax.convert_element_type_p.bind(
+        out, new_dtype=x.aval.dtype, weak_type=typeof(out).weak_type)
 
 
 def _dot_general_transpose_rhs(ct, x, y, *, dimension_numbers, **params):

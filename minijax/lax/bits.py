@@ -46,11 +46,23 @@ def _bitcast_type(x, *, new_dtype):
 
 def _bitcast(x, *, new_dtype):
     new_dtype, x = np.dtype(new_dtype), np.asarray(x, order="C")
+    if itemsize_bits(x.dtype) % 8 or itemsize_bits(new_dtype) % 8:
+        return _bitcast_by_bits(x, new_dtype)
     if x.dtype.itemsize == new_dtype.itemsize:
         return x.view(new_dtype)
     if x.dtype.itemsize > new_dtype.itemsize:
         return x[..., None].view(new_dtype)
     return x.view(new_dtype)[..., 0]
+
+
+def _bitcast_by_bits(x, new_dtype):
+    """`_bitcast` for the types of fewer than eight bits, of which NumPy stores one in a byte."""
+    shape = _bitcast_type(ShapedArray(x.shape, x.dtype), new_dtype=new_dtype).shape
+    bits = np.unpackbits(x[..., None].view(np.uint8), axis=-1, count=itemsize_bits(x.dtype),
+                         bitorder="little")
+    width = itemsize_bits(new_dtype)
+    out = np.packbits(bits.reshape(*shape, width), axis=-1, bitorder="little")
+    return out[..., 0].astype(new_dtype) if width < 8 else out.view(new_dtype)[..., 0]
 
 
 def _batch_bitcast(args, dims, **params):

@@ -140,7 +140,3 @@ deftranspose(complex_p, lambda ct, x, y: unbroadcast(x.aval, real(ct)),
              lambda ct, x, y: unbroadcast(y.aval, imag(lax.neg(ct))))
 deftranspose(conj_p, lambda ct, x, *, input_dtype:
              conj(ct) if x.aval.dtype.kind == "c" else real(ct))
-deftranspose(lax.convert_element_type_p, lambda ct, x, *, new_dtype, weak_type:
-             lax.convert_element_type_p.bind(
-                 real(ct) if new_dtype.kind == "c" != x.aval.dtype.kind else ct,
-                 new_dtype=x.aval.dtype, weak_type=x.aval.weak_type))

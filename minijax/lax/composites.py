@@ -61,11 +61,13 @@ def _lower(ctx, *operands, name, attributes, version, jaxpr):
                if tree.unflatten(leaves) is not None}
     given = ", ".join(f"{key} = {text}" for key, text in entries.items())
     options = f"composite_attributes = {{{given}}}, " if given else ""
-    types = ", ".join(x.type for x in operands)
+    decomposition = f"decomposition = @{function.name}"
+    if version:  # 0 is what MLIR assumes
+        decomposition += f", version = {version} : i32"
+    types, results = ", ".join(x.type for x in operands), ", ".join(map(tensor_type, outs))
     return ctx.ops(
         f'stablehlo.composite "{name}" {", ".join(x.name for x in operands)} {{{options}'
-        f"decomposition = @{function.name}, version = {version} : i32}} : ({types}) -> "
-        f"({', '.join(map(tensor_type, outs))})", outs)
+        f"{decomposition}}} : ({types}) -> {results if len(outs) == 1 else f'({results})'}", outs)
 
 
 def _attribute(value) -> str:
@@ -80,6 +82,8 @@ def _attribute(value) -> str:
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_attribute, value))}]"
+    if isinstance(value, np.dtype):
+        return element_type(value)
     if isinstance(value, np.generic):
         text = str(bool(value)).lower() if value.dtype == bool else repr(value.item())
         return text if value.dtype == bool else f"{text} : {element_type(value.dtype)}"
@@ -91,8 +95,9 @@ def _attribute(value) -> str:
 
 def _no_rule(kind: str) -> Callable:
     def rule(*args, **params):
-        raise ValueError(f"{kind} rule for composite not implemented: give the function one by "
-                         "`custom_jvp` or `custom_vjp`.")
+        raise ValueError(f"{kind} rule for composite not implemented. You can use `jax.custom_jvp` "
+                         "to add support. See https://docs.jax.dev/en/latest/_autosummary/"
+                         "jax.custom_jvp.html")
 
     return rule
 
@@ -150,8 +155,10 @@ def _flat_attribute(item):
 
 def _traced(name, what, values):
     return UnexpectedTracerError(
-        f"There is a traced value as {what} of the composite '{name}': {values}. What is not known "
-        "when the program is compiled must be passed as a positional argument.")
+        f"Found a JAX Tracer as {what} in the decomposition for the composite op '{name}'. It is "
+        f"among {values}. What is not known when the program is compiled must be passed as a "
+        "positional argument.\n\nNote: If you are passing jax arrays as attributes, use numpy "
+        "arrays instead.")
 
 
 # ----------------------------------------------------------------------------------------------

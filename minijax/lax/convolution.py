@@ -203,10 +203,14 @@ def _check_operands(lhs, rhs, numbers):
                          f"ones, got shapes {lhs.shape} and {rhs.shape} with {numbers}.")
 
 
-def _check_windows(window, strides, lhs_dilation, rhs_dilation):
-    if len(window) != len(strides):
+def _check_strides(strides, ndim: int) -> None:
+    if len(strides) != ndim:
         raise ValueError("conv_general_dilated window and window_strides must have the same number "
-                         f"of dimensions, but got {len(window)} and {len(strides)}")
+                         f"of dimensions, but got {ndim} and {len(strides)}")
+
+
+def _check_windows(window, strides, lhs_dilation, rhs_dilation):
+    _check_strides(strides, len(window))
     if any(int(n) != n for n in strides):
         raise TypeError(f"conv_general_dilated window_strides must be integers, got {strides}.")
     if any(n <= 0 for n in (*strides, *window)):
@@ -304,6 +308,7 @@ def conv_general_dilated(
     lhs_dilation = _per_dimension("lhs_dilation", lhs_dilation, len(lhs_shape) - 2)
     rhs_dilation = _per_dimension("rhs_dilation", rhs_dilation, len(rhs_shape) - 2)
     if isinstance(padding, str):
+        _check_strides(window_strides, max(len(rhs_shape) - 2, 0))
         kernel = map(dilated, taken(rhs_shape, numbers.rhs_spec)[2:], rhs_dilation)
         padding = padtype_to_pads(taken(lhs_shape, numbers.lhs_spec)[2:], tuple(kernel),
                                   window_strides, padding)
@@ -320,8 +325,8 @@ def _pairs(padding) -> tuple[tuple[int, int], ...]:
     try:
         return tuple((low.__index__(), high.__index__()) for low, high in padding)
     except (TypeError, ValueError, AttributeError) as error:
-        raise ValueError("padding of conv_general_dilated must be a name or a sequence of pairs "
-                         f"(low, high), got {padding}") from error
+        raise ValueError("padding argument to conv_general_dilated must be a name or a sequence of "
+                         f"pairs (low, high), got {padding}") from error
 
 
 # ----------------------------------------------------------------------------------------------

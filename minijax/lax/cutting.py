@@ -132,9 +132,11 @@ def concatenate(operands: Sequence, dimension: int):
 def _split_type(x, *, sizes, axis):
     if not 0 <= axis < x.ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
-    if any(size < 0 for size in sizes) or sum(sizes) != x.shape[axis]:
-        raise ValueError(f"Sum of sizes {sizes} must be equal to dimension {axis} of the operand "
-                         f"shape {x.shape}")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
+    if sum(sizes) != x.shape[axis]:
+        raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the "
+                         f"operand shape {x.shape}")
     shapes = [(*x.shape[:axis], size, *x.shape[axis + 1:]) for size in sizes]
     return [ShapedArray(shape, x.dtype, x.weak_type) for shape in shapes]
 

@@ -62,7 +62,7 @@ from ..core.primitives import (
     tanh_p,
 )
 from . import bitwise, complex_numbers, complex_order, rounding
-from .dtypes import check_and_canonicalize_user_dtype, of_any_size
+from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits, of_any_size
 from .families import (
     FLOAT,
     REAL,
@@ -413,8 +413,15 @@ rem_p, rem = binary_row(
     "rem", REAL, _rem, "Elementwise remainder, with the sign of x.", lowering="remainder",
     jvp_of_result=(lambda t, z, x, y: broadcast_tangent(t, z), _rem_jvp_divisor))
 
+def _abs_dtype(dtype):
+    if dtypes.issubdtype(dtype, np.integer) and itemsize_bits(dtype) < 8:
+        raise TypeError(f"abs does not accept dtype {dtype.name}. XLA has no absolute value of "
+                        "integers of fewer than eight bits: convert them to int8 first.")
+    return complex_numbers.real_part_dtype(dtype)
+
+
 abs_p, abs_ = unary_row(
-    "abs", SIGNED, np.abs, "Elementwise absolute value.", complex_numbers.real_part_dtype,
+    "abs", SIGNED, np.abs, "Elementwise absolute value.", _abs_dtype,
     lowering=cast_rule("abs"), jvp_of_result=_abs_jvp)
 pow_p, pow = binary_row(
     "pow", [INEXACT, NUMBER], _pow, "Elementwise power: x to the y.",

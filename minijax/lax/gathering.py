@@ -30,7 +30,10 @@ from .windows import (
     GatherScatterMode,
     attribute,
     canonical,
-    check_numbers,
+    check_dims,
+    check_index_map,
+    check_indices,
+    check_other_dims,
     flag,
     index_dtype,
     locate,
@@ -40,23 +43,47 @@ from .windows import (
 )
 
 
+def _check_offset_dims(dims, out_ndim: int) -> None:
+    check_dims("gather", "offset_dims", dims, max((out_ndim, *[d + 1 for d in dims])))
+    for i, d in enumerate(dims):
+        if not 0 <= d < out_ndim:
+            raise TypeError(f"Offset dimension {i} in gather op is out of bounds; got {d}, expected"
+                            f" a number in [0, {out_ndim}), the dimensions of the result.")
+
+
+def _check_slice_sizes(sizes, operand, indices, numbers: GatherDimensionNumbers, kept) -> None:
+    if len(sizes) != operand.ndim:
+        raise TypeError("Gather op must have one slice size for every input dimension; got "
+                        f"slice_sizes={sizes} for operand shape {operand.shape}.")
+    if len(kept) != len(numbers.offset_dims):
+        raise TypeError("All components of the offset index in a gather op must either be a offset "
+                        f"dimension or explicitly collapsed/batching; got {numbers} for operand "
+                        f"shape {operand.shape}.")
+    for d, (size, n) in enumerate(zip(sizes, operand.shape)):
+        if 0 not in indices.shape and not 0 <= size <= n:
+            raise TypeError(f"Slice size at index {d} in gather op is out of range, got {size} for "
+                            f"operand shape {operand.shape}.")
+    _check_bounds(sizes, numbers.collapsed_slice_dims, (1,), "collapse slice dims with bound 1")
+    _check_bounds(sizes, numbers.operand_batching_dims, (0, 1),
+                  "have operand batching dims with bound 0/1")
+
+
+def _check_bounds(sizes, dims, allowed: tuple, what: str) -> None:
+    for i, d in enumerate(dims):
+        if sizes[d] not in allowed:
+            raise TypeError(f"Gather op can only {what}, but bound is {sizes[d]} for index {d} at "
+                            f"position {i}.")
+
+
 def _gather_shape(operand, indices, *, dimension_numbers, slice_sizes, **params):
     numbers = dimension_numbers
     out_ndim = len(numbers.offset_dims) + indices.ndim - 1
-    check_numbers("gather", operand, indices, numbers, out_ndim)
+    check_indices("gather", indices)
+    _check_offset_dims(numbers.offset_dims, out_ndim)
+    check_index_map("gather", operand, indices, numbers)
+    check_other_dims("gather", operand, indices, numbers)
     kept = window_dims(numbers, operand.ndim)
-    if len(slice_sizes) != operand.ndim or len(kept) != len(numbers.offset_dims):
-        raise TypeError("gather op must have one slice size for every operand dimension, and each "
-                        "of those among offset_dims, collapsed or batching; got slice_sizes="
-                        f"{slice_sizes}, {numbers} for operand shape {operand.shape}.")
-    in_range = all(0 <= size <= n for size, n in zip(slice_sizes, operand.shape))
-    if 0 not in indices.shape and not in_range:
-        raise TypeError(f"slice sizes {slice_sizes} in gather op are out of range: they must be "
-                        f"within the operand's shape {operand.shape}.")
-    if any(slice_sizes[d] != 1 for d in numbers.collapsed_slice_dims) or \
-            any(slice_sizes[d] > 1 for d in numbers.operand_batching_dims):
-        raise TypeError("gather op can only collapse slice dims with bound 1, and batch those with "
-                        f"bound 0 or 1; got slice_sizes={slice_sizes}, {numbers}.")
+    _check_slice_sizes(slice_sizes, operand, indices, numbers, kept)
     sizes, index_sizes = iter(slice_sizes[d] for d in kept), iter(indices.shape)
     shape = [next(sizes if d in numbers.offset_dims else index_sizes) for d in range(out_ndim)]
     return ShapedArray(shape, operand.dtype, operand.weak_type)

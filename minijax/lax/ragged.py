@@ -157,8 +157,9 @@ def _ragged_dimension(lhs, numbers) -> int:
                         f"{numbers.lhs_ragged_dimensions}.")
     (ragged,) = numbers.lhs_ragged_dimensions
     if not 0 <= ragged < lhs.ndim:
-        raise TypeError(f"ragged_dot_general got the ragged dimension {ragged} for lhs of shape "
-                        f"{lhs.shape}.")
+        raise TypeError("ragged_dot_general requires lhs ragged dimension numbers to be "
+                        "nonnegative and less than the number of axes of the lhs value, got "
+                        f"{ragged} for lhs of shape {lhs.shape}.")
     return ragged
 
 
@@ -176,12 +177,17 @@ def _check_group_sizes(lhs, rhs, group_sizes, numbers, ragged) -> None:
     groups = numbers.rhs_group_dimensions
     free = ragged not in (*x_contract, *x_batch)
     if len(groups) != free:
-        raise TypeError("rhs has one group dimension if lhs's ragged dimension is neither "
-                        f"contracted nor a batch dimension, and else none; got {groups}.")
+        what = ("exactly one rhs group dimension when lhs ragged dimension is noncontracting"
+                if free else
+                "zero group dimensions in the rhs when lhs ragged dimension is contracting or "
+                "batch")
+        raise TypeError(f"ragged_dot_general requires {what}; got {groups}.")
     if free:
         if not 0 <= groups[0] < y.ndim or groups[0] in (*y_contract, *y_batch):
-            raise TypeError(f"rhs's group dimension must be one of its free dimensions, got "
-                            f"{groups[0]} for shape {y.shape}.")
+            raise TypeError("ragged_dot_general requires rhs group dimension numbers to be distinct"
+                            " from contracting and batch dimensions, nonnegative and less than the "
+                            f"number of axes of the rhs value, got {groups[0]} for rhs of shape "
+                            f"{y.shape}.")
         if y.shape[groups[0]] != sizes.shape[-1]:
             raise TypeError(f"expected rhs group dimension size to be {sizes.shape[-1]}, got "
                             f"{y.shape[groups[0]]}.")

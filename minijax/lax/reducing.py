@@ -46,7 +46,7 @@ from .shaping import full, reshape, squeeze
 _reducers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def reducer_jaxpr(computation: Callable, tree: PyTreeDef,
+def reducer_jaxpr(name: str, computation: Callable, tree: PyTreeDef,
                   avals: tuple[ShapedArray, ...]) -> tuple[ClosedJaxpr, PyTreeDef]:
     """The jaxpr of a function of two trees of scalars, and the tree of its results.
 
@@ -62,11 +62,11 @@ def reducer_jaxpr(computation: Callable, tree: PyTreeDef,
     key = (tree, avals, settings.trace_context())
     known = _reducers.setdefault(computation, {})
     if key not in known:
-        known[key] = _reducer_jaxpr(computation, tree, avals)
+        known[key] = _reducer_jaxpr(name, computation, tree, avals)
     return known[key]
 
 
-def _reducer_jaxpr(computation, tree, avals):
+def _reducer_jaxpr(name, computation, tree, avals):
     out_trees = []
 
     def flat(*elements):
@@ -78,8 +78,11 @@ def _reducer_jaxpr(computation, tree, avals):
     closed = trace_to_jaxpr(flat, (*avals, *avals))
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError("The function of a reduction cannot close over traced values.")
+    if out_trees[0] != tree:
+        raise ValueError(f"{name} output must have the same tree structure as the operands: {tree} "
+                         f"vs. {out_trees[0]}")
     returned = [(out.shape, out.dtype) for out in closed.out_avals]
-    if out_trees[0] != tree or returned != [(aval.shape, aval.dtype) for aval in avals]:
+    if returned != [(aval.shape, aval.dtype) for aval in avals]:
         raise ValueError(
             "The function of a reduction must return scalars of the types of its first argument, "
             f"{_types_text(tree, avals)}, but it returned "
@@ -94,7 +97,7 @@ def _types_text(tree, avals):
 def check_trees(operand_tree: PyTreeDef, init_tree: PyTreeDef) -> None:
     """Raise `ValueError` unless there is an initial value for each operand."""
     if operand_tree != init_tree:
-        raise ValueError("Operands must have the same tree structure as the initial values: "
+        raise ValueError("Operands must have the same tree structure as init_values: "
                          f"{operand_tree} vs. {init_tree}")
 
 
@@ -197,7 +200,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
         weak = all(typeof(x).weak_type for x in (*flat, *inits))
         out = known(*flat, dimensions)
         return convert(out, typeof(out).dtype, weak)
-    jaxpr, out_tree = reducer_jaxpr(computation, tree, tuple(map(typeof, inits)))
+    jaxpr, out_tree = reducer_jaxpr("reduce", computation, tree, tuple(map(typeof, inits)))
     outs = reduce_p.bind(*flat, *inits, computation=computation, jaxpr=jaxpr,
                          dimensions=dimensions)
     return out_tree.unflatten(outs)

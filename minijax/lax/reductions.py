@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -28,7 +29,6 @@ from ..core.primitives import (
     BOOL_OR_INT,
     NUMBER,
     ORDERED,
-    canonical_axis,
     full,
     lowest,
     make_primitive,
@@ -207,8 +207,8 @@ def _arg_type(name):
         if not 0 <= axis < x.ndim:
             raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
         if x.shape[axis] < 1:
-            raise ValueError(f"{name} is undefined for empty arrays: operand shape {x.shape}, "
-                             f"axis {axis}")
+            raise ValueError("argmin and argmax require non-empty reduced dimension. Got operand "
+                             f"shape {x.shape} for axis {axis} of {name}.")
         if not dtypes.issubdtype(index_dtype, np.integer):
             raise TypeError(f"index_dtype must be an integer type, but got "
                             f"{np.dtype(index_dtype).name}")
@@ -275,8 +275,7 @@ for p in (argmax_p, argmin_p):
 
 def _bind_arg(primitive, operand, axis, index_dtype):
     index_dtype = dtypes.canonicalize_dtype(index_dtype)
-    axis = canonical_axis(axis, typeof(operand).ndim)
-    return primitive.bind(operand, axes=(axis,), index_dtype=index_dtype)
+    return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=index_dtype)
 
 
 def argmax(operand, axis: int, index_dtype):

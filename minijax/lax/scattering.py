@@ -32,7 +32,10 @@ from .windows import (
     ScatterDimensionNumbers,
     attribute,
     canonical,
-    check_numbers,
+    check_dims,
+    check_index_map,
+    check_indices,
+    check_other_dims,
     flag,
     locate,
     of_gather,
@@ -48,15 +51,20 @@ def _scatter_shape(operand, indices, updates, *, dimension_numbers, **params):
     numbers = dimension_numbers
     ndim = indices.ndim - 1 + len(numbers.update_window_dims)
     if indices.ndim and updates.ndim != ndim:
-        raise TypeError(f"scatter: updates must have {ndim} dimensions, as dimension_numbers say, "
-                        f"got shape {updates.shape}.")
-    check_numbers("scatter", operand, indices, numbers, updates.ndim)
+        raise TypeError(f"Updates tensor must be of rank {ndim}; got {updates.ndim}. It has the "
+                        f"dimensions update_window_dims={numbers.update_window_dims}, and those of "
+                        "the indices but for the last one.")
+    check_indices("scatter", indices)
+    check_dims("scatter", "update_window_dims", numbers.update_window_dims, updates.ndim)
+    check_other_dims("scatter", operand, indices, numbers)
     same_dtypes("scatter", (operand, updates))
     kept = window_dims(of_gather(numbers), operand.ndim)
     if len(kept) != len(numbers.update_window_dims):
-        raise TypeError(f"Update window has rank {len(numbers.update_window_dims)}; must match "
-                        f"the {len(kept)} dimensions of the operand that are neither inserted nor "
-                        "batching.")
+        size = operand.ndim - len(kept) + len(numbers.update_window_dims)
+        raise TypeError(f"Scatter op has window of size {size}; doesn't match operand of rank "
+                        f"{operand.ndim}. Each dimension of the operand must have an element of "
+                        "update_window_dims, or be inserted or batching.")
+    check_index_map("scatter", operand, indices, numbers)
     for d, size in enumerate(sizes_of_updates(operand, updates, numbers)):
         if d in kept and size > operand.shape[d]:
             raise TypeError("Bounds of the window dimensions of updates must not exceed the bounds "

@@ -16,7 +16,7 @@ import numpy as np
 from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
-from ..core.array import Array, as_array
+from ..core.array import Array, as_array, ensure_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
 from ..core.core import ShapedArray, typeof, vary_like
 from ..core.extension import hooks, point
@@ -220,7 +220,7 @@ def squeeze(array, dimensions: Sequence[int]):
     dimensions = tuple(sorted(canonical_axis(d, ndim) for d in given))
     if len(set(dimensions)) != len(dimensions):
         raise ValueError(f"dimensions are not unique: {dimensions}")
-    return squeeze_p.bind(array, dimensions=dimensions) if dimensions else array
+    return squeeze_p.bind(array, dimensions=dimensions) if dimensions else ensure_array(array)
 
 
 def transpose(operand, permutation: Sequence[int]):

@@ -103,7 +103,7 @@ dynamic_update_slice_p = make_primitive("dynamic_update_slice", _dynamic_update_
                                         _dynamic_update_slice)
 
 
-def _scalar_indices(operand, start_indices, allow_negative):
+def _scalar_indices(name, operand, start_indices, allow_negative):
     """The start indices as scalars of one type, negative ones counted from the end."""
     shape = typeof(operand).shape
     if hasattr(start_indices, "aval") or isinstance(start_indices, np.ndarray):
@@ -118,8 +118,8 @@ def _scalar_indices(operand, start_indices, allow_negative):
     index_dtypes = {typeof(i).dtype.name for i in start_indices}
     if len(index_dtypes) > 1:
         raise TypeError(
-            "index arguments to dynamic_slice and dynamic_update_slice must be integers of the "
-            f"same type; got {sorted(index_dtypes)}. Convert them to one type.")
+            f"index arguments to {name} must be integers of the same type; got "
+            f"{sorted(index_dtypes)}. Convert them to one type.")
     dtype = typeof(start_indices[0]).dtype if len(start_indices) else None
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
@@ -170,7 +170,7 @@ def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *,
     >>> lax.dynamic_slice(jnp.arange(5), (2,), (2,)).tolist()
     [2, 3]
     """
-    starts = _scalar_indices(operand, start_indices, allow_negative_indices)
+    starts = _scalar_indices("dynamic_slice", operand, start_indices, allow_negative_indices)
     sizes = known_sizes(slice_sizes)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
@@ -187,7 +187,7 @@ def dynamic_update_slice(operand, update, start_indices, *,
     Raises:
       TypeError, ValueError: as `dynamic_slice`.
     """
-    starts = _scalar_indices(operand, start_indices, allow_negative_indices)
+    starts = _scalar_indices("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 

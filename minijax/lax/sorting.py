@@ -191,6 +191,9 @@ def _top_k_types(x, *, k, axis):
     if x.shape[axis] < k:
         raise ValueError("k argument to top_k must be no larger than size along axis; got "
                          f"k={k} with shape={x.shape} and axis={axis}")
+    if x.shape[axis] > 2**31 - 1:
+        raise ValueError("top_k returns int32 indices, which will overflow along a dimension of "
+                         f"size {x.shape[axis]}: got shape {x.shape} and axis={axis}")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.int32, x.weak_type)]
 

@@ -60,7 +60,7 @@ def check_sizes(name: str, what: str, sizes, least: int) -> None:
     if any(not isinstance(n, (int, np.integer)) for n in sizes):
         raise TypeError(f"{name} {what} must have every element be an integer, got {sizes}.")
     if any(n < least for n in sizes):
-        raise TypeError(f"{name} {what} must be at least {least}, got {sizes}.")
+        raise TypeError(f"{name} {what} must have every element be at least {least}, got {sizes}.")
 
 
 def windows_shape(operand: ShapedArray, windows: Windows) -> tuple[int, ...]:
@@ -124,8 +124,8 @@ def _types(*avals, jaxpr, consts, **windows):
         raise TypeError("reduce_window got inconsistent dtypes for operands and initial values: "
                         f"{[x.dtype.name for x in operands]} and {[x.dtype.name for x in inits]}.")
     if any(init.shape for init in inits):
-        raise TypeError("reduce_window expects initial values that are scalars, got shapes "
-                        f"{[init.shape for init in inits]}.")
+        raise TypeError("reduce_window expected init_values to be scalars but init_values have "
+                        f"shapes {[init.shape for init in inits]}.")
     shape = windows_shape(operands[0], Windows(**windows))
     return [ShapedArray(shape, x.dtype) for x in operands]
 
@@ -227,10 +227,8 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
     known = _known_primitive(computation, inits)
     if known is not None:
         return known.bind(*operands, **windows)
-    closed, out_tree = reducer_jaxpr(computation, tree, tuple(map(typeof, inits)))
-    if out_tree != tree:
-        raise ValueError("reduce_window output must have the same tree structure as the operands: "
-                         f"{tree} vs. {out_tree}")
+    closed, out_tree = reducer_jaxpr("reduce_window", computation, tree,
+                                     tuple(map(typeof, inits)))
     outs = reduce_window_p.bind(*operands, *inits, jaxpr=closed.jaxpr, consts=tuple(closed.consts),
                                 **windows)
     return out_tree.unflatten(outs)

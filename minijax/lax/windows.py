@@ -127,14 +127,14 @@ def sizes_of_updates(operand, updates, numbers: ScatterDimensionNumbers) -> tupl
 # Shapes
 
 
-def _check_dims(op: str, name: str, dims, bound: int, ascending: bool = True) -> None:
+def check_dims(op: str, name: str, dims, bound: int, ascending: bool = True) -> None:
     """Raise `TypeError` unless `dims` are different, in [0, bound), and in order."""
     if ascending and list(dims) != sorted(dims):
         raise TypeError(f"{name} in {op} op must be sorted; got {dims}")
-    if any(not 0 <= d < bound for d in dims):
-        raise TypeError(f"Invalid {name} set in {op} op; valid range is [0, {bound}); got: {dims}.")
     if len(set(dims)) != len(dims):
         raise TypeError(f"{name} in {op} op must not repeat; got: {dims}.")
+    if any(not 0 <= d < bound for d in dims):
+        raise TypeError(f"Invalid {name} set in {op} op; valid range is [0, {bound}); got: {dims}.")
 
 
 def _check_disjoint(op: str, numbers, name: str, other: str) -> None:
@@ -143,24 +143,46 @@ def _check_disjoint(op: str, numbers, name: str, other: str) -> None:
                         f"{getattr(numbers, name)} and {getattr(numbers, other)}.")
 
 
-def check_numbers(op: str, operand, indices, numbers, result_ndim: int) -> None:
-    """What gather and scatter ask of their numbers; messages use the names of each."""
-    offset, collapsed, index_map, batching, index_batching = numbers._fields
+def check_indices(op: str, indices) -> None:
+    """Raise unless `indices` are integers with a last dimension for the index vectors."""
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"indices of {op} must have an integer type, got {indices.dtype.name}")
     if not indices.ndim:
         raise TypeError(f"{op} indices need a last dimension that holds the index vectors, got a "
                         "scalar: add one of size 1.")
-    _check_dims(op, offset, numbers[0], result_ndim)
-    _check_dims(op, collapsed, numbers[1], operand.ndim)
-    if len(numbers[2]) != indices.shape[-1]:
-        raise TypeError(f"{op} op has {len(numbers[2])} elements in {index_map} and its index "
-                        f"vectors have {indices.shape[-1]}; these two numbers must be equal.")
-    _check_dims(op, index_map, numbers[2], operand.ndim, ascending=False)
-    _check_dims(op, batching, numbers[3], operand.ndim)
-    _check_dims(op, index_batching, numbers[4], indices.ndim - 1, ascending=False)
+
+
+def check_index_map(op: str, operand, indices, numbers) -> None:
+    """Each element of an index vector must belong to a dimension of the operand of its own."""
+    name, dims = numbers._fields[2], numbers[2]
+    if len(dims) != indices.shape[-1]:
+        raise TypeError(f"{op.capitalize()} op has {len(dims)} elements in {name} and the bound of "
+                        f"dimension index_vector_dim={indices.ndim - 1} of indices is "
+                        f"{indices.shape[-1]}. These two numbers must be equal.")
+    if any(not 0 <= d < operand.ndim for d in dims):
+        raise TypeError(f"Invalid {name} mapping; the operand's dimensions are in "
+                        f"[0, {operand.ndim}); got: {dims}.")
+    check_dims(op, name, dims, operand.ndim, ascending=False)
+
+
+def check_other_dims(op: str, operand, indices, numbers) -> None:
+    """What gather and scatter ask of the dimensions that windows do not have.
+
+    Messages use the names that the operation gives them.
+    """
+    _, collapsed, index_map, batching, index_batching = numbers._fields
+    check_dims(op, collapsed, numbers[1], operand.ndim)
+    check_dims(op, batching, numbers[3], operand.ndim)
     _check_disjoint(op, numbers, collapsed, batching)
     _check_disjoint(op, numbers, index_map, batching)
+    check_dims(op, index_batching, numbers[4], indices.ndim, ascending=False)
+    op = op.capitalize()
+    if indices.ndim - 1 in numbers[4]:
+        raise TypeError(f"{op} op cannot have the index vector dimension as a batching dimension; "
+                        f"got {numbers[4]} for indices of shape {indices.shape}.")
+    if len(numbers[3]) != len(numbers[4]):
+        raise TypeError(f"{op} op requires equal numbers of {batching} and {index_batching}, got "
+                        f"{numbers[3]} and {numbers[4]}.")
     operand_sizes = tuple(operand.shape[d] for d in numbers[3])
     index_sizes = tuple(indices.shape[d] for d in numbers[4])
     if operand_sizes != index_sizes:
