@@ -1,22 +1,33 @@
 """Fast paths for `x + y` and its like, where both operands are of one type, or one is a number.
 
 The operators of `core/operators.py` promote their operands and bind a primitive. Here operands that
-need no promotion are handed to the current trace at once. If nothing is traced, `x + y` and its
-like go straight to the primitive's evaluation rule, and NumPy's own function takes a third of the
-time.
+need no promotion are handed to the current trace at once. If nothing is traced, NumPy's function is
+called at once, and the type of the result is looked up under that of the array.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.array import Array, is_arraylike, quiet
-from ..core.core import Primitive, eval_trace, install_methods, state
+import numpy as np
+
+from ..core.array import Array, quiet
+from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
 from ..core.dtypes import short_of
 from ..core.extension import Extension, hooks, register
-from ..core.operators import BINARY, binary_function, install_binary_operators
+from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
 from ..settings import enable_x64
+
+# primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
+UFUNCS: dict[str, tuple[np.ufunc, str]] = {
+    "add": (np.add, "iufc"), "sub": (np.subtract, "iufc"), "mul": (np.multiply, "iufc"),
+    "div": (np.divide, "f"), "eq": (np.equal, "iufc"), "ne": (np.not_equal, "iufc"),
+    "lt": (np.less, "iuf"), "le": (np.less_equal, "iuf"), "gt": (np.greater, "iuf"),
+    "ge": (np.greater_equal, "iuf")}
+_MOST_SCALARS = 1024
+new = object.__new__
 
 _SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}
 _ARRAY_KINDS = {"i": 1, "u": 1, "f": 2, "c": 3}
@@ -55,26 +66,83 @@ def fast_function(primitive: Primitive, kinds: str, function: Callable) -> Calla
                 return state.trace.process_primitive(primitive, (scalar, y), {})
         return function(x, y)
 
-    return fast
+    return fast_operator(primitive, fast) if primitive.name in UFUNCS else fast
 
 
-def fast_operator(function: Callable, primitive: Primitive, kinds: str) -> Callable:
-    """The operator of a function, with a fast path for evaluation."""
-    evaluate = primitive.impl
+class _Known:
+    """What is known of a primitive's results and operands, by the types of arrays beside them."""
 
-    def method(self, other):
-        if (type(self) is Array and state.trace is eval_trace
+    def __init__(self, primitive: Primitive, kinds: str):
+        self.primitive, self.kinds = primitive, kinds
+        # the type of two operands -> that of the result; `None` if the fast path is not for it
+        self.out_avals: dict[ShapedArray, Any] = {}
+        # (number, type of the other operand) -> the number as an array of that dtype
+        self.floats: dict[tuple[float, ShapedArray], np.ndarray] = {}
+        self.ints: dict[tuple[int, ShapedArray], np.ndarray] = {}
+
+    def learn(self, aval: ShapedArray, y: Any) -> None:
+        """Prepare for the next operation on an array of this type and an operand like `y`."""
+        if aval not in self.out_avals:
+            plain = aval.dtype.kind in self.kinds and aval.dtype.isbuiltin == 1
+            self.out_avals[aval] = (self.primitive.out_aval((aval, aval), {})
+                                    if plain and aval.placement is None else None)
+        elif type(y) is float and y and not math.isnan(y):  # 0.0 and -0.0 are equal
+            self._learn_scalar(self.floats, y, aval)
+        elif type(y) is int:
+            self._learn_scalar(self.ints, y, aval)
+
+    def _learn_scalar(self, table: dict, y: Any, aval: ShapedArray) -> None:
+        if aval.dtype.itemsize < 8:  # what a setting may shorten is asked each time
+            scalar = scalar_operand(y, aval)
+            if len(table) >= _MOST_SCALARS:
+                table.clear()
+            if scalar is not None:
+                table[y, aval] = np.asarray(scalar)
+
+
+def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = False) -> Callable:
+    """`otherwise`, a function of two operands, with a fast path for evaluation.
+
+    If it is `reflected`, the second operand is the left one.
+    """
+    ufunc, kinds = UFUNCS[primitive.name]
+    known = _Known(primitive, kinds)
+    out_avals, floats, ints = known.out_avals, known.floats, known.ints
+
+    def operate(x, y, /):
+        if (type(x) is Array and state.trace is eval_trace
                 and not (hooks.evaluate or hooks.after_evaluation)):
-            aval = self.aval
-            if type(other) is Array:
-                if other.aval is aval and aval.dtype.kind in kinds:
-                    return evaluate(self, other)
-            elif (type(other) is float and aval.dtype.kind == "f" and not aval.weak_type
-                  and (aval.dtype.itemsize < 8 or enable_x64.value)):
-                return evaluate(self, quiet.run(aval.dtype.type, other))
-        return function(self, other) if is_arraylike(other) else NotImplemented
+            aval, kind, other = x.aval, type(y), None
+            out_aval = out_avals.get(aval)
+            if out_aval is not None:
+                if kind is Array:
+                    if y.aval is aval:
+                        other = y._value
+                        if other is None:
+                            other = y._numpy()
+                elif kind is float:
+                    other = floats.get((y, aval))
+                elif kind is int:
+                    other = ints.get((y, aval))
+                if other is not None:
+                    value = x._value
+                    if value is None:
+                        value = x._numpy()
+                    if reflected:
+                        value, other = other, value
+                    out = new(Array)  # as `Array(value, out_aval)`, in two thirds of the time
+                    out.aval, out._value = out_aval, quiet.run(ufunc, value, other)
+                    out._buffer = None
+                    return out
+            known.learn(aval, y)
+        return otherwise(x, y)
 
-    return method
+    return operate
+
+
+def usual_method(name: str) -> Callable:
+    """The method of arrays and tracers, as it is when it is called."""
+    return lambda x, y: getattr(ArrayMethods, name)(x, y)
 
 
 class FastOperators(Extension):
@@ -85,9 +153,10 @@ class FastOperators(Extension):
 
 
 register(FastOperators())
-for operator, row in BINARY.items():
-    function = binary_function(*row)
-    install_binary_operators({operator: function})
-    if operator in ("add", "sub", "mul", "truediv"):
-        primitive, kinds = row[1], "fc" if operator == "truediv" else "iufc"
-        install_methods({f"__{operator}__": fast_operator(function, primitive, kinds)})
+for operator, row in [*BINARY.items(), *COMPARISONS.items()]:
+    if operator in BINARY:
+        install_binary_operators({operator: binary_function(*row)})
+    for name in (f"__{operator}__", f"__r{operator}__"):
+        if row[1].name in UFUNCS and hasattr(ArrayMethods, name):
+            fast = fast_operator(row[1], usual_method(name), name[2] == "r")
+            install_methods({name: fast}, Array)

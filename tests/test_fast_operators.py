@@ -1,0 +1,199 @@
+"""Operators and indices give on their fast paths what they give without, to the last bit."""
+
+from __future__ import annotations
+
+import operator
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.core.extension import Extension, hooks, registered
+from minijax.core.primitives import convert
+from tests.counting import calls_in
+from tests.test_fast_rules import outcome as outcome_of
+
+if os.environ.get("MINIJAX_FAST") == "0":
+    pytest.skip("there are no fast paths", allow_module_level=True)
+
+X = np.array([-1.5, 0.0, -0.0, 2.0, np.inf, np.nan, 3e38, 1e-40])
+NUMPY = ["float32", "float16", "bfloat16", "int32", "uint8", "int8", "bool", "complex64"]
+SCALARS = [2.0, 0.0, -0.0, -1.5, float("nan"), float("inf"), 1e300, 1e-50, 0, 1, -1, 2, 127, 128, 300,
+           2**31 - 1, 2**31, True, False, 2j, np.float32(2), np.float64(2), np.int64(2), None, "a",
+           [1.0]]  # fmt: skip
+OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.le,
+             operator.gt, operator.ge, operator.eq, operator.ne, operator.and_, operator.or_]
+
+
+class Looking(Extension):
+    """Sees every evaluation, which switches the fast paths off."""
+
+    def after_evaluation(self, primitive, args, params, out):
+        pass
+
+
+def outcome(program):
+    """The result with its type and bits, or the error."""
+    try:
+        return outcome_of(program)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def as_it_is(program):
+    """The outcome without fast paths."""
+    with registered(Looking()):
+        return outcome(program)
+
+
+def array(dtype):
+    with np.errstate(all="ignore"):
+        return jnp.asarray(X.astype(int) if np.dtype(dtype).kind in "iu" else X).astype(dtype)
+
+
+def operands():
+    yield from (array(dtype) for dtype in NUMPY)
+    yield jnp.asarray(2.5, jnp.float32)  # a scalar of strong type
+    yield jnp.asarray(2.5)
+    yield convert(array("float32"), np.dtype(np.float32), True)
+    yield jnp.asarray(3)
+    yield jax.jit(lambda x: x + 1)(jnp.asarray(X, jnp.float32))  # its contents are in a buffer
+    yield jnp.asarray(X.reshape(2, 4), jnp.float32)
+    yield jnp.asarray(X[:0], jnp.float32)
+    yield jax.device_put(jnp.asarray(X, jnp.float32), jax.devices()[0])
+    yield X.astype(np.float32)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
+def test_operators(operate):
+    values = [*operands()]
+    for x in values[:-1]:
+        for y in [*values, *SCALARS, x]:
+            for a, b in ((x, y), (y, x)):
+                expected = as_it_is(lambda: operate(a, b))
+                for _ in range(3):
+                    assert outcome(lambda: operate(a, b)) == expected, (operate, a, b)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("operate", OPERATORS[:10], ids=lambda f: f.__name__)
+def test_operators_in_64_bits(operate):
+    values = [1, 2.0, 2**31, 2**40, 1e300, 0.0]
+    with jax.enable_x64(True):
+        wide = [jnp.asarray(X), jnp.arange(8), jnp.asarray(X, jnp.float32)]
+        expected = [as_it_is(lambda: operate(x, y)) for x in wide for y in [*values, *wide]]
+        for _ in range(3):
+            assert expected == [outcome(lambda: operate(x, y))
+                                for x in wide for y in [*values, *wide]]
+    expected = [as_it_is(lambda: operate(x, y)) for x in wide for y in [*values, x]]
+    for _ in range(3):
+        assert expected == [outcome(lambda: operate(x, y)) for x in wide for y in [*values, x]]
+
+
+def test_functions():
+    x = jnp.asarray(X, jnp.float32)
+    for f in (jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.less, jnp.equal, jnp.not_equal):
+        for y in (x, 2.0, 2, jnp.arange(8), True, 1e300):
+            for a, b in ((x, y), (y, x)):
+                expected = as_it_is(lambda: f(a, b))
+                for _ in range(3):
+                    assert outcome(lambda: f(a, b)) == expected
+
+
+INDICES = [0, -1, 3, 4, -5, 2**70, True, None, ..., slice(None), slice(1, 3), slice(-3, None),
+           slice(None, None, -1), slice(3, 1), slice(0, 100, 2), slice(-100, 2), slice(1.0, 2),
+           slice(None, None, 0), slice(np.int64(1), np.int32(3)), slice(True, 3), "a", 1.0, (), (1,),
+           (1, 2), (1, -9), (..., 1), (None, 1, ..., None), (slice(1, 2), slice(None, None, -2)),
+           (1, 2, 3), (..., ...), (0, True), [0, 1], ([0, 1], 1), np.array([0, 1]), np.int32(2),
+           (slice(1, 3), [0, 1]), (1, np.int32(2))]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_indices():
+    grid = np.arange(12, dtype=np.float32).reshape(4, 3)
+    arrays = [jnp.asarray(grid), jnp.asarray(grid[:, 0].astype(int)), jnp.float32(2),
+              jnp.asarray(grid).astype(jnp.bfloat16), jax.jit(lambda x: x + 1)(grid),
+              jnp.zeros((0, 3)), jax.random.split(jax.random.key(0), 4),
+              convert(jnp.asarray(grid), np.dtype(np.float32), True)]
+    indices = [*INDICES, jnp.int32(2), slice(jnp.int32(1), jnp.int32(3)), (slice(1), jnp.int32(0))]
+
+    def program(x, index):
+        out = x[index]
+        return jax.random.key_data(out) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else out
+
+    for x in arrays:
+        for index in indices:
+            expected = as_it_is(lambda: program(x, index))
+            for _ in range(3):
+                assert outcome(lambda: program(x, index)) == expected, (x, index)
+
+
+def test_they_take_few_steps():
+    x = jnp.asarray(X, jnp.float32)
+    for program, most in [(lambda: x + x, 8), (lambda: x * 2.0, 8), (lambda: 2 - x, 8),
+                          (lambda: x > 1, 8), (lambda: x[1:5], 6), (lambda: x[2], 6),
+                          (lambda: jnp.add(x, x), 10)]:
+        program(), program(), program()
+        assert calls_in(program) <= most, calls_in(program)
+
+
+def test_under_transformations():
+    x = jnp.asarray(X[:4], jnp.float32)
+    f = lambda x: (x * 2.0 + x[0] - 1)[1:].sum()
+    f(x), f(x)
+    assert jax.grad(f)(x).tolist() == [3, 2, 2, 2]
+    assert jax.vmap(f)(jnp.stack([x, x])).shape == (2,)
+    assert str(jax.make_jaxpr(lambda x: x * 2.0)(x)).count("mul") == 1
+    closed = jax.make_jaxpr(lambda y: y + (x * 2.0)[:1])(x)  # known values are computed all the same
+    assert "mul" in str(closed) or len(closed.consts) == 1
+
+
+def test_checks_see_the_operations():
+    x = jnp.asarray(X[:4], jnp.float32)
+    for _ in range(3):
+        x / x
+    with jax.debug_nans(True), pytest.raises(FloatingPointError):
+        x / x
+    assert not hooks.after_evaluation and np.isnan(x / x).any()
+
+
+def test_deleted_arrays_are_refused():
+    for make in (lambda: jnp.asarray(X, jnp.float32), lambda: jax.jit(lambda x: x + 1)(X)):
+        x, y = make(), make()
+        x + y, x + y, x[1:]
+        y.delete()
+        for program in (lambda: x + y, lambda: y + x, lambda: y * 2.0, lambda: y[1:], lambda: y[0]):
+            with pytest.raises(RuntimeError, match="deleted"):
+                program()
+
+
+def test_a_view_keeps_its_contents():
+    """Its array may be given away, and overwritten by a program."""
+    give = jax.jit(lambda x: x * 0 - 1, donate_argnums=0)
+    for make in (lambda: jnp.arange(4096.0) * 1, lambda: jax.jit(lambda x: x + 1)(jnp.arange(4096.0))):
+        for _ in range(6):
+            x = make()
+            np.asarray(x)
+            view, expected = x[1:5], np.array(x)[1:5]
+            give(x)
+            assert view.tolist() == expected.tolist()
+
+
+def test_threads():
+    x, wrong = jnp.asarray(X[:4], jnp.float32), []
+
+    def work():
+        for n in range(200):
+            if (x * float(n) + n)[3] != 2.0 * n + n or str(jax.make_jaxpr(lambda x: x + x)(x)) == "":
+                wrong.append(n)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
