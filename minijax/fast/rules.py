@@ -37,11 +37,13 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
     Args:
       operation: `operation(eqn)` computes the results from operands and parameters.
       constant: `constant(x)` is what the operations take for a constant of the jaxpr.
-      fold: whether to compute at once what is small and does not depend on the arguments.
+      fold: whether to compute at once what is small and does not depend on the arguments, and
+        only once what is computed twice.
       casts: for each argument a function that converts it, or `None`.
       result: makes something else of the results, of which it gets one `Array` each.
     """
-    names: dict[Any, str] = {}
+    names: dict[Any, str] = {}  # of variables and, by type and bits, of literals
+    computed: dict[Any, list[str]] = {}  # an operation and its operands -> the names of its results
     scope: dict[str, Any] = {"Array": Array}
 
     def known(x: Any) -> str:
@@ -50,7 +52,10 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
 
     def name(atom: Atom) -> str:
         if type(atom) is Literal:
-            return known(constant(atom.val))
+            same = atom.aval, np.asarray(atom.val).tobytes()
+            if same not in names:
+                names[same] = known(constant(atom.val))
+            return names[same]
         return names.setdefault(atom, f"x{len(names)}")
 
     def listed(atoms: Iterable[Atom]) -> str:
@@ -64,9 +69,14 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
         compute, params = operation(eqn)
         outvars, multiple = eqn.outvars, eqn.primitive.multiple_results
         operands = [name(atom) for atom in eqn.invars]
+        if fold and (same := _operation_key(eqn, operands)) is not None:
+            results_of = computed.setdefault(same, [name(v) for v in outvars])
+            if results_of != [name(v) for v in outvars]:
+                names.update(zip(outvars, results_of))
+                continue
         if fold and all(x in scope for x in operands) and _small(outvars):
             outs = compute(*[scope[x] for x in operands], **params)
-            scope |= zip(map(name, outvars), outs if multiple else [outs])
+            scope |= zip(map(name, outvars), map(_as_operand, outs if multiple else [outs]))
             continue
         operands += [f"{key}={known(x)}" for key, x in params.items()]
         results = listed(outvars) if multiple else name(outvars[0])
@@ -80,6 +90,18 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
     # With a file of this package, equations get the line of the user's that calls this function.
     exec(compile("\n    ".join(lines), __file__, "exec"), scope)
     return scope["run"]
+
+
+def _operation_key(eqn: JaxprEqn, operands: Sequence[str]) -> Any:
+    """What two equations with equal results have in common; `None` if that cannot be told."""
+    key = eqn.primitive, *operands, *eqn.params.items()
+    if any(type(x) is float and x == 0 for x in eqn.params.values()):  # 0.0 and -0.0 are equal
+        return None
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def _small(variables: Sequence[Any]) -> bool:
@@ -111,7 +133,12 @@ def numpy_operation(eqn: JaxprEqn) -> tuple[Callable, dict]:
 
 def numpy_constant(x: Any) -> Any:
     """What NumPy takes for a constant of a jaxpr."""
-    return contents(x)[1]
+    return _as_operand(contents(x)[1])
+
+
+def _as_operand(value: Any) -> Any:
+    """A NumPy scalar as an array, which NumPy reads in half the time beside other arrays."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def numpy_function(closed: ClosedJaxpr, casts: Sequence = (),

@@ -131,6 +131,62 @@ def _div(x: Any, y: Any) -> Callable | None:
     return np.divide if x.dtype.kind == "f" else None
 
 
+def _reduce_min(x: Any, *, axes: tuple) -> Callable | None:
+    if x.dtype.isbuiltin != 1 or x.dtype.kind not in "iuf" or not axes:
+        return None
+    greatest = x.dtype.type(np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max)
+    axis, reduce = axes[0] if len(axes) == 1 else axes, np.minimum.reduce
+    return lambda x: reduce(x, axis, None, None, False, greatest)  # type: ignore[arg-type]
+
+
+def _sign(x: Any) -> Callable | None:
+    if x.dtype.kind != "f":
+        return None
+    sign, copysign = np.sign, np.copysign
+    return lambda x: copysign(sign(x), x)
+
+
+def _rsqrt(x: Any) -> Callable | None:
+    if x.dtype.kind != "f":
+        return None
+    one, divide, sqrt = np.ones((), x.dtype), np.divide, np.sqrt
+    return lambda x: divide(one, sqrt(x))
+
+
+def _square(x: Any) -> Callable | None:
+    return np.square if x.dtype.kind in "iuf" else None
+
+
+def _squeeze(x: Any, *, dimensions: tuple) -> Callable | None:
+    dropped = {d % x.ndim for d in dimensions}
+    return methodcaller("reshape", tuple(n for d, n in enumerate(x.shape) if d not in dropped))
+
+
+def _shift(ufunc: Callable, view: str | None = None, outside: Any = 0) -> Callable:
+    """A shift whose operands are seen as of the kind `view`. By the width or more, it gives
+    `outside`, or what the shift by all bits but one gives."""
+    def specialise(x: Any, y: Any) -> Callable | None:
+        bits, dtype = 8 * x.dtype.itemsize, x.dtype
+        if dtype.kind not in "iu" or y.dtype != dtype:
+            return None
+        seen = np.dtype(f"{view or dtype.kind}{dtype.itemsize}")
+        amounts, width = np.dtype(f"u{dtype.itemsize}"), np.asarray(bits, f"u{dtype.itemsize}")
+        most, nothing = np.asarray(bits - 1, amounts), np.zeros((), dtype)
+
+        def shift(x, y):
+            y = y.view(amounts)  # what was negative is large
+            out = ufunc(x.view(seen), np.minimum(y, most).view(seen)).view(dtype)
+            return out if outside is None else _where(y < width, out, nothing)
+
+        return shift
+
+    return specialise
+
+
+def _shift_right_arithmetic(x: Any, y: Any) -> Callable | None:
+    return _shift(np.right_shift, "i", None)(x, y)
+
+
 def _gather(x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: tuple, mode: Any,
             fill_value: Any, **params: Any) -> Callable | None:
     """Whole slices along one axis, the gather of `jnp.take`; those out of bounds are filled."""
@@ -143,14 +199,16 @@ def _gather(x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: tuple,
                    for i, d in enumerate(numbers.offset_dims))
     if not in_place or any(slice_sizes[d] != n for d, n in enumerate(x.shape) if d != axis):
         return None
-    last, fill = x.shape[axis], np.asarray(fill_value).astype(x.dtype)
+    fill, all_of = np.asarray(fill_value).astype(x.dtype), np.logical_and.reduce
+    places_dtype = np.dtype(f"u{indices.dtype.itemsize}")
+    last = np.asarray(min(x.shape[axis], np.iinfo(places_dtype).max), places_dtype)
     window = (1,) * (x.ndim - axis - 1)
 
     def take(x, indices):
         places = indices[..., 0]
-        inside = (places >= 0) & (places < last)
-        out = x.take(places, axis, mode="clip")
-        if inside.all():
+        inside = places.astype(places_dtype) < last  # what is negative becomes large
+        out = x.take(places, axis, None, "clip")
+        if all_of(inside, None):
             return out
         return _where(inside.reshape(inside.shape + window), out, fill)
 
@@ -161,5 +219,8 @@ SPECIALISED: dict[str, Callable] = {
     "select_n": _select_n, "convert_element_type": _convert_element_type, "slice": _slice,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "split": _split, "pad": _pad,
     "reduce_sum": _reduce_sum, "reduce_max": _reduce_max, "div": _div, "max": _max, "min": _min,
-    "gather": _gather,
+    "gather": _gather, "reduce_min": _reduce_min, "sign": _sign, "rsqrt": _rsqrt,
+    "square": _square, "squeeze": _squeeze, "shift_left": _shift(np.left_shift),
+    "shift_right_logical": _shift(np.right_shift, "u"),
+    "shift_right_arithmetic": _shift_right_arithmetic,
 }
