@@ -130,7 +130,7 @@ SOURCES = {
     "state.types": "state.refs state.primitives",
     "traceback_util": "_src._names errors",
     "tree": "tree",
-    "tree_util": "_src._names tree_util",
+    "tree_util": "_src._names tree_util pytree",
     "typing": "typing core.core",
     "util": "util _src._names core.util",
     "xla_bridge": "_src._names extend.backend .",

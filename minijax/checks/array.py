@@ -59,10 +59,18 @@ def iterable(x: Any) -> None:
         raise TypeError("iteration over a 0-d array")
 
 
+HIDDEN_TRACER = (
+    "Triggering __jax_array__() during abstractification is no longer supported. To avoid this "
+    "error, either explicitly convert your object using jax.numpy.array(), or register your "
+    "object as a pytree. A primitive got an object of type {}, whose array is traced.")
+
+
 def concrete(x: Any) -> Any:
     """A value that is evaluated is not a tracer. Returns `x`; if its class is in `value_handlers`,
     what the handler makes of it."""
     if hasattr(x, "_trace"):
+        if not hasattr(type(x), "_trace"):  # an object that shows the attributes of its array
+            raise ValueError(HIDDEN_TRACER.format(type(x).__name__))
         escaped(x)
         raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")
     return handled(x) if value_handlers else x

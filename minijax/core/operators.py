@@ -133,7 +133,7 @@ def matmul(a, b):
 def positive(x, /):
     """Elementwise +x: `x` as an array."""
     checks.arraylike("positive", x)
-    return ensure_array(x)
+    return ensure_array(checks.own_array(x))
 
 
 # ----------------------------------------------------------------------------------------------

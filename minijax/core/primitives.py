@@ -246,7 +246,7 @@ broadcast_in_dim_p = shape_primitive(
 def broadcast_in_dim(x, shape: Sequence[int], broadcast_dimensions: Sequence[int]):
     """`x` repeated to `shape`; its dimension `i` becomes `broadcast_dimensions[i]`."""
     shape, dims = tuple(shape), tuple(broadcast_dimensions)
-    if hasattr(x, "aval") and x.aval.shape == shape and dims == tuple(range(len(shape))):
+    if isinstance(x, ArrayMethods) and x.aval.shape == shape and dims == tuple(range(len(shape))):
         return x
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
 
@@ -288,7 +288,7 @@ reshape_p = shape_primitive(
 def reshape(x, new_sizes: Sequence[int], dimensions: tuple[int, ...] | None = None):
     """The elements of `x` in another shape, read in row-major order, or that of `dimensions`."""
     new_sizes = tuple(new_sizes)
-    if dimensions is None and hasattr(x, "aval") and x.aval.shape == new_sizes != ():
+    if dimensions is None and isinstance(x, ArrayMethods) and x.aval.shape == new_sizes != ():
         return x
     return reshape_p.bind(x, new_sizes=new_sizes, dimensions=dimensions)
 
@@ -315,7 +315,7 @@ transpose_p = shape_primitive(
 def transpose(x, permutation: Sequence[int]):
     """`x` with its dimension `permutation[i]` as dimension `i`."""
     permutation = tuple(permutation)
-    if hasattr(x, "aval") and permutation == tuple(range(x.aval.ndim)):
+    if isinstance(x, ArrayMethods) and permutation == tuple(range(x.aval.ndim)):
         return x
     return transpose_p.bind(x, permutation=permutation)
 

@@ -52,15 +52,15 @@ def fast_function(primitive: Primitive, kinds: str, function: Callable) -> Calla
     """`function`, with a fast path for operands of these kinds that need no promotion."""
 
     def fast(x, y, /):
-        aval = getattr(x, "aval", None)
-        if aval is not None:
+        if isinstance(x, ArrayMethods):
+            aval = x.aval
             if aval.dtype.kind in kinds:
-                if aval is getattr(y, "aval", None):
+                if isinstance(y, ArrayMethods) and aval is y.aval:
                     return state.trace.process_primitive(primitive, (x, y), {})
                 scalar = scalar_operand(y, aval)
                 if scalar is not None:
                     return state.trace.process_primitive(primitive, (x, scalar), {})
-        elif hasattr(y, "aval") and y.aval.dtype.kind in kinds:
+        elif isinstance(y, ArrayMethods) and y.aval.dtype.kind in kinds:
             scalar = scalar_operand(x, y.aval)
             if scalar is not None:
                 return state.trace.process_primitive(primitive, (scalar, y), {})

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.operators import own_array
 from ..core import dtypes
 from ..core.array import Array, as_array, ensure_array
 from ..core.core import ArrayMethods, install_methods, state, typeof
@@ -466,6 +467,9 @@ def _update_value(y, aval):
         return _update_value(y, aval)
     if y is None:
         raise ValueError("x.at[...]: the value to write must be an array or a number, got None.")
+    y = own_array(y)
+    if isinstance(y, ArrayMethods):
+        return y
     own = typeof(y)
     return constant(y, own.dtype, own.weak_type)
 

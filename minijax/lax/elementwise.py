@@ -13,6 +13,7 @@ import operator
 import numpy as np
 
 from ..checks import primitives as checks
+from ..checks.operators import own_array
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import (
@@ -172,7 +173,7 @@ def convert_element_type(operand, new_dtype):
     Array([ 1, -1], dtype=int32)
     """
     new_dtype = check_and_canonicalize_user_dtype(new_dtype)
-    return convert(of_any_size(operand, new_dtype), new_dtype)
+    return convert(of_any_size(own_array(operand), new_dtype), new_dtype)
 
 
 # ----------------------------------------------------------------------------------------------

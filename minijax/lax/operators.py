@@ -18,12 +18,12 @@ import numpy as np
 from .. import settings
 from ..checks.array import numeric
 from ..checks.operators import arraylike as check_arraylike
-from ..checks.operators import with_own_arrays
+from ..checks.operators import own_array, with_own_arrays
 from ..checks.primitives import canonical_precision, known_sizes
 from ..core import dtypes
 from ..core import primitives as prim
 from ..core.array import Array
-from ..core.core import Tracer, install_methods, typeof
+from ..core.core import ArrayMethods, Tracer, install_methods, typeof
 from ..core.operators import (
     BINARY,
     COMPARISONS,
@@ -102,12 +102,13 @@ equal, not_equal = (binary_function(*COMPARISONS[name]) for name in ("eq", "ne")
 def negative(x, /):
     """Elementwise -x."""
     check_arraylike("negative", x)
-    return prim.neg(x)
+    return prim.neg(own_array(x))
 
 
 def absolute(x, /):
     """Elementwise absolute value; of unsigned integers and booleans, themselves."""
     check_arraylike("absolute", x)
+    x = own_array(x)
     dtype = typeof(x).dtype
     unsigned = dtype == bool or dtypes.issubdtype(dtype, np.unsignedinteger)
     return positive(x) if unsigned else abs_(x)
@@ -116,7 +117,7 @@ def absolute(x, /):
 def bitwise_not(x, /):
     """Elementwise ~x."""
     check_arraylike("bitwise_not", x)
-    return prim.bitwise_not(x)
+    return prim.bitwise_not(own_array(x))
 
 
 def power(x, y):
@@ -176,8 +177,10 @@ _PLAIN_NUMBERS = {(n, m): (((n - 1,), (max(m - 2, 0),)), ((), ())) for n in (1, 
 
 def is_plain_product(a, b) -> bool:
     """Whether a product is one of vectors and matrices of one strong type: the usual case."""
-    x, y = getattr(a, "aval", None), getattr(b, "aval", None)
-    return (x is not None and y is not None and x.dtype is y.dtype and 0 < x.ndim < 3
+    if not (isinstance(a, ArrayMethods) and isinstance(b, ArrayMethods)):
+        return False
+    x, y = a.aval, b.aval
+    return (x.dtype is y.dtype and 0 < x.ndim < 3
             and 0 < y.ndim < 3 and not x.weak_type and not y.weak_type
             and settings.default_matmul_precision.value is None)
 

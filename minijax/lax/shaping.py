@@ -18,7 +18,7 @@ from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array, as_array, ensure_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
-from ..core.core import ShapedArray, typeof, vary_like
+from ..core.core import ArrayMethods, ShapedArray, typeof, vary_like
 from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor_type
@@ -89,7 +89,7 @@ def broadcast_in_dim(operand, shape: Sequence[int], broadcast_dimensions: Sequen
 
 
 def _foreign(x):
-    return not hasattr(x, "aval")
+    return not isinstance(x, ArrayMethods)
 
 
 def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):

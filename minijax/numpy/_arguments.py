@@ -12,7 +12,7 @@ from ..checks.operators import operands
 from ..checks.primitives import canonical_shape, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
-from ..core.core import state, typeof
+from ..core.core import ArrayMethods, state, typeof
 from ..core.operators import (
     promote_args,
     promote_args_inexact,
@@ -39,7 +39,7 @@ __all__ = [  # what the other files of the room import from here
 
 def ensure_array(name: str, x) -> Any:
     """`x` as an array (tracers stay themselves), or a `TypeError` of the function `name`."""
-    if hasattr(x, "aval"):
+    if isinstance(x, ArrayMethods):
         return x
     check_arraylike(name, x)
     return x.__jax_array__() if hasattr(x, "__jax_array__") else known_array(x)

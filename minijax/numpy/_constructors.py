@@ -98,7 +98,7 @@ def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None
         raise NotImplementedError("Only implemented for order='K'")
     if dtype is not None and hasattr(dtype, "aval"):
         user_dtype(dtype, "asarray")  # refuses it: NumPy would compare with its dtype
-    if hasattr(a, "aval") and (dtype is None or a.aval.dtype == dtype) and not copy \
+    if isinstance(a, ArrayMethods) and (dtype is None or a.aval.dtype == dtype) and not copy \
             and device is out_sharding is None:
         return a if dtype is None else convert(a, a.aval.dtype)
     out = _array(a, user_dtype(dtype, "asarray"), bool(copy))

@@ -5,10 +5,12 @@ This module is imported when one of them is first used; `_method_names.py` lists
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from ..checks.operators import own_array
 from ..core.core import install_methods
 from ..core.operators import install_binary_operators
 from ..lax.operators import astype
@@ -141,7 +143,19 @@ install_methods({
     "astype": _astype, "to_device": _to_device,
     "__array_namespace__": _namespace.array_namespace,
 })
+
+
+def _of_own_arrays(function):
+    """A staged function as an operator, whose other operand may be an object with an array."""
+    @functools.wraps(function)
+    def operator(x, y):
+        return function(own_array(x), own_array(y))
+
+    return operator
+
+
 install_binary_operators({
-    "floordiv": _ufuncs.floor_divide, "mod": _ufuncs.remainder, "divmod": _ufuncs.divmod,
+    "floordiv": _of_own_arrays(_ufuncs.floor_divide), "mod": _of_own_arrays(_ufuncs.remainder),
+    "divmod": _of_own_arrays(_ufuncs.divmod),
     "pow": _ufuncs.power, "lshift": _ufuncs.left_shift, "rshift": _ufuncs.right_shift,
 })

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..checks.sequences import size_along
 from ..core import dtypes
-from ..core.core import Primitive, state, typeof
+from ..core.core import ArrayMethods, Primitive, state, typeof
 from ..core.primitives import div_p, reduce_max_p, reduce_sum_p
 from ..errors import renamed
 from ..lax import bitwise, complex_numbers
@@ -165,7 +165,7 @@ def _initial_value(initial, dtype):
 
 def _plain_axes(a, axis) -> tuple[int, ...] | None:
     """The axes, if the reduction is the bare primitive: of strong 32 or 64 bit floats."""
-    aval = getattr(a, "aval", None)
+    aval = a.aval if isinstance(a, ArrayMethods) else None
     if aval is None or aval.weak_type or aval.dtype.kind != "f" or aval.dtype.itemsize == 2 \
             or not aval.size:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import dtypes
-from ..core.core import state, typeof
+from ..core.core import ArrayMethods, state, typeof
 from ..core.primitives import and_p, cos_p, exp_p, integer_pow_p, log_p, or_p, select, sin_p, tanh_p
 from ..errors import renamed
 from ..lax import bitwise, complex_numbers, operators, rounding
@@ -78,7 +78,7 @@ def _inexact(name, primitive, doc):
     """A row: the operands are promoted to an inexact type; arrays of one go straight on."""
 
     def function(x, /):
-        aval = getattr(x, "aval", None)
+        aval = x.aval if isinstance(x, ArrayMethods) else None
         if aval is not None and aval.dtype.kind in "fc":
             return state.trace.process_primitive(primitive, (x,), {})
         return primitive.bind(*promote_args_inexact(name, x))

@@ -267,7 +267,9 @@ class StatedShardings(Extension):
         if _says_nothing(sharding):
             return f(*args, **kwargs)
         sharding = explicit_sharding(sharding, f"{fun_name(f)}: out_sharding")
-        return auto_axes(f, out_sharding=sharding)(*args, **kwargs)
+        # Axes of type Manual stay what they are: within a shard_map, no device sees the others.
+        names = sharding.mesh.explicit_axes
+        return auto_axes(f, axes=names, out_sharding=sharding)(*args, **kwargs)
 
     def with_dimensions(self, sharding, order):
         if _says_nothing(sharding):

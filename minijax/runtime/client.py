@@ -125,6 +125,9 @@ def _make_client(platform):
     if platform in accelerators:
         return accelerators[platform].start(load_plugin)
     if platform != "cpu":
+        here = platforms()
+        if platform not in here:
+            raise RuntimeError(f"Unknown backend {platform}. Available backends are {here}")
         raise RuntimeError(
             f"Unable to initialize backend '{platform}': Backend '{platform}' is not in the list "
             f"of known backends: {['cpu', *accelerators]}. Choose one of these, by "

@@ -13,6 +13,7 @@ The options that say on which devices a program runs are only stored; chapter 14
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -230,6 +231,11 @@ class Wrapped(JitFunction):
     def _cache_size(self) -> int:
         return len(self._traces)
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """That of the function. `inspect.signature` asks for it, with `follow_wrapped` or not."""
+        return inspect.signature(self._fun)
+
     def __getstate__(self) -> dict[str, Any]:
         """The function, how it was jitted, and its name."""
         return {"fun": self._fun, "options": self._options, "function_name": fun_name(self._fun)}
@@ -272,7 +278,9 @@ class Wrapped(JitFunction):
 
 @functools.cache
 def _with_options(cls):
-    return Wrapped if cls is JitFunction else type(cls.__name__, (Wrapped, cls), {"__slots__": ()})
+    """The class of jitted functions, on top of the fast path's. Libraries know it by its name."""
+    bases = (Wrapped,) if cls is JitFunction else (Wrapped, cls)
+    return type("PjitFunction", bases, {"__slots__": (), "__module__": Wrapped.__module__})
 
 
 # ----------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ pmap(lambda x, y: (x * y, y), in_axes=(0, None), out_axes=(0, None))(X, 2.0)
 pmap(lambda d: d['a'] + d['b'], in_axes=({'a': 0, 'b': None},))({'a': X, 'b': 2.0})
 pmap(lambda x, y: x * y, in_axes=(None, 0))(2.0, X)
 pmap(lambda x, scale=1: x * scale)(X, scale=np.arange(4.0))
+pmap(lambda x: x * random.bernoulli(random.key(0), 0.5, x.shape, out_sharding=typeof(x).sharding))(X)
 pmap(lambda x: 3.0)(X)
 pmap(lambda x: 3.0, out_axes=None)(X)
 pmap(lambda x: lax.axis_index('i'), axis_name='i')(X)
@@ -81,7 +82,7 @@ pmap(lambda x: pmap(lambda y: y)(x))(Y)
 def evaluated(row):
     def program(jx):
         names = {"jax": jx, "pmap": jx.pmap, "lax": jx.lax, "jnp": jx.numpy, "np": np,
-                 "X": X, "Y": Y}
+                 "X": X, "Y": Y, "random": jx.random, "typeof": jx.typeof}
         return lambda: eval(row, names)
 
     return program

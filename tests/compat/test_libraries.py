@@ -6,6 +6,7 @@ import contextlib
 import copy
 import ctypes
 import gzip
+import inspect
 import json
 from importlib import import_module
 from pathlib import Path
@@ -880,3 +881,39 @@ def test_vectorize_of_a_function_that_returns_a_tree(result, signature, x):
         return jx.tree.leaves(f(x))
 
     both(lambda jx: lambda x: run(jx, x), x)
+
+
+# ----------------------------------------------------------------------------------------------
+# What libraries ask of functions that `jit` returns, and of platforms
+
+
+@pytest.mark.parametrize("follow_wrapped", [True, False])
+def test_a_jitted_function_has_the_signature_of_its_function(follow_wrapped):
+    def program(library):
+        jitted = library.jit(lambda a, b=1, *, scale=2: a * b * scale)
+        return lambda: str(inspect.signature(jitted, follow_wrapped=follow_wrapped))
+
+    both(program)
+
+
+def test_jitted_functions_are_known_by_the_name_of_their_class():
+    both(lambda library: lambda: type(library.jit(abs)).__name__)
+
+
+@pytest.mark.parametrize("ask", ["devices", "local_device_count", "device_count"])
+def test_an_unknown_platform_is_refused_in_the_same_words(ask):
+    def program(library):
+        return lambda: getattr(library, ask)("nonsense")
+
+    both(program, raises=RuntimeError)
+    with pytest.raises(RuntimeError, match="Unknown backend nonsense. Available"):
+        program(subject)()
+
+
+def test_errors_of_prefixes_are_functions_of_the_argument_name():
+    def program(library):
+        errors = import_module(f"{library.__name__}._src.tree_util").prefix_errors
+        return lambda: [len(errors(*trees)) for trees in (
+            ((1, 2), (1, (2, 3))), ({"a": 1, "b": 2}, {"a": (1, 2)}), (((1, 2), 3), (1, 2)))]
+
+    both(program)

@@ -20,6 +20,7 @@ import numpy as np
 from ... import settings
 from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
+from ...checks.operators import own_array
 from ...checks.sequences import elements
 from ...checks.staging import check_parameters, custom_typechecks
 from ...checks.tree import equality_errors_pytreedef, leaf_paths
@@ -142,6 +143,7 @@ def _operands(operands, operand):
 
 def _predicate(pred):
     """A scalar as a boolean."""
+    pred = own_array(pred)
     if pred is None:
         raise TypeError("cond: the predicate is None.")
     try:
