@@ -354,6 +354,29 @@ def test_a_rule_in_stablehlo():
     assert subject.jit(p.bind)(np.arange(3, dtype=F)).tolist() == [0.0, 2.0, 4.0]
 
 
+def test_a_rule_reads_the_types_of_its_equation():
+    def program(jx):
+        mlir = jx.interpreters.mlir
+        p = jx.extend.core.Primitive("doubled")
+        p.def_abstract_eval(lambda x, y: x)
+        seen = []
+
+        def rule(ctx, x, y):
+            seen.append([str(aval) for aval in [*ctx.avals_in, *ctx.avals_out]])
+            ctx.module_context.add_keepalive(program)
+            inner = mlir.lower_fun(lambda x, y: p.bind(x + x, y) if x.ndim else x + x,
+                                   multiple_results=False)
+            out = inner(ctx, x, y) if len(seen) == 1 else mlir.lower_fun(
+                lambda x, y: x * 3, multiple_results=False)(ctx, x, y)
+            seen.append([str(aval) for aval in ctx.avals_in])
+            return out
+
+        mlir.register_lowering(p, rule)
+        return lambda x, y: (jx.jit(p.bind)(x, y), seen)
+
+    same(program, np.arange(3, dtype=F), np.int32(2))
+
+
 def test_rules_for_other_platforms_are_not_used():
     def program(jx):
         mlir = jx.interpreters.mlir

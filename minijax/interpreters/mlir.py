@@ -6,6 +6,13 @@ from ..core import lowering as _lowering
 from ..core.lowering import Body as LoweringRuleContext, Value, tensor_type as _tensor_type
 
 
+class _ModuleContext:
+    """What a rule may ask of the module, in JAX's words. A program keeps what it calls alive."""
+
+    def add_keepalive(self, keepalive) -> None:
+        """Accepted for JAX's sake."""
+
+
 def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
     """Give a primitive its lowering rule: `(ctx, *operands, **params)` -> its result(s).
 
@@ -13,6 +20,7 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
       primitive: a `Primitive`.
       rule: from `lower_fun`, or written by hand: operands are `minijax.core.lowering.Value`s, and
         `ctx.op(text, aval)` appends an operation. It returns a value, or a sequence of them.
+        `ctx.avals_in` and `ctx.avals_out` are the abstract values of the operands and results.
       platform: where the rule is for. XLA is driven on "cpu" here: rules for others are not kept.
       inline, cacheable: accepted for JAX's sake.
 
@@ -21,7 +29,10 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
     """
 
     def lower(ctx, *operands, **params):
+        outside = vars(ctx).get("avals_in")
+        ctx.avals_in, ctx.module_context = [x.aval for x in operands], _ModuleContext()
         out = rule(ctx, *operands, **params)
+        ctx.avals_in = outside
         if primitive.multiple_results or not isinstance(out, (list, tuple)):
             return out
         (out,) = out

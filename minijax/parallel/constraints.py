@@ -140,11 +140,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Raises:
       ValueError: an array has too few dimensions, or they do not divide evenly; no sharding is
-        given; outside of `jit`, the array is committed to other devices.
+        given; a sharding names a mesh axis of type Explicit; outside of `jit`, the array is
+        committed to other devices.
       TypeError: an entry of `shardings` is not a sharding.
       RuntimeError: a spec without a mesh.
 
-    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
     >>> sharding = jax.NamedSharding(mesh, jax.P("x"))
     >>> jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, sharding))(jnp.arange(4))
     Array([0, 2, 4, 6], dtype=int32)
@@ -175,16 +176,15 @@ def _all_stated(x, sharding) -> bool:
 
     Raises:
       AssertionError: it is another one.
-      ValueError: only some axes are of type Explicit, and the sharding names one of them.
+      ValueError: the sharding names an axis of type Explicit, and not all axes around are.
     """
-    mesh = meshes.get_abstract_mesh()
-    if mesh.empty or not mesh.explicit_axes:
-        return False
-    if not mesh.are_all_axes_explicit:
+    around, mesh = meshes.get_abstract_mesh(), sharding.mesh
+    if around.empty or not around.are_all_axes_explicit:
         if named := set(sharding.spec.all_axes()) & set(mesh.explicit_axes):
             raise ValueError(f"with_sharding_constraint: {sharding.spec} names {sorted(named)}, of "
-                             f"type Explicit in {mesh}, but it is for axes of type Auto. For the "
-                             "others, use `jax.sharding.reshard`.")
+                             f"type Explicit in {mesh}. The spec can only refer to Auto axes of "
+                             "the mesh: make it with `axis_types=(jax.sharding.AxisType.Auto,)`. "
+                             "For axes of type Explicit, use `jax.sharding.reshard`.")
         return False
     wanted = with_sharding(shaped_abstractify(x), sharding)
     own = shaped_abstractify(x)

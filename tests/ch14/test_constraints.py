@@ -81,7 +81,19 @@ jax.vmap(lambda a: lax.with_sharding_constraint(a, s), spmd_axis_name="x")(jnp.o
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("program", PROGRAMS + ERRORS)
+# jax.make_mesh makes axes of type Explicit, which only `reshard` may name.
+EXPLICIT = """
+lax.with_sharding_constraint(x, NS(jax.make_mesh((8,), ("x",)), P("x")))
+lax.with_sharding_constraint(x, NS(jax.make_mesh((8,), ("x",)), P()))
+jax.jit(lambda a: lax.with_sharding_constraint(a * 2, NS(jax.make_mesh((8,), ("x",)), P("x"))))(x)
+jax.jit(lambda a: lax.with_sharding_constraint(a * 2, NS(jax.make_mesh((8,), ("x",)), P())))(x)
+lax.with_sharding_constraint(x, NS(Mesh(m.devices, ("x", "y"), axis_types=(AxisType.Auto, AxisType.Explicit)), P("x")))
+lax.with_sharding_constraint(x, NS(Mesh(m.devices, ("x", "y"), axis_types=(AxisType.Auto, AxisType.Explicit)), P(("x", "y"))))
+within(jax.set_mesh(m), lambda: lax.with_sharding_constraint(x, NS(jax.make_mesh((8,), ("x",)), P("x"))))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("program", PROGRAMS + ERRORS + EXPLICIT)
 def test_programs(program):
     same(program)
 
