@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from learning.checking import compare, exercise
+from learning.checking import compare, exercise, expect
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -19,7 +19,7 @@ Y = np.array([1.0, 0.0, 2.0], F)
 ])
 def many_slopes(slopes):
     for name, f, want in (("sin", jnp.sin, np.cos), ("x ** 3", lambda x: x**3, lambda x: 3 * x**2)):
-        compare(lambda xs, f=f: np.asarray(slopes(f, xs)), lambda xs, w=want: w(xs),
+        compare(lambda xs, f=f: slopes(f, xs), lambda xs, w=want: w(xs),
                 [(np.array([0.5], F),), (np.array([0.0, 1.0, -2.0], F),)], f"f = {name}, xs =")
 
 
@@ -35,8 +35,8 @@ def _loss(w, x, y):
 def norms(gradient_norms):
     want = lambda w, xs, ys: np.abs(2 * (xs @ w - ys)) * np.linalg.norm(xs, axis=1)
     w = np.array([0.5, -1.0], F)
-    compare(lambda w, xs, ys: np.asarray(gradient_norms(_loss, w, xs, ys)), want,
-            [(w, X[:1], Y[:1]), (w, X, Y)], "w, xs, ys =")
+    compare(lambda w, xs, ys: gradient_norms(_loss, w, xs, ys), want,
+            [(w, X[:1], Y[:1]), (w, X, Y)], "loss = (w · x - y)², and w, xs, ys =")
 
 
 @exercise("0.3", "Descent in one loop", ["descend"], hints=[
@@ -48,8 +48,10 @@ def descent(descend):
     loss = lambda w: jnp.sum((w - 3.0) ** 2)
     want = lambda w, steps, rate: 3 + (w - 3) * F(1 - 2 * rate) ** steps
     cases = [(np.zeros(1, F), 1, 0.1), (np.zeros(2, F), 0, 0.1), (np.ones(2, F), 20, 0.25)]
-    compare(lambda *args: np.asarray(descend(loss, *args)), want, cases, "w, steps, rate =")
-    names = lambda w: [str(e.primitive) for e in jax.make_jaxpr(
-        lambda w: descend(loss, w, 100, 0.1))(w).eqns]
-    compare(lambda w: "scan" in names(w) and len(names(w)) < 20, lambda w: True,
-            [(np.zeros(1, F),)], "100 steps are one scan (not 100 copies of the step), w =")
+    compare(lambda *args: descend(loss, *args), want, cases,
+            "loss = the sum of (w - 3)², and w, steps, rate =")
+    jaxpr = jax.make_jaxpr(lambda w: descend(loss, w, 100, 0.1))(np.zeros(1, F))
+    names = [str(eqn.primitive) for eqn in jaxpr.eqns]
+    expect("scan" in names and len(names) < 20,
+           f"100 steps should be one `scan`; the jaxpr of yours has {len(names)} equations, "
+           f"{', '.join(names[:4])} …")

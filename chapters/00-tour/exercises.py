@@ -4,14 +4,17 @@ from __future__ import annotations
 
 
 def slopes(f, xs):
-    """0.1: the derivatives of `f`, a function of one number, at all numbers of the array `xs`."""
+    """0.1: the derivatives of `f`, a function of one number, at all numbers of the array `xs`.
+
+    Return an array.
+    """
     raise NotImplementedError
 
 
 def gradient_norms(loss, w, xs, ys):
     """0.2: for each example the length of the gradient of loss(w, x, y) by the vector w.
 
-    `xs` and `ys` count the examples along their first axis.
+    `xs` and `ys` have the examples along their first axis. Return an array.
     """
     raise NotImplementedError
 

@@ -2,8 +2,8 @@
 
 A jaxpr is a list of equations, so a loop over them is an interpreter. Run forwards, binding each
 primitive, it computes the function again (`evaluate`). Run backwards, with each primitive replaced
-by its inverse, it computes the function's inverse (`inverse`): a transformation like `grad`, which
-nobody had to build into the library.
+by its inverse, it computes the function's inverse (`inverse`). This is a transformation like
+`grad`, but the library did not have to provide it.
 
     python chapters/05-jaxprs/interpreters.py
 """
@@ -21,7 +21,7 @@ import minijax.numpy as jnp
 from minijax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, primitives
 
 # ----------------------------------------------------------------------------------------------
-# What is in a jaxpr
+# The parts of a jaxpr
 
 
 def describe(closed: ClosedJaxpr) -> Iterator[str]:

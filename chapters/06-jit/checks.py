@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 6's exercises."""
+"""The checks of chapter 6's exercises."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _passed_twice(x):
 
 
 def _call(f, *args):
-    """What goes wrong, if anything."""
+    """The error that the call raises, or nothing."""
     try:
         f(*args)
     except ValueError as error:

@@ -12,7 +12,7 @@ from minijax.core.tree import tree_flatten
 
 
 def signature(args, static):
-    """All that the function can look at; 1, 1.0 and True are equal, so the type counts, too."""
+    """All that the function can look at. The type counts because 1, 1.0 and True are equal."""
     leaves, structure = tree_flatten(args)
     return structure, type(static), static, *map(typeof, leaves)
 

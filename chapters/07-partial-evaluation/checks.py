@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 7's exercises."""
+"""The checks of chapter 7's exercises."""
 
 from __future__ import annotations
 
@@ -240,6 +240,7 @@ def split(split_size):
         ("cos(x) * y + cos(x) * 2", lambda x, y: tiny.cos(x) * y + tiny.cos(x) * 2.0,
          (True, False), (3, 2)),
         ("2 * y + 3 * x * y", lambda x, y: 2.0 * y + 3.0 * x * y, (True, False), (1, 1)),
+        ("x * y * x", lambda x, y: x * y * x, (True, False), (0, 1)),
         ("the tangent of x * sin(x)", lambda x, t: tiny.jvp(
             lambda x: x * tiny.sin(x), (x,), (t,))[1], (True, False), (3, 3))]
     for name, f, known, want in programs:

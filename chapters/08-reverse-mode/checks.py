@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 8's exercises."""
+"""The checks of chapter 8's exercises."""
 
 from __future__ import annotations
 

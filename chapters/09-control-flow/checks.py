@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 9's exercises."""
+"""The checks of chapter 9's exercises."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def meaning(scan_by_hand):
 
 @exercise("9.3", "A loop with a derivative", ["newton"], hints=[
     "lax.while_loop(condition, body, init): both functions take the carry, here one number.",
-    "Both may use `a` from outside: it becomes a constant of the loop, and has a tangent, too.",
+    "Both may use `a` from outside: it becomes a constant of the loop, and gets a tangent.",
     "Use lax.mul, lax.div, lax.add, lax.sub, lax.abs, lax.gt: there is no jnp yet in this chapter.",
 ])
 def root(newton):
@@ -51,6 +51,9 @@ def root(newton):
             lambda a: round(0.5 / math.sqrt(a), 3), [(2.0,), (50.0,)], "the derivative at a =")
     compare(lambda a: np.asarray(vmap(newton)(a)), np.sqrt, [(np.array([4.0, 9.0], F),)],
             "vmap, at a =")
+    names = [eqn.primitive.name for eqn in make_jaxpr(newton)(2.0).eqns]
+    expect("while" in names, "the root should be found by a `while`; the primitives of your "
+                             f"function are {', '.join(names[:5])}")
 
 
 @exercise("9.4", "A choice for each example", ["_batch_predicate"], hints=[

@@ -1,4 +1,4 @@
-"""What is asked of the answers to chapter 10's exercises."""
+"""The checks of chapter 10's exercises."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from minijax import (
     vjp,
     vmap,
 )
+from minijax.core.jaxpr import jaxprs_in_params
 from minijax.remat import everything_saveable, nothing_saveable
 from minijax.tree_util import tree_leaves
 
@@ -33,7 +34,7 @@ def norm(safe_norm):
     compare(lambda x: float(safe_norm(x)), lambda x: float(np.linalg.norm(x)), [(0 * X,), (X,)],
             "x =")
     compare(lambda x: np.asarray(grad(safe_norm)(x)), lambda x: x / max(1e-9, np.linalg.norm(x)),
-            [(X,), (0 * X,)], "the gradient at")
+            [(X,), (0 * X,), (F(1e-7) * X,)], "the gradient at")
     compare(lambda x: float(jvp(safe_norm, (x,), (X,))[1]), lambda x: 5.0, [(X,)],
             "forwards, along (3, 4), at")
     compare(lambda x: np.asarray(vmap(grad(safe_norm))(x)), lambda x: np.stack([X / 5, 0 * X]),
@@ -66,6 +67,18 @@ def fixed(fixed_point):
     slope = lambda a: math.cos(solve(a)) / (1 + a * math.sin(solve(a)))
     compare(lambda a: round(float(grad(lambda a: fixed_point(f, a, 0.5))(a)), 3),
             lambda a: round(slope(a), 3), [(0.5,), (0.9,)], "the derivative with respect to a, at")
+    names = list(_primitives(make_jaxpr(grad(lambda a: fixed_point(f, a, 0.5)))(0.5).jaxpr))
+    expect(names.count("while") == 1 and len(names) < 60,
+           "the iteration should be one `while`, and the derivative should not go through its "
+           f"steps; the jaxpr of your gradient has {names.count('while')} `while`s and "
+           f"{len(names)} equations")
+
+
+def _primitives(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _primitives(inner)
 
 
 def _solve(a):

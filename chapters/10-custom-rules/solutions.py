@@ -59,7 +59,7 @@ def choose_saved(jaxpr, wanted, policy):
 
 
 def reversible(f, f_inverse, steps):
-    """The residual is the result. Each step back finds the value before, and pulls back there."""
+    """The residual is the result. Each step back computes the value before, then its cotangent."""
 
     @custom_vjp
     def apply(x):

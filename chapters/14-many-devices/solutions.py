@@ -44,7 +44,7 @@ def block_of(shape, mesh, spec, place):
 
 
 def _received(x, d, size, perm):
-    """What is sent is added to zeros, at the places of the receivers."""
+    """The values are added to zeros, at the places of the receivers."""
     senders, receivers = np.array(perm, np.int32).reshape(-1, 2).T
     sent = jnp.moveaxis(x, d, 0)
     return jnp.moveaxis(jnp.zeros_like(sent).at[receivers].add(sent[senders]), 0, d)

@@ -101,7 +101,7 @@ def _report(what, args, want, got):
     given = ", ".join(map(show, args))
     lines = [f"with {what or 'the arguments'} {given}", f"  it should be  {show(want)}",
              f"  you say       {got if isinstance(got, _Line) else show(got)}"]
-    if not isinstance(got, _Line) and type(got).__name__ != type(want).__name__:
+    if not isinstance(got, _Line) and _kind(got) != _kind(want):
         lines.append(f"  (that is {_kind(want)}, yours {_kind(got)})")
     return "\n".join(lines)
 
@@ -137,7 +137,11 @@ def show(x: Any) -> str:
 
 
 def _kind(x):
-    return f"{type(x).__name__}" + (f" of {x.dtype}{list(x.shape)}" if hasattr(x, "dtype") else "")
+    """The type of a value. Any array will do, so of an array only the dtype and the shape."""
+    if isinstance(x, np.bool_):
+        return "bool"
+    is_array = hasattr(x, "dtype") and hasattr(x, "shape")
+    return f"{x.dtype}{list(x.shape)}" if is_array else type(x).__name__
 
 
 def same(got: Any, want: Any) -> bool:

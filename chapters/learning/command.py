@@ -114,14 +114,15 @@ def answers_file(number: str, answers: Path | None, folder: Path) -> Path:
 def run(number: str, path: Path, seconds: float = SECONDS) -> tuple[int, str]:
     """Check in a process of its own, so that nothing of it stays; exit code and output.
 
-    It runs without the fast paths, which would bypass a function in a hole. The process ends after
-    the time limit, or when it has printed far too much.
+    It runs without the fast paths, which would bypass a function in a hole, and without XLA's own
+    log, whose lines would stand among ours. The process ends after the time limit, or when it has
+    printed far too much.
     """
     paths = [str(catalog.CHAPTERS), str(Path(minijax.__file__).resolve().parents[1])]
     process = subprocess.Popen(
         [sys.executable, "-m", "learning.run", number, str(path), str(seconds)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8",
-                          "MINIJAX_FAST": "0"},
+                          "MINIJAX_FAST": "0", "TF_CPP_MIN_LOG_LEVEL": "3"},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True)  # a group of its own, whose processes are ended together
     assert process.stdout is not None
@@ -198,7 +199,7 @@ def solution(number: str, anyway: bool, progress: Progress) -> int:
         return 2
     if number not in progress.solved and not anyway:
         print(f"{number} is not solved yet. To see the solution all the same: "
-              f"python -m minijax learn solution {number} --anyway")
+              f"minijax learn solution {number} --anyway")
         return 1
     text = catalog.solutions(number).read_text()
     for node in ast.parse(text).body:

@@ -16,7 +16,7 @@ from .checking import OutOfTime, Wrong, line_in_the_readers_file
 
 
 def main(number: str, answers: str, seconds: str = "0") -> int:
-    """Load the answers and check them within the time limit (0: there is none)."""
+    """Load the answers and check them within the time limit (0: no limit)."""
     exercise = catalog.exercises(catalog.chapter_of(number))[number]
     path = Path(answers).resolve()
     _set_alarm(float(seconds))

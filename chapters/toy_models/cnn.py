@@ -1,8 +1,8 @@
 """A convolutional network: it looks for small shapes, wherever they are in the image.
 
-A kernel f32[3,3,m,n] slides over an image with m numbers a pixel, and makes one with n numbers a
-pixel; each number says how much of some shape was found there. Two such layers, the largest numbers
-of each 2 × 2 pixels, and a last layer that weighs what was found where.
+A kernel f32[3,3,m,n] slides over an image with m numbers for each pixel, and makes an image with n
+numbers for each pixel. Each number says how well one shape fits at this pixel. There are two such
+layers. Each keeps the largest numbers of 2 × 2 pixels. A last layer weighs all of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def init(key):
 
 
 def find(images, kernel):
-    """Images [n,8,8,m], and in each pixel how much of the kernel's shapes is there: [n,8,8,k]."""
+    """From images [n,8,8,m] to how well each of the k shapes fits at each pixel, [n,8,8,k]."""
     numbers = ("NHWC", "HWIO", "NHWC")  # which dimension is which: N images of H × W pixels
     found = jax.lax.conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=numbers)
     return jax.nn.relu(found)

@@ -31,7 +31,7 @@ def init(rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def batches(rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Points f32[BATCH,16], and which of four directions they lie in most, i32[BATCH]."""
+    """Points f32[BATCH,16], and the one of four directions that each is nearest to, i32[BATCH]."""
     directions = rng.normal(size=(SIZES[0], SIZES[-1]))
     while True:
         points = rng.normal(size=(BATCH, SIZES[0])).astype(np.float32)

@@ -1,6 +1,6 @@
 """A multilayer perceptron: plain functions of parameters, as JAX likes its models.
 
-Parameters are a pytree: a list of layers, each a dict `{"weights": f32[m,n], "bias": f32[n]}`.
+The parameters are a pytree, a list of layers. A layer is {"weights": f32[m,n], "bias": f32[n]}.
 """
 
 from __future__ import annotations

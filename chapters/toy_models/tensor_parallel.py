@@ -3,9 +3,9 @@
     python chapters/toy_models/tensor_parallel.py
     python -m minijax launch -n 2 --devices-per-process 2 chapters/toy_models/tensor_parallel.py
 
-prints the loss after every tenth step: the same numbers, on however many devices and processes.
-The block learns to say at each place of a sequence what stood there one place before. (Shoeybi et
-al., "Megatron-LM", 2019, split transformers so.)
+prints the loss after every tenth step: the same numbers, on any number of devices and processes.
+The block learns to repeat, at each place of a sequence, the item at the place before. (Shoeybi et
+al., "Megatron-LM", 2019, split transformers in this way.)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCH, LENGTH = 8, 12
 STEPS = 30
 RATE = 0.3
 
-# How the parameters lie on the devices: of each, a device has its heads, or its hidden units.
+# The shardings of the parameters: each device has some of the heads, or of the hidden units.
 SPECS = {"ask": P(None, "part"), "hear": P("part"), "think": P(None, "part"),
          "conclude": P("part")}
 

@@ -1,8 +1,8 @@
-"""A transformer (Vaswani et al., 2017): at each place of a text, what may come next.
+"""A transformer (Vaswani et al., 2017), which predicts the next letter at each place of a text.
 
-Parameters are a pytree: {"letters": f32[v,d], "layers": a list of dicts of matrices}, for an
-alphabet of v letters and d numbers that describe a place. Nothing says where in the text a place
-is; but each head of attention looks less at what is farther back (Press et al., 2022).
+The parameters are a pytree {"letters": f32[v,d], "layers": a list of dicts of matrices}, for an
+alphabet of v letters and d numbers that describe a place. No parameter says where in the text a
+place is, but each head of attention gives less weight to places farther back (Press et al., 2022).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def scores(params, text):
 
 
 def look_back(layer, x):
-    """Attention: each place asks all before it, and hears most of those whose key fits."""
+    """Attention: the values of earlier places, weighted by how well their keys fit the query."""
     heads = (*x.shape[:-1], len(FADING), -1)
     query, key, value = (part.reshape(heads) for part in jnp.split(x @ layer["ask"], 3, axis=-1))
     places = jnp.arange(x.shape[-2])

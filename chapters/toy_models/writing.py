@@ -31,7 +31,7 @@ def as_numbers(text: str) -> tuple[np.ndarray, str]:
 
 
 def surprise_after_one_letter(text: np.ndarray) -> float:
-    """The loss, in nats a letter, of one who knows only how often each letter follows each."""
+    """The loss, in nats a letter, if you predict by how often each letter follows each other."""
     counts = np.zeros((text.max() + 1,) * 2)
     np.add.at(counts, (text[:-1], text[1:]), 1)
     share = counts[counts > 0] / counts.sum(1, keepdims=True).repeat(len(counts), 1)[counts > 0]
