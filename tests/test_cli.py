@@ -60,6 +60,12 @@ def test_bad_arguments_get_one_line_and_exit_code_2(capsys, arguments, words):
     assert line.startswith("python -m minijax")
 
 
+def test_the_installed_command_is_called_by_its_name(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/minijax"])
+    code, line = complaint(capsys, "fly")
+    assert code == 2 and line.startswith("minijax: error") and "try: minijax --help" in line
+
+
 def test_a_function_that_fails_is_named_with_its_place(capsys):
     code, line = complaint(capsys, "jaxpr", "tests.test_cli:choose", "--args", "f32[]")
     assert code == 1

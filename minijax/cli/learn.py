@@ -12,6 +12,7 @@ from .errors import Failure
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
+    parser.description = "Lists the exercises, if no action is given."
     parser.set_defaults(folder=Path(), progress=None, seconds=60.0)
     _add_places(parser)
     _add_time_limit(parser)

@@ -18,9 +18,21 @@ from . import learn as learning
 from . import run as running
 from .errors import Failure
 
+EXAMPLES = """\
+for example:
+  {0} jaxpr minijax.numpy:mean --args 'f32[3]'   a function as a program
+  {0} learn start my-folder                      the book's exercises, with a checker
+  {0} run script.py                              a program that says `import jax`
+"""
+
+
+def program() -> str:
+    """How the user has called us: by the installed command, or by Python."""
+    return "minijax" if Path(sys.argv[0]).stem == "minijax" else "python -m minijax"
+
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one line; argparse would print the usage with it."""
+    """A parser whose error message is one line; argparse would print the usage with it."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (try: {self.prog} --help)\n")
@@ -28,7 +40,9 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """All commands with their options."""
-    parser = Parser(prog="python -m minijax", description="minijax on the command line.")
+    parser = Parser(prog=program(), description="minijax: JAX, rebuilt to be read.",
+                    epilog=EXAMPLES.format(program()),
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     tour = commands.add_parser("tour", help="watch derivatives, batching and a network that learns")
@@ -108,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
         return doctor()
     except Failure as failure:
-        print(f"python -m minijax {options.command}: error: {failure}", file=sys.stderr)
+        print(f"{program()} {options.command}: error: {failure}", file=sys.stderr)
         return failure.exit_code
     except KeyboardInterrupt:
         return 130

@@ -226,6 +226,6 @@ def def_numpy(primitive: Primitive, rule: Callable) -> Callable:
 
 
 def _apart(out, arrays):
-    """A result; if it is a view of an array that its owner may change, a copy of it."""
+    """A result, or a copy of it if it is a view of an array that its owner may change."""
     shared = isinstance(out, np.ndarray) and any(np.may_share_memory(out, x) for x in arrays)
     return np.array(out) if shared else out

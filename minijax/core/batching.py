@@ -1,9 +1,11 @@
-"""Chapter 4: tracers with a batch dimension, and the trace that interprets primitives on them.
+"""Chapter 4: how does one example's program become that of many?
 
-A `BatchTracer` holds an array of which one dimension, the batch dimension, counts examples; it
-shows the type of one example. When a primitive meets such tracers, its *batching rule* computes
-the results for all examples by a few operations on the whole arrays, and says in which dimension
-of each result the examples lie.
+A `BatchTracer` holds an array with all examples along one dimension, the *batch dimension*. It
+shows the type of one example. When a primitive gets such tracers, its *batching rule* computes the
+results for all examples by a few operations on the whole arrays. The rule returns the results, and
+the batch dimension of each.
+
+In JAX: `jax/_src/interpreters/batching.py`.
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ def matchaxis(axis_data: AxisData, source: int | None, destination: int | None, 
 
 
 class BatchTracer(Tracer):
-    """One example, as far as its user can see; in fact all of them, along `batch_dim` of `val`.
+    """It shows one example, and holds all of them, along dimension `batch_dim` of `val`.
 
     `batch_dim` counts from the front. A value that is not batched needs no tracer.
     """
@@ -283,7 +285,8 @@ def defbroadcasting(primitive: Primitive) -> None:
 
 
 def _agreed_dim(args, dims):
-    """The one batch dimension, if the batched are of one shape and the others scalars."""
+    """The batch dimension, if the batched arguments agree in it and in shape, and the others are
+    scalars. Otherwise `None`."""
     agreed = None
     for x, dim in zip(args, dims):
         if dim is None:

@@ -142,7 +142,7 @@ def _abstractify(x) -> ShapedArray:
 
 
 def vary_like(x, aval: ShapedArray):
-    """`x`, made to meet a value of type `aval`: brought to that type's placement."""
+    """`x` with the placement of the type `aval`, whose values it will be combined with."""
     for vary_like in hooks.vary_like:
         x = vary_like(x, aval)
     return x
@@ -170,7 +170,7 @@ class Trace:
         raise NotImplementedError
 
     def in_parent(self, f: Callable, /, *args, **params) -> Any:
-        """Call `f` with this trace's parent current: so a trace runs its rules."""
+        """Call `f` with this trace's parent current. A trace runs all its rules in this way."""
         outside, state.trace = state.trace, self.parent  # type: ignore[assignment]
         try:
             return f(*args, **params)
@@ -182,7 +182,7 @@ class Trace:
         return self.parent.literal(value, aval)  # type: ignore[union-attr]
 
     def invalidate(self) -> None:
-        """Declare the trace over: a tracer of it that turns up later has leaked."""
+        """Mark the trace as over. A tracer of it that is used later has leaked."""
         self.valid = False
 
     __repr__ = printing.trace_repr
@@ -259,10 +259,10 @@ def new_trace(trace: Trace) -> Iterator[Trace]:
 
 
 class ArrayMethods:
-    """What arrays and tracers share: `operators.py` and `numpy/` hang their methods here."""
+    """The base class of arrays and tracers. `operators.py` and `numpy/` install methods in it."""
 
     __slots__ = ()
-    __array_priority__ = 100  # NumPy's own operators step back when they meet one of ours
+    __array_priority__ = 100  # with one of ours as the other operand, NumPy's operators defer to it
 
     aval: Any
 
@@ -298,7 +298,7 @@ def install_methods(methods: dict[str, Any], cls: type = ArrayMethods) -> None:
 
 
 class Tracer(ArrayMethods):
-    """A value in the hands of a trace. It answers for its type, and never for its contents."""
+    """A box around a value of a trace. It shows the type of the value, and hides the contents."""
 
     __slots__ = ("_trace", "__weakref__")
     __hash__ = None  # type: ignore[assignment]
@@ -314,8 +314,9 @@ class Tracer(ArrayMethods):
         raise error(self)
 
     def _concretize(self, error: Callable[[Tracer], Exception], convert: Callable):
-        """`convert` of the contents, if they are known. It must be a step function: a truth value
-        or an integer has no derivative to lose, but a float has."""
+        """`convert` of the contents, if they are known. It must be a step function, which has no
+        derivative that could be lost. So it may return a truth value or an integer, but no float.
+        """
         value = self.concrete_value()
         return self._refuse(error) if value is None else convert(value)
 

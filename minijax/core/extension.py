@@ -53,8 +53,9 @@ class Extension:
         return evaluate
 
     def operator_function(self, primitive: Any, kinds: str, function: Any) -> Any:
-        """The function behind a binary operator: `function`, or a faster one. It binds `primitive`
-        to operands of one type whose dtype is of one of the `kinds` as they are."""
+        """The function behind a binary operator: `function`, or a faster one. If the operands have
+        one type, and its dtype is of one of the `kinds`, it binds `primitive` to them as they are.
+        """
         return function
 
     def program_places(self, jaxpr: Any, spec: Any, args: Sequence) -> Any:
@@ -80,7 +81,7 @@ class Extension:
         return invars
 
     def vary_like(self, x: Any, aval: Any) -> Any:
-        """`x`, which was made to meet a value of type `aval`, with that type's placement."""
+        """`x` with the placement of the type `aval`, whose values it will be combined with."""
         return x
 
     def batch_placement(self, axis_data: Any, in_dims: Sequence, args: Sequence) -> Any:

@@ -1,11 +1,15 @@
-"""Chapter 2: forward mode.
+"""Chapter 2: how is a derivative pushed along with the value?
+
+    jvpfun : (a → b) → a → T a → (b, T b)
 
 A `JVPTracer` pairs a primal value with a tangent, a perturbation of it. To process a primitive,
-`JVPTrace` looks up the primitive's JVP rule, which computes the result and its tangent with
-ordinary operations: those are interpreted by the parent trace, so forward mode nests.
+`JVPTrace` looks up the primitive's JVP rule. The rule computes the result and its tangent with
+ordinary operations. The parent trace interprets them, so derivatives can be nested.
 
-A tangent that is known to be zero is not an array of zeros but a `Zero`: it costs nothing, and
-whole branches of the tangent computation are never done.
+A tangent that is known to be zero is a `Zero`, and not an array of zeros. It costs nothing, and
+what would be computed from it alone is never computed.
+
+In JAX: `jax/_src/interpreters/ad.py`.
 """
 
 from __future__ import annotations
@@ -110,7 +114,7 @@ class JVPTrace(Trace):
         return x, Zero.from_primal_value(x)
 
     def box(self, primal, tangent):
-        """A tracer, unless the tangent is zero: then the primal alone will do."""
+        """A tracer, or only the primal if the tangent is zero."""
         if type(tangent) is Zero or typeof(tangent).dtype == dtypes.float0:
             return primal
         if hooks.vary_like:
@@ -139,7 +143,7 @@ def jvpfun(f: Callable, primals: Sequence, tangents: Sequence, tracer_type: type
     with core.new_trace(trace):
         outs = f(*map(trace.box, primals, tangents))
         pairs = [trace.unbox(out) for out in outs]
-    # A number that `f` was given is returned as an array. One of its own is a constant, and stays.
+    # A number that is an argument of `f` is returned as an array; one that `f` made stays a number.
     primals_out = [x if x is out else lax.arrayed(x) for out, (x, _) in zip(outs, pairs)]
     return primals_out, [tangent for _, tangent in pairs]
 

@@ -155,8 +155,8 @@ def clear_caches() -> None:
 class Spec(NamedTuple):
     """What a program depends on besides its jaxpr: part of the key under which it is kept.
 
-    The first fields are parameters of the primitive. Only the name means something here, the
-    others to `runtime/jit.py` and, of arguments on several devices, to chapter 14.
+    The first fields are parameters of the primitive. This file uses only the name. The others are
+    for `runtime/jit.py`, and for arguments on several devices (chapter 14).
     """
 
     name: str

@@ -96,7 +96,7 @@ def bool_dtype(dtype) -> np.dtype:
 
 
 def _div(x, y):
-    """Of inexact numbers. NumPy refuses others, as their quotient is not of their type."""
+    """The quotient of inexact numbers. NumPy refuses others: their quotient has another type."""
     return np.divide(x, y, dtype=x.dtype)
 
 
@@ -218,7 +218,7 @@ def arrayed(x):
 
 def shape_primitive(name: str, check: Callable, shape: Callable,
                     numpy_rule: Callable | None) -> Primitive:
-    """A primitive that moves the elements of its operand: `shape(x, **params)` is the result's."""
+    """A primitive that moves elements. The shape of its result is `shape(x, **params)`."""
 
     def type_rule(x, **params):
         check(x, **params)

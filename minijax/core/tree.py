@@ -8,7 +8,7 @@ a `PyTreeDef`, which describes everything else. Unflattening puts the two togeth
     flatten_fun         : (tree → tree), PyTreeDef → ([leaf] → [leaf]), PyTreeDef of the result
 
 The table `registry` decides by exact type what counts as a container. The transformations work on
-flat lists; this file is all that they know of containers. The counterparts in JAX are
+flat lists, and leave everything about containers to this file. The counterparts in JAX are
 `jax/_src/tree_util.py` with its registry in C++, and `jax/_src/api_util.py`.
 """
 
