@@ -1,4 +1,4 @@
-"""Which dtypes are there, and what is the dtype of an operation on two of them?
+"""Chapter 1: which dtypes are there, and what is the dtype of an operation on two of them?
 
 minijax has NumPy's numeric dtypes and ``bfloat16``; `lax/dtypes.py` adds the narrow ones, such as
 8-bit floats and 4-bit integers. A dtype may be *weak*: ``x * 2.0`` should not turn a ``bfloat16``

@@ -1,4 +1,4 @@
-"""Chapter 5: jaxprs. What does a program look like as data?
+"""Chapter 5: what does a program look like as data?
 
     jaxpr  ::=  { lambda constvars; invars. let eqns in (outvars) }
     eqn    ::=  outvars = primitive[params] invars

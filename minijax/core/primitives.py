@@ -1,11 +1,12 @@
-"""Which operations is everything else made of? The starter primitives: their values and types.
+"""Chapter 1: which operations is everything else made of?
 
     primitive : arrays, parameters → arrays
 
-This chapter gives each one its *evaluation* on NumPy and its *type rule*, which computes the
-abstract values of the results from those of the operands. Later chapters add a column each: the
-JVP, batching, lowering and transpose rules. Names and parameters are JAX's, without those about
-sharding. The functions here bind; `minijax.lax` has the public ones, which check their arguments.
+This chapter gives each starter primitive its *evaluation* on NumPy and its *type rule*, which
+computes the abstract values of the results from those of the operands. Each later chapter adds a
+column: the JVP, batching, lowering and transpose rules. Names and parameters are JAX's, without
+those about sharding. These functions bind. `minijax.lax` has the public ones, which check their
+arguments.
 
 The counterpart in JAX is `jax/_src/lax/lax.py`.
 """

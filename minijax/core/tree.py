@@ -1,4 +1,4 @@
-"""Chapter 3: pytrees. How does a function of nested containers become a function of a flat list?
+"""Chapter 3: how does a function of nested containers become a function of a flat list?
 
 A pytree is a value seen as nested containers with leaves. Flattening splits it into its leaves and
 a `PyTreeDef`, which describes everything else. Unflattening puts the two together again:

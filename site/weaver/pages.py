@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import re
 from collections.abc import Iterator
 
-from tools.cut import ROOMS, ROOT, sources
+from tools.cut import PACKAGE, ROOMS, ROOT, sources
 
 from . import examples, reference, rule_atlas
 
@@ -132,5 +134,32 @@ public names of both libraries, and fails on a missing one that is not in this l
 
 
 def _index(paths: list[str]) -> str:
-    rows = "\n".join(f"- [`minijax/{path}`]({path.removesuffix('.py')}.md)" for path in paths)
-    return f"# The library's files\n\n{rows}\n"
+    """The list of the files: the core in the order in which it is read, then folder by folder."""
+    rooms = [room for rooms in ROOMS.values() for room in rooms if room.startswith("core.")]
+    order = [f"{room.replace('.', '/')}.py" for room in rooms] + ["core/api.py"]
+    core = [path for path in order if path in paths]
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        if path not in core:
+            folders.setdefault(path.rpartition("/")[0], []).append(path)
+    parts = [INDEX, *map(_row, core)]
+    for folder, members in sorted(folders.items()):
+        parts += ["", f"## `{folder}/`" if folder else "## `minijax/`", "", *map(_row, members)]
+    return "\n".join(parts) + "\n"
+
+
+INDEX = """# The library's files
+
+Each file has a page with all its lines. The core is the engine of chapters 1 to 8. You can read its
+files from first to last, because each imports only earlier ones. The other folders are listed by
+name.
+
+## The core, in reading order
+"""
+
+
+def _row(path: str) -> str:
+    """A link to the page of a file, and the first sentence of its docstring."""
+    text = ast.get_docstring(ast.parse((PACKAGE / path).read_text())) or ""
+    sentence = re.match(r".*?[.?!](?=\s|$)", " ".join(text.partition("\n\n")[0].split()))
+    return f"- [`{path}`]({path.removesuffix('.py')}.md): {sentence[0] if sentence else ''}"

@@ -61,6 +61,14 @@ def test_a_row_leads_to_its_test(primitive, path, words):
     assert any(words in text for text in lines[line - 1 : line + 3])
 
 
+def test_the_list_of_files_shows_the_core_in_reading_order_with_its_questions():
+    rows = [line for line in pages._index(pages.shown_files()).splitlines() if line.startswith("- ")]
+    assert len(rows) == len(pages.shown_files())
+    assert all(re.fullmatch(r"- \[`\S+`\]\(\S+\.md\): .*[.?!]", row) for row in rows)
+    chapters = [int(found[1]) for row in rows[:18] if (found := re.match(r"- \[`core/.*: Chapter (\d)", row))]
+    assert len(chapters) == 18 and chapters == sorted(chapters)
+
+
 def test_nearly_every_row_leads_to_a_test():
     untested = [p.name for p in atlas.primitives() if rule_atlas.tested(p.name) is None]
     assert len(untested) < 0.05 * len(atlas.primitives()), untested
