@@ -140,7 +140,7 @@ def _not_finite(f, x, name):
         except FloatingPointError as error:
             expect(name in str(error), f"the message should name {name}; it is\n  {error}")
             return
-    raise Wrong(f"the derivative of {name} at {x} is not finite: FloatingPointError is due;\n"
+    raise Wrong(f"the derivative of {name} at {x} is not finite: raise FloatingPointError;\n"
                 f"  you say   {got!r}")
 
 
@@ -150,7 +150,7 @@ def _while_a_rule_runs():
     probe.def_abstract_eval(lambda x: x)
     def_numpy(probe, lambda x: x)
     compare(lambda x: _slope(lambda x: lax.add(x, probe.bind(F(1))), x), lambda x: 1.0, [(3.0,)],
-            "x + probe(1), where no rule is due for `probe`, since its argument does not move; at")
+            "x + probe(1), where `probe` needs no rule, because its argument does not move; at")
     seen = []
 
     def rule(primals, tangents):

@@ -145,8 +145,8 @@ def door(flatten_fun_nokwargs):
         compare(lambda args, f=f: both(args, f), lambda args, f=f: expected(args, f), [(args,)],
                 f"f = {name}, and its arguments")
     _, out_tree = flatten_fun_nokwargs(_f, tree.structure((1.0, {"a": 2.0, "b": 3.0})))
-    due = ("before the flat function was called nobody knows the structure of the result: "
-           "RuntimeError is due")
+    due = ("the structure of the result is unknown before the flat function is called: "
+           "raise RuntimeError")
     try:
         out_tree()
     except RuntimeError:
@@ -166,7 +166,7 @@ def door(flatten_fun_nokwargs):
             expect("*]" in str(error), f"both structures should be in the message: {error}")
         else:
             raise Wrong("first the result is a list of one leaf, and then it is something else: "
-                        f"TypeError is due\n  you say   {got}")
+                        f"raise TypeError\n  you say   {got}")
     args = (1.0, {"a": 2.0, "b": 3.0})
     compare(lambda x, t: tree.map(float, jvp(_f, x, t)[1]),
             lambda x, t: {"sum": 6.0, "both": (2.0, [0.0])},
@@ -175,7 +175,7 @@ def door(flatten_fun_nokwargs):
 
 @exercise("3.6", "One value for a whole subtree", ["broadcast_prefix"], hints=[
     "Flatten the prefix; mind is_leaf.",
-    "treedef.flatten_up_to(full_tree) gives what stands at its leaves. It raises ValueError, too.",
+    "treedef.flatten_up_to(full_tree) gives what stands at its leaves. It also raises ValueError.",
     "How many leaves has each of these? So often its value is repeated.",
     "The dots: first make a prefix without them, by walking down through the dicts of both trees.",
 ], hole="pytree.functions.broadcast_prefix")
@@ -229,4 +229,4 @@ def gathering(gather):
         got = gather([[1.0, 2.0], (1.0, 2.0)])
     except TypeError:
         return
-    raise Wrong(f"a list and a tuple differ in structure: TypeError is due\n  you say   {got!r}")
+    raise Wrong(f"a list and a tuple differ in structure: raise TypeError\n  you say   {got!r}")

@@ -31,7 +31,7 @@ def axes(moved_axis):
 
 @exercise("4.2", "A batching rule", ["outer_rule"], hints=[
     "x[i] * y[j] is mul of x with a dimension of size 1 after it, and y with one before it.",
-    "bdim_at_front(x, dim, size) brings the batch to the front, and makes one where there is none.",
+    "bdim_at_front(x, dim, size) brings the batch to the front, or makes a batch if dim is None.",
     "lax.expand_dims(x, (1,)) adds a dimension of size 1.",
 ])
 def outer(outer_rule):
@@ -83,7 +83,7 @@ def moving(moveaxis):
 @exercise("4.5", "The heart of batching", ["process_primitive"], hints=[
     "If all dimensions are None, the parent processes the primitive as it is.",
     "A result whose dimension is None needs no box: it is the same for all.",
-    "The loop runs in the parent, too. Bring the batch to the front of each batched value by "
+    "The loop must also run in the parent. Bring the batch to the front of each batched value by "
     "moveaxis(x, dim, 0); then x[i] is an operand of example i.",
     "What primitive.bind gives for each example is one result, or a list of several: then stack "
     "the first ones of all examples, the second ones, and so on.",
@@ -109,7 +109,7 @@ def heart(process_primitive):
     def_numpy(probe, lambda x: x)
     same_for_all = lambda x: lax.add(x, probe.bind(np.float32(1)))  # no rule yet, and none due
     compare(lambda x: np.asarray(vmap(same_for_all)(x)), lambda x: x + 1, [(X[0, 0],)],
-            "x + probe(1), where no rule is due for `probe`, since its argument is not batched; at")
+            "x + probe(1), where `probe` needs no rule, because its argument is not batched; at")
 
     def rule(args, dims):
         seen.append(current_trace())

@@ -171,7 +171,7 @@ def running(call_program):
 
 
 def _passed_twice(x):
-    """A donated array that is another argument, too, is refused before the program runs."""
+    """A donated array that is also another argument is refused before the program runs."""
     for donated in ((0,), (1,), (0, 1)):
         f = jit(lambda x, y: (lax.add(x, F(1)), lax.mul(y, F(2))), donate_argnums=donated)
         what = f"f = jit(…, donate_argnums={donated}), and f(x, x)"
@@ -181,9 +181,9 @@ def _passed_twice(x):
             expect("0" in str(error) and "1" in str(error), f"{what}: the message should have both "
                    f"numbers, 0 and 1; it is\n  {error}")
         except Exception as error:
-            raise Wrong(f"{what}: ValueError is due\n  you say   {error}") from error
+            raise Wrong(f"{what}: raise ValueError\n  you say   {error}") from error
         else:
-            raise Wrong(f"{what}: ValueError is due\n  you say   {got}")
+            raise Wrong(f"{what}: raise ValueError\n  you say   {got}")
         expect(not x.is_deleted(), f"{what}: x should live on, since nothing has run")
     f = jit(lambda x, y: x, donate_argnums=0)
     expect(_call(f, as_array(np.ones(2, F)), x) is None, "two arrays that are equal are not one")

@@ -29,7 +29,7 @@ def translate(jaxpr):
 def lower_axpy(ctx, a, x, y):
     """6.3: the lowering rule of the primitive axpy: a x + y.
 
-    `a` is a scalar, `x` and `y` are arrays of one type (which may be scalars, too). All are
+    `a` is a scalar, `x` and `y` are arrays of one type, which may be scalars. All are
     `Value`s: `x.aval` is the type. Write the lines by `ctx.broadcast(value, shape)` and by
     `emit(ctx, "multiply", x, y)`, which is `minijax.core.lowering.emit`.
     """
@@ -40,7 +40,7 @@ def last_uses(jaxpr):
     """6.4: for each equation of a jaxpr, the set of variables whose memory is free after it.
 
     A variable is free after the last equation that reads it, or after the one that makes it if none
-    reads it. The results of the jaxpr are never free. Arguments and constants are variables, too,
+    reads it. The results of the jaxpr are never free. Arguments and constants are also variables,
     but one that no equation reads is in no set. Literals are not variables:
     `isinstance(atom, Literal)`, of `minijax.core.jaxpr`.
     """

@@ -82,10 +82,10 @@ def specialized(specialize):
 
 @exercise("7.4", "Dead code", ["dce_jaxpr"], hole="core.partial_eval.dce_jaxpr", hints=[
     "Walk the equations from the last to the first.",
-    "An equation stays if one of its outvars is wanted; then its invars are wanted, too.",
+    "An equation stays if one of its outvars is wanted. Then its invars are also wanted.",
     "A first walk, forwards, leaves out x * 1: a dict says which operand stands for its result, "
     "and the operands of later equations, and the results, are looked up in it.",
-    "x * 1 * 1 is x, too: look an operand up before you look whether the equation goes.",
+    "x * 1 * 1 is also x: look an operand up before you look whether the equation goes.",
 ])
 def dead_code(dce_jaxpr):
     program = lambda x, y: [lax.sin(x), lax.mul(lax.cos(y), 2.0), x]
@@ -133,7 +133,7 @@ def dead_code(dce_jaxpr):
 @exercise("7.5", "The heart of partial evaluation", ["process_primitive"], hints=[
     "With nothing unknown, the parent does it: self.in_parent(self.parent.process_primitive, "
     "primitive, args, params).",
-    "Else the rule in partial_eval_rules, or default_partial_eval. It runs in the parent, too, and "
+    "Else the rule in partial_eval_rules, or default_partial_eval. It also runs in the parent, and "
     "gets the trace first.",
     "Weigh the constants after the rule has run, and before you return what it gave.",
 ], hole="core.partial_eval.JaxprTrace.process_primitive")
@@ -166,7 +166,7 @@ def heart(process_primitive):
             expect(keeps, f"{what} keeps no more than 1,000 numbers\n  you say   {error}")
             expect(keeps in str(error), f"{what} keeps too much at {keeps}\n  you say   {error}")
         else:
-            expect(not keeps, f"{what} keeps too much at {keeps}: MemoryError is due")
+            expect(not keeps, f"{what} keeps too much at {keeps}: raise MemoryError")
 
 
 def _who_is_asked(process_primitive):

@@ -141,7 +141,7 @@ def _wrong_shapes():
         for f in (lambda x: lax.reduce_sum(wrong.bind(x), (0,)),
                   lambda x: lax.reduce_sum(lax.mul(lax.reduce_sum(wrong.bind(x), (0,)), x), (0,))):
             what = (f"the transpose rule of {name!r} gives a cotangent of shape {given} for an "
-                    "operand of shape (3,): TypeError is due")
+                    "operand of shape (3,): raise TypeError")
             try:
                 got = minijax.grad(f)(X)
             except TypeError as error:

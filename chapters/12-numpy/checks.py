@@ -93,7 +93,7 @@ def rows(lookup):
 
 
 @exercise("12.4", "Three dots", ["expand_ellipsis"], hints=[
-    "Split the entries at the first Ellipsis. If there is none, the second part is empty.",
+    "Split the entries at the first Ellipsis. Without one, the second part is empty.",
     "In the second part, each Ellipsis is a slice(None).",
     "Count the entries of both parts that are not None: so many dimensions are used.",
     "Compare with `is`, as entries may be arrays, whose == is an array.",

@@ -119,7 +119,7 @@ STATEFUL = {
     "Each branch begins with a copy of the dictionary, as it is before the if.",
     "After the branches, you have two dictionaries. Where they differ in a reference, the contents "
     "are a select of the two.",
-    "The condition p may itself be a variable that a get has made. Look it up, too.",
+    "The condition p may itself be a variable that a get has made. Look it up as well.",
     "A new variable for each select needs a new name: count them, over all branches.",
 ])
 def branches(discharge_branches):
