@@ -27,6 +27,10 @@ def compiled_function(self, function: Any) -> Any:
     return function
 
 
+# primitive: its evaluation rule, and whether that calls the NumPy rule for operands of these types
+on_numpy_if: dict[Any, tuple[Callable, Callable[..., bool]]] = {}
+
+
 def with_fast_path(function: Callable) -> Callable:
     """Decorator: `function`, or the faster one that an extension has for it."""
     for faster in hooks.public_function:

@@ -39,13 +39,29 @@ CALLS += ["jnp.pad(m, ((1, 0), (0, 2)))", "jnp.pad(x, (1, 2), constant_values=3)
           "jnp.pad(m, 1, 'edge')", "jnp.pad(m, 1.0)", "jnp.diagonal(t, 1, -1, 0)", "jnp.outer(b, c)",
           "jnp.inner(m, m, precision='high')", "jnp.vdot(c, m[0, :2])", "jnp.left_shift(u, 9)",
           "jnp.right_shift(i, 1.0)"]
+CALLS += [f"jnp.{name}({x}, {y})" for name in ("left_shift", "right_shift") for x, y in (
+    ("i", "i"), ("u", "u"), ("i", "40"), ("i", "-1"), ("u", "31"), ("jnp.uint8(200)", "jnp.uint8(7)"),
+    ("i.astype('int8')", "i.astype('int8') * 5"), ("u.astype('uint8')", "u.astype('uint8') + 6"),
+    ("jnp.asarray([-9, 7], 'int16')", "jnp.asarray([1, 16], 'int16')"))]
+CALLS += [f"jnp.{name}" for name in (
+    "inner(m, n)", "inner(n, m)", "dot(n, m.T)", "dot(m.T, n)", "einsum('ij,ik->jk', m, m)",
+    "einsum('ij,kj->ki', m, n)", "einsum('bij,bkj->bik', t, t)", "einsum('bij,bkj->ibk', t, t)",
+    "tensordot(t, t, ((0, 2), (0, 2)))", "vdot(m, m)", "matmul(t, t.mT)", "einsum('ij->', m)",
+    "einsum('ij,ij->i', m, m)", "einsum('ij,kl->ijkl', m, n)", "inner(m.astype('bfloat16'), m)",
+    "signbit(x)", "hypot(x, x)", "floor_divide(x, 2)", "sinc(x)", "nanmin(m, 0)", "min(m)",
+    "min(i)", "min(u)", "sign(x)", "sign(i)", "square(i)", "fft.fftn(m)", "fft.irfft(x)",
+    "fft.rfftn(m, axes=(0,))", "copysign(x, -0.0)", "where(x > 0, x, -0.0) * 0.0 + -0.0")]
+CALLS += ["nn.standardize(m)", "nn.standardize(m, axis=0)", "jax.lax.rsqrt(jnp.abs(x))",
+          "jnp.take(m, jnp.asarray([[0, -1], [5, 1]]), 1)", "jnp.take(i, i)", "jnp.take(x, -i)",
+          "jnp.take(x, jnp.asarray([200, 3], 'uint8'))", "jnp.take(x, jnp.asarray([-128], 'int8'))"]
 
 
 def result(row: str, arrays: dict = ARRAYS):
     """What a call gives, with its types and bits, or the error."""
     names = {name: jnp.asarray(a) for name, a in arrays.items()}
     try:
-        return outcome(lambda: eval(row, {"jnp": jnp, "np": np, "nn": minijax.nn, **names}))
+        return outcome(lambda: eval(row, {
+            "jnp": jnp, "np": np, "nn": minijax.nn, "jax": minijax, **names}))
     except Exception as error:
         return type(error), str(error)
 

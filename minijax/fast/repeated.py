@@ -67,6 +67,8 @@ class _Writer:
         expected, kind = self.known(value), type(value)
         if kind in _PLAIN or kind is tuple and all(type(x) in _PLAIN for x in value):
             self.refuse(f"type({name}) is not {self.known(kind)} or {name} != {expected}")
+        elif isinstance(value, np.dtype):
+            self.refuse(f"{name} is not {expected}")  # an equal one is for a key to find
         elif kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__:
             self.refuse(f"{name} is not {expected}")
         else:  # equal to what it was, and with the same hash? That is for a key to find out

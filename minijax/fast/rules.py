@@ -21,6 +21,7 @@ from ..core.extension import hooks
 from ..core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal
 from ..core.jit import cache_of, traces
 from ..core.primitives import stop_gradient_p
+from ..fast_paths import on_numpy_if
 from ..settings import trace_context
 from .evaluation import SCALAR_AVALS, evaluations
 from .specialised import numpy_rule
@@ -126,7 +127,9 @@ def numpy_operation(eqn: JaxprEqn) -> tuple[Callable, dict]:
     if eqn.primitive is stop_gradient_p:
         return lambda x: x, {}
     if eqn.primitive.impl is not evaluations.get(eqn.primitive):
-        raise NotImplementedError(eqn.primitive)
+        impl, condition = on_numpy_if.get(eqn.primitive, (None, None))
+        if eqn.primitive.impl is not impl or not condition(*[v.aval for v in eqn.invars]):
+            raise NotImplementedError(eqn.primitive)
     rule = numpy_rule(eqn)
     return (numpy_rules[eqn.primitive], eqn.params) if rule is None else (rule, {})
 

@@ -215,11 +215,50 @@ def _gather(x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: tuple,
     return take
 
 
+def _dot_general(x: Any, y: Any, *, dimension_numbers: Any, precision: Any,
+                 preferred_element_type: Any) -> Callable | None:
+    """Products that are floats; `matmul` takes operands in the form (batch, rows, columns)."""
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    if preferred_element_type is None and x.dtype != y.dtype:
+        return None
+    dtype = np.dtype(preferred_element_type or x.dtype)
+    if dtype.kind != "f" or dtype.itemsize <= 2 or not {x.dtype.kind, y.dtype.kind} <= {*"iuf"} or (
+            precision is not None and type(precision) is not tuple):
+        return None
+    if x.dtype == y.dtype == dtype and y.ndim < 3 and not x_batch and x_contract == (x.ndim - 1,) and y_contract == (0,):
+        return np.dot
+    x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]
+    y_free = [d for d in range(y.ndim) if d not in (*y_contract, *y_batch)]
+    shape = [x.shape[d] for d in (*x_batch, *x_free)] + [y.shape[d] for d in y_free]
+    left = _as_matrices(x, dtype, x_batch, x_free, x_contract)
+    right = _as_matrices(y, dtype, y_batch, y_contract, y_free)
+    matmul = np.matmul
+    if len(x_free) == len(y_free) == 1:
+        return lambda x, y: matmul(left(x), right(y))
+    return lambda x, y: matmul(left(x), right(y)).reshape(shape)
+
+
+def _as_matrices(aval: Any, dtype: Any, batch: Any, rows: Any, columns: Any) -> Callable:
+    """The function that brings an operand into the form (batch, rows, columns), and a dtype."""
+    if aval.dtype != dtype:
+        in_form = _as_matrices(aval.update(dtype=dtype), dtype, batch, rows, columns)
+        return lambda x: in_form(x.astype(dtype))
+    order = *batch, *rows, *columns
+    n, m = (int(np.prod([aval.shape[d] for d in dims], dtype=np.int64)) for dims in (rows, columns))
+    shape = *(aval.shape[d] for d in batch), n, m
+    moved = tuple(aval.shape[d] for d in order)
+    if order == tuple(range(aval.ndim)):
+        return (lambda x: x) if moved == shape else methodcaller("reshape", shape)
+    if moved == shape:
+        return methodcaller("transpose", order)
+    return lambda x: x.transpose(order).reshape(shape)
+
+
 SPECIALISED: dict[str, Callable] = {
     "select_n": _select_n, "convert_element_type": _convert_element_type, "slice": _slice,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "split": _split, "pad": _pad,
     "reduce_sum": _reduce_sum, "reduce_max": _reduce_max, "div": _div, "max": _max, "min": _min,
-    "gather": _gather, "reduce_min": _reduce_min, "sign": _sign, "rsqrt": _rsqrt,
+    "gather": _gather, "reduce_min": _reduce_min, "dot_general": _dot_general, "sign": _sign, "rsqrt": _rsqrt,
     "square": _square, "squeeze": _squeeze, "shift_left": _shift(np.left_shift),
     "shift_right_logical": _shift(np.right_shift, "u"),
     "shift_right_arithmetic": _shift_right_arithmetic,

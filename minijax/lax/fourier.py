@@ -22,6 +22,7 @@ from ..core.core import ShapedArray, typeof
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
 from ..core.transposition import deflinear2
+from ..fast_paths import on_numpy_if
 from ..runtime.dispatch import apply_primitive
 from . import complex_numbers
 from . import elementwise as prim
@@ -110,7 +111,14 @@ register_lowering(fft_p, _lower_fft)
 @fft_p.def_impl
 def _evaluate(x, **params):
     """By NumPy what takes less time than XLA's program takes to compile and to start."""
-    return (_small_fft if typeof(x).size <= SMALL else _large_fft)(x, **params)
+    return (_small_fft if _is_small(typeof(x)) else _large_fft)(x, **params)
+
+
+def _is_small(aval):
+    return aval.size <= SMALL
+
+
+on_numpy_if[fft_p] = _evaluate, _is_small
 
 
 @staged(static_argnames=("fft_type", "fft_lengths"))
