@@ -108,7 +108,7 @@ mutants: $(VENV)/installed-test
 	JAX_PLATFORMS=cpu $(BIN)/python -m tools.mutation -n $(N) --seed $(SEED)
 
 bench: $(VENV)/installed-test
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks --book
 
 # The book's site, in build/site: its examples are run, and what has changed ends the build.
 book: $(VENV)/installed-book

@@ -38,8 +38,8 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
     Args:
       operation: `operation(eqn)` computes the results from operands and parameters.
       constant: `constant(x)` is what the operations take for a constant of the jaxpr.
-      fold: whether to compute at once what is small and does not depend on the arguments, and
-        only once what is computed twice.
+      fold: whether to compute at once what is small and does not depend on the arguments, only
+        once what is computed twice, and never what is not used.
       casts: for each argument a function that converts it, or `None`.
       result: makes something else of the results, of which it gets one `Array` each.
     """
@@ -66,7 +66,7 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
     lines = [f"def run({listed(closed.invars)}):"]
     lines += [f"{name(v)} = {known(cast)}({name(v)})"
               for v, cast in zip(closed.invars, casts) if cast]
-    for eqn in closed.eqns:
+    for eqn in _used(closed) if fold else closed.eqns:
         compute, params = operation(eqn)
         outvars, multiple = eqn.outvars, eqn.primitive.multiple_results
         operands = [name(atom) for atom in eqn.invars]
@@ -91,6 +91,16 @@ def python_function(closed: ClosedJaxpr, operation: Callable, constant: Callable
     # With a file of this package, equations get the line of the user's that calls this function.
     exec(compile("\n    ".join(lines), __file__, "exec"), scope)
     return scope["run"]
+
+
+def _used(closed: ClosedJaxpr) -> list[JaxprEqn]:
+    """The equations whose results are used."""
+    used, eqns = {id(v) for v in closed.outvars}, []
+    for eqn in reversed(closed.eqns):
+        if not used.isdisjoint(map(id, eqn.outvars)):
+            used.update(map(id, eqn.invars))
+            eqns.append(eqn)
+    return eqns[::-1]
 
 
 def _operation_key(eqn: JaxprEqn, operands: Sequence[str]) -> Any:
@@ -127,7 +137,7 @@ def numpy_operation(eqn: JaxprEqn) -> tuple[Callable, dict]:
     if eqn.primitive is stop_gradient_p:
         return lambda x: x, {}
     if eqn.primitive.impl is not evaluations.get(eqn.primitive):
-        impl, condition = on_numpy_if.get(eqn.primitive, (None, None))
+        impl, condition = on_numpy_if.get(eqn.primitive, (None, bool))
         if eqn.primitive.impl is not impl or not condition(*[v.aval for v in eqn.invars]):
             raise NotImplementedError(eqn.primitive)
     rule = numpy_rule(eqn)

@@ -135,8 +135,8 @@ def _reduce_min(x: Any, *, axes: tuple) -> Callable | None:
     if x.dtype.isbuiltin != 1 or x.dtype.kind not in "iuf" or not axes:
         return None
     greatest = x.dtype.type(np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max)
-    axis, reduce = axes[0] if len(axes) == 1 else axes, np.minimum.reduce
-    return lambda x: reduce(x, axis, None, None, False, greatest)  # type: ignore[arg-type]
+    axis, reduce = axes[0] if len(axes) == 1 else axes, np.minimum.reduce  # type: Any, Any
+    return lambda x: reduce(x, axis, None, None, False, greatest)
 
 
 def _sign(x: Any) -> Callable | None:
@@ -225,7 +225,8 @@ def _dot_general(x: Any, y: Any, *, dimension_numbers: Any, precision: Any,
     if dtype.kind != "f" or dtype.itemsize <= 2 or not {x.dtype.kind, y.dtype.kind} <= {*"iuf"} or (
             precision is not None and type(precision) is not tuple):
         return None
-    if x.dtype == y.dtype == dtype and y.ndim < 3 and not x_batch and x_contract == (x.ndim - 1,) and y_contract == (0,):
+    plain = y.ndim < 3 and not x_batch and x_contract == (x.ndim - 1,) and y_contract == (0,)
+    if plain and x.dtype == y.dtype == dtype:
         return np.dot
     x_free = [d for d in range(x.ndim) if d not in (*x_contract, *x_batch)]
     y_free = [d for d in range(y.ndim) if d not in (*y_contract, *y_batch)]
@@ -258,8 +259,8 @@ SPECIALISED: dict[str, Callable] = {
     "select_n": _select_n, "convert_element_type": _convert_element_type, "slice": _slice,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "split": _split, "pad": _pad,
     "reduce_sum": _reduce_sum, "reduce_max": _reduce_max, "div": _div, "max": _max, "min": _min,
-    "gather": _gather, "reduce_min": _reduce_min, "dot_general": _dot_general, "sign": _sign, "rsqrt": _rsqrt,
-    "square": _square, "squeeze": _squeeze, "shift_left": _shift(np.left_shift),
+    "gather": _gather, "reduce_min": _reduce_min, "dot_general": _dot_general, "sign": _sign,
+    "rsqrt": _rsqrt, "square": _square, "squeeze": _squeeze, "shift_left": _shift(np.left_shift),
     "shift_right_logical": _shift(np.right_shift, "u"),
     "shift_right_arithmetic": _shift_right_arithmetic,
 }

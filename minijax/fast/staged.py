@@ -21,7 +21,6 @@ from ..core.array import Array, quiet
 from ..core.core import eval_trace, state, typeof
 from ..core.extension import Extension, hooks, register
 from ..core.jit import cache_of, remember, traces
-from ..core.partial_eval import without_dead_code
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import tree_flatten
 from ..settings import disable_jit, trace_context
@@ -74,7 +73,7 @@ def traced_call(fun: Callable, operands: Sequence) -> Callable:
     with disable_jit(True):
         _inlining.active = True
         try:
-            closed = without_dead_code(trace_to_jaxpr(flat_fun, avals))
+            closed = trace_to_jaxpr(flat_fun, avals)
         finally:
             _inlining.active = False
     forwards = not {*closed.jaxpr.invars}.isdisjoint(closed.jaxpr.outvars)

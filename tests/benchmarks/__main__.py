@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks [--clock cpu] [--quick] [row …]`: measure, print and save the table.
 
 The table goes to build/bench/latest.md and, with every figure, to build/bench/latest.json.
-`--subject jax` compares JAX with itself: what differs from 1 then is noise.
+`--book` writes it also into the page of chapter 6. `--subject jax` compares JAX with itself: what
+differs from 1 then is noise.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ CACHED = (
 )
 FIGURES = ("flops", "bytes accessed", "temporary bytes")
 FOLDER = ROOT / "build" / "bench"
+PAGE = ROOT / "chapters" / "06-jit" / "speed.md"
+BEGIN, END = "<!-- The table: written by `make bench` -->\n", "<!-- The table ends -->\n"
 
 
 def parse() -> argparse.Namespace:
@@ -51,6 +54,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a third of the rounds")
     parser.add_argument("--subject", default="minijax", help="what is compared with jax")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the table is saved")
+    parser.add_argument("--book", action="store_true", help="write the table into the book")
     return parser.parse_args()
 
 
@@ -141,6 +145,15 @@ def heading(options: argparse.Namespace) -> str:
     )
 
 
+def with_table(page: str, about: str, rows: list[dict[str, Any]]) -> str:
+    """The text of a page with this table in it, in place of an older one."""
+    before, _, rest = page.partition(BEGIN)
+    after = rest.partition(END)[2]
+    table = [f"| {r['row']} | {r['jax']} | {r['subject']} | {r['ratio']:.2f} |" for r in rows]
+    lines = [about, "", "| work | JAX | minijax | ratio |", "|---|---|---|---|", *table]
+    return before + BEGIN + "\n" + "\n".join(lines) + "\n\n" + END + after
+
+
 def main() -> None:
     options = parse()
     start, rows, text = time.monotonic(), [], [heading(options)]
@@ -153,6 +166,9 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     (options.folder / "latest.md").write_text("\n".join(text) + "\n")
     (options.folder / "latest.json").write_text(json.dumps({"about": text[0], "rows": rows}, indent=2))
+    if options.book:
+        about = text[0].partition("\n")[0]
+        PAGE.write_text(with_table(PAGE.read_text(), about[0].upper() + about[1:], rows))
 
 
 if __name__ == "__main__":
