@@ -56,6 +56,9 @@ def is_undefined_primal(x) -> bool:
 # of them is not `Zero`. The cotangents of operands that are not linear are ignored.
 primitive_transposes: dict[Primitive, Callable] = {}
 
+# The primitives whose rule is a user's, which may return something for cotangents that are zero.
+affine_transposes: set[Primitive] = set()
+
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
                   sums: Sequence = ()) -> list:
@@ -82,9 +85,10 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
 
     for v, ct in zip(jaxpr.outvars, cts):
         accumulate(v, ct)
+    affine = affine_transposes if ct_of else ()  # nothing runs if all cotangents are zero
     while linear_eqns:
         eqn = linear_eqns.pop()
-        if not ct_of.keys().isdisjoint(eqn.outvars):
+        if eqn.primitive in affine or not ct_of.keys().isdisjoint(eqn.outvars):
             cts = [ct_of.pop(v) if v in ct_of else Zero(v.aval) for v in eqn.outvars]
             operands = [v.val if type(v) is Literal else env[v] if v in env else
                         UndefinedPrimal(v.aval) for v in eqn.invars]
@@ -199,10 +203,9 @@ def _select_n_transpose(ct, which, *cases):
 
 def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions):
     """Sum over the new dimensions, and over those that had size 1."""
-    ones = [i for i, n in enumerate(x.aval.shape) if n == 1]
     kept = [d for d, n in zip(broadcast_dimensions, x.aval.shape) if n != 1]
     summed = lax.reduce_sum(ct, [d for d in range(len(shape)) if d not in kept])
-    return lax.expand_dims(summed, ones)
+    return lax.expand_dims(summed, [i for i, n in enumerate(x.aval.shape) if n == 1])
 
 
 def _reduce_sum_transpose(ct, x, *, axes):
@@ -269,8 +272,7 @@ def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
         operands = merge_lists(linear, values, unknown)
         zero = map(Zero, partition_list(is_zero, jaxpr.out_avals)[1])
         cts = merge_lists(is_zero, nonzero_cts, zero)
-        cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
-        cts = partition_list(linear, cts)[1]
+        cts = partition_list(linear, backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts))[1]
         nonzero_out[:] = [type(ct) is not Zero for ct in cts]
         return partition_list(nonzero_out, cts)[1]
 
@@ -292,8 +294,7 @@ def _transpose_of_call(call: Call, cts, *operands, **params):
     known, transposed = partition_list(linear, range(len(operands)))
     nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
     in_sources = [*known, *[None] * len(nonzero_cts)]
-    out_sources = [None] * sum(nonzero_out)
     outs = call.primitive.bind(*(operands[i] for i in known), *nonzero_cts, **call.params(
-        params, jaxpr, in_sources, out_sources, shared=True))
+        params, jaxpr, in_sources, [None] * sum(nonzero_out), shared=True))
     zeros = [Zero(operands[i].aval) for i in partition_list(nonzero_out, transposed)[0]]
     return merge_lists(linear, [None] * len(known), merge_lists(nonzero_out, zeros, outs))

@@ -36,7 +36,7 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.lowering import register_lowering
 from ..core.partial_eval import dce_rules, partial_eval_rules, without_dead_code
 from ..core.staging import staging_rules, trace_to_jaxpr
-from ..core.transposition import primitive_transposes
+from ..core.transposition import affine_transposes, primitive_transposes
 from ..core.tree import (
     PyTreeDef,
     flatten_fun_nokwargs,
@@ -472,6 +472,7 @@ primitive_batchers[custom_lin_p] = _forward_mode_error
 register_lowering(custom_lin_p, lambda ctx, *operands, **params:
                   [Unusable(aval, _forward_mode_error) for aval in ctx.avals_out])
 primitive_transposes[custom_lin_p] = _transpose
+affine_transposes.add(custom_lin_p)
 pp_rules["custom_lin"] = lambda params: {
     name: params[name] for name in ("bwd", "in_zeros", "num_res", "symbolic_zeros")}
 

@@ -20,6 +20,7 @@ from ...core.partial_eval import (
 from ...core.staging import trace_to_jaxpr, weakref_cache
 from ...core.transposition import (
     UndefinedPrimal,
+    affine_transposes,
     backward_pass,
     is_undefined_primal,
     primitive_transposes,
@@ -216,3 +217,4 @@ def _transpose_unknown_half(cts, args, params):
 
 
 primitive_transposes[scan_p] = _transpose
+affine_transposes.add(scan_p)  # as in JAX: there may be rules of users in the loop
