@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -359,3 +360,47 @@ def test_documentation():
         return lambda: (fit(X, y), sp.sparsify(fit)(sp.BCOO.fromdense(X), y))
 
     both(of_library, tol=1e-2)
+
+
+SYMMETRIC = {
+    "random": (lambda a: (a @ a.T).astype("f"))(np.random.RandomState(1).randn(20, 20)),
+    "diagonal": np.diag(np.arange(20.0, dtype="f")), "of rank one": np.ones((20, 20), "f"),
+    "negative": -np.eye(20, dtype="f") - np.diag(np.arange(20.0, dtype="f")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["matrix", "function", "sparse"])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_largest_eigenvalues(name, k, form):
+    A, X = SYMMETRIC[name], np.random.RandomState(2).randn(20, k).astype("f")
+    M = sparse.BCOO.fromdense(A)
+    operator = {"matrix": jnp.asarray(A), "function": lambda x: jnp.asarray(A) @ x,
+                "sparse": sparse.sparsify(lambda x: M @ x)}[form]
+    values, vectors, steps = sparse.linalg.lobpcg_standard(operator, X)
+    expected = np.linalg.eigvalsh(A)[::-1][:k]
+    np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-4 * abs(A).max())
+    np.testing.assert_allclose(A @ vectors, vectors * values, atol=2e-3 * np.linalg.norm(A, 2))
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-4)
+    assert steps.dtype == "int32" and 0 < steps <= 100
+
+
+EIGENVALUES = {
+    "few steps": lambda jx, f: f(jx.numpy.asarray(SYMMETRIC["random"]), X20, m=0)[2],
+    "loose": lambda jx, f: f(jx.numpy.asarray(SYMMETRIC["random"]), X20, tol=1.0)[2],
+    "types": lambda jx, f: jx.eval_shape(lambda x: f(lambda v: v, x), X20),
+    "no columns": lambda jx, f: f(jx.numpy.eye(20), X20[:, :0]),
+    "too many": lambda jx, f: f(jx.numpy.eye(10), X20[:10]),
+    "of another size": lambda jx, f: f(lambda x: x[:5], X20),
+    "of another dtype": lambda jx, f: f(lambda x: x.astype("float16"), X20),
+    "reverse": lambda jx, f: jx.grad(lambda x: f(lambda v: v, x)[0].sum())(X20),
+}  # fmt: skip
+X20 = np.random.RandomState(2).randn(20, 2).astype("f")
+
+
+@pytest.mark.parametrize("name", EIGENVALUES)
+def test_largest_eigenvalues_like_jax(name):
+    def program(jx):
+        return lambda: EIGENVALUES[name](jx, import_module(f"{jx.__name__}.experimental.sparse.linalg").lobpcg_standard)
+
+    both(program, raises=ValueError if name not in ("few steps", "loose", "types") else None)

@@ -5,6 +5,7 @@
     bcsr.py       `BCSR`, batched compressed rows, and new arrays of both classes
     ad.py         derivatives with respect to sparse arrays
     linalg.py     linear systems
+    eigenvalues.py  the largest eigenvalues
 """
 
 from .._sparse_checks import (

@@ -1,4 +1,4 @@
-"""Linear systems with a sparse matrix."""
+"""Linear systems with a sparse matrix, and its largest eigenvalues."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from ...debugging.callbacks import pure_callback
 from ...runtime.structs import ShapeDtypeStruct
 from .. import _sparse_checks as checks
 from .bcsr import BCSR
+from .eigenvalues import lobpcg_standard as lobpcg_standard
 
 
 def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1):
