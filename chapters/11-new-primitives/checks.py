@@ -8,8 +8,9 @@ from unittest import mock
 import numpy as np
 from learning.checking import compare, exercise, expect
 
-from minijax import grad, jit, jvp, lax, linear_transpose, make_jaxpr, vmap
+from minijax import grad, jit, jvp, lax, linear_transpose, make_jaxpr, typeof, vmap
 from minijax.core import transposition
+from minijax.core.forward import Zero
 
 F = np.float32
 X = np.array([-100.0, -1.5, 0.0, 0.5, 100.0], F)
@@ -100,6 +101,11 @@ def solve(_transpose):
             lax.linalg.cholesky(m), np.eye(2, dtype=F)), (0,))), (0,))
         compare(lambda m: np.asarray(grad(log_det)(m)), lambda m: np.linalg.inv(m) / 2, [(spd,)],
                 "half the gradient of log det, by Cholesky, at")
+    aval = typeof(w)
+    params = {"left_side": True, "lower": True, "conjugate_a": False, "unit_diagonal": False}
+    compare(lambda ct: str(_transpose(ct, a, transposition.UndefinedPrimal(aval),
+                                      transpose_a=False, **params)),
+            lambda ct: str([None, ct]), [(Zero(aval),)], "the cotangent")
 
 
 @exercise("11.4", "The range of a sine", ["range_of_sin"], hints=[
