@@ -225,9 +225,6 @@ OTHERWISE: dict[str, list[str]] = {
         "(lambda seen, x: [f := jax.shard_map(lambda x: (seen.append(0), x)[1], "
         "in_specs=jax.P('x'), mesh=jax.sharding.Mesh(jax.devices(), 'x'), out_specs=jax.P('x')), "
         "f(x), f(x), len(seen)])([], np.ones(8))[-1]"],
-    "an array whose type says nothing of a mesh is cut as in_specs say; JAX refuses": [
-        "jax.shard_map(lambda x: x, mesh=jax.make_mesh((8,), ('x',)), in_specs=jax.P('x'), "
-        "out_specs=jax.P('x'))(np.ones(8))"],
     "what goes between CPUs in several processes goes through Gloo here, never through MPI": [
         "jax.config.update('jax_cpu_collectives_implementation', 'mpi')"],
     "JAX has what Python returned on one of several devices; here all of them have it": [

@@ -17,6 +17,7 @@ from ..checks import api as checks
 from ..core import api
 from ..core.batching import AxisData, BatchTracer, batch_subtrace, matchaxis
 from ..core.core import current_trace, typeof
+from ..core.extension import hooks
 from ..core.tree import flatten_axes, tree_flatten
 from ..errors import api_boundary
 from ..lax.shaping import iota
@@ -88,7 +89,10 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
         results.append(out_tree.unflatten(map(back, outs, destinations)))
         return []
 
-    batch_subtrace(run, axis_data, [*map(_batch_dim, leaves, specs)], leaves)
+    dims = [*map(_batch_dim, leaves, specs)]
+    for batch_placement in hooks.batch_placement:
+        axis_data = batch_placement(axis_data, dims, leaves)
+    batch_subtrace(run, axis_data, dims, leaves)
     return results[0]
 
 

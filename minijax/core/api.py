@@ -122,6 +122,7 @@ def stop_gradient(x: Any) -> Any:
 
 from ..errors import fun_name, wraps
 from .batching import AxisData, batch_subtrace, matchaxis
+from .extension import hooks
 from .tree import flatten_axes, flatten_fun
 
 # ----------------------------------------------------------------------------------------------
@@ -172,6 +173,8 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         checks.vmap_sizes(fun, args, kwargs, leaves, axes, axis_size)
         axis_data = AxisData(axis_name, _mapped_axis_size(leaves, axes, axis_size), spmd_axis_name)
         in_dims = [None if d is None else d % typeof(x).ndim for x, d in zip(leaves, axes)]
+        for batch_placement in hooks.batch_placement:
+            axis_data = batch_placement(axis_data, in_dims, leaves)
         flat_fun, out_tree = flatten_fun(fun, in_tree)
         outs, out_dims = batch_subtrace(flat_fun, axis_data, in_dims, leaves)
         result = out_tree()
@@ -203,7 +206,6 @@ from ..checks.arguments import traced_info
 from ..errors import fun_sourceinfo
 from .batching import extend_axis_env_nd
 from .jaxpr import ClosedJaxpr
-from .extension import hooks
 from .staging import abstractify_args, trace_to_jaxpr
 from .tree import (
     ensure_index_tuple,

@@ -22,7 +22,6 @@ from ..checks import core as checks
 from . import core
 from . import primitives as lax
 from .core import Primitive, ShapedArray, Trace, Tracer, typeof
-from .extension import hooks
 from .primitives import broadcast_in_dim, canonical_axis, expand_dims, transpose
 
 not_mapped = None  # the batch dimension of a value that is the same for all examples
@@ -206,8 +205,6 @@ def batch_subtrace(
     `matchaxis` moves one to where it is wanted. To batch a jaxpr, call this under staging with
     `fun=jaxpr_as_fun(jaxpr)`, and with the `unmapped_aval` of each input as the argument's type.
     """
-    for batch_placement in hooks.batch_placement:
-        axis_data = batch_placement(axis_data, in_dims, args)
     trace = BatchTrace(core.current_trace(), axis_data, tag)
     tracers = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, in_dims)]
     axis_env = (contextlib.nullcontext() if axis_data.name is None

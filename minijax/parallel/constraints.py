@@ -24,10 +24,10 @@ from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import UNSPECIFIED
 from . import mesh as meshes
 from .mesh import AbstractMesh, Mesh
-from .modules import constraint, devices_of_module, manual_context
+from .modules import as_summands, constraint, devices_of_module, manual_context
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import Place, PlacedArray, sees_to_places
-from .sharding import NamedSharding, Sharding
+from .sharding import NamedSharding, Sharding, is_unreduced
 from .spmd import is_abstract
 from .typed import entries_of, mesh_of, sums_of, with_sharding
 
@@ -190,9 +190,9 @@ def _all_stated(x, sharding) -> bool:
     own = shaped_abstractify(x)
     if (entries_of(own), sums_of(own)) != (entries_of(wanted), sums_of(wanted)):
         raise AssertionError(
-            "with_sharding_constraint: over axes of type Explicit, it can only check the sharding "
-            f"in a type. Expected {wanted.str_short()}, got {own.str_short()}. "
-            "To change it, use `jax.sharding.reshard`.")
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`. It expected {wanted.str_short()}, got {own.str_short()}. To change the "
+            "sharding, use `jax.sharding.reshard`.")
     return True
 
 
@@ -287,7 +287,22 @@ def _lower(ctx, x, *, sharding, **params):
     if not devices:
         return x
     mesh, _ = manual_context(ctx)
-    return constraint(ctx, x, sharding, sharding.mesh if mesh is None else mesh)
+    mesh = sharding.mesh if mesh is None else mesh
+    if is_unreduced(sharding):
+        return as_summands(ctx, x, sharding, mesh)
+    if isinstance(sharding, NamedSharding) and sharding.mesh.auto_axes and mesh_of(x.aval):
+        sharding = _beside_explicit(sharding, x.aval)
+    return constraint(ctx, x, sharding, mesh)
+
+
+def _beside_explicit(sharding, aval):
+    """The sharding over axes of type Auto, with those of type Explicit that the type names."""
+    spec, stated = sharding.spec, P(*entries_of(aval))
+    entries = [*spec.partitions, *[None] * (aval.ndim - len(spec))]
+    for d, entry in enumerate(entries):
+        if entry is not UNCONSTRAINED:
+            entries[d] = (*dict.fromkeys((*stated.axes_of(d), *spec.axes_of(d))),)
+    return sharding.update(spec=spec.update(entries))
 
 
 register_lowering(sharding_constraint_p, _lower)

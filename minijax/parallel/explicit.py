@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.core import ShapedArray, install_methods, typeof
+from ..core.core import ShapedArray, Tracer, install_methods, typeof
 from ..core.staging import shaped_abstractify
 from ..core.tree import flatten_axes, tree_flatten, tree_map
 from ..errors import api_boundary, wraps
@@ -22,10 +22,17 @@ from .mesh import (
     no_abstract_mesh,
     use_abstract_mesh,
 )
-from .partition_spec import UNCONSTRAINED, PartitionSpec
-from .reshards import bind_reshard, mesh_cast_p
+from .partition_spec import UNCONSTRAINED, P, PartitionSpec
+from .reshards import bind_reshard
 from .sharding import NamedSharding
-from .typed import check_divides, mesh_of, sharding_of_type, sums_of, varying_axes
+from .typed import (
+    check_divides,
+    explicit_part,
+    mesh_of,
+    sharding_of_type,
+    sums_of,
+    varying_axes,
+)
 
 
 @api_boundary
@@ -61,10 +68,12 @@ def _reshard_leaf(x, sharding):
 def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedSharding:
     """What a user wrote for the sharding of an array, with an entry for each dimension."""
     sharding = explicit_sharding(sharding, caller)
-    check_fits(sharding, aval, f"{caller}: an array")
     entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec.partitions]
-    spec = sharding.spec.update([*entries, *[None] * (aval.ndim - len(entries))])
-    sharding = sharding.update(spec=spec)
+    entries += [None] * (aval.ndim - len(entries))
+    while len(entries) > aval.ndim and entries[-1] is None:
+        entries.pop()
+    sharding = sharding.update(spec=sharding.spec.update(entries))
+    check_fits(sharding, aval, f"{caller}: an array")
     check_divides(sharding, aval.shape, caller)
     return sharding
 
@@ -78,7 +87,16 @@ def explicit_sharding(sharding: Any, caller: str) -> NamedSharding:
     if not isinstance(sharding, NamedSharding):
         raise TypeError(f"{caller}: expected NamedShardings or PartitionSpecs, got {sharding!r}.")
     _check_explicit(sharding, caller)
+    if caller != "reshard":
+        _check_context(sharding.mesh.abstract_mesh, caller)
     return sharding
+
+
+def _check_context(mesh, caller):
+    around = get_abstract_mesh()
+    if not (around.empty or mesh == around or mesh.are_all_axes_auto and around.are_all_axes_auto):
+        raise ValueError(f"{caller}: Context mesh {around} should match the mesh of sharding, "
+                         f"{mesh}. Give the PartitionSpec alone.")
 
 
 def _check_explicit(sharding, caller):
@@ -86,9 +104,10 @@ def _check_explicit(sharding, caller):
     named = {*spec.all_axes(), *spec.unreduced, *spec.reduced}
     others = named.difference(sharding.mesh.explicit_axes)
     if others:
-        raise ValueError(f"{caller}: {sharding.spec} names {', '.join(sorted(map(str, others)))}, "
-                         f"but it can name axes of type Explicit only, and the mesh is "
-                         f"{sharding.mesh}. Over axes of type Auto, use with_sharding_constraint.")
+        raise ValueError(f"{caller}: {sharding.spec}, a PartitionSpec, cannot contain axis names "
+                         f"of type Auto or Manual, but {', '.join(sorted(map(str, others)))} are "
+                         f"in {sharding.mesh}. Over axes of type Auto, use "
+                         "with_sharding_constraint.")
     if (spec.unreduced or spec.reduced) and not sharding.mesh.are_all_axes_explicit:
         raise NotImplementedError(f"{caller}: {spec} is unreduced or reduced, which is possible if "
                                   f"all axes are of type Explicit, and the mesh is "
@@ -97,8 +116,8 @@ def _check_explicit(sharding, caller):
 
 def _nonempty(mesh: AbstractMesh, caller: str) -> AbstractMesh:
     if mesh.empty:
-        raise ValueError(f"{caller}: there is no mesh in force. Write `with jax.set_mesh(mesh):`, "
-                         "or give a NamedSharding.")
+        raise ValueError(f"{caller}: Using PartitionSpec when you are not under a mesh context is "
+                         "not allowed. Write `with jax.set_mesh(mesh):`, or give a NamedSharding.")
     return mesh
 
 
@@ -177,9 +196,12 @@ def _cast(values, mesh):
     """The arrays of a pytree, in types that speak of this mesh."""
     def cast(x):
         aval = typeof(x) if hasattr(x, "aval") else None
-        if aval is None or mesh_of(aval) in (None, mesh):
+        if aval is None or mesh_of(aval) == mesh or mesh_of(aval) is None and (
+                not isinstance(x, Tracer)):  # what a tracer stands for may have a typed dimension
             return x
-        return mesh_cast_p.bind(x, dst_sharding=sharding_of_type(aval, mesh).update(mesh=mesh))
+        stated = sharding_of_type(aval, mesh).spec
+        entries = [explicit_part(entry, mesh.explicit_axes) for entry in stated.partitions]
+        return bind_reshard(x, NamedSharding(mesh, P(*entries)))
 
     return tree_map(cast, values)
 
@@ -213,8 +235,9 @@ def _with_types(mesh, names, axis_type):
     types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
     for name in names:
         if types[name] is AxisType.Manual:
-            raise NotImplementedError(f"The axis {name!r} is of type Manual, within a shard_map: "
-                                      f"there is no way back to {axis_type}.")
+            raise NotImplementedError("Going from `Manual` AxisType to `Auto` or `Explicit` "
+                                      f"AxisType is not possible for the axis {name!r}, within a "
+                                      "shard_map. Give the other axes by axes=.")
     return mesh.update_axis_types(dict.fromkeys(names, axis_type))
 
 

@@ -473,8 +473,9 @@ class use_abstract_mesh:
     def __enter__(self) -> None:
         outer = get_abstract_mesh()
         if not (outer.empty or self.mesh.empty) and outer.size != self.mesh.size:
-            raise ValueError(f"use_abstract_mesh: {self.mesh} has {self.mesh.size} places, and "
-                             f"{outer}, in force here, has {outer.size}. They must have as many.")
+            raise ValueError("use_abstract_mesh cannot change the size of the mesh in force: "
+                             f"{self.mesh} has {self.mesh.size} places, and {outer} has "
+                             f"{outer.size}.")
         self._override.__enter__()
 
     def __exit__(self, *exc_info: object) -> None:
@@ -502,8 +503,8 @@ class set_mesh:
             raise ValueError(f"set_mesh: expected a jax.sharding.Mesh, got {type(mesh)}.")
         _check_not_tracing("set_mesh")
         if mesh is not None and mesh.manual_axes:
-            raise ValueError(f"set_mesh: {mesh} has axes of type Manual, which only shard_map "
-                             "puts in force.")
+            raise ValueError(f"set_mesh: {mesh} contains manual axes, which only shard_map puts "
+                             "in force.")
         self._overrides = (Override(concrete_mesh, mesh),
                            Override(abstract_mesh, (mesh or no_mesh).abstract_mesh))
         for override in self._overrides:

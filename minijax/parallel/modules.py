@@ -125,7 +125,7 @@ def open_constraint(ctx: Body, x: Value, sharding: NamedSharding) -> Value:
 _SINGLE_OPERATIONS = frozenset("""
     add add_any broadcast_in_dim concatenate cond convert_element_type copy dot_general
     dynamic_update_slice iota jit mul optimization_barrier pad reduce_precision reduce_sum reshape
-    reshard scan select_n shard_map slice split squeeze transpose while
+    reshard scan select_n shard_map sharding_constraint slice split squeeze transpose while
     """.split())
 
 
@@ -176,9 +176,11 @@ def _placed(ctx, x, aval, single):
 
 
 def as_summands(ctx: Body, x: Value, sharding: NamedSharding, mesh: Mesh | AbstractMesh) -> Value:
-    """A value of which devices hold summands, as the sharding says."""
+    """A value of which devices hold summands, as the sharding says. What is split already over
+    these axes stays where it is, among zeros."""
     if not sharding.spec.unreduced <= sums_of(x.aval)[0]:
-        plain = sharding.spec.update(unreduced=sums_of(x.aval)[0])
+        entries = None if mesh_of(x.aval) is None else entries_of(x.aval)
+        plain = sharding.spec.update(entries, unreduced=sums_of(x.aval)[0])
         x = constraint(ctx, x, sharding.update(spec=plain), mesh)
     x = constraint(ctx, x, sharding, mesh)
     return Value(x.name, split_over(x.aval, entries_of(x.aval), mesh.abstract_mesh,

@@ -17,7 +17,7 @@ import numpy as np
 from ..checks.arguments import leaf_names
 from ..checks.core import escaped
 from ..core.array import Array, as_array
-from ..core.batching import primitive_batchers
+from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import Primitive, Tracer, install_methods, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import Zero, deflinear_jvp
@@ -110,18 +110,18 @@ def _transpose(cts, *operands, devices, srcs, copy_semantics):
 primitive_transposes[device_put_p] = _transpose
 
 
-def _batch(args, dims, *, devices, **params):
+def _batch(trace, args, dims, *, devices, **params):
     """The batch dimension stays as it is."""
-    devices = tuple([_with_batch(where, x, d) if d is not None and _says_type(where) else where
-                     for x, d, where in zip(args, dims, devices)])
+    devices = tuple([where if d is None or not _says_type(where) else
+                     _with_batch(where, trace, x, d) for x, d, where in zip(args, dims, devices)])
     return device_put_p.bind(*args, devices=devices, **params), dims
 
 
-def _with_batch(where, x, d):
+def _with_batch(where, trace, x, d):
     entries = where.spec.partitions
     missing = typeof(x).ndim - 1 - len(entries)
     spec = where.spec.update([*entries, *[None] * missing])
-    return with_batch_entry(where.update(spec=spec), x, d, d)
+    return with_batch_entry(where.update(spec=spec), trace, x, d, d)
 
 
 def _lower(ctx, *operands, devices, **params):
@@ -129,7 +129,7 @@ def _lower(ctx, *operands, devices, **params):
             for x, where in zip(operands, devices)]
 
 
-primitive_batchers[device_put_p] = _batch
+primitive_batchers[device_put_p] = WithTrace(_batch)
 register_lowering(device_put_p, _lower)
 stated.add(device_put_p)
 
@@ -164,7 +164,7 @@ def _mover(where):
 
 @functools.lru_cache
 def _resharder(where):
-    """A program that makes summands of an array: the first device of each axis has all of it."""
+    """A program that makes summands of an array, most of which are zeros."""
     return jit(lambda x: reshard(x, where), out_shardings=where)
 
 
@@ -293,8 +293,8 @@ def concrete_sharding(where: Any) -> Any:
         return where
     mesh = get_abstract_mesh() if state.trace.staging else get_mesh()
     if mesh.empty:
-        raise ValueError(f"device_put to {where}: a PartitionSpec needs a mesh. Set one by "
-                         "`jax.set_mesh`, or give a NamedSharding.")
+        raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to "
+                         f"device_put, or give a NamedSharding. Got {where}.")
     return NamedSharding(mesh, where)
 
 

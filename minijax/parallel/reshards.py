@@ -1,18 +1,18 @@
-"""Chapter 14: the primitives that change the sharding in an array's type.
+"""Chapter 14: `reshard`, the primitive that changes the sharding in an array's type.
 
-    reshard      the array gets another sharding; data may move
-    mesh_cast    the type speaks of a mesh whose axes have other types; the data stay
+The data move if that is necessary. They stay if the new type says the same over a mesh whose axes
+have other types, as on the way into `auto_axes`.
 
 The cotangent of an array has its sharding, where reduced and unreduced axes change places. So the
-transpose of both goes back to the type of the operand's cotangents, and a cotangent that lies
-otherwise is resharded (`vary_like`).
+transpose goes back to the type of the operand's cotangents, and a cotangent that lies otherwise is
+resharded (`vary_like`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.batching import primitive_batchers
+from ..core.batching import BatchTrace, WithTrace, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.extension import Extension, register, remove
 from ..core.lowering import register_lowering
@@ -23,7 +23,7 @@ from ..runtime.dispatch import apply_primitive
 from . import mesh as meshes
 from .constraints import evaluated, sharding_constraint_p
 from .mesh import AbstractMesh, Mesh
-from .modules import as_summands, constraint, devices_of_module, manual_context
+from .modules import as_summands, constraint, devices_of_module, manual_context, open_constraint
 from .partition_spec import P
 from .placed import Place, PlacedArray, sees_to_places, typed_arrays
 from .sharding import NamedSharding, check_no_axis_twice
@@ -31,6 +31,7 @@ from .sharding_rules import stated
 from .spmd import is_abstract
 from .typed import (
     entries_of,
+    explicit_part,
     mesh_of,
     placement,
     reduced_types,
@@ -41,9 +42,8 @@ from .typed import (
 from .unreduced import meets_numbers
 
 reshard_p = Primitive("reshard")
-mesh_cast_p = Primitive("mesh_cast")
-sees_to_places.update([reshard_p, mesh_cast_p])
-stated.update([reshard_p, mesh_cast_p, sharding_constraint_p])
+sees_to_places.add(reshard_p)
+stated.update([reshard_p, sharding_constraint_p])
 
 
 def bind_reshard(x: Any, sharding: NamedSharding) -> Any:
@@ -51,13 +51,10 @@ def bind_reshard(x: Any, sharding: NamedSharding) -> Any:
     return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
 
 
-for _primitive in (reshard_p, mesh_cast_p):
-    _primitive.def_abstract_eval(lambda x, *, dst_sharding, **params:
-                                 _resharded_type(x, dst_sharding))
-
-
-def _resharded_type(x, sharding):
-    unreduced, wanted = sums_of(x)[0], sharding.spec.unreduced
+@reshard_p.def_abstract_eval
+def _resharded_type(x, *, dst_sharding, concrete_mesh):
+    sharding, unreduced = dst_sharding, sums_of(x)[0]
+    wanted = sharding.spec.unreduced
     if unreduced - wanted and wanted - unreduced:
         raise NotImplementedError(
             f"reshard of {x.str_short()} to {sharding.spec}: summands over {set(unreduced)} cannot "
@@ -68,7 +65,9 @@ def _resharded_type(x, sharding):
 
 @reshard_p.def_impl
 def _reshard(x, *, dst_sharding, concrete_mesh):
-    """As a constraint on the array is evaluated."""
+    """As a constraint on the array is evaluated, unless the data stay."""
+    if type(x) is PlacedArray and (out := _on_other_types(x, dst_sharding)) is not None:
+        return out
     mesh = meshes.concrete_mesh.value
     if mesh is not None and mesh.abstract_mesh is dst_sharding.mesh:
         dst_sharding = dst_sharding.update(mesh=mesh)
@@ -76,22 +75,21 @@ def _reshard(x, *, dst_sharding, concrete_mesh):
         reshard_p, x, dst_sharding=sharding, concrete_mesh=concrete_mesh))
 
 
-@mesh_cast_p.def_impl
-def _mesh_cast(x, *, dst_sharding):
-    if type(x) is not PlacedArray or not isinstance(x.sharding, NamedSharding):
-        return x
-    mesh = x.sharding.mesh.update(axis_types=dst_sharding.mesh.axis_types)
-    place = Place(x.aval, x.sharding.update(mesh=mesh), x.committed, x.layout)
-    return PlacedArray(None, place, x.shards)
+def _on_other_types(x, sharding):
+    """`x` where it lies, on a mesh whose axes have other types, if it has this sharding there."""
+    own, types = x.sharding, sharding.mesh.axis_types
+    if (not isinstance(own, NamedSharding) or own.mesh.axis_types == types
+            or own.mesh.shape_tuple != sharding.mesh.shape_tuple):
+        return None
+    own = own.update(mesh=own.mesh.update(axis_types=types))
+    out = PlacedArray(None, Place(x.aval, own, x.committed, x.layout), x.shards)
+    return out if out.aval == with_sharding(x.aval, sharding) else None
 
 
-def _back(bind):
+def _back(ct, x, *, dst_sharding, **params):
     """The transpose: to the type of the operand."""
-    def transpose(ct, x, *, dst_sharding, **params):
-        own = sharding_of_type(cotangent_aval(x.aval), dst_sharding.mesh)
-        return [bind(ct, dst_sharding=_on_devices_of(own, dst_sharding), **params)]
-
-    return transpose
+    own = sharding_of_type(cotangent_aval(x.aval), dst_sharding.mesh)
+    return [reshard_p.bind(ct, dst_sharding=_on_devices_of(own, dst_sharding), **params)]
 
 
 def _on_devices_of(sharding, other):
@@ -101,32 +99,35 @@ def _on_devices_of(sharding, other):
     return sharding.update(mesh=other.mesh.update(axis_types=sharding.mesh.axis_types))
 
 
-deflinear2(reshard_p, _back(reshard_p.bind))
-deflinear2(mesh_cast_p, _back(mesh_cast_p.bind))
+deflinear2(reshard_p, _back)
 
 
-def with_batch_entry(sharding: NamedSharding, x: Any, d: int, out_dim: int) -> NamedSharding:
+def with_batch_entry(sharding: NamedSharding, trace: BatchTrace, x: Any, d: int,
+                     out_dim: int) -> NamedSharding:
     """The sharding with an entry for the batch dimension, which is dimension `d` of `x`.
+
+    That dimension is split as those of the arguments of `vmap`, also where the type of `x` does not
+    say it, because `x` is computed under `auto_axes`.
 
     Raises:
       DuplicateSpecError: the sharding names an axis that splits the batch dimension.
     """
+    said = trace.axis_data.placement
+    (entry,) = (entries_of(typeof(x))[d],) if said is None else said.entries
     entries = [*sharding.spec.partitions]
-    entries.insert(out_dim, entries_of(typeof(x))[d])
+    entries.insert(out_dim, explicit_part(entry, sharding.mesh.explicit_axes))
     check_no_axis_twice(P(*entries))
     return sharding.update(spec=sharding.spec.update(entries))
 
 
-def _batch(bind):
-    def rule(args, dims, *, dst_sharding, **params):
-        (x,), (d,) = args, dims
-        return bind(x, dst_sharding=with_batch_entry(dst_sharding, x, d, d), **params), d
+def _batch(trace, args, dims, *, dst_sharding, **params):
+    (x,), (d,) = args, dims
+    if d is not None:
+        dst_sharding = with_batch_entry(dst_sharding, trace, x, d, d)
+    return reshard_p.bind(x, dst_sharding=dst_sharding, **params), d
 
-    return rule
 
-
-primitive_batchers[reshard_p] = _batch(reshard_p.bind)
-primitive_batchers[mesh_cast_p] = _batch(mesh_cast_p.bind)
+primitive_batchers[reshard_p] = WithTrace(_batch)
 
 
 def lower_stated(ctx: Any, x: Any, sharding: NamedSharding, makes_summands: bool = False) -> Any:
@@ -141,13 +142,14 @@ def lower_stated(ctx: Any, x: Any, sharding: NamedSharding, makes_summands: bool
     mesh = sharding.mesh if mesh is None else mesh
     if sharding.spec.unreduced and not makes_summands:
         return as_summands(ctx, x, sharding, mesh)
+    if sharding.mesh.auto_axes:
+        return open_constraint(ctx, x, sharding) if sharding.mesh.explicit_axes else x
     return constraint(ctx, x, sharding, mesh)
 
 
 register_lowering(reshard_p, lambda ctx, x, *, dst_sharding, **params:
                   lower_stated(ctx, x, dst_sharding))
 pp_rules["reshard"] = lambda params: {}  # the type of the result says it
-register_lowering(mesh_cast_p, lambda ctx, x, *, dst_sharding: x)
 
 # ----------------------------------------------------------------------------------------------
 # Tangents and cotangents lie as their primals
@@ -164,12 +166,15 @@ class SameShardings(Extension):
         if not said:
             return axis_data
         if len(said) > 1:
-            raise ValueError("vmap: the batch dimensions of the arguments are split differently, "
-                             f"over {', '.join(str(entry) for entry, _ in said)}. Reshard some.")
+            raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
+                             f"same, got {', '.join(str(entry) for entry, _ in said)}. Reshard "
+                             "some, by `jax.sharding.reshard`.")
         ((entry, mesh),) = said
         if axis_data.spmd_name not in (None, entry, (entry,)):
-            raise ValueError(f"vmap: spmd_axis_name is {axis_data.spmd_name!r}, but the batch "
-                             f"dimension is split over {entry!r}. Leave out spmd_axis_name.")
+            raise ValueError("vmap: Only one of spmd_axis_name or arrays sharded on explicit axes "
+                             f"says how the batch is split, but spmd_axis_name is "
+                             f"{axis_data.spmd_name!r}, and the arguments are split over "
+                             f"{entry!r}. Leave out spmd_axis_name.")
         return axis_data._replace(placement=placement(frozenset(), (entry,), mesh))
 
     def vary_like(self, x, aval):

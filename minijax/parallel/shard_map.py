@@ -64,7 +64,7 @@ def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = I
         result may differ between devices along an axis that its spec does not name.
       TypeError: an entry of `in_specs` or `out_specs` is not a spec.
 
-    >>> mesh = jax.make_mesh((1,), ("i",))
+    >>> mesh = jax.sharding.Mesh(jax.devices()[:1], "i")
     >>> normalize = lambda x: x / jax.lax.psum(x.sum(), "i")
     >>> f = jax.shard_map(normalize, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"))
     >>> f(jnp.array([1.0, 3.0])).tolist()
@@ -91,7 +91,7 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any,
       TypeError: several axes; entries that are no ints.
       ValueError: as `shard_map`.
 
-    >>> with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+    >>> with jax.set_mesh(jax.sharding.Mesh(jax.devices()[:1], "i")):
     ...     jax.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="i")(jnp.arange(3)).tolist()
     [0, 2, 4]
     """

@@ -17,7 +17,7 @@ from typing import Any
 from ..core.core import Primitive, ShapedArray
 from ..core.extension import Extension
 from ..errors import ShardingTypeError
-from .mesh import AbstractMesh
+from .mesh import AbstractMesh, get_abstract_mesh
 from .typed import (
     Entries,
     Placement,
@@ -62,23 +62,28 @@ class ShardingTypes(Extension):
         if not meshes:
             return _with_manual_sums(primitive, avals, params, out)
         if len(meshes) > 1:
-            raise ShardingTypeError(f"{primitive}: the operands {_texts(avals)} are split over "
-                                    f"several meshes: {', '.join(map(str, meshes))}. Bring them "
-                                    "to one by `jax.device_put`.")
+            raise _of_several_meshes(primitive, avals)
         if primitive in stated:
             return out
+        (mesh,) = meshes
         rule = sharding_rules.get(primitive.name)
         if rule is None:
             raise ShardingTypeError(
-                f"{primitive}: there is no rule for the sharding of its results from operands "
-                f"{_texts(avals)}. Call it in a function decorated by `jax.sharding.auto_axes`.")
+                f"sharding rule for {primitive} is not implemented, for {_texts(avals)}. Call it "
+                "in a function decorated by `jax.sharding.auto_axes`.")
         outs = [*out] if primitive.multiple_results else [out]
         entries = rule(avals, params, outs)
         each = entries if isinstance(entries, list) else [entries] * len(outs)
-        (mesh,) = meshes
         sums = sums_of_results(primitive.name, avals, params, len(outs))
         outs = [_split(primitive, avals, *one, mesh) for one in zip(outs, each, sums, strict=True)]
         return outs if primitive.multiple_results else outs[0]
+
+
+def _of_several_meshes(primitive, avals):
+    mesh, around = [*filter(None, map(mesh_of, avals))][-1], get_abstract_mesh()
+    return ValueError(f"For primitive {primitive}, context mesh {around} should match the aval "
+                      f"mesh {mesh}, and that of all operands, {_texts(avals)}. Bring them to one "
+                      "mesh, by `jax.device_put`.")
 
 
 def _with_manual_sums(primitive, avals, params, out):
@@ -96,8 +101,8 @@ def _split(primitive, avals, aval, entries, sums, mesh):
     names = [name for entry in entries for name in _names(entry)]
     out = split_over(aval, entries, mesh, *sums)
     if len(names) > len(set(names)):
-        raise ShardingTypeError(f"{primitive} of {_texts(avals)} would split two dimensions of its "
-                                f"result {out.str_short()} over one axis. Reshard an operand.")
+        raise ShardingTypeError(f"{primitive} operation with inputs: {_texts(avals)} produces an "
+                                f"illegally sharded result: {out.str_short()}. Reshard an operand.")
     return out
 
 
@@ -135,9 +140,9 @@ def _agreed(dims, avals):
     """The one entry among (size, entry) of operands. The others must say nothing."""
     said = {entry for _, entry in dims if entry is not None}
     if len(said) > 1:
-        raise ShardingTypeError(f"The operands {_texts(avals)} are split along one dimension over "
-                                f"different axes: {', '.join(map(repr, said))}. Reshard one of "
-                                "them, by `jax.sharding.reshard`.")
+        raise ShardingTypeError("There are incompatible shardings for broadcasting, which split "
+                                f"one dimension over {', '.join(map(repr, said))}: "
+                                f"{_texts(avals)}. Reshard one, by `jax.sharding.reshard`.")
     return said.pop() if said else None
 
 
@@ -158,24 +163,33 @@ def alike(which: str) -> Rule:
     def rule(avals, params, outs):
         said = {entries_of(aval) for aval in avals if mesh_of(aval) is not None and aval.ndim}
         if len(said) > 1:
-            raise ShardingTypeError(f"{which} {_texts(avals)} must have the same sharding. Reshard "
-                                    "some of them, by `jax.sharding.reshard`.")
+            raise ShardingTypeError(f"{which}: {_texts(avals)}. Reshard some of them, by "
+                                    "`jax.sharding.reshard`.")
         return next(iter(said), ())
 
     return rule
 
 
-rows("select_n", alike("select: the cases and the predicate"))
-rows("concatenate", alike("concatenate: the operands"))
+_same_sharding = alike("All operands should have the same sharding. Got")
+
+
+def _select(avals, params, outs):
+    alike("select cases must have the same shardings, got")(avals[1:], params, outs)
+    return alike("select `which` must be scalar or have the same sharding as cases, got")(
+        avals, params, outs)
+
+
+rows("select_n", _select)
+rows("concatenate", _same_sharding)
 
 
 def _dynamic_update_slice(avals, params, outs):
     """An update on all devices does not fit an operand that is split, nor the other way round."""
     x, update = map(entries_of, avals[:2])
     if x != update:
-        raise ShardingTypeError(f"dynamic_update_slice: the operand and the update "
-                                f"{_texts(avals[:2])} must have the same sharding. Reshard one of "
-                                "them, by `jax.sharding.reshard`.")
+        raise ShardingTypeError("dynamic_update_slice operand sharding must be equal to update "
+                                f"sharding, got {_texts(avals[:2])}. Reshard one of them, by "
+                                "`jax.sharding.reshard`.")
     return x
 
 
@@ -216,42 +230,46 @@ rows("transpose", lambda avals, params, outs:
 
 
 def _stack(avals, params, outs):
-    entries, axis = alike("stack: the operands")(avals, params, outs), params["axis"]
+    entries, axis = _same_sharding(avals, params, outs), params["axis"]
     return (*entries[:axis], None, *entries[axis:])
 
 
 def _unstack(avals, params, outs):
-    _whole("unstack", avals[0], params["axis"])
+    _whole("unstack operand cannot be sharded on the unstacking axis", avals[0], params["axis"])
     return _without(entries_of(avals[0]), [params["axis"]])
 
 
-def _whole(name: str, aval: ShapedArray, axis: int) -> None:
+def _whole(what: str, aval: ShapedArray, axis: int) -> None:
     """Raise an error if an operand is split along an axis that the operation needs whole."""
     if entries_of(aval)[axis] is not None:
-        raise ShardingTypeError(f"{name}: dimension {axis} of {aval.str_short()} must not be "
-                                "split. Reshard the operand, by `jax.sharding.reshard`.")
+        raise ShardingTypeError(f"{what}: dimension {axis} of {aval.str_short()} is split. Reshard "
+                                "it, by `jax.sharding.reshard`.")
 
 
-def along_axis(parameter: str) -> Rule:
+def along_axis(name: str, parameter: str) -> Rule:
     """An operation along one dimension, which must not be split; the others stay as they are."""
+    same = alike(f"Arguments to {name} must have equal shardings, got")
 
     def rule(avals, params, outs):
         arrays = [aval for aval in avals if mesh_of(aval) is not None and aval.ndim]
         for aval in arrays:
-            _whole("An operation along a dimension", aval, params[parameter])
-        return alike("The operands")(avals, params, outs)
+            _whole(f"Arguments to {name} must be unsharded over the dimension along which it runs",
+                   aval, params[parameter])
+        return same(avals, params, outs)
 
     return rule
 
 
 rows("stack", _stack)
 rows("unstack", _unstack)
-rows("cumsum cumprod cummax cummin cumlogsumexp", along_axis("axis"))
-rows("sort", along_axis("dimension"))
+for _name in "cumsum cumprod cummax cummin cumlogsumexp".split():
+    rows(_name, along_axis(_name, "axis"))
+rows("sort", along_axis("sort", "dimension"))
 
 
 def _top_k(avals, params, outs):
-    _whole("top_k", avals[0], params["axis"])
+    _whole("The input should be unsharded over the axis along which to compute the top_k values",
+           avals[0], params["axis"])
     return entries_of(avals[0])
 
 
@@ -259,14 +277,15 @@ rows("top_k", _top_k)
 
 
 def _approx_top_k(avals, params, outs):
-    _whole("approx_max_k", avals[0], params["reduction_dimension"])
+    _whole("approx_max_k along a sharded dimension", avals[0], params["reduction_dimension"])
     return entries_of(avals[0])
 
 
 def _tile(avals, params, outs):
     for d, times in enumerate(params["reps"]):
         if times != 1:
-            _whole("tile", avals[0], d)
+            _whole("Operand cannot be sharded on a dimension where the tiling is non-trivial",
+                   avals[0], d)
     return entries_of(avals[0])
 
 
@@ -274,21 +293,40 @@ rows("approx_top_k", _approx_top_k)
 rows("tile", _tile)
 
 
-def resized(avals: Avals, params: dict, outs: Avals) -> Entries:
+def resized(name: str) -> Rule:
     """The sharding of the first operand, which must also divide the new sizes."""
-    aval, entries, mesh = avals[0], entries_of(avals[0]), mesh_of(avals[0])
-    for out in outs:
-        for n, new, entry in zip(aval.shape, out.shape, entries):
-            if entry is not None and n != new and new % _parts(entry, mesh):
-                raise ShardingTypeError(
-                    f"A part {out.str_short()} of {aval.str_short()} cannot be split like it: its "
-                    f"size {new} does not divide into {_parts(entry, mesh)} equal parts. Reshard "
-                    "the operand, by `jax.sharding.reshard`.")
+
+    def rule(avals, params, outs):
+        aval, entries, mesh = avals[0], entries_of(avals[0]), mesh_of(avals[0])
+        for out in outs:
+            for n, new, entry in zip(aval.shape, out.shape, entries):
+                if entry is not None and n != new and new % _parts(entry, mesh):
+                    raise ShardingTypeError(
+                        f"{name} on sharded dims where out dim ({new}) is not divisible by mesh "
+                        f"axes ({_parts(entry, mesh)}) with spec ({entry}) is not implemented: "
+                        f"from {aval.str_short()} to {out.str_short()}. Reshard the operand, by "
+                        "`jax.sharding.reshard`.")
+        return entries
+
+    return rule
+
+
+for _name in "dynamic_slice split fft".split():
+    rows(_name, resized(_name))
+rows("slice", resized("slicing"))
+rows("pad", resized("padding"))
+rows("reduce_window reduce_window_sum reduce_window_max reduce_window_min",
+     resized("reduce_window"))
+
+
+def _select_and_gather_add(avals, params, outs):
+    entries = alike("select_and_gather_add tangents and operand shardings must match, got")(
+        avals, params, outs)
+    resized("reduce_window")(avals[1:], params, outs)
     return entries
 
 
-rows("""slice dynamic_slice pad split fft reduce_window reduce_window_sum reduce_window_max
-     reduce_window_min""", resized)
+rows("select_and_gather_add", _select_and_gather_add)
 rows("select_and_scatter_add select_and_scatter", lambda avals, params, outs:
      entries_of(avals[1 if outs[0].shape == avals[1].shape else 0]))
 
@@ -297,7 +335,8 @@ def _bitcast(avals, params, outs):
     """A narrower element type adds a dimension at the end, and a wider one takes it away."""
     (x,), (out,) = avals, outs
     if out.ndim < x.ndim:
-        _whole("bitcast_convert_type", x, x.ndim - 1)
+        _whole("bitcast_convert_type to a wider type joins the elements of the last dimension",
+               x, x.ndim - 1)
     return (*entries_of(x)[:out.ndim], *[None] * (out.ndim - x.ndim))
 
 
@@ -312,15 +351,18 @@ def _dot_general(avals, params, outs):
     could be left on all devices, or be split: only the user knows."""
     (x_contract, y_contract), (x_batch, y_batch) = params["dimension_numbers"]
     x_dims, y_dims = map(entries_of, avals)
-    for i, j in (*zip(x_batch, y_batch), *zip(x_contract, y_contract)):
-        if None not in (x_dims[i], y_dims[j]) and x_dims[i] != y_dims[j]:
-            raise ShardingTypeError(f"dot_general of {_texts(avals)}: dimensions {i} and {j} "
-                                    "are split over different axes. Reshard an operand, by "
-                                    "`jax.sharding.reshard`.")
+    for kind, pairs in (("lhs batch dimensions and rhs batch dimensions to have the",
+                         zip(x_batch, y_batch)),
+                        ("contracting dimensions to have", zip(x_contract, y_contract))):
+        for i, j in pairs:
+            if None not in (x_dims[i], y_dims[j]) and x_dims[i] != y_dims[j]:
+                raise ShardingTypeError(f"dot_general requires {kind} consistent sharding, but "
+                                        f"dimensions {i} and {j} of {_texts(avals)} are split over "
+                                        "different axes. Reshard one, by `jax.sharding.reshard`.")
     if any(None not in (x_dims[i], y_dims[j]) for i, j in zip(x_contract, y_contract)):
-        raise ShardingTypeError(f"dot_general of {_texts(avals)}: contracted dimensions are split, "
-                                "so the result could lie in several ways. Say which by "
-                                "`out_sharding=`.")
+        raise ShardingTypeError("Contracting dimensions are sharded and it is ambiguous how the "
+                                f"output should be sharded: dot_general of {_texts(avals)}. Say it "
+                                "by `out_sharding=`.")
     return (*[x_dims[i] for i in x_batch], *_without(x_dims, (*x_contract, *x_batch)),
             *_without(y_dims, (*y_contract, *y_batch)))
 
@@ -333,9 +375,9 @@ def _convolution(avals, params, outs):
     feature = params["dimension_numbers"].lhs_spec[1]
     if mesh_of(kernel) is not None or entries_of(x)[feature] is not None:
         raise ShardingTypeError(f"conv_general_dilated of {_texts(avals)}: the kernel and the "
-                                "features must not be split. Say how the result lies, by "
-                                "`out_sharding=`.")
-    return resized(avals, params, outs)
+                                "features must not be split. Please specify the output sharding "
+                                "via `out_sharding`.")
+    return resized("conv_general_dilated")(avals, params, outs)
 
 
 rows("conv_general_dilated", _convolution)
@@ -353,10 +395,10 @@ def _reshape(avals, params, outs):
     start = _equal(old, new)
     end = _equal(old[start:][::-1], new[start:][::-1])
     middle, sizes = entries[start:len(old) - end], new[start:len(new) - end]
+    if 1 not in (len(middle), len(sizes)) or any(middle) and params["dimensions"] is not None:
+        raise _unclear(x, new)
     if not any(middle):
         inside = (None,) * len(sizes)
-    elif 1 not in (len(middle), len(sizes)) or params["dimensions"] is not None:
-        raise _unclear(x, new)
     else:
         inside = _shared_out(x, middle, new, sizes)
     return (*entries[:start], *inside, *entries[len(old) - end:])
@@ -389,8 +431,10 @@ def _shared_out(x, middle, new, sizes):
 
 
 def _unclear(x, new):
-    return ShardingTypeError(f"reshape of {x.str_short()} to {tuple(new)}: how should the result "
-                             "be split? Say it by `out_sharding=`.")
+    return ShardingTypeError("This reshape is not supported, since it does not say how the result "
+                             "is sharded. Please specify the sharding of the output via "
+                             f"`out_sharding`. Got operand type: {x.str_short()}, new sizes: "
+                             f"{tuple(new)}.")
 
 
 rows("reshape", _reshape)
@@ -407,12 +451,13 @@ def linalg(*ranks: int) -> Rule:
         for aval, rank in zip(avals, ranks * len(avals)):
             entries, n = entries_of(aval), aval.ndim - rank
             if any(entries[n:]):
-                raise ShardingTypeError(f"The last dimensions of {aval.str_short()} must not be "
-                                        "split. Reshard it, by `jax.sharding.reshard`.")
+                raise ShardingTypeError(f"The input {aval.str_short()} must be unsharded on "
+                                        "non-batch dimensions. Reshard it, by "
+                                        "`jax.sharding.reshard`.")
             batches.append(entries[:n])
         if len(set(batches)) > 1:
-            raise ShardingTypeError(f"The batch dimensions of {_texts(avals)} must have the same "
-                                    "sharding. Reshard one, by `jax.sharding.reshard`.")
+            raise ShardingTypeError("All inputs must have the same batch sharding, but got "
+                                    f"{_texts(avals)}. Reshard one, by `jax.sharding.reshard`.")
         return [(*batches[0], *[None] * (out.ndim - len(batches[0]))) for out in outs]
 
     return rule
@@ -491,9 +536,10 @@ def _one_of(name, avals, *entries):
 
 
 def _moves(name, avals):
-    return ShardingTypeError(f"{name} of {_texts(avals)}: data would have to move between devices. "
-                             "Reshard an operand, or say how the result lies by "
-                             "`.at[…].get(out_sharding=)`.")
+    way = "get" if name == "gather" else "set/add/mul/..."
+    return ShardingTypeError(f"Use `.at[...].{way}(out_sharding=)` to say how the result of the "
+                             f"{name} is sharded: {_texts(avals)} do not tell, or data would have "
+                             "to move between devices. Or reshard an operand.")
 
 
 rows("gather", _gather)

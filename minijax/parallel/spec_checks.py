@@ -14,7 +14,7 @@ from ..pytree.paths import generate_key_paths, keystr
 from .mesh import AbstractMesh, Mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
 from .sharding import check_no_axis_twice
-from .typed import entries_of, mesh_of, sums_of, varying_axes
+from .typed import entries_of, sums_of, varying_axes
 
 
 class _Infer:
@@ -155,10 +155,11 @@ def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sha
                 wrong.append((i, f"cannot be cut as {spec} says: dimension {d}, of size {n}, is to "
                                  f"be split over {spec.partitions[d]!r}, of size {parts}"))
         stated = spec_of_type(aval, scope.newly_manual_axes)
-        if stays and mesh_of(aval) is not None and any(
-                spec.axes_of(d) != stated.axes_of(d) for d in range(aval.ndim)):
-            wrong.append((i, f"is not split as {spec} says: in_specs cannot move data. Leave out "
-                             "in_specs, or reshard the argument by `jax.reshard`"))
+        if stays and any(spec.axes_of(d) != stated.axes_of(d) for d in range(aval.ndim)):
+            wrong.append((i, f"is not split as {spec} says: in_specs passed to shard_map cannot "
+                             "move data over axes of type Explicit, and this does not match the "
+                             f"specs of the input: {stated}. Leave out in_specs, or reshard the "
+                             "argument by `jax.reshard`"))
         elif sums_of(aval) != (spec.unreduced, spec.reduced) and not mesh.manual_axes:
             wrong.append((i, f"is not unreduced and reduced as {spec} says. Leave out in_specs, or "
                              "reshard the argument by `jax.reshard`"))

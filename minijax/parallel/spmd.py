@@ -286,8 +286,8 @@ def _common_devices(jaxpr, spec, shardings, others) -> tuple:
     for other in rest:
         if other[0] != first[0]:
             raise ValueError(
-                f"Received incompatible devices for jitted computation {spec.name}. Got "
-                f"{_claim(jaxpr, *first)} and {_claim(jaxpr, *other)}. "
+                "Received incompatible devices for jitted computation. Got "
+                f"{_claim(jaxpr, spec.name, *first)} and {_claim(jaxpr, spec.name, *other)}. "
                 "Bring the arguments to the same devices with `jax.device_put`."
             )
     return first[0]
@@ -298,16 +298,16 @@ def devices_of(place: Mesh | Sharding) -> tuple:
     return place.device_assignment if isinstance(place, Mesh) else place._device_assignment
 
 
-def _claim(jaxpr, devices, who) -> str:
+def _claim(jaxpr, function, devices, who) -> str:
     """`who` numbers the arguments, and then what else there is."""
     ids = [device.id for device in devices]
-    where = f"device ids {ids} on platform {devices[0].platform.upper()}"
+    where = f"with device ids {ids} on platform {devices[0].platform.upper()}"
     if who >= len(jaxpr.in_avals):
-        return f"a sharding in the program with {where}"
+        return f"a sharding in {function} {where}"
     names = jaxpr.jaxpr.debug_info.arg_names if jaxpr.jaxpr.debug_info else ()
     name = names[who] if who < len(names) else f"number {who}"
     kind = jaxpr.in_avals[who].str_short(short_dtypes=False)
-    return f"argument {name} with shape {kind} and {where}"
+    return f"argument {name} of {function} with shape {kind} and {where}"
 
 
 _summaries: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batching import moveaxis, primitive_batchers, shifted_dims
+from ..core.batching import WithTrace, moveaxis, primitive_batchers, shifted_dims
 from ..core.core import Primitive, typeof
 from ..core.extension import Extension, hooks, register
 from ..core.forward import Zero, defbilinear_jvp
@@ -152,31 +152,39 @@ _typed_transpose(reshape_p, _reshape_back)
 _typed_transpose(reduce_sum_p, _sum_back)
 
 
-def _batch_broadcast(args, dims, *, shape, broadcast_dimensions, sharding):
+def _batch_broadcast(trace, args, dims, *, shape, broadcast_dimensions, sharding):
     x = moveaxis(args[0], dims[0], 0)
     params = {"shape": (typeof(x).shape[0], *shape),
               "broadcast_dimensions": (0, *shifted_dims(broadcast_dimensions, 0))}
-    return bind_stated(broadcast_in_dim_p, [x], params, with_batch_entry(sharding, x, 0, 0)), 0
+    sharding = with_batch_entry(sharding, trace, x, 0, 0)
+    return bind_stated(broadcast_in_dim_p, [x], params, sharding), 0
 
 
-def _batch_reshape(args, dims, *, new_sizes, dimensions, sharding):
+def _batch_reshape(trace, args, dims, *, new_sizes, dimensions, sharding):
     x = moveaxis(args[0], dims[0], 0)
     order = None if dimensions is None else (0, *shifted_dims(dimensions, 0))
     params = {"new_sizes": (typeof(x).shape[0], *new_sizes), "dimensions": order}
-    return bind_stated(reshape_p, [x], params, with_batch_entry(sharding, x, 0, 0)), 0
+    return bind_stated(reshape_p, [x], params, with_batch_entry(sharding, trace, x, 0, 0)), 0
 
 
-def _batch_sum(args, dims, *, axes, out_sharding):
+def _batch_sum(trace, args, dims, *, axes, out_sharding):
     x = moveaxis(args[0], dims[0], 0)
     return bind_stated(reduce_sum_p, [x], {"axes": shifted_dims(axes, 0)},
-                       with_batch_entry(out_sharding, x, 0, 0)), 0
+                       with_batch_entry(out_sharding, trace, x, 0, 0)), 0
 
 
-primitive_batchers.update({
-    broadcast_with_sharding_p: _batch_broadcast,
-    reshape_with_sharding_p: _batch_reshape,
-    sum_with_sharding_p: _batch_sum,
-})
+def _batched_by(rule: Callable, primitive: Primitive) -> None:
+    def if_batched(trace, args, dims, **params):
+        if all(d is None for d in dims):
+            return primitive.bind(*args, **params), None
+        return rule(trace, args, dims, **params)
+
+    primitive_batchers[primitive] = WithTrace(if_batched)
+
+
+_batched_by(_batch_broadcast, broadcast_with_sharding_p)
+_batched_by(_batch_reshape, reshape_with_sharding_p)
+_batched_by(_batch_sum, sum_with_sharding_p)
 
 _make(iota_p, "sharding")
 
@@ -224,7 +232,7 @@ _typed_transpose(dot_general_p, _dot_back)
 primitive_transposes[dot_with_sharding_p] = _stated_dot_back
 
 
-def _batch_dot(args, dims, *, dimension_numbers, out_sharding, **params):
+def _batch_dot(trace, args, dims, *, dimension_numbers, out_sharding, **params):
     """If both are batched, one more batch dimension; if one is, one more of its free dimensions."""
     contract, batch = (tuple(map(shifted_dims, pair, dims)) for pair in dimension_numbers)
     if None not in dims:
@@ -236,11 +244,11 @@ def _batch_dot(args, dims, *, dimension_numbers, out_sharding, **params):
         out_dim = len(batch[0]) + free.index((batched, dims[batched]))
     x, d = next((x, d) for x, d in zip(args, dims) if d is not None)
     params["dimension_numbers"] = contract, batch
-    sharding = with_batch_entry(out_sharding, x, d, out_dim)
+    sharding = with_batch_entry(out_sharding, trace, x, d, out_dim)
     return bind_stated(dot_general_p, args, params, sharding), out_dim
 
 
-primitive_batchers[dot_with_sharding_p] = _batch_dot
+_batched_by(_batch_dot, dot_with_sharding_p)
 
 # ----------------------------------------------------------------------------------------------
 # The parameter `out_sharding` of public functions

@@ -87,9 +87,9 @@ class Placement(Immutable):
     def check_whole(self, axis: int) -> None:
         """Raise a ValueError if a dimension is split that a loop runs along."""
         if self.entries and self.entries[axis] is not None:
-            raise ValueError(f"A loop cannot run along dimension {axis} of an array that is split "
-                             f"there: its sharding is {P(*self.entries)}. Reshard it first, by "
-                             "`jax.sharding.reshard`.")
+            raise ValueError(f"scan: the {axis}th dimension of all xs should be replicated, since "
+                             f"the loop runs along it. Got {P(*self.entries)}. Reshard xs first, "
+                             "by `jax.sharding.reshard`.")
 
     def with_new(self, axis: int) -> Placement | None:
         """The placement of an array with one more dimension."""
@@ -197,12 +197,13 @@ def split_over(aval: ShapedArray, entries: Sequence, mesh: AbstractMesh | None,
                unreduced: frozenset = _NOWHERE, reduced: frozenset = _NOWHERE) -> ShapedArray:
     """The same type, split over axes of a mesh. Those of other types than Explicit are left out."""
     explicit = () if mesh is None else mesh.explicit_axes
-    entries = tuple([_explicit_part(entry, explicit) for entry in entries])
+    entries = tuple([explicit_part(entry, explicit) for entry in entries])
     sums = unreduced.intersection(explicit), reduced.intersection(explicit)
     return aval.update(placement=placement(varying_axes(aval), entries, mesh, *sums))
 
 
-def _explicit_part(entry, explicit):
+def explicit_part(entry: Any, explicit: Sequence) -> Any:
+    """What is left of an entry without the axes that are not of type Explicit."""
     names = entry if isinstance(entry, tuple) else (entry,)
     kept = tuple([name for name in names if name in explicit])
     return kept if len(kept) > 1 else kept[0] if kept else None
@@ -233,7 +234,8 @@ def check_divides(sharding: NamedSharding, shape: Sequence[int], caller: str) ->
     try:
         sharding.shard_shape(tuple(shape))
     except ValueError as error:
-        raise ValueError(f"{caller}: a type cannot state this sharding. {error}") from None
+        raise ValueError(f"{caller}: {sharding.spec} does not evenly divide the dimension sizes of "
+                         f"the shape {tuple(shape)}. {error}") from None
 
 
 def with_sharding(aval: ShapedArray, sharding: NamedSharding) -> ShapedArray:

@@ -118,9 +118,11 @@ def _add(name, avals, params):
     """A sum of summands: all operands are unreduced over the same axes."""
     reduced, said = agreed_reduced(name, avals), {*map(_unreduced, avals)}
     if len(said) > 1:
-        raise ShardingTypeError(
-            f"{name} of {_texts(avals)}: both operands must be unreduced over the same axes, or "
-            "neither. Make the sum of the unreduced one first, by `jax.sharding.reshard`.")
+        which = ("lhs is unreduced while rhs is not", "rhs is unreduced while lhs is not",
+                 f"lhs and rhs to `{name}` must be unreduced along the same mesh axes")[
+                     2 if all(said) else not _unreduced(avals[0])]
+        raise ShardingTypeError(f"{name} of {_texts(avals)}: {which}. Make the sum of an unreduced "
+                                "operand first, by `jax.sharding.reshard`.")
     return said.pop(), reduced
 
 
@@ -200,11 +202,16 @@ def check_product(avals: Sequence[ShapedArray], unreduced: frozenset = _NONE,
     if not unreduced:
         return
     names = {name for entry in contracted[0] for name in _names(entry)}
-    if contracted[0] != contracted[1] or names != unreduced:
+    if contracted[0] != contracted[1]:
         raise ShardingTypeError(
-            f"dot_general of {_texts(avals)}: its result can be unreduced over the axes that split "
-            f"the contracted dimensions of both operands, but out_sharding has {set(unreduced)} "
-            f"and these dimensions are split over {contracted[0]} and {contracted[1]}.")
+            f"dot_general of {_texts(avals)}: lhs and rhs contracting dims should be sharded "
+            f"identically for a result that is unreduced over {set(unreduced)}, but they are split "
+            f"over {contracted[0]} and {contracted[1]}.")
+    if names != unreduced:
+        raise ShardingTypeError(
+            f"dot_general of {_texts(avals)}: out_sharding's unreduced axes should be equal to the "
+            f"contracting specs, but they are {set(unreduced)}, and the contracted dimensions are "
+            f"split over {contracted[0]}.")
 
 
 def _dot_general(name, avals, params):

@@ -116,7 +116,7 @@ def test_references_in_shard_map(name, check_vma):
 
 
 def test_references_in_shard_map_without_jit():
-    mesh = minijax.make_mesh((8,), ("i",))
+    mesh = minijax.sharding.Mesh(minijax.devices(), "i")
     r = ref(minijax, np.arange(8.0))
     minijax.shard_map(twice, mesh=mesh, in_specs=minijax.P("i"), out_specs=minijax.P(),
                       check_vma=False)(r)
