@@ -124,7 +124,10 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
       rtol, atol: the relative and the absolute tolerance.
       equal_nan: whether NaN is close to NaN.
     """
-    a, b = promote_args_inexact("isclose", *promote_args("isclose", a, b))
+    a, b = promote_args("isclose", a, b)
+    if isinstance(typeof(a).dtype, dtypes.ExtendedDType):  # keys are equal, or not close
+        return lax.eq(a, b)
+    a, b = promote_args_inexact("isclose", a, b)
     real_dtype = to_floating_dtype(typeof(a).dtype)
     rtol, atol = convert(rtol, real_dtype), convert(atol, real_dtype)
     both_nan = logical_and(isnan(a), isnan(b))

@@ -19,8 +19,10 @@ from ..settings import trace_context
 from . import shard_map_lowering  # noqa: F401  (fills a table of rules)
 from .inferred_specs import infer_specs
 from .mesh import AbstractMesh, Mesh
-from .partition_spec import P
+from .partition_spec import P, PartitionSpec
+from .placed import Place, PlacedArray
 from .shard_map_primitive import Scope, inside, shard_map_p
+from .sharding import NamedSharding
 from .shown import given, show_values, take_given
 from .spec_checks import (
     Infer,
@@ -30,6 +32,7 @@ from .spec_checks import (
     flat_in_specs,
     flat_out_specs,
 )
+from .typed import mesh_of
 from .vma import as_summands_along, varying
 
 # ----------------------------------------------------------------------------------------------
@@ -156,9 +159,25 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         if state.trace is not eval_trace or has_statics:
             return bind(*args)
         with given(args):
-            return compiled(*args)
+            out = compiled(*args)
+        outs, tree = tree_flatten(out)
+        return tree.unflatten(map(_in_words_of_spec, outs, flat_out_specs(out_specs, out)))
 
     return wrapped
+
+
+def _in_words_of_spec(x, spec: PartitionSpec):
+    """A result whose sharding reads as its spec in `out_specs`. XLA's name for the same sharding
+    lacks axes of one device and dimensions that are not split."""
+    if type(x) is not PlacedArray or mesh_of(x.aval) is not None:
+        return x
+    sharding = x.sharding
+    if not isinstance(sharding, NamedSharding) or sharding.spec == spec:
+        return x
+    sharding = sharding.update(spec=spec)
+    if not sharding.is_equivalent_to(x.sharding, x.ndim):
+        return x  # other axes of the mesh split it too
+    return PlacedArray(x._host, Place(x.aval, sharding, x.committed, x.layout), x.shards)
 
 
 class _Arrays:

@@ -526,3 +526,17 @@ def test_data_parallel_training_is_that_on_one_device():
         expected, grads = alone(params)
         params = subject.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, grads)
         np.testing.assert_allclose(value, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["P()", "P(None)", "P('i')", "P('i', None)", "P(None, None)",
+                                  "(P(None, 'i'), P('i', None))"])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_results_of_an_eager_call_have_the_sharding_that_the_specs_say(spec, devices):
+    def program(jx):
+        mesh = jx.make_mesh((devices,), ("i",), axis_types=(jx.sharding.AxisType.Auto,))
+        specs = eval(spec, {"P": jx.P})
+        f = jx.shard_map(lambda x: (x, x) if type(specs) is tuple else x, mesh=mesh,
+                         in_specs=jx.P(), out_specs=specs, check_vma=False)
+        return lambda x: [str(y.sharding.spec) for y in jx.tree.leaves(f(x))]
+
+    both(program, np.ones((2, 4), np.float32))

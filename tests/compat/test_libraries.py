@@ -917,3 +917,22 @@ def test_errors_of_prefixes_are_functions_of_the_argument_name():
             ((1, 2), (1, (2, 3))), ({"a": 1, "b": 2}, {"a": (1, 2)}), (((1, 2), 3), (1, 2)))]
 
     both(program)
+
+
+@pytest.mark.parametrize("name", ["isclose", "allclose"])
+def test_keys_are_close_if_they_are_equal(name):
+    def program(library):
+        random, function = library.random, getattr(library.numpy, name)
+        a, b = (random.split(random.key(seed), 3) for seed in (0, 1))
+        mixed = a.at[1].set(b[1])
+        return lambda: [function(x, y) for f in (lambda g: g, library.jit)
+                        for x, y in ((a, a), (a, b), (a, mixed), (a[0], a))]
+
+    both(program)
+
+
+def test_a_manager_of_checkpoints_can_be_imported_but_not_made():
+    module = import_module("minijax.experimental.array_serialization.serialization")
+    for make in (module.GlobalAsyncCheckpointManager, lambda: module.get_tensorstore_spec("a")):
+        with pytest.raises(NotImplementedError, match=r"orbax\.checkpoint"):
+            make()

@@ -36,3 +36,32 @@ class GlobalAsyncCheckpointManagerBase(ABC):
                     global_shapes: Sequence[Any] | None = None,
                     dtypes: Sequence[Any] | None = None) -> Any:
         """Read arrays, each with the sharding given."""
+
+
+def _use_orbax(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name}: minijax writes no checkpoints itself. Use `orbax.checkpoint`, or `numpy.savez` "
+        "and `jax.device_put`.")
+
+
+class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
+    """A name for libraries to import. JAX's class writes arrays with TensorStore; this one cannot
+    be made.
+
+    Raises:
+      NotImplementedError: always.
+    """
+
+    def __init__(self, timeout_secs: int = 300):
+        raise _use_orbax("GlobalAsyncCheckpointManager")
+
+    check_for_errors = wait_until_finished = serialize = deserialize = __init__  # type: ignore
+
+
+def get_tensorstore_spec(ckpt_path: str, ocdbt: bool = True) -> dict[str, Any]:
+    """A name for libraries to import, as above.
+
+    Raises:
+      NotImplementedError: always.
+    """
+    raise _use_orbax("get_tensorstore_spec")
