@@ -410,15 +410,16 @@ def _pull_back(derivative: Linearization, residuals: Sequence, ct: Any) -> Any:
     """The cotangents of the arguments, from a cotangent of the result."""
     leaves, tree = tree_flatten(ct)
     checks.vjp_cotangents(derivative, leaves, tree)
-    return derivative.in_tree.unflatten(_leaf_cotangents(derivative, residuals, leaves))
+    cts = _leaf_cotangents(derivative, residuals, leaves)
+    return derivative.in_tree.unflatten(map(instantiate_zeros, cts))
 
 
-def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence) -> list:
+def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequence, args=()):
     """The cotangents of the arguments' leaves, from those of the results' leaves."""
     cts = [ct for ct, nonzero in zip(cts, derivative.nonzeros) if nonzero]
-    args = [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
+    args = args or [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
     outs = iter(backward_pass(derivative.jaxpr, residuals, args, cts))
-    return [instantiate_zeros(next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval()))
+    return [next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval())
             for aval in derivative.in_avals]
 
 

@@ -31,24 +31,40 @@ from .util import merge_lists, partition_list, split_list
 
 
 class UndefinedPrimal:
-    """Stands for a linear operand, whose value is unknown in the backward pass.
+    """Stands for a linear operand, whose value is unknown in the backward pass, and accumulates its
+    cotangent.
 
     Args:
       aval: the operand's type.
+      ct: the sum of its cotangents so far, or `None`.
     """
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "ct")
 
-    def __init__(self, aval: ShapedArray):
-        self.aval = aval
+    def __init__(self, aval: ShapedArray, ct=None):
+        self.aval, self.ct = aval, ct
+
+    def accum(self, ct) -> None:
+        """Add a cotangent, which may be a `Zero` or `None`."""
+        if ct is not None and type(ct) is not Zero:
+            ct = vary_like(ct, self.aval) if hooks.vary_like else ct
+            self.ct = ct if self.ct is None else add_tangents(self.ct, ct)
+
+    def freeze(self):
+        """The sum, when nothing will be added any more."""
+        return Zero(self.aval) if self.ct is None else self.ct
 
     def __repr__(self):
         return f"UndefinedPrimal({self.aval})"
 
 
+# Type registry: the class of an abstract value -> the accumulator of a variable of such a type.
+accumulators: dict[type, Callable] = {}
+
+
 def is_undefined_primal(x) -> bool:
     """Whether `x` is a linear operand."""
-    return type(x) is UndefinedPrimal
+    return isinstance(x, UndefinedPrimal)
 
 
 # primitive -> (ct, *operands, **params) -> a cotangent (or Zero, or None) for each operand.
@@ -61,7 +77,7 @@ affine_transposes: set[Primitive] = set()
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
-                  sums: Sequence = ()) -> list:
+                  sums: Sequence | None = None) -> list:
     """The cotangents of the linear arguments of a jaxpr, from those of its results.
 
     Args:
@@ -73,44 +89,44 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
     Returns:
       for each argument its cotangent, a `Zero`, or `None` if it is not linear.
     """
+    args = [UndefinedPrimal(x.aval, ct) if type(x) is UndefinedPrimal else x
+            for x, ct in zip(args, sums or [None] * len(args))]
     env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
-    linear = {v for v, x in env.items() if is_undefined_primal(x)}
-    linear_eqns = [*_linear_eqns(jaxpr, env, linear)]
-    ct_of = {v: x for v, x in zip(jaxpr.invars, sums) if x is not None}
-
-    def accumulate(v, ct):
-        if v in linear and ct is not None and type(ct) is not Zero:
-            ct = vary_like(ct, v.aval) if hooks.vary_like else ct
-            ct_of[v] = add_tangents(ct_of[v], ct) if v in ct_of else ct
-
+    linear_eqns = [*_linear_eqns(jaxpr, env)]
     for v, ct in zip(jaxpr.outvars, cts):
-        accumulate(v, ct)
-    affine = affine_transposes if ct_of else ()  # nothing runs if all cotangents are zero
+        if is_undefined_primal(env.get(v)):
+            env[v].accum(ct)
+    affine = affine_transposes if any(type(ct) is not Zero for ct in cts) else ()  # else nothing runs
     while linear_eqns:
         eqn = linear_eqns.pop()
-        if eqn.primitive in affine or not ct_of.keys().isdisjoint(eqn.outvars):
-            cts = [ct_of.pop(v) if v in ct_of else Zero(v.aval) for v in eqn.outvars]
-            operands = [v.val if type(v) is Literal else env[v] if v in env else
-                        UndefinedPrimal(v.aval) for v in eqn.invars]
-            for v, ct in zip(eqn.invars, _transpose_eqn(eqn, cts, operands)):
-                accumulate(v, ct)
-    return [ct_of.get(v, Zero(x.aval)) if is_undefined_primal(x) else None
-            for v, x in zip(jaxpr.invars, args)]
+        cts = [env.pop(v).freeze() for v in eqn.outvars]
+        if eqn.effects or eqn.primitive in affine or any(type(ct) is not Zero for ct in cts):
+            operands = _operands(eqn, env)
+            for x, ct in zip(operands, _transpose_eqn(eqn, cts, operands)):
+                if is_undefined_primal(x):
+                    x.accum(ct)
+    return [x.freeze() if type(x) is UndefinedPrimal else None for x in args]
 
 
-def _linear_eqns(jaxpr: Jaxpr, env: dict, linear: set) -> Iterator[JaxprEqn]:
-    """The equations that read a `linear` variable; their results are added to that set.
+def _linear_eqns(jaxpr: Jaxpr, env: dict) -> Iterator[JaxprEqn]:
+    """The equations that are linear in an operand; `env` gets accumulators for their results.
 
     The other equations are evaluated, and their results are added to `env`.
     """
     for eqn in jaxpr.eqns:
-        if linear.isdisjoint(eqn.invars):
-            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+        operands = _operands(eqn, env)
+        if any(map(is_undefined_primal, operands)) or any(
+                type(v.aval) in accumulators for v in eqn.outvars):
+            env.update((v, accumulators.get(type(v.aval), UndefinedPrimal)(v.aval))
+                       for v in eqn.outvars)
+            yield eqn
+        else:
             outs = eqn.primitive.bind(*operands, **eqn.params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
-        else:
-            linear.update(eqn.outvars)
-            yield eqn
+
+
+def _operands(eqn: JaxprEqn, env: dict) -> list:
+    return [v.val if type(v) is Literal else env[v] for v in eqn.invars]
 
 
 def _transpose_eqn(eqn: JaxprEqn, cts: Sequence, operands: Sequence) -> Sequence:
@@ -134,8 +150,6 @@ def deftranspose(primitive: Primitive, *rules: Callable | None, bilinear: bool =
     def transpose(ct, *operands, **params):
         linear = [*map(is_undefined_primal, operands)]
         checks.linear_operands(primitive, rules, linear, bilinear)
-        if type(ct) is Zero:
-            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         return [rule(ct, *operands, **params) if is_linear else None
                 for rule, is_linear in zip(rules, linear)]
 
@@ -252,32 +266,46 @@ defbilinear(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpos
 # Calls of a jaxpr
 
 
+def project_accums(jaxpr: ClosedJaxpr, operands: Sequence) -> tuple[tuple, list, tuple]:
+    """How a call passes operands on: known ones as values, and accumulators that say so, too.
+
+    Returns:
+      for each operand its class as an accumulator, or `None`; the values; and their types.
+    """
+    kinds = tuple(type(x) if is_undefined_primal(x) else None for x in operands)
+    passed = [(x, aval) if kind is None else (x.ref, typeof(x.ref)) for x, aval, kind in zip(
+        operands, jaxpr.in_avals, kinds) if kind is not UndefinedPrimal]
+    return kinds, [x for x, _ in passed], tuple(aval for _, aval in passed)
+
+
 @weakref_cache
-def transpose_jaxpr(jaxpr: ClosedJaxpr, linear: tuple, ct_avals: tuple):
-    """The jaxpr that maps nonlinear arguments and nonzero cotangents to nonzero cotangents.
+def transpose_jaxpr(jaxpr: ClosedJaxpr, kinds: tuple, in_avals: tuple, ct_avals: tuple):
+    """The jaxpr that maps the values of `project_accums` and nonzero cotangents to cotangents.
 
     Args:
-      linear: for each argument, whether the jaxpr is linear in it.
+      kinds, in_avals: from `project_accums`.
       ct_avals: for each result the type of its cotangent, or `None` for zero.
 
     Returns:
-      the new `ClosedJaxpr`, and for each linear argument whether its cotangent is a result.
+      the new `ClosedJaxpr`, and for each `UndefinedPrimal` whether its cotangent is a result.
     """
     is_zero = [aval is None for aval in ct_avals]
     nonzero_out: list[bool] = []
 
     def transposed(*args):
-        values, nonzero_cts = split_list(args, [linear.count(False)])
-        unknown = map(UndefinedPrimal, partition_list(linear, jaxpr.in_avals)[1])
-        operands = merge_lists(linear, values, unknown)
-        zero = map(Zero, partition_list(is_zero, jaxpr.out_avals)[1])
-        cts = merge_lists(is_zero, nonzero_cts, zero)
-        cts = partition_list(linear, backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts))[1]
+        values, nonzero_cts = split_list(args, [len(in_avals)])
+        rest = iter(values)
+        operands = [UndefinedPrimal(aval) if kind is UndefinedPrimal else
+                    kind(aval, next(rest)) if kind else next(rest)
+                    for kind, aval in zip(kinds, jaxpr.in_avals)]
+        cts = merge_lists(is_zero, nonzero_cts, map(Zero, partition_list(is_zero, jaxpr.out_avals)[1]))
+        cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
+        cts = [ct for ct in cts if ct is not None]
         nonzero_out[:] = [type(ct) is not Zero for ct in cts]
         return partition_list(nonzero_out, cts)[1]
 
-    in_avals = partition_list(linear, jaxpr.in_avals)[0] + partition_list(is_zero, ct_avals)[0]
-    return trace_to_jaxpr(transposed, in_avals, jaxpr.debug_info), tuple(nonzero_out)
+    avals = (*in_avals, *partition_list(is_zero, ct_avals)[0])
+    return trace_to_jaxpr(transposed, avals, jaxpr.debug_info), tuple(nonzero_out)
 
 
 def nonzero_avals(cts) -> tuple:
@@ -288,13 +316,14 @@ def nonzero_avals(cts) -> tuple:
 @rule_for_calls(primitive_transposes)
 def _transpose_of_call(call: Call, cts, *operands, **params):
     """The call of the transposed jaxpr."""
-    linear = tuple(map(is_undefined_primal, operands))
+    jaxpr = params[call.jaxpr_param]
+    kinds, values, in_avals = project_accums(jaxpr, operands)
     with call.inside(params):
-        jaxpr, nonzero_out = transpose_jaxpr(params[call.jaxpr_param], linear, nonzero_avals(cts))
-    known, transposed = partition_list(linear, range(len(operands)))
+        jaxpr, nonzero_out = transpose_jaxpr(jaxpr, kinds, in_avals, nonzero_avals(cts))
+    linear = [kind is UndefinedPrimal for kind in kinds]
     nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
-    in_sources = [*known, *[None] * len(nonzero_cts)]
-    outs = call.primitive.bind(*(operands[i] for i in known), *nonzero_cts, **call.params(
-        params, jaxpr, in_sources, [None] * sum(nonzero_out), shared=True))
-    zeros = [Zero(operands[i].aval) for i in partition_list(nonzero_out, transposed)[0]]
-    return merge_lists(linear, [None] * len(known), merge_lists(nonzero_out, zeros, outs))
+    in_sources = partition_list(linear, range(len(linear)))[0] + [None] * len(nonzero_cts)
+    outs = iter(call.primitive.bind(*values, *nonzero_cts, **call.params(
+        params, jaxpr, in_sources, [None] * sum(nonzero_out), shared=True)))
+    nonzero = iter(nonzero_out)
+    return [next(outs) if is_linear and next(nonzero) else None for is_linear in linear]

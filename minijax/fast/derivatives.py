@@ -17,7 +17,7 @@ from ..core.forward import JVPTrace, JVPTracer, Zero, primitive_jvps
 from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from ..core.partial_eval import JaxprTrace, JaxprTracer, partial_eval_jaxpr, without_dead_code
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
-from ..core.transposition import primitive_transposes, transpose_jaxpr
+from ..core.transposition import UndefinedPrimal, primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list
 from ..errors import SourceInfo, source
 from .rules import Program, TracedRules, aval_of, by_binding
@@ -105,8 +105,9 @@ class Linearized:
         """From residuals and a cotangent of this type to a cotangent for each use."""
         found = self._transposes.get(ct_aval)
         if found is None:
-            linear = (False,) * len(self.residuals) + (True,) * len(self.uses)
-            jaxpr, nonzeros = transpose_jaxpr(self.linear, linear, (ct_aval,))
+            kinds = (None,) * len(self.residuals) + (UndefinedPrimal,) * len(self.uses)
+            in_avals = tuple(self.linear.in_avals[:len(self.residuals)])
+            jaxpr, nonzeros = transpose_jaxpr(self.linear, kinds, in_avals, (ct_aval,))
             assert all(nonzeros), self.linear
             found = self._transposes[ct_aval] = Program(jaxpr)
         return found

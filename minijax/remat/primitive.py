@@ -35,7 +35,12 @@ from ..core.partial_eval import (
     without_dead_code,
 )
 from ..core.staging import trace_to_jaxpr, weakref_cache
-from ..core.transposition import is_undefined_primal, primitive_transposes, transpose_jaxpr
+from ..core.transposition import (
+    UndefinedPrimal,
+    primitive_transposes,
+    project_accums,
+    transpose_jaxpr,
+)
 from ..core.util import merge_lists, partition_list, split_list
 from ..lax.control_flow.common import traced_constants_apart
 from ..lax.fewer_bits import bits_of, reduce_precision_p
@@ -94,13 +99,14 @@ register_lowering(remat_p, _lower)
 def _transpose(cts, *operands, jaxpr, **params):
     """The call of the transposed jaxpr. A cotangent is as weakly typed there as its result is, as
     in JAX, even if the cotangent of this call is not."""
-    linear = tuple(map(is_undefined_primal, operands))
+    kinds, values, in_avals = project_accums(jaxpr, operands)
     ct_avals = tuple(None if type(ct) is Zero else typeof(ct).update(weak_type=v.aval.weak_type)
                      for ct, v in zip(cts, jaxpr.outvars))
-    transposed, nonzero_out = transpose_jaxpr(jaxpr, linear, ct_avals)
+    transposed, nonzero_out = transpose_jaxpr(jaxpr, kinds, in_avals, ct_avals)
+    linear = [kind is UndefinedPrimal for kind in kinds]
     known, unknown = partition_list(linear, range(len(operands)))
     nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(remat_p.bind(*(operands[i] for i in known), *nonzero_cts, **calls[remat_p].params(
+    outs = iter(remat_p.bind(*values, *nonzero_cts, **calls[remat_p].params(
         params, transposed, [*known, *[None] * len(nonzero_cts)], [None] * sum(nonzero_out))))
     results = [next(outs) if nonzero else Zero(operands[i].aval)
                for i, nonzero in zip(unknown, nonzero_out)]

@@ -3,13 +3,14 @@
     new_ref : a → Ref a        ref[i] : Ref a → a        ref[i] = x : Ref a, a → ()
 
 A reference is a box for an array. Reading and writing it are primitives with an *effect*, so they
-stay in a jaxpr in their order. Every transformation handles a few primitives on references. Loops,
-branches and calls are *discharged*: a reference that a loop uses becomes a part of the loop's
-carry, and the loop is pure again. XLA only ever sees discharged programs.
+stay in a jaxpr in their order. Every transformation handles a few primitives on references. XLA
+only ever sees *discharged* programs: a reference that a loop uses becomes a part of the loop's
+carry, and the loop is pure again.
 
     refs.py        the box, its abstract value, its effects
     indexing.py    the part of a reference that an index selects
     primitives.py  new_ref, get, swap, addupdate, freeze, and their rules
+    accumulation.py  the backward pass over references
     discharge.py   from a program with references to a pure one
     calls.py       the rules of loops, branches and calls that use references
     programs.py    running a compiled program that changes references

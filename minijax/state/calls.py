@@ -14,18 +14,19 @@ from typing import Any
 
 from ..core.batching import BatchTracer, WithTrace, batch_subtrace, primitive_batchers
 from ..core.calls import calls
-from ..core.core import Primitive, set_current_trace
-from ..core.forward import JVPTracer, jvpfun, primitive_jvps
+from ..core.core import Primitive, set_current_trace, state
+from ..core.forward import JVPTracer, Zero, jvpfun, primitive_jvps
 from ..core.jaxpr import Jaxpr, jaxprs_in_params
-from ..core.partial_eval import partial_eval_rules
+from ..core.jit import jit_p
+from ..core.partial_eval import JaxprTrace, partial_eval_rules
 from ..core.staging import weakref_cache
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
 from .discharge import apply_discharged
-from .primitives import TangentRef, addupdate_p, contents_of, swap_p
-from .refs import ACCUM, WRITE, is_ref, uses_refs
+from .primitives import addupdate_p, contents_of, inner_type, swap_p
+from .refs import ACCUM, MADE, WRITE, is_ref, uses_refs
 
 
 def _innermost(ref):
@@ -81,9 +82,28 @@ def _has_refs(params: dict) -> bool:
     return any(jaxpr.effects and uses_refs(jaxpr) for jaxpr in jaxprs_in_params(params))
 
 
+def _makes_refs(params: dict) -> bool:
+    return any(jaxpr.effects >= MADE for jaxpr in jaxprs_in_params(params))
+
+
+def _keeps_refs(primitive: Primitive, params: dict) -> bool:
+    """Whether linearization, partial evaluation and transposition enter with the references.
+
+    A body that makes references is discharged. Partial evaluation would have to know in advance
+    which of these references will ever hold something unknown.
+    """
+    return primitive in (scan_p, cond_p) and not _makes_refs(params)
+
+
+def _differentiates_refs(primitive: Primitive, params: dict) -> bool:
+    """Whether the JVP enters with the references. The linear part of a call can make some."""
+    forward_only = primitive is while_p and not isinstance(state.trace, JaxprTrace)
+    return primitive is jit_p or forward_only or _keeps_refs(primitive, params)
+
+
 def _jvp_rule(primitive: Primitive, rule: Callable) -> Callable:
     def jvp(primals, tangents, **params):
-        if not _has_refs(params):
+        if not _has_refs(params) or _differentiates_refs(primitive, params):
             return rule(primals, tangents, **params)
         return jvpfun(discharged(primitive, params), primals, tangents)
 
@@ -103,9 +123,9 @@ def _batching_rule(primitive: Primitive, entry: Any) -> WithTrace:
     return WithTrace(batch, always=True)
 
 
-def _partial_eval_rule(rule: Callable) -> Callable:
+def _partial_eval_rule(primitive: Primitive, rule: Callable) -> Callable:
     def partial_eval(trace, primitive, args, params):
-        if not _has_refs(params):
+        if not _has_refs(params) or _keeps_refs(primitive, params):
             return rule(trace, primitive, args, params)
         with set_current_trace(trace):
             return discharged(primitive, params)(*args)
@@ -115,7 +135,7 @@ def _partial_eval_rule(rule: Callable) -> Callable:
 
 def _jvp_of_custom_vjp(primals, tangents, **params):
     """The rule of `custom_vjp` is a linear map of the tangents of contents."""
-    return _custom_vjp_jvp(primals, [t.tangent if isinstance(t, TangentRef) else t
+    return _custom_vjp_jvp(primals, [Zero(inner_type(t.aval)) if type(t) is Zero else contents_of(t)
                                      for t in tangents], **params)
 
 
@@ -124,7 +144,7 @@ primitive_jvps[custom_vjp_call_p] = _jvp_of_custom_vjp
 for p in (*calls, scan_p, while_p, cond_p):
     primitive_jvps[p] = _jvp_rule(p, primitive_jvps[p])
     primitive_batchers[p] = _batching_rule(p, primitive_batchers[p])
-    partial_eval_rules[p] = _partial_eval_rule(partial_eval_rules[p])
+    partial_eval_rules[p] = _partial_eval_rule(p, partial_eval_rules[p])
 
 
 _run_while = while_p.impl

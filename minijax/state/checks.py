@@ -111,9 +111,11 @@ def one_cotangent(name: str, more: Sequence) -> None:
                         "structure as the result. If the result is a tuple, pass one tuple.")
 
 
-def no_cotangent(aval: Any) -> str:
-    """What to say if the cotangent of a reference has no place to go."""
-    return (f"An argument of the differentiated function is a reference of type {aval}. Use "
+def has_place(ref: Any, accumulator: type) -> None:
+    """Raise `ValueError` if the cotangent of a reference has no place to go."""
+    if not isinstance(ref, accumulator):
+        raise ValueError(
+            f"An argument of the differentiated function is a reference of type {ref.aval}. Use "
             "`jax.vjp`, and say where the cotangent of its contents is: "
             "`f_vjp.with_refs(ref, ...)(ct)`.")
 

@@ -3,9 +3,8 @@
     vjp(f, x)[1].with_refs(ref) : cotangent of f(x) → ref += cotangent of x
 
 `jax.vjp` returns a `VJP`. Besides being a function of the cotangent, it shows the residuals, and
-`with_refs` says where to put the result. If the function takes references, the derivative is
-discharged: on entry, the reference for the cotangent holds that of the final contents, and
-afterwards that of the first ones.
+`with_refs` says where to put the result. If the function takes references, the reference for the
+cotangent holds that of the final contents on entry, and afterwards that of the first ones.
 
 The counterpart in JAX is `VJP` in `jax/_src/api.py`.
 """
@@ -15,16 +14,20 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
+from ..checks import api as core_checks
 from ..checks.arguments import check_callable
 from ..core import api
-from ..core.jaxpr import ClosedJaxpr
+from ..core.forward import instantiate_zeros
+from ..core.jaxpr import Jaxpr, Literal
+from ..core.transposition import UndefinedPrimal
 from ..core.tree import NodeType, registry, tree_flatten
 from ..errors import api_boundary
 from . import checks
-from .discharge import discharge, is_ref_type
-from .primitives import addupdate_p, contents_of, inner_type, swap_p
+from .accumulation import RefAccum
+from .discharge import is_ref_type
 from .refs import is_ref
 
 
@@ -119,40 +122,55 @@ class VJP:
 
         @api_boundary
         def pull_back(out_ct):
-            cts = self._leaf_cotangents(out_ct, leaves)
-            return in_tree.unflatten(map(_deliver, in_avals, leaves, cts))
+            cts, tree = tree_flatten(out_ct)
+            core_checks.vjp_cotangents(self.derivative, cts, tree)
+            derivative, args = _accumulators(self.derivative, leaves)
+            cts = api._leaf_cotangents(derivative, self.residuals, cts, args)
+            return in_tree.unflatten(map(_delivered, leaves, cts))
 
         return pull_back
-
-    def _leaf_cotangents(self, out_ct, targets) -> Sequence:
-        """The cotangents of the arguments; of a reference, that of its first contents."""
-        derivative = self.derivative
-        refs = [ref for ref, aval in zip(targets, derivative.in_avals) if is_ref_type(aval)]
-        if not refs:
-            return tree_flatten(api._pull_back(derivative, self.residuals, out_ct))[0]
-        pure = discharge(ClosedJaxpr(derivative.jaxpr, self.residuals))
-        nonzeros = (*derivative.nonzeros, *[True] * len(refs))
-        in_avals = tuple(map(inner_type, derivative.in_avals))
-        changed = derivative._replace(jaxpr=pure.jaxpr, nonzeros=nonzeros, in_avals=in_avals)
-        final = [*map(contents_of, refs)]
-        return api._leaf_cotangents(changed, pure.consts, [*tree_flatten(out_ct)[0], *final])
 
     def __repr__(self):
         return (f"VJP({self.derivative.name}, in_tree={self.in_tree}, out_tree={self.out_tree}, "
                 f"args_res={self.args_res}, opaque_residuals={self.opaque_residuals})")
 
 
-def _deliver(aval, target, ct):
-    """Put the cotangent of an argument where it is wanted; returns what to show for it."""
+def _accumulators(derivative: api.Linearization, targets: Sequence) -> tuple:
+    """The derivative without what only unwanted cotangents need, and the accumulators for it."""
+    targets = [target for target, aval in zip(targets, derivative.in_avals)
+               if api._has_tangents(aval)]
+    invars = derivative.jaxpr.invars
+    unwanted = {v for v, target in zip(invars, targets) if isinstance(target, DontWant)}
+    jaxpr = _without(derivative.jaxpr, unwanted) if unwanted else derivative.jaxpr
+    args = [RefAccum(v.aval, target) if is_ref(target) else UndefinedPrimal(v.aval)
+            for v, target in zip_longest(jaxpr.invars, targets)]
+    return derivative._replace(jaxpr=jaxpr), args
+
+
+def _without(jaxpr: Jaxpr, unwanted: set) -> Jaxpr:
+    """A linear jaxpr without the equations that depend on no other argument than `unwanted` ones.
+
+    Their results that other equations read become arguments.
+    """
+    wanted, unwanted = {*jaxpr.invars} - unwanted, {*unwanted}
+    eqns, read = [], dict.fromkeys(jaxpr.invars)
+    for eqn in jaxpr.eqns:
+        operands = [v for v in eqn.invars if type(v) is not Literal]
+        if wanted.isdisjoint(operands) and not unwanted.isdisjoint(operands):
+            unwanted.update(eqn.outvars)
+            continue
+        eqns.append(eqn)
+        read.update(dict.fromkeys(v for v in operands if v in unwanted))
+        if not wanted.isdisjoint(operands):
+            wanted.update(eqn.outvars)
+    return jaxpr.replace(invars=[*read], eqns=eqns)
+
+
+def _delivered(target, ct):
+    """What to show for an argument."""
     if isinstance(target, GradValue):
-        return ct
-    if isinstance(target, DontWant):
-        return DidntWant()
-    if is_ref_type(aval):
-        swap_p.bind(target, ct, tree=())
-    else:
-        addupdate_p.bind(target, ct, tree=())
-    return GradRef()
+        return instantiate_zeros(ct)
+    return DidntWant() if isinstance(target, DontWant) else GradRef()
 
 
 registry[VJP] = NodeType(

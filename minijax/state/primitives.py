@@ -6,17 +6,15 @@
     addupdate : Ref a, a → ()           adds in place
     freeze    : Ref a → a               the contents, at the end of the reference's life
 
-*Forward mode* pairs a reference with a second one for the tangent of its contents. In `linearize`,
-where tangents are unknown, the second one is a `TangentRef`: a box that this trace alone sees, and
-that no jaxpr mentions. *Batching* reads the whole contents,
-works on all examples, and writes them back.
+*Forward mode* pairs a reference with a second one for the tangent of its contents. *Transposition*
+runs backwards over a third one, for their cotangent (`accumulation.py`). *Batching* reads the whole
+contents, works on all examples, and writes them back.
 
 The counterparts in JAX are in `jax/_src/state/primitives.py` and `jax/_src/core.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..checks.array import concrete
@@ -32,10 +30,10 @@ from ..core.batching import (
 )
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
-from ..core.forward import JVPTrace, Zero, instantiate_zeros, jvpfun, primitive_jvps
-from ..core.partial_eval import JaxprTrace
+from ..core.forward import JVPTrace, Zero, primitive_jvps
+from ..core.partial_eval import JaxprTrace, default_partial_eval
 from ..core.primitives import convert, filled
-from ..core.transposition import primitive_transposes
+from ..lax.control_flow.scan import instantiate_later
 from . import checks
 from .indexing import HOLE, Indices, accumulate, read, selected_shape, write
 from .refs import ACCUM, MADE, READ, WRITE, AbstractRef, Ref, is_ref
@@ -66,7 +64,7 @@ def _make(trace, x, params):
         ref = trace.in_parent(_make_in, value, params)
         if params["kind"] == NO_GRAD:
             return ref
-        return trace.box(ref, trace.in_parent(_make_tangent, ref, tangent, params))
+        return trace.box(ref, trace.in_parent(_make_tangent, tangent, params))
     if isinstance(trace, JaxprTrace) and not trace.is_unknown(x):
         return trace.in_parent(_make_in, x, params)
     return trace.process_primitive(new_ref_p, (x,), params)
@@ -76,14 +74,15 @@ def _make_in(x, params):
     return _make(state.trace, x, params)
 
 
-def _make_tangent(ref, tangent, params):
-    """The tangent of a new reference. If tangents may be unknown, it is a `TangentRef`."""
-    aval, trace = ref.aval.to_tangent_aval(), state.trace
-    while trace is not None and not isinstance(trace, JaxprTrace):
-        trace = trace.parent
-    if trace is not None or aval.dtype == float0:
-        return TangentRef(aval, tangent)
-    return _make_in(instantiate_zeros(tangent), params)
+def _make_tangent(tangent, params):
+    """The tangent of a new reference. If tangents are unknown, so is this reference: what is
+    written to it later may be unknown."""
+    if type(tangent) is Zero and tangent.aval.dtype == float0:
+        return Zero(AbstractRef(tangent.aval))
+    tangent = instantiate_later(tangent)
+    if isinstance(state.trace, JaxprTrace):
+        return default_partial_eval(state.trace, new_ref_p, [tangent], params)
+    return _make_in(tangent, params)
 
 
 new_ref_p = NewRef("new_ref")
@@ -207,59 +206,20 @@ def _free_ref_type(ref):
 # Forward mode
 
 
-class TangentRef:
-    """The tangent of a reference: a box for the tangent of its contents, which may be a `Zero`."""
-
-    __slots__ = ("aval", "tangent")
-
-    def __init__(self, aval: AbstractRef, tangent: Any):
-        self.aval, self.tangent = aval, tangent
-
-
-def get_tangent(ref: Any, operands: Sequence, tree: Indices) -> Any:
-    """What `get` reads from the tangent of a reference."""
-    if isinstance(ref, TangentRef):
-        tangent = ref.tangent
-        if type(tangent) is Zero:
-            shape = selected_shape(tree, operands, ref.aval.shape)
-            return Zero(ref.aval.inner_aval.update(shape=shape))
-        return read(tangent, tree, operands)
-    return get_p.bind(ref, *operands, tree=tree)
-
-
-def tangent_after_write(contents: Any, value: Any, tangents: Sequence, operands: Sequence,
-                        tree: Indices) -> Any:
-    """The tangent of the contents after `value` has been written to a part of them.
-
-    If an index selects an element twice, the tangent is that of the value that is there at the end.
-    """
-    if not tree:
-        return tangents[1]
-    if all(type(t) is Zero for t in tangents):
-        return tangents[0]
-    _, (tangent,) = jvpfun(lambda x, y: [write(x, tree, operands, y)], [contents, value], tangents)
-    return tangent
-
-
 def _get_jvp(primals, tangents, *, tree):
     out = get_p.bind(*primals, tree=tree)
     if type(tangents[0]) is Zero:
         return out, Zero.from_primal_value(out)
-    return out, get_tangent(tangents[0], primals[1:], tree)
+    return out, get_p.bind(tangents[0], *primals[1:], tree=tree)
 
 
 def _swap_jvp(primals, tangents, *, tree):
-    (ref, value, *operands), (ref_dot, value_dot, *_) = primals, tangents
+    (ref, _, *operands), (ref_dot, value_dot, *_) = primals, tangents
     ignored = _ignores_tangents(ref, ref_dot, value_dot)
-    contents = get_p.bind(ref, tree=()) if isinstance(ref_dot, TangentRef) and tree else None
     out = swap_p.bind(*primals, tree=tree)
     if ignored:
         return out, Zero.from_primal_value(out)
-    if not isinstance(ref_dot, TangentRef):
-        return out, swap_p.bind(ref_dot, instantiate_zeros(value_dot), *operands, tree=tree)
-    old, tangents = get_tangent(ref_dot, operands, tree), [ref_dot.tangent, value_dot]
-    ref_dot.tangent = tangent_after_write(contents, value, tangents, operands, tree)
-    return out, old
+    return out, swap_p.bind(ref_dot, instantiate_later(value_dot), *operands, tree=tree)
 
 
 def _ignores_tangents(ref, ref_dot, value_dot) -> bool:
@@ -274,12 +234,7 @@ def _ignores_tangents(ref, ref_dot, value_dot) -> bool:
 def _addupdate_jvp(primals, tangents, *, tree):
     (ref, _, *operands), (ref_dot, value_dot, *_) = primals, tangents
     addupdate_p.bind(*primals, tree=tree)
-    if _ignores_tangents(ref, ref_dot, value_dot) or type(value_dot) is Zero:
-        return [], []
-    if isinstance(ref_dot, TangentRef):
-        whole = instantiate_zeros(ref_dot.tangent)
-        ref_dot.tangent = accumulate(whole, tree, operands, value_dot)
-    else:
+    if not _ignores_tangents(ref, ref_dot, value_dot) and type(value_dot) is not Zero:
         addupdate_p.bind(ref_dot, value_dot, *operands, tree=tree)
     return [], []
 
@@ -287,20 +242,12 @@ def _addupdate_jvp(primals, tangents, *, tree):
 def _freeze_jvp(primals, tangents):
     out = freeze_p.bind(*primals)
     (ref_dot,) = tangents
-    return out, ref_dot.tangent if isinstance(ref_dot, TangentRef) else freeze_p.bind(ref_dot)
+    return out, Zero.from_primal_value(out) if type(ref_dot) is Zero else freeze_p.bind(ref_dot)
 
 
 primitive_jvps.update({get_p: _get_jvp, swap_p: _swap_jvp, addupdate_p: _addupdate_jvp,
                        freeze_p: _freeze_jvp,
                        free_ref_p: lambda primals, tangents: (free_ref_p.bind(*primals), [])})
-
-def _no_cotangent(ct, ref, *operands, **params):
-    """Refuse: only `VJP.with_refs` is told where the cotangent of a reference is."""
-    raise ValueError(checks.no_cotangent(ref.aval))
-
-
-for p in (get_p, swap_p, addupdate_p, freeze_p):
-    primitive_transposes[p] = _no_cotangent
 
 # ----------------------------------------------------------------------------------------------
 # Batching

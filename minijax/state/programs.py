@@ -100,7 +100,8 @@ class Programs(Extension):
     """Programs with references run discharged."""
 
     def program_places(self, jaxpr, spec, args):
-        return _discharging if jaxpr.effects and uses_refs(jaxpr) else None
+        uses = uses_refs(jaxpr) or any(map(is_ref_type, jaxpr.in_avals))
+        return _discharging if uses else None
 
 
 register(Programs())

@@ -42,9 +42,10 @@ from ...core.partial_eval import (
 from ...core.primitives import constant
 from ...core.staging import batch_jaxpr, jvp_jaxpr
 from ...core.transposition import (
-    is_undefined_primal,
+    UndefinedPrimal,
     nonzero_avals,
     primitive_transposes,
+    project_accums,
     transpose_jaxpr,
 )
 from ...core.tree import tree_flatten
@@ -468,16 +469,17 @@ dce_rules[cond_p] = _dce
 
 def _transpose(cts, index, *operands, branches):
     """An operand has a cotangent if it has one in any branch."""
-    linear = tuple(map(is_undefined_primal, operands))
-    transposed = [transpose_jaxpr(branch, linear, nonzero_avals(cts)) for branch in branches]
+    kinds, values, in_avals = project_accums(branches[0], operands)
+    transposed = [transpose_jaxpr(branch, kinds, in_avals, nonzero_avals(cts))
+                  for branch in branches]
     nonzeros = either(*(nonzero_out for _, nonzero_out in transposed))
-    linear_avals = [x.aval for x in operands if is_undefined_primal(x)]
+    linear = [kind is UndefinedPrimal for kind in kinds]
+    linear_avals = [x.aval for is_linear, x in zip(linear, operands) if is_linear]
     avals = tuple(aval for aval, nonzero in zip(linear_avals, nonzeros) if nonzero)
     new_branches = tuple(
         spread_outputs(jaxpr, _places(own, nonzeros), avals) for jaxpr, own in transposed)
-    nonlinear = [x for x in operands if not is_undefined_primal(x)]
     kept = [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(cond_p.bind(index, *nonlinear, *kept, branches=new_branches))
+    outs = iter(cond_p.bind(index, *values, *kept, branches=new_branches))
     linear_cts = iter([next(outs) if nonzero else Zero(aval)
                        for aval, nonzero in zip(linear_avals, nonzeros)])
     return [None, *(next(linear_cts) if is_linear else None for is_linear in linear)]

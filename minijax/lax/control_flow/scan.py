@@ -308,7 +308,7 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     carry_nz = fixpoint(lambda carry_nz: body_jvp(carry_nz)[1][:num_carry], carry_nz)
     body, out_nz = body_jvp(carry_nz)
     nonzeros = (*consts_nz, *carry_nz, *xs_nz)
-    tangents = [_instantiate(t) for t, nonzero in zip(tangents, nonzeros) if nonzero]
+    tangents = [instantiate_later(t) for t, nonzero in zip(tangents, nonzeros) if nonzero]
     in_order, in_sizes = _zipped_order(nonzeros, num_consts, num_carry)
     out_order, out_sizes = _zipped_order(out_nz, num_carry)
     args = [*primals, *tangents]
@@ -327,7 +327,7 @@ def _bind(args: Sequence, jaxpr: ClosedJaxpr, *, num_consts: int, **params) -> l
     return scan_p.bind(*consts, *args, jaxpr=jaxpr, num_consts=num_consts + len(consts), **params)
 
 
-def _instantiate(tangent):
+def instantiate_later(tangent):
     """A tangent that a carry will have, if it starts as zero. While linearizing, zeros are made
     together with the other tangents: those known now would have to be kept till then."""
     trace = state.trace

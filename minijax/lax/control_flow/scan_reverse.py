@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core.core import typeof
+from ...core.core import ShapedArray, typeof
 from ...core.forward import Zero, zeros
-from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ...core.jaxpr import ClosedJaxpr, DropVar, eval_jaxpr
 from ...core.partial_eval import (
     default_partial_eval,
     partial_eval_jaxpr,
@@ -26,6 +26,7 @@ from ...core.transposition import (
     primitive_transposes,
 )
 from ...core.util import merge_lists, partition_list, split_list
+from ...printing import unused_binders
 from ..out_shardings import cotangent_aval
 from .common import (
     fixpoint,
@@ -83,15 +84,31 @@ def _halves(jaxpr, unknown, num_consts, num_carry) -> Halves:
     known = ClosedJaxpr(
         known.jaxpr.replace(outvars=known.jaxpr.outvars[:n_outs] + result_vars), known.consts)
     # What depends on constants alone is the same in each step: it leaves the loop.
+    # What a reference holds may differ from step to step.
     invariant, known, depends, _, known_consts = partial_eval_jaxpr(
-        known, (False,) * n_known[0] + (True,) * sum(n_known[1:]),
+        known, tuple(i >= n_known[0] or _is_reference(aval)
+                     for i, aval in enumerate(known.in_avals)),
         (True,) * n_outs + (False,) * len(result_vars))
-    invariant = without_dead_code(invariant)
+    invariant, known = without_dead_code(invariant), _without_unread(without_dead_code(known))
     varies = iter(depends[n_outs:])
     stacked = tuple(next(varies) if i is None else i >= sum(n_known[:2]) for i in sources)
     order = _stacked_last(stacked, len(unknown_body.invars))
     return Halves(unknown, unknown_outs, invariant, known_consts, known,
                   move_inputs(unknown_body, order), sources, stacked)
+
+
+def _without_unread(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr, with a `DropVar` for each result that nothing reads, of a write for instance."""
+    unread = {*unused_binders(closed.jaxpr)}
+    eqns = [eqn if unread.isdisjoint(eqn.outvars) else eqn.replace(
+        outvars=[DropVar(v.aval) if v in unread else v for v in eqn.outvars])
+        for eqn in closed.eqns]
+    return ClosedJaxpr(closed.jaxpr.replace(eqns=eqns), closed.consts)
+
+
+def _is_reference(aval) -> bool:
+    """Whether a constant of a loop is no array but a place, as in chapter 15."""
+    return not isinstance(aval, ShapedArray)
 
 
 def _stacked_last(stacked, n) -> tuple[int, ...]:
@@ -113,10 +130,11 @@ def _run_known_half(args, unknown, params):
     counts = [(group.count(False), group.count(True))
               for group in split_list(halves.unknown_args, [num_consts, num_carry])]
     consts, others = split_list(known_args, [counts[0][0]])
+    consts, refs = partition_list([_is_reference(typeof(x)) for x in consts], consts)
     once = eval_jaxpr(halves.invariant.jaxpr, halves.invariant.consts, *consts)
     invariant, computed = split_list(once, [len(once) - halves.known_consts.count(None)])
     rest = iter(computed)
-    consts = [next(rest) if i is None else consts[i] for i in halves.known_consts]
+    consts = [next(rest) if i is None else consts[i] for i in halves.known_consts] + refs
     outs = []
     if halves.known.outvars or halves.known.effects:
         outs = scan_p.bind(*consts, *others, **params | {
@@ -163,6 +181,12 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, reverse, **params):
             return _transpose_unknown_half(cts, args, params | {
                 "jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry,
                 "reverse": reverse})
+    # Accumulators outside of the loop are passed in, like the values that are not linear.
+    outside = [is_undefined_primal(x) and type(x) is not UndefinedPrimal for x in args]
+    kinds = tuple(type(x) if out else UndefinedPrimal if is_linear else None
+                  for x, out, is_linear in zip(args, outside, linear))
+    args = [x.ref if out else x for x, out in zip(args, outside)]
+    linear = tuple(kind is UndefinedPrimal for kind in kinds)
     consts, _, xs = split_list(zip(linear, args), [num_consts, num_carry])
     first, last = ([x for is_linear, x in group if not is_linear] for group in (consts, xs))
     ct_carry, ct_ys = split_list(cts, [num_carry])
@@ -175,25 +199,28 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, reverse, **params):
     sizes = len(first), len(ct_consts), num_carry, len(ct_ys)
     outs = scan_p.bind(
         *first, *ct_consts, *ct_carry, *ct_ys, *last, reverse=not reverse,
-        jaxpr=_transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes),
+        jaxpr=_transposed_body(jaxpr, kinds, nonzero_ys, in_avals, sizes),
         num_consts=len(first), num_carry=len(ct_consts) + num_carry, **params)
     ct_args = merge_lists(linear, [None] * linear.count(False), outs)
     return [ct if is_undefined_primal(x) else None for x, ct in zip(args, ct_args)]
 
 
 @weakref_cache
-def _transposed_body(jaxpr, linear, nonzero_ys, in_avals, sizes) -> ClosedJaxpr:
+def _transposed_body(jaxpr, kinds, nonzero_ys, in_avals, sizes) -> ClosedJaxpr:
     """One step backwards: cotangents of the results of a step to those of its linear arguments."""
     zero_ys = [Zero(aval) for nonzero, aval in
                zip(nonzero_ys, jaxpr.out_avals[-len(nonzero_ys):]) if not nonzero]
+    linear = [kind is UndefinedPrimal for kind in kinds]
+    values = partition_list(linear, zip(kinds, jaxpr.in_avals))[0]
     x_avals = partition_list(linear, jaxpr.in_avals)[1][sum(sizes[1:3]):]
 
     def transposed(*args):
         first, ct_consts, ct_carry, ct_ys, last = split_list(args, sizes)
         avals = [cotangent_aval(typeof(ct)) for ct in ct_consts + ct_carry] + x_avals
         undefined = [*map(UndefinedPrimal, avals)]
+        passed = [kind(aval, x) if kind else x for x, (kind, aval) in zip(first + last, values)]
         ct_args = backward_pass(
-            jaxpr.jaxpr, jaxpr.consts, merge_lists(linear, first + last, undefined),
+            jaxpr.jaxpr, jaxpr.consts, merge_lists(linear, passed, undefined),
             ct_carry + merge_lists(nonzero_ys, zero_ys, ct_ys),
             sums=merge_lists(linear, [None] * linear.count(False),
                        ct_consts + [None] * (len(undefined) - len(ct_consts))))

@@ -1,0 +1,148 @@
+"""Chapter 15: the backward pass over references.
+
+    get  : Ref a → a       transposed:  (ct of the reference)  +=  ct
+    swap : Ref a, a → a    transposed:  ct of the new contents  =  swap(ct of the reference, ct)
+
+The cotangent of a reference is held by a reference, which is changed in place. To read one element
+of a large array in a loop then costs one addition a step in the backward pass, and no array of
+zeros. `VJP.with_refs` gives such accumulators to arguments that are arrays.
+
+The counterpart in JAX is `RefAccum` in `jax/_src/interpreters/ad.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.core import Primitive, ShapedArray, typeof
+from ..core.forward import Zero, instantiate_zeros, zeros
+from ..core.primitives import filled, select
+from ..core.transposition import UndefinedPrimal, accumulators, primitive_transposes
+from ..lax.cutting import slice_p
+from ..lax.dynamic_slices import ds
+from ..lax.shaping import iota
+from ..lax.slicing import dynamic_slice_p
+from . import checks
+from .functions import addupdate, new_ref
+from .indexing import read, write
+from .primitives import addupdate_p, empty_ref_p, freeze_p, get_p, inner_type, new_ref_p, swap_p
+from .refs import AbstractRef
+
+
+class RefAccum(UndefinedPrimal):
+    """A linear operand whose cotangent is added up in a reference.
+
+    Args:
+      aval: the operand's type: of a reference, or of an array.
+      ref: a reference of the cotangent; without it, one is made when it is needed.
+    """
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, aval: Any, ref: Any = None):
+        super().__init__(aval)
+        self._ref = ref
+
+    @property
+    def ref(self) -> Any:
+        """The reference."""
+        if self._ref is None:
+            self._ref = new_ref(zeros(inner_type(self.aval).to_cotangent_aval()))
+        return self._ref
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing has been added yet."""
+        return self._ref is None
+
+    def accum(self, ct: Any) -> None:
+        """Add a cotangent of the whole contents."""
+        if ct is None or type(ct) is Zero:
+            return
+        if self.is_zero:
+            self._ref = new_ref(ct)
+        else:
+            addupdate_p.bind(self._ref, ct, tree=())
+
+    def freeze(self) -> Any:
+        """The sum."""
+        return Zero(inner_type(self.aval)) if self.is_zero else freeze_p.bind(self._ref)
+
+
+accumulators[AbstractRef] = RefAccum
+
+# ----------------------------------------------------------------------------------------------
+# References
+
+
+def _get_transpose(ct, ref, *operands, tree):
+    checks.has_place(ref, RefAccum)
+    if tree and type(ct) is not Zero:
+        addupdate_p.bind(ref.ref, ct, *operands, tree=tree)
+    else:
+        ref.accum(ct)
+    return ()
+
+
+def _swap_transpose(ct, ref, value, *operands, tree):
+    """Before the write, the contents did not matter for what came later. But they were returned."""
+    checks.has_place(ref, RefAccum)
+    if ref.is_zero and type(ct) is Zero:
+        return ()
+    was_zero, ct = ref.is_zero, instantiate_zeros(ct)
+    if not any(np.shape(x) for x in operands):
+        ct_value = swap_p.bind(ref.ref, ct, *operands, tree=tree)
+    else:
+        ct_value = _of_last(swap_p.bind(ref.ref, zeros(typeof(ct)), *operands, tree=tree),
+                            ref.aval.shape, operands, tree)
+        addupdate_p.bind(ref.ref, ct, *operands, tree=tree)
+    return None, None if was_zero else ct_value
+
+
+def _of_last(ct, shape, operands, tree):
+    """Zeros for what was written to an element that the same index selects again later."""
+    number = iota(np.int32, ct.size).reshape(ct.shape)
+    kept = read(write(filled(ShapedArray(shape, np.dtype("int32")), 0), tree, operands, number),
+                tree, operands)
+    return select(kept == number, ct, zeros(typeof(ct)))
+
+
+def _addupdate_transpose(cts, ref, value, *operands, tree):
+    checks.has_place(ref, RefAccum)
+    return None, None if ref.is_zero else get_p.bind(ref.ref, *operands, tree=tree)
+
+
+primitive_transposes.update({
+    new_ref_p: lambda ct, x, **params: [ct],
+    empty_ref_p: lambda ct, **params: [],
+    freeze_p: lambda ct, ref: [ct],
+    get_p: _get_transpose,
+    swap_p: _swap_transpose,
+    addupdate_p: _addupdate_transpose,
+})
+
+# ----------------------------------------------------------------------------------------------
+# Parts of arrays
+
+
+def _in_place(primitive: Primitive, index: Any) -> None:
+    """Add the cotangent of a part of an array in place, if its accumulator is a reference.
+
+    `index(*other operands, **params)` selects the part.
+    """
+    rule = primitive_transposes[primitive]
+
+    def transpose(ct, x, *operands, **params):
+        if type(x) is not RefAccum:
+            return rule(ct, x, *operands, **params)
+        addupdate(x.ref, index(*operands, **params), ct)
+        return ()
+
+    primitive_transposes[primitive] = transpose
+
+
+_in_place(dynamic_slice_p, lambda *starts, slice_sizes: tuple(map(ds, starts, slice_sizes)))
+_in_place(slice_p, lambda *, start_indices, limit_indices, strides: tuple(
+    map(slice, start_indices, limit_indices, strides or [None] * len(start_indices))))
