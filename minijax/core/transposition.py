@@ -91,7 +91,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
     """
     args = [UndefinedPrimal(x.aval, ct) if type(x) is UndefinedPrimal else x
             for x, ct in zip(args, sums or [None] * len(args))]
-    env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
+    env: dict = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
     linear_eqns = [*_linear_eqns(jaxpr, env)]
     for v, ct in zip(jaxpr.outvars, cts):
         if is_undefined_primal(env.get(v)):
@@ -293,12 +293,12 @@ def transpose_jaxpr(jaxpr: ClosedJaxpr, kinds: tuple, in_avals: tuple, ct_avals:
     nonzero_out: list[bool] = []
 
     def transposed(*args):
-        values, nonzero_cts = split_list(args, [len(in_avals)])
+        values, nonzero = split_list(args, [len(in_avals)])
         rest = iter(values)
         operands = [UndefinedPrimal(aval) if kind is UndefinedPrimal else
                     kind(aval, next(rest)) if kind else next(rest)
                     for kind, aval in zip(kinds, jaxpr.in_avals)]
-        cts = merge_lists(is_zero, nonzero_cts, map(Zero, partition_list(is_zero, jaxpr.out_avals)[1]))
+        cts = merge_lists(is_zero, nonzero, map(Zero, partition_list(is_zero, jaxpr.out_avals)[1]))
         cts = backward_pass(jaxpr.jaxpr, jaxpr.consts, operands, cts)
         cts = [ct for ct in cts if ct is not None]
         nonzero_out[:] = [type(ct) is not Zero for ct in cts]
