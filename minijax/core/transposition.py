@@ -96,7 +96,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
     for v, ct in zip(jaxpr.outvars, cts):
         if is_undefined_primal(env.get(v)):
             env[v].accum(ct)
-    affine = affine_transposes if any(type(ct) is not Zero for ct in cts) else ()  # else nothing runs
+    affine = affine_transposes if any(type(ct) is not Zero for ct in cts) else ()
     while linear_eqns:
         eqn = linear_eqns.pop()
         cts = [env.pop(v).freeze() for v in eqn.outvars]
