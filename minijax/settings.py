@@ -17,6 +17,7 @@ import enum
 import functools
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
@@ -297,6 +298,12 @@ explain_cache_misses = bool_state(
 check_vma = bool_state(
     "check_vma",
     "Internal: a `shard_map` is being traced that tracks which values differ by device.")
+disable_bwd_checks = bool_state(
+    "jax_disable_bwd_checks",
+    "Whether the types of the cotangents that bwd rules return are not checked.")
+log_checkpoint_residuals = bool_state(
+    "jax_log_checkpoint_residuals",
+    "Whether it is logged as a warning what `checkpoint` saves (else at level DEBUG).")
 log_compiles = bool_state(
     "jax_log_compiles",
     "Whether every compilation by XLA is logged as a warning (else at level DEBUG).")
@@ -380,7 +387,6 @@ fixed_states = [fixed_state(*row) for row in (
     ("jax_scan3", False, "scan has one implementation."),
     ("jax_remat3", False, "checkpoint has one implementation."),
     ("jax_check_static_indices", False, "Indices out of bounds are clamped or dropped."),
-    ("jax_disable_bwd_checks", False, "The results of bwd rules are checked."),
     ("jax_softmax_custom_jvp", False, "softmax is differentiated as the functions in it are."),
     ("jax_high_dynamic_range_gumbel", False, "Gumbel samples are drawn by one method."),
     ("jax_random_seed_offset", 0, "Seeds are used as they are."),
@@ -498,6 +504,20 @@ class Config:
             raise AttributeError("For flags with a corresponding contextmanager, read their value "
                                  f"via e.g. `config.{name}` rather than `config.read({name!r})`.")
         return state.value
+
+    def parse_flags_with_absl(self) -> None:
+        """Sets the settings that the command line names: `--jax_enable_x64=1`, `--nojax_…`.
+
+        Words after `--` are not read.
+        """
+        for word in itertools.takewhile(lambda word: word != "--", sys.argv[1:]):
+            flag, equals, value = word.removeprefix("--").partition("=")
+            name = flag.removeprefix("no")
+            if word.startswith(("--jax_", "--nojax_")) and name in _states:
+                state = _states[name]
+                truth = isinstance(state.process_value, bool)
+                new = (_truth_of_word(value, name) if equals else name == flag) if truth else value
+                self.update(name, new)
 
     @property
     def values(self) -> dict[str, Any]:

@@ -69,6 +69,77 @@ CALLS = {
     "jax.jit(f).lower(1, 2).compiler_ir('x')": "unknown dialect: x",
 }  # fmt: skip
 
+CONTROL = {
+    "lax.switch(0, [42])": "^lax.switch:.*callable",
+    "lax.switch(0, [])": "^Empty branch sequence",
+    "lax.switch('a', [abs, abs], 1)": "^Index type must be an integer, got a.",
+    "lax.switch((1., 1.), [abs, abs], 1)":
+        r"^Branch index must be scalar, got \(1.0, 1.0\) of shape \(2,\).",
+    "lax.switch(1., [abs, abs], 1)": "^Index type must be an integer, got 1.0 as float32",
+    "lax.switch(1, [lambda: {'a': 2.}, lambda: {'a': (3., 3.)}])": "(?s)^switch branch outputs must have "
+        r"the same pytree structure, but they differ.*branch 0 output at path \['a'\] is a pytree leaf but "
+        r"branch1 output at path \['a'\] is a <class 'tuple'>, so their Python types differ\.",
+    "lax.switch(1, [lambda: {'a': jnp.ones(1)}, lambda: {'a': jnp.float32(1)}])": "(?s)^switch branches "
+        r"must have equal output types but they differ.*The output of branch 0 at path \['a'\] has type "
+        r"float32\[1\] but the corresponding output of branch1 has type float32\[\], so the shapes do not",
+    "lax.cond(None, f, f, 1, 1)": "^cond predicate is None",
+    "lax.cond(lambda: 1, f, f, 1, 1)": "^Pred type must be either boolean or number, got <function",
+    "lax.cond('foo', f, f, 1, 1)": "^Pred must be a scalar, got foo of type <class 'str'>",
+    "lax.cond(jnp.ones(2), f, f, 1, 1)": r"^Pred must be a scalar, got .* of shape \(2,\)",
+    "lax.cond(1j, f, f, 1, 1)": "^Pred type must be either boolean or number, got complex64",
+    "lax.cond(True, lambda: (1, 2), lambda: (1,))": "(?s)^cond branch outputs must have the same.*true_fun "
+        "output is a tuple of length 2 but false_fun output is a tuple of length 1, so the lengths do not",
+    "lax.while_loop(lambda c: (1., 1.), lambda c: c, 0.)":
+        r"^cond_fun must return a boolean scalar, but got pytree PyTreeDef\(\(\*, \*\)\)\.",
+    "lax.while_loop(lambda c: c, lambda c: c, jnp.float32(0))": "^cond_fun must return a boolean scalar, "
+        r"but got output type\(s\) \[ShapedArray\(float32\[\]\)\]\.",
+    "lax.while_loop(lambda c: True, lambda c: (1., 1.), 0.)":
+        "differ:\n\nThe input carry c is a .*a <class 'tuple'>, so their Python types differ\\.",
+    "lax.while_loop(lambda c: True, lambda c: (True, 1), (np.bool_(1), np.float32(0)))":
+        r"\n\nThe input carry component c\[1\] has type float32\[\] but the corresponding output carry "
+        r"component has type .*, so the dtypes do not match\.",
+    "lax.fori_loop(np.int16(0), jnp.int32(9), lambda i, c: c, 1.)":
+        "arguments to fori_loop must have equal types, got int16 and int32",
+    "jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1., unroll=3))(9)": "^Can only use `unroll`",
+    "lax.fori_loop(0, 1, lambda i, x: {'T': 1.}, {'t': 1.})":
+        r"with pytree metadata \('t',\).*with pytree metadata \('T',\), so the pytree node metadata does",
+    "lax.scan(lambda c, x: ((0, 0, 0), x), (1, 2), jnp.arange(5.))":
+        "differ:\n\nThe input carry c is a tuple of length 2 but .* of length 3, so the lengths do not match\\.",
+    "lax.scan(lambda x, _: (({'a': 1, 'b': 2},) * 2, None), ({'a': 1},) * 2, None, length=1)":
+        r"differ:\n\n  \* the input carry component x\[0\] is a <class 'dict'> with 1 child but the "
+        "corresponding component of the carry output is a <class 'dict'> with 2 children",
+    "lax.scan(lambda x, _: ((x[0] + 1., jnp.ones((1, 1))), None), (jnp.int32(0),) * 2, None, length=1)":
+        r"  \* the input carry component x\[0\] has type int32\[\] .*, so the dtypes do not match;\n  \* the "
+        r"input carry component x\[1\] .* so the dtypes do not match, and the shapes do not match\.",
+    "lax.platform_dependent(3., tpu=lambda x: x)": "translation rule .* not found for platform",
+    "jax.jit(lambda x: jnp.zeros((2, x)))(1)":
+        "(?s)^Shapes must be 1D .*This concrete value was not available in Python because it depends on",
+    "jax.vmap(lambda x: jnp.zeros((2, x)))(jnp.ones(1))": "This BatchTracer with object id [0-9]+ was created",
+    "jax.jit(f)(2 ** 31, 1)": "^An overflow was encountered while parsing an argument to a jitted computation, "
+        "whose argument path is x",
+    "jax.jit(f)({'a': 2 ** 31}, 1)": r"whose argument path is x\['a'\]",
+    "jax.pmap(f)({}, 1)": "^pmap requires at least one argument with a mapped axis",
+}  # fmt: skip
+
+DERIVATIVES = {
+    "rule(jax.custom_jvp, lambda p, t: (p[0], jnp.ones(1)))": "^Custom JVP rule must produce primal and "
+        "tangent outputs with corresponding shapes and dtypes. Expected float32.* but got float32.1",
+    "scanned(jax.custom_jvp, lambda p, t: ((p[0], 1.), (1., 1.)))": "(?s)must produce a pair .list or tuple "
+        "of length two. where the first element represents the primal output .equal in value to the output "
+        "of the custom_jvp-decorated function <lambda>, and in particular of the same container/pytree "
+        "structure.*had container/pytree structure:\n    .float32.., float32...\nwhile the custom_jvp-",
+    "scanned(jax.custom_vjp, lambda x: (jnp.ones((3, *x.shape)), None))": "(?s)must produce a pair .list or "
+        "tuple of length two. where the first element represents the primal output .equal to the output of "
+        "the custom_vjp-decorated function <lambda>. and the second element represents residuals .* had "
+        "shapes/dtypes of:\n    float32.3.\nwhile the custom_vjp-decorated function <lambda> had output "
+        "shapes/dtypes of:\n    float32..",
+    "rule(jax.custom_vjp, lambda x: (x, None), lambda r, g: (jnp.ones(3),))": "Consider just returning a None",
+    "call(jax.custom_jvp, 0.5)": "missing a required argument: 'y'",
+    "call(jax.custom_vjp, 0.5, 0.1, z=1.0)": "\nThe following keyword arguments could not be resolved to "
+        "positions: z",
+    "jax.grad(mapped)(0.5)": "^Linearization failed to produce known values for all output primals",
+}  # fmt: skip
+
 RULES = {
     "jax.jit(listed.bind)(1.0)": r"^listed.abstract_eval\(\) method should return a tuple or",
     "foo.bind(1.0)": "^Evaluation rule for 'foo' not implemented",
@@ -125,13 +196,35 @@ def names(jx):
         fun.defvjp(lambda x, *_: (x[...], jx.new_ref(0.0)), lambda r, ct: (None,))
         return fun
 
-    return {"jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "f": lambda x, y: x,
+    def decorated(decorator, *rules):
+        fun = decorator(lambda x: x * 1.0)
+        (fun.defjvp if decorator is jx.custom_jvp else fun.defvjp)(
+            *rules, *[lambda r, g: (g,)] * (decorator is jx.custom_vjp and len(rules) == 1))
+        return fun
+
+    def rule(*args):
+        return jx.grad(decorated(*args))(np.float32(1))
+
+    def scanned(*args):
+        fun = decorated(*args)
+        return jx.grad(lambda x: jx.lax.scan(lambda c, _: (fun(c), None), x, None, 1)[0])(
+            np.float32(1))
+
+    def call(decorator, *args, **kwargs):
+        fun = decorator(lambda x, y, *, z=None: x)
+        (fun.defjvp if decorator is jx.custom_jvp else fun.defvjp)(abs, *[abs] * (
+            decorator is jx.custom_vjp))
+        return fun(*args, **kwargs)
+
+    mapped = jx.custom_batching.custom_vmap(jx.numpy.sin)
+    mapped.def_vmap(lambda size, batched, x: (x, True))
+    return {"rule": rule, "scanned": scanned, "call": call, "mapped": mapped, "jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "f": lambda x, y: x,
             "foo": Primitive("foo"), "typed": typed, "leak": leak, "generator": generator,
             "custom": custom, "ref": jx.new_ref(1.0), "listed": listed,
             "float0": np.zeros(2, jx.dtypes.float0)}
 
 
-PROGRAMS = JIT | TRACED | CALLS | RULES | REFERENCES
+PROGRAMS = JIT | TRACED | CALLS | CONTROL | DERIVATIVES | RULES | REFERENCES
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from numpy import dtype as DType
 
-from .. import errors
+from .. import errors, settings
 from ..core.core import ShapedArray, eval_trace, state
 from ..errors import exclude_from_user_code as register_exclusion
 from ..errors import is_user_frame as include_frame
@@ -105,6 +105,20 @@ class _Registry(Mapping):
 
 _registry = _Registry()
 
+# chapter 5
+from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr, Jaxpr as _Jaxpr
+
+
+def close_jaxpr(jaxpr: _Jaxpr) -> _ClosedJaxpr:
+    """A jaxpr without constants, as a `ClosedJaxpr`."""
+    return _ClosedJaxpr(jaxpr, ())
+
+
+# chapter 3
+from ..core.tree import ensure_index as _ensure_index
+from ..core.tree import ensure_index_tuple as _ensure_index_tuple
+from ..core.tree import ensure_str_tuple as _ensure_str_tuple
+
 # chapter 6
 from ..runtime import client as xla_client
 from ..runtime.platforms import clients as _backends
@@ -119,6 +133,14 @@ def promote_dtypes_complex(*args: Any) -> list:
     dtype, weak_type = _result_type(*args, return_weak_type_flag=True)
     return [_convert(x, _to_complex_dtype(dtype), weak_type) for x in args]
 
+
+# chapter 10
+from ..remat import checkpoint_policies as _policies
+
+dots_saveable, everything_saveable = _policies.dots_saveable, _policies.everything_saveable
+nothing_saveable = _policies.nothing_saveable
+save_any_names_but_these = _policies.save_any_names_but_these
+save_only_these_names = _policies.save_only_these_names
 
 # chapter 11
 from ..lax.advanced_indexing import IndexUpdateHelper as _IndexUpdateHelper
@@ -179,20 +201,44 @@ class _GlobalState:
 
 global_state = _GlobalState()
 
+from ..parallel.mesh import no_abstract_mesh as empty_abstract_mesh, no_mesh as empty_concrete_mesh
+
 # chapter 15
+from ..debugging.callbacks import debug_callback_p
+from ..debugging.debug import callback as debug_callback, print as debug_print
+from ..debugging.monitoring import _durations, _events, _scalars, _time_spans
 from ..runtime.effects import effects_barrier as wait_for_tokens
 
-# chapter 16
-from ..test_util import Tolerance, _check_close
 
-# How far apart two results of the same computation are when only their rounding differs.
-_ROUNDING = {"bfloat16": 1e-2, "float16": 1e-3, "float32": 1e-6, "float64": 1e-15,
-             "complex64": 1e-6, "complex128": 1e-15}
+class _RuntimeTokens:
+    """The tokens of programs with effects. To clear them is to wait for the programs."""
+
+    clear = block_until_ready = staticmethod(wait_for_tokens)
 
 
-def check_close(xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None,
-                err_msg: str = "") -> None:
-    """Raise AssertionError unless two trees hold the same numbers, up to rounding by default."""
-    atol, rtol = ({**_ROUNDING, **(tol or {})} if tol is None or isinstance(tol, dict) else tol
-                  for tol in (atol, rtol))
-    _check_close(xs, ys, atol, rtol, err_msg)
+runtime_tokens = _RuntimeTokens()
+
+
+def get_event_listeners() -> list:
+    """The listeners of events."""
+    return [*_events]
+
+
+def get_event_duration_listeners() -> list:
+    """The listeners of durations."""
+    return [*_durations]
+
+
+def get_event_time_span_listeners() -> list:
+    """The listeners of time spans."""
+    return [*_time_spans]
+
+
+def get_scalar_listeners() -> list:
+    """The listeners of numbers."""
+    return [*_scalars]
+
+
+def is_persistent_cache_enabled() -> bool:
+    """Whether compiled programs are kept on disk."""
+    return bool(settings.compilation_cache_dir.value)

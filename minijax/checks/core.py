@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -120,7 +121,8 @@ def escaped(x: Any) -> None:
 
 def birthplace(tracer: Any) -> str:
     """Where a tracer of `vmap` was made."""
-    return f"This tracer was made at {errors.format_location(tracer._birthplace)}."
+    return (f"This BatchTracer with object id {id(tracer)} was created on line:\n"
+            f"  {errors.format_location(tracer._birthplace)}")
 
 
 def leaks(trace: Any) -> None:
@@ -131,10 +133,65 @@ def leaks(trace: Any) -> None:
     gc.collect()
     leaked = [x for x in gc.get_referrers(trace) if hasattr(type(x), "_origin_msg")]
     if leaked:
-        lines = [f"{x}\n{x._origin_msg()}".rstrip() for x in leaked]
+        texts = ["\n".join(filter(None, [str(x), x._origin_msg(), *_holders(x, leaked)]))
+                 for x in leaked]
         raise Exception(f"Leaked trace {type(trace).__name__}. Leaked tracer(s), which a global "
                         "variable, an attribute or a closure still refers to:\n\n"
-                        + "\n\n".join(lines))
+                        + "\n\n".join(texts))
+
+
+def _holders(x: Any, hidden: list) -> list[str]:
+    """What refers to a leaked tracer, what refers to that, and so on up to a variable.
+
+    Nothing here may close over the objects, or the search would find the search.
+    """
+    lines: list[str] = []
+    name, known = f"<{type(x._trace).__name__}r {id(x)}>", {id(hidden), id(lines)}
+    while len(lines) < 10:
+        known.add(id(x))
+        link = None
+        for holder in gc.get_referrers(x):
+            link = link or (None if id(holder) in known else _link(x, holder))
+        if link is None:
+            return lines
+        holder, place = link
+        module = isinstance(holder, types.ModuleType)
+        kind = holder.__name__ if module else f"<{type(holder).__name__} {id(holder)}>"
+        lines.append(f"{name} is referred to by {kind}{place}")
+        if module:
+            return lines
+        x, name = holder, kind
+    return lines
+
+
+def _link(x: Any, holder: Any) -> tuple[Any, str] | None:
+    """The object that holds `x`, or has `holder` as a part, and where in it `x` is."""
+    if isinstance(holder, types.CellType):
+        return _closure(holder)
+    if isinstance(holder, list | tuple):
+        return holder, f"[{[*map(id, holder)].index(id(x))}]"
+    values = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+    for key, value in values.items():
+        if value is not x:
+            continue
+        if holder is not values:
+            return holder, f".{key}"
+        for owner in gc.get_referrers(values):
+            if getattr(owner, "__dict__", None) is values:
+                return owner, f".{key}"
+        return holder, f"[{key!r}]"
+    return None
+
+
+def _closure(cell: Any) -> tuple[Any, str] | None:
+    """The function with this cell in its closure, and what it calls the variable."""
+    for cells in [x for x in gc.get_referrers(cell) if isinstance(x, tuple)]:
+        for function in gc.get_referrers(cells):
+            if getattr(function, "__closure__", None) is cells:
+                place = [*map(id, cells)].index(id(cell))
+                variable = function.__code__.co_freevars[place]
+                return function, f" ({function.__name__}) closed-over variable {variable}"
+    return None
 
 
 # ----------------------------------------------------------------------------------------------

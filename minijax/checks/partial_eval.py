@@ -9,6 +9,6 @@ def known_primals(unknown: Iterable[bool]) -> None:
     """Raise ValueError if, in a linearization, a result of the function itself is unknown."""
     if any(unknown):
         raise ValueError(
-            "Linearization could not compute all results of the function: it uses an operation "
-            "whose derivative is computed together with its value, and which therefore has no "
-            "reverse-mode derivative. Use `jvp` or `jacfwd`.")
+            "Linearization failed to produce known values for all output primals: the function "
+            "uses an operation whose derivative is computed together with its value, and which "
+            "therefore has no reverse-mode derivative. Use `jvp` or `jacfwd`.")

@@ -167,7 +167,13 @@ def known_sizes(shape) -> tuple[int, ...]:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. If "
             "using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            + "".join(f"\n{x._origin_msg()}" for x in _traced(shape))
         ) from error
+
+
+def _traced(shape) -> list:
+    entries = shape if isinstance(shape, tuple | list) else [shape]
+    return [x for x in entries if hasattr(x, "_origin_msg")]
 
 
 def canonical_shape(shape, name: str = "shape") -> tuple[int, ...]:

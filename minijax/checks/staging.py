@@ -160,10 +160,16 @@ def _public_name(fun: Callable) -> str:
 
 def traced_arguments(fun: Callable, leaves: Sequence[Any], names: Callable,
                      abstractify: Callable) -> None:
-    """Raise `TypeError` for an argument of the traced `fun` that `abstractify` refuses."""
+    """Raise an error for an argument of the traced `fun` that `abstractify` refuses."""
     for i, x in enumerate(leaves):
         try:
             abstractify(x)
+        except OverflowError:
+            raise OverflowError(
+                "An overflow was encountered while parsing an argument to a jitted computation, "
+                f"whose argument path is {names()[i]}. Got {type(x)} with value {x}; pass it as an "
+                "array of a wider dtype, or enable 64 bits by jax_enable_x64."
+            ) from None
         except (TypeError, AttributeError):
             raise TypeError(
                 f"Error interpreting argument to {_public_name(fun)} as an abstract array. "
@@ -383,7 +389,9 @@ def check_parameters(primitive: str, kind: str, **parameters: Any) -> None:
 def _check_jit(*in_avals: ShapedArray, jaxpr: ClosedJaxpr, **_) -> list[ShapedArray]:
     """The operands must have the types of the jaxpr's arguments."""
     expected = jaxpr.in_avals
-    if len(in_avals) != len(expected) or not all(map(_same_type, in_avals, expected)):
+    if len(in_avals) != len(expected):
+        raise _IllTyped(f"{len(in_avals)} operands cannot call jaxpr with {len(expected)} inputs")
+    if not all(map(_same_type, in_avals, expected)):
         given, wanted = (" ".join(a.str_short() for a in avals) for avals in (in_avals, expected))
         raise _IllTyped(f"Operands of types {given} for a jaxpr that expects {wanted}")
     return jaxpr.out_avals

@@ -269,11 +269,10 @@ def differences(expected: trees.PyTreeDef, tree: Any, strict: bool = False,
     found = trees.flatten_into(tree, [], is_leaf)
     if expected is trees.LEAF:
         if strict and found is not trees.LEAF:
-            yield Difference(path, "a leaf", _describe(found), "one is a leaf and the other is not")
+            yield Difference(path, *_types(expected, found))
         return
-    why = _root_difference(expected, found)
-    if why is not None:
-        yield Difference(path, _describe(expected), _describe(found), why)
+    if (difference := _root_difference(expected, found)) is not None:
+        yield Difference(path, *difference)
         return
     assert expected.node_type is not None
     keyed_children, _ = flatten_with_keys(tree, expected.node_type)
@@ -281,39 +280,48 @@ def differences(expected: trees.PyTreeDef, tree: Any, strict: bool = False,
         yield from differences(subtree, child, strict, (*path, key), is_leaf)
 
 
-def _root_difference(expected, found):
-    """How the roots differ, children aside; None if they agree."""
+def _root_difference(expected, found) -> tuple[str, str, str] | None:
+    """The roots in words, and how they differ, children aside; None if they agree."""
     if found is trees.LEAF or expected.node_data()[0] is not found.node_data()[0]:
-        return "their types differ"
-    if expected.node_type is trees.DICT and (why := _key_difference(expected.aux, found.aux)):
-        return why
+        return _types(expected, found)
+    kind, both = _kind(expected), (expected, found)
     if len(expected.subtrees) != len(found.subtrees):
-        return "their numbers of children differ"
+        one, two = (len(node.subtrees) for node in both)
+        if expected.node_type in (trees.TUPLE, trees.LIST):
+            name = expected.node_type.python_type.__name__
+            return (f"a {name} of length {one}", f"a {name} of length {two}",
+                    "the lengths do not match")
+        first, second = (f"{kind} with {n} child{'ren' * (n != 1)}" for n in (one, two))
+        return (first, second,
+                "the numbers of children do not match" + _key_difference(*both))
     if expected.aux != found.aux:
-        return f"their metadata differ, {expected.aux} and {found.aux}"
+        metadata = (tuple(node.aux) if node.node_type is trees.DICT else node.aux for node in both)
+        first, second = (f"{kind} with pytree metadata {aux}" for aux in metadata)
+        return (first, second,
+                "the pytree node metadata does not match" + _key_difference(*both))
     return None
 
 
-def _key_difference(expected, found):
-    """Which keys are missing in one of the two; empty if they agree."""
-    missing = [key for key in expected if key not in set(found)]
-    extra = [key for key in found if key not in set(expected)]
-    parts = [("the second lacks keys", missing), ("the second has more keys", extra)]
-    return " and ".join(f"{text} {keys}" for text, keys in parts if keys)
+def _types(expected, found) -> tuple[str, str, str]:
+    return _kind(expected), _kind(found), "their Python types differ"
 
 
-def _describe(treedef):
-    """One node in words."""
+def _kind(treedef) -> str:
+    """A node in words, children aside."""
     if treedef is trees.LEAF:
-        return "a leaf"
-    if treedef is trees.NONE:
-        return "None"
-    cls, _ = treedef.node_data()
-    if treedef.node_type is trees.DICT:
-        return f"a dict with keys {list(treedef.aux)}"
-    if treedef.node_type in (trees.TUPLE, trees.LIST):
-        return f"a {cls.__name__} of length {len(treedef.subtrees)}"
-    return f"a {cls.__module__}.{cls.__qualname__} with {len(treedef.subtrees)} children"
+        return "a pytree leaf"
+    return "None" if treedef is trees.NONE else f"a {treedef.node_data()[0]}"
+
+
+def _key_difference(expected, found) -> str:
+    """Which keys of dicts only one of the two has, with a colon before; empty if they agree."""
+    if expected.node_type is not trees.DICT:
+        return ""
+    missing = [key for key in expected.aux if key not in set(found.aux)]
+    extra = [key for key in found.aux if key not in set(expected.aux)]
+    parts = [f"{text} {keys}" for text, keys in (("the second lacks keys", missing),
+                                                 ("the second has more keys", extra)) if keys]
+    return ": " * bool(parts) + " and ".join(parts)
 
 
 def difference_text(difference: Difference, name: str) -> str:

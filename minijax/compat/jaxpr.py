@@ -14,6 +14,7 @@ from ..checks import jaxpr as checks
 from ..core import later
 from ..core.core import Primitive, ShapedArray, install_methods
 from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from ..core.tree import _HashableCallableShim
 from ..errors import SourceInfo
 
 
@@ -64,9 +65,16 @@ def hash_of_literal(self: Literal) -> int | None:
     return None if np.shape(self.val) else hash((np.asarray(self.val).item(), self.aval))
 
 
+def _private(name: str) -> property:
+    """The attribute `name` under JAX's private name for it, which tests of jaxprs write to."""
+    return property(attrgetter(name), lambda self, value: setattr(self, name, value))
+
+
 no_context = EqnContext()
 literals = property(attrgetter("consts"), doc="Another name of `consts`.")
 install_methods({"ctx": no_context}, JaxprEqn)
 install_methods({"hash": property(hash_of_literal)}, Literal)
 install_methods({"literals": literals, "map_jaxpr": map_jaxpr}, ClosedJaxpr)
+install_methods({"args": property(lambda self: self.fun.args)}, _HashableCallableShim)
+install_methods({f"_{name}": _private(name) for name in Jaxpr.__slots__}, Jaxpr)
 later.update(gensym=gensym, new_jaxpr_eqn=new_jaxpr_eqn)

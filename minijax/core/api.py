@@ -249,7 +249,8 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
         return (closed, _out_struct(closed, out_tree)) if return_shape else closed
 
     name = getattr(fun, "__name__", type(fun).__name__)
-    make_jaxpr_f.__name__ = make_jaxpr_f.__qualname__ = f"make_jaxpr({name})"
+    make_jaxpr_f.__name__ = f"make_jaxpr({name})"
+    make_jaxpr_f.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', name)})"
     make_jaxpr_f.__module__ = "jax"  # tools that know JAX's functions compare with this name
     return api_boundary(make_jaxpr_f)
 
@@ -319,15 +320,16 @@ class Linearization(NamedTuple):
     out_tree: PyTreeDef
     name: str
 
-    def push_forward(self, residuals, *tangents):
-        """The tangents of the results."""
-        leaves, tree = tree_flatten(tangents)
-        checks.linearize_tangents(self, leaves, tree)
-        args = [arrayed(t) for aval, t in zip(self.in_avals, leaves) if _has_tangents(aval)]
-        outs = iter(eval_jaxpr(self.jaxpr, residuals, *args))
-        return self.out_tree.unflatten(
-            next(outs) if nonzero else zeros(aval.to_tangent_aval())
-            for aval, nonzero in zip(self.out_avals, self.nonzeros))
+
+def _pushed(jaxpr: Jaxpr, derivative: Linearization, residuals: Sequence, *tangents: Any):
+    """The tangents of the results, from those of the arguments."""
+    leaves, tree = tree_flatten(tangents)
+    checks.linearize_tangents(derivative, leaves, tree)
+    args = [arrayed(t) for aval, t in zip(derivative.in_avals, leaves) if _has_tangents(aval)]
+    outs = iter(eval_jaxpr(jaxpr, residuals, *args))
+    return derivative.out_tree.unflatten(
+        next(outs) if nonzero else zeros(aval.to_tangent_aval())
+        for aval, nonzero in zip(derivative.out_avals, derivative.nonzeros))
 
 
 def _has_tangents(aval):
@@ -368,7 +370,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> Any:
     """
     check_callable(fun)
     out, derivative, residuals, aux = _linearize("linearize", fun, primals, has_aux)
-    return (out, Partial(derivative.push_forward, residuals), *aux)
+    return (out, Partial(functools.partial(_pushed, derivative.jaxpr, derivative), residuals), *aux)
 
 
 # chapter 8

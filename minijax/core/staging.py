@@ -204,11 +204,12 @@ def abstractify_args(fun: Callable, leaves: Sequence, names: Callable) -> list[S
     """The types of the flattened arguments of `fun`; `names()` are the names of the leaves.
 
     Raises:
-      TypeError: an argument is not an array or a number; the message names it.
+      TypeError, OverflowError: an argument is not an array or a number, or it is too large; the
+        message names it.
     """
     try:
         return checks.arguments_apart([*map(shaped_abstractify, leaves)], fun, leaves, names)
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, OverflowError):
         checks.traced_arguments(fun, leaves, names, shaped_abstractify)
         raise
 

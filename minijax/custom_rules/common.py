@@ -191,25 +191,26 @@ class FlatFun:
                       f"{info.func_src_info}", outs)
         return outs
 
-    def check_agrees(self, rule: str, out_tree: PyTreeDef, out_avals: list[ShapedArray]) -> None:
+    def check_agrees(self, rule: str, decorator: str, out_tree: PyTreeDef,
+                     out_avals: list[ShapedArray]) -> None:
         """Raise `TypeError` if a rule's primal results differ from the function's, if it has run.
 
-        `rule` begins the message: "Custom JVP rule f_jvp for function f".
+        `rule` begins the message. In it, `{same}` stands for what must be equal.
         """
         if self.out_tree is None:
             return
         if out_tree != self.out_tree:
-            what = "container/pytree structure"
+            what, same = "container/pytree structure", "of the same container/pytree structure"
         elif any(a.shape != b.shape or a.dtype != b.dtype
                  for a, b in zip(out_avals, self.out_avals)):
-            what = "leaf shapes/dtypes"
+            what, same = "shapes/dtypes of", "with leaves of the same shape/dtype"
         else:
             return
         raise TypeError(
-            f"{rule} must produce a pair whose first element is equal to the output of the "
-            f"function, but instead that first element had {what}:\n"
-            f"    {_types(out_tree, out_avals)}\nwhile the function had output {what}:\n"
-            f"    {_types(self.out_tree, self.out_avals)}")
+            f"{rule.replace('{same}', same)} output's first element had {what}:\n"
+            f"    {_types(out_tree, out_avals)}\nwhile the {decorator}-decorated function "
+            f"{self.debug_info.func_name} had output {what}:\n"
+            f"    {_types(self.out_tree, self.out_avals)}.")
 
 
 _NO_KWARGS = tree_structure({})
@@ -230,7 +231,7 @@ def is_reference(x: Any) -> bool:
 
 
 def _types(tree, avals) -> str:
-    return str(tree.unflatten([a.str_short() for a in avals])).replace("'", "")
+    return str(tree.unflatten([a.str_short(False) for a in avals])).replace("'", "")
 
 
 class Named:

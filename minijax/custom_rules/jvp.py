@@ -187,7 +187,12 @@ class FlatJVP:
             raise TypeError(
                 f"{self.name} must produce primal and tangent outputs with equal container "
                 f"(pytree) structures, but got {self.out_tree} and {tangent_tree} respectively.")
-        self.fun.check_agrees(self.name, self.out_tree, [typeof(x) for x in outs])
+        self.fun.check_agrees(
+            f"{self.name} must produce a pair (list or tuple of length two) where the first "
+            "element represents the primal output (equal in value to the output of the "
+            f"custom_jvp-decorated function {self.fun.debug_info.func_name}, and in particular "
+            "{same}), but instead the JVP rule", "custom_jvp", self.out_tree,
+            [typeof(x) for x in outs])
         _check_tangents(self.name, outs, tangents)
         return outs + tangents
 
@@ -200,9 +205,10 @@ def _check_tangents(name, outs, tangents):
         if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
             where = f" at output {i}" if len(outs) > 1 else ""
             raise TypeError(
-                f"{name} must produce primal and tangent outputs with corresponding shapes and "
-                f"dtypes. Expected {wanted.str_short(False)} (tangent type of "
-                f"{primal.str_short(False)}) but got {got.str_short(False)}{where}.")
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes "
+                f"and dtypes. Expected {wanted.str_short(False)} (tangent type of "
+                f"{primal.str_short(False)}) but got {got.str_short(False)}. It is the "
+                f"{name.removeprefix('Custom ')}{where}.")
 
 
 # ----------------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ from ..parallel.partition_spec import P
 from ..parallel.placed import sees_to_places
 from ..parallel.shard_map_primitive import Scope, inside, shard_map_p
 from ..parallel.spmd import on_all_devices
+from ..runtime import logger
 from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)
 
 # ----------------------------------------------------------------------------------------------
@@ -141,6 +142,18 @@ def _checked_results(outs: Sequence, avals: Sequence[ShapedArray]) -> list[np.nd
                 raise RuntimeError(f"Incorrect output {what} for return value #{i}: "
                                    f"Expected: {expected}, Actual: {actual}")
     return values
+
+
+def _reported(api: str, callback: Callable) -> Callable:
+    """`callback`. What it raises is also logged, since the error of a program may come late."""
+    def call(*args):
+        try:
+            return callback(*args)
+        except Exception:
+            logger("minijax.callback").exception("jax.%s failed", api)
+            raise
+
+    return call
 
 
 def _strong(x) -> Array:
@@ -317,7 +330,7 @@ def _error(text: str) -> Callable:
 
 
 pure_callback_p.def_impl(lambda *args, callback, result_avals, **params:
-                         _evaluate(callback, args, result_avals))
+                         _evaluate(_reported("pure_callback", callback), args, result_avals))
 pure_callback_p.def_abstract_eval(lambda *avals, result_avals, **params: list(result_avals))
 primitive_jvps[pure_callback_p] = _error(
     "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking "
@@ -327,7 +340,8 @@ primitive_transposes[pure_callback_p] = _error(
     "taking gradients.")
 primitive_batchers[pure_callback_p] = _pure_batch
 register_lowering(pure_callback_p, lambda ctx, *operands, callback, result_avals, **params:
-                  lower_callback(ctx, callback, operands, result_avals, frozenset()))
+                  lower_callback(ctx, _reported("pure_callback", callback), operands, result_avals,
+                                 frozenset()))
 
 # ----------------------------------------------------------------------------------------------
 # io_callback
@@ -385,14 +399,15 @@ def _io_batch(args, dims, *, ordered, **params):
 
 
 io_callback_p.def_impl(lambda *args, callback, result_avals, **params:
-                       _evaluate(callback, args, result_avals))
+                       _evaluate(_reported("io_callback", callback), args, result_avals))
 io_callback_p.def_effectful_abstract_eval(
     lambda *avals, result_avals, ordered, **params: (list(result_avals), _io_effects(ordered)))
 primitive_jvps[io_callback_p] = _error("IO callbacks do not support JVP.")
 primitive_transposes[io_callback_p] = _error("IO callbacks do not support transpose.")
 primitive_batchers[io_callback_p] = _io_batch
 register_lowering(io_callback_p, lambda ctx, *operands, callback, result_avals, ordered, **params:
-                  lower_callback(ctx, callback, operands, result_avals, _io_effects(ordered)))
+                  lower_callback(ctx, _reported("io_callback", callback), operands, result_avals,
+                                 _io_effects(ordered)))
 
 # ----------------------------------------------------------------------------------------------
 # debug_callback

@@ -95,8 +95,8 @@ class _FormatChecker(string.Formatter):
             raise ValueError(f"Unused positional arguments to `jax.debug.print`: {positional}")
         if named:
             raise ValueError(
-                f"Unused keyword arguments to `jax.debug.print`: {named}. If the format is an "
-                'f-string (f"{x}"), it was formatted while tracing: pass a plain string.')
+                f"Unused keyword arguments to `jax.debug.print`: {named}. You may be passing an "
+                'f-string (f"{x}"), which was formatted while tracing: pass a plain string.')
 
 
 _checker = _FormatChecker()

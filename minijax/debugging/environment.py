@@ -30,7 +30,9 @@ def print_environment_info(return_string: bool = False) -> str | None:
         "devices": ", ".join(map(str, devices())),
         "platform": platform.uname(),
     }
-    lines = [f"{name + ':':9}{value}" for name, value in versions.items()]
+    # "jax:    …" and "jaxlib: …" are looked for in this text.
+    lines = [f"{name}: ".ljust(12 if name == "minijax" else 8) + f"{value}"
+             for name, value in versions.items()]
     lines += [f"{name}={value}" for name, value in os.environ.items()
               if name.startswith(("JAX_", "XLA_"))]
     text = "\n".join(lines)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from .. import settings
 from ..core.extension import Extension, register
@@ -36,6 +36,9 @@ class _Listeners:
     def clear(self) -> None:
         with _lock:
             self._functions = ()
+
+    def __iter__(self) -> Iterator[Callable]:
+        return iter(self._functions)
 
     def __call__(self, *args, **metadata) -> None:
         for function in self._functions:

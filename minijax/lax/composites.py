@@ -237,6 +237,7 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
     platform = default_backend().replace("gpu", "cuda")
     chosen = per_platform.get(platform, default)
     if chosen is None:
-        raise NotImplementedError(f"lax.platform_dependent has no branch for the platform "
-                                  f"{platform}, and no default.")
+        raise NotImplementedError(
+            f"MLIR translation rule for lax.platform_dependent not found for platform {platform}: "
+            "it has no branch for this platform, and no default.")
     return chosen(*args)

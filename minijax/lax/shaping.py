@@ -25,6 +25,7 @@ from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor
 from ..core.lowering_rules import emit_transpose
 from ..core.primitives import (
     NUMBER,
+    arrayed,
     broadcast_in_dim_p,
     canonical_axis,
     convert,
@@ -95,6 +96,8 @@ def _foreign(x):
 def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     """`operand` repeated along new leading dimensions of these sizes."""
     sizes = canonical_shape(sizes)
+    if not sizes and out_sharding is None:
+        return arrayed(operand)
     ndim = typeof(operand).ndim
     dims = range(len(sizes), len(sizes) + ndim)
     return broadcast_in_dim(operand, (*sizes, *typeof(operand).shape), dims,

@@ -15,6 +15,7 @@ from typing import Any
 from ..checks.arguments import arg_names, check_callable
 from ..checks.tree import prefix_errors
 from ..core.core import eval_trace, state, typeof
+from ..core.jit import JitFunction, cache_of, traces
 from ..core.tree import (
     ensure_index_tuple,
     flatten_axes,
@@ -99,6 +100,10 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
         return mapped(*call.leaves)
 
     jitted = jit(_fun, static_argnums=static, donate_argnums=donate_argnums)
+    axes, axes_tree = tree_flatten((in_axes, out_axes))
+    _share_caches(jitted, fun, (
+        name, *axes, axes_tree, static, ensure_index_tuple(donate_argnums), backend, axis_size,
+        devices if devices is None else tuple(devices)))
 
     @wraps(fun)
     def wrapped(*args, **kwargs):
@@ -109,6 +114,13 @@ def pmap(fun: Callable, axis_name: Hashable | None = None, *, in_axes: Any = 0, 
 
     wrapped.lower = jitted.lower  # type: ignore[attr-defined]
     return wrapped
+
+
+def _share_caches(jitted: JitFunction, fun: Callable, key: tuple) -> None:
+    """Let `jitted` find what earlier `pmap`s of `fun` with this key have traced and compiled."""
+    for name in ("_traces", "_entries"):  # the fast path has the second
+        if hasattr(jitted, name):
+            setattr(jitted, name, cache_of(traces, fun, ("pmap", name, *key)))
 
 
 class _Call:
@@ -135,8 +147,8 @@ class _Call:
                 raise ValueError(f"pmap: axis_size={wanted}, but there are {shape[axis]} examples, "
                                  f"along dimension {axis} of an argument of shape {shape}.")
             return shape[axis]
-        raise ValueError("pmap: there must be an argument that is mapped, an array with a "
-                         "dimension that counts the examples.")
+        raise ValueError("pmap requires at least one argument with a mapped axis: an array with "
+                         "a dimension that counts the examples.")
 
     def check(self, n: int) -> None:
         """Raise unless all arguments have `n` examples, one for each device."""

@@ -139,7 +139,8 @@ class Places(NamedTuple):
 
 def _check_not_ordered(jaxpr):
     if ordered := ordered_effects.filter_in(jaxpr.effects):
-        raise ValueError(f"Several devices cannot have effects in order: {ordered}")
+        raise ValueError("The following ordered effects are not supported for more than 1 "
+                         f"device: {ordered}")
 
 
 class _Lowering(threading.local):

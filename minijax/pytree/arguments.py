@@ -54,7 +54,8 @@ def resolve_kwargs(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -
     bound = inspect.signature(fun).bind(*args, **kwargs)
     bound.apply_defaults()
     if unresolved := [name for name in bound.kwargs if name in kwargs]:
-        raise TypeError(f"These arguments have no position: {', '.join(unresolved)}.")
+        raise TypeError("The following keyword arguments could not be resolved to positions: "
+                        f"{', '.join(unresolved)}")
     return bound.args
 
 

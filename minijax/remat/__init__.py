@@ -8,6 +8,7 @@ they are needed. A *policy* names intermediate results that are kept after all.
     names.py      names for values, which policies refer to
     barrier.py    `optimization_barrier`
     choice.py     what is saved, and what is done again
+    origins.py    where saved values come from, for messages
     primitive.py  the primitive, with its rules
     function.py   `checkpoint`
     residuals.py  `saved_residuals`, which shows what is saved
@@ -26,6 +27,7 @@ from .policies import (
 from .names import checkpoint_name, name_p
 from .barrier import barrier, optimization_barrier, optimization_barrier_p
 from .choice import choose_inside, choose_saved
+from .origins import log_saved
 from .primitive import remat_p
 from .function import checkpoint, remat
 from .residuals import print_saved_residuals, saved_residuals

@@ -46,6 +46,7 @@ from ..lax.control_flow.common import traced_constants_apart
 from ..lax.fewer_bits import bits_of, reduce_precision_p
 from .barrier import barrier
 from .choice import choose_saved
+from .origins import log_saved
 from .policies import nothing_saveable
 
 
@@ -141,6 +142,8 @@ def _partial_eval(trace, primitive, args, params):
         used = partition_list(split.used_again, range(len(args)))[1]
         again = calls[remat_p].params(params, split.again, [*[None] * len(saved), *used], ())
         again["differentiated"] = True
+        log_saved(split.known, split.again, split.n_saved, [not trace.is_unknown(args[i])
+                                                            for i in used])
         unknown_outs = default_partial_eval(trace, remat_p, operands, again)
     return merge_lists(split.out_unknowns, known_outs, unknown_outs)
 

@@ -35,8 +35,8 @@ def refuse_after_fork(*_: Any, **__: Any) -> NoReturn:
 def _refuse_other_number(count: int) -> None:
     if is_started() and count != settings.num_cpu_devices.value:
         raise RuntimeError(
-            "jax_num_cpu_devices must be set before anything is computed, or asked of devices: "
-            f"there are {len(clients['cpu'].devices())} now. Set it right after the import.")
+            "jax_num_cpu_devices config should be updated before backends are initialized: there "
+            f"are {len(clients['cpu'].devices())} CPU devices now. Set it right after the import.")
 
 
 settings.num_cpu_devices.guards.append(_refuse_other_number)

@@ -441,7 +441,7 @@ def test_key_error_names_the_keys():
 
 
 def test_metadata_error_names_the_metadata():
-    with pytest.raises(ValueError, match="metadata differ.*tanh.*relu"):
+    with pytest.raises(ValueError, match="metadata.*tanh.*relu.*metadata does not match"):
         pytree.tree_map(lambda *xs: xs, Layer(1, 2), Layer(1, 2, "relu"))
 
 
@@ -473,10 +473,10 @@ def test_axes_error_of_a_class_that_wants_no_dummies():
 def test_structure_errors_text():
     old, new = pytree.tree_structure((1, {"a": 2})), pytree.tree_structure(((1,), {"a": [2]}))
     assert pytree.structure_errors(old, new, "carry").splitlines() == [
-        "  - Pytree structures differ at carry[0]: expected a leaf, got a tuple of length 1 "
-        "(one is a leaf and the other is not).",
-        "  - Pytree structures differ at carry[1]['a']: expected a leaf, got a list of length 1 "
-        "(one is a leaf and the other is not).",
+        "  - Pytree structures differ at carry[0]: expected a pytree leaf, got a <class 'tuple'> "
+        "(their Python types differ).",
+        "  - Pytree structures differ at carry[1]['a']: expected a pytree leaf, got a <class 'list'> "
+        "(their Python types differ).",
     ]
 
 

@@ -15,13 +15,13 @@ X = np.ones(3, np.float32)
 MESSAGES = {
     "lax.fori_loop(0, N, lambda i, c: c * 1.5, 1)": None,
     "lax.fori_loop(0, N, lambda i, c: c * 1.5, jnp.int32(1))":
-        r"fori_loop body function .*\n\n.*the input carry c has type int32\[\]",
+        r"fori_loop body function .*\n\nThe input carry c has type int32\[\]",
     "lax.fori_loop(0, N, lambda i, c: {'w': c['w'][0]}, {'w': X})":
-        r"fori_loop body function .*\n\n.*the input carry c\['w'\] has type float32\[3\]",
+        r"fori_loop body function .*\n\nThe input carry c\['w'\] has type float32\[3\]",
     "lax.fori_loop(0, N, lambda i, c: (c, c), X)":
-        r"fori_loop body function .*\n\n.*the input carry c is a leaf",
+        r"fori_loop body function .*\n\nThe input carry c is a pytree leaf",
     "lax.fori_loop(0, N, lambda *a: (a[1], a[1]), X)":
-        r"fori_loop body function .*\n\n.*the input carry argument 1 is a leaf",
+        r"fori_loop body function .*\n\nThe input carry argument 1 is a pytree leaf",
     "lax.fori_loop(0, N, lambda i, c: c, {'w': 'a'})":
         r"'a' of type .* is not a valid JAX type: it is the argument init_val\['w'\] of fori_loop",
     "lax.fori_loop(0, N, lambda i, c: c * i.item(), X)":

@@ -610,11 +610,11 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "leaf_becomes_tuple": (
         lambda jx: jx.lax.scan(lambda c, x: ((c, c), x), 0.0, VECTOR),
-        "the input carry c is a leaf .* is a tuple",
+        "[tT]he input carry c is a pytree leaf .* is a <class 'tuple'>",
     ),
     "tuple_becomes_list": (
         lambda jx: jx.lax.scan(lambda c, x: ([c[0], c[1]], x), (1.0, 2.0), VECTOR),
-        "is a tuple of length 2 .* is a list",
+        "is a <class 'tuple'> .* is a <class 'list'>",
     ),
     "weak_type_not_deep_enough": (
         lambda jx: jx.lax.scan(lambda c, x: ((c[1], c[0] + x), x), (0, 0), VECTOR),

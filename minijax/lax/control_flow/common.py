@@ -320,19 +320,28 @@ def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequenc
         raise TypeError(
             f"{what} function carry input and carry output must have the same pytree structure, "
             f"but they differ:\n\n{_tree_differences(component, in_tree, out_tree)}\n\n"
-            "Return from the body a carry of the structure that it is given."
+            "Revise the function so that the carry output has the same pytree structure as the "
+            "carry input."
         )
-    wrong = [(path, a, b) for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
-             if not same_type(a, b)]
-    if wrong:
-        lines = [f"  * the input carry {component(path)} has type {a.str_short(False)} "
-                 "but the corresponding output carry component has type "
-                 f"{b.str_short(False)}, so {type_difference(a, b)}" for path, a, b in wrong]
+    lines = [f"the input carry {component(path)} has type {a.str_short(False)} but the "
+             f"corresponding output carry component has type {b.str_short(False)}, so "
+             f"{type_difference(a, b)}"
+             for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals) if not same_type(a, b)]
+    if lines:
         raise TypeError(
             f"{what} function carry input and carry output must have equal types, but they "
-            "differ:\n\n" + "\n".join(lines) + "\n\nA loop's carry has one type throughout: give "
-            "the initial value the type of the result, or convert the result (`.astype`)."
+            f"differ:\n\n{itemized(lines)}\n\nRevise the function so that all output types match "
+            "the corresponding input types: give the initial value the type of the result, or "
+            "convert the result (`.astype`)."
         )
+
+
+def itemized(lines: Sequence[str]) -> str:
+    """One statement as a sentence, or several as a list."""
+    if len(lines) == 1:
+        (line,) = lines
+        return (line[0].upper() + line[1:] if line.startswith("the ") else line) + "."
+    return ";\n".join(f"  * {line}" for line in lines) + "."
 
 
 def _parameters(fun) -> list[str]:
@@ -351,10 +360,10 @@ def _component(name, path):
 
 
 def _tree_differences(component, in_tree, out_tree):
-    lines = [f"  * the input carry {component(path)} is {expected} but the corresponding "
-             f"component of the carry output is {found}, so {why}"
+    lines = [f"the input carry {component(path)} is {expected} but the corresponding component "
+             f"of the carry output is {found}, so {why}"
              for path, expected, found, why in equality_errors_pytreedef(in_tree, out_tree)]
-    return "\n".join(lines) or f"  * the input is {in_tree}\n  * the output is {out_tree}"
+    return itemized(lines or [f"the input is {in_tree} but the output is {out_tree}"])
 
 
 def type_difference(a: ShapedArray, b: ShapedArray) -> str:
@@ -362,7 +371,7 @@ def type_difference(a: ShapedArray, b: ShapedArray) -> str:
     differing = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
     differing += ["axes along which they vary"] * (a.placement != b.placement)
     hints = [f" ({text})" for hint in hooks.placement_hint if (text := hint(a, b))]
-    return f"the {' and the '.join(differing)} do not match{''.join(hints)}"
+    return ", and ".join(f"the {what} do not match" for what in differing) + "".join(hints)
 
 
 @point

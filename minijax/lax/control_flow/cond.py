@@ -61,6 +61,7 @@ from .common import (
     check_references,
     either,
     forwarded,
+    itemized,
     keep_outputs,
     op_with_regions,
     same_type,
@@ -146,18 +147,18 @@ def _predicate(pred):
     """A scalar as a boolean."""
     pred = own_array(pred)
     if pred is None:
-        raise TypeError("cond: the predicate is None.")
+        raise TypeError("cond predicate is None: it must be a boolean scalar or a number.")
     try:
         aval = typeof(pred)
     except TypeError:
-        raise TypeError("cond: the predicate must be a scalar, boolean or number, got "
-                        f"{pred!r} of type {type(pred).__name__}.") from None
+        if callable(pred):
+            raise TypeError(f"Pred type must be either boolean or number, got {pred}.") from None
+        raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}") from None
     if aval.shape:
-        raise TypeError(f"cond: the predicate must be a scalar, got {pred} of shape {aval.shape}. "
-                        "To choose element by element, use `jnp.where` or `vmap`.")
+        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose "
+                        "element by element, use `jnp.where` or `vmap`.")
     if aval.dtype.kind not in "biuf":
-        raise TypeError("cond: the predicate must be boolean or a number, got "
-                        f"{aval.dtype.name}.")
+        raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype.name}.")
     return pred if aval.dtype.kind == "b" else pred != 0
 
 
@@ -184,11 +185,12 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
     """
     branches = tuple(elements("lax.switch: branches", branches, "a sequence of functions"))
     if not all(map(callable, branches)):
-        raise TypeError(f"lax.switch: branches must be a sequence of functions, got {branches}.")
+        raise TypeError("lax.switch: branches argument should be a sequence of callables, got "
+                        f"{branches}.")
     operands = _operands(operands, operand)
     _check_index(index)
     if not branches:
-        raise ValueError("lax.switch: empty branch sequence, but there must be a result.")
+        raise ValueError("Empty branch sequence: lax.switch needs at least one branch.")
     if len(branches) == 1:
         return branches[0](*operands)
     index = lax.clamp(np.int32(0), lax.convert_element_type(index, np.int32),
@@ -199,7 +201,8 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = _not_g
     avals = argument_avals(leaves, "switch", lambda: leaf_names("operands", operands))
     check_references(branches[0], in_tree, leaves, "switch")
     staged = [stage(branch, in_tree, avals, "switch") for branch in branches]
-    _check_branches("switch", {f"branch {i}": f for i, f in enumerate(branches)}, staged)
+    names = ["branch 0", *(f"branch{i}" for i in range(1, len(branches)))]  # JAX's names
+    _check_branches("switch", dict(zip(names, branches)), staged)
     jaxprs, consts = share_constants(*staged)
     check_references(branches[0], in_tree, leaves, "switch", consts)
     return staged[0].out_tree.unflatten(_bind(index, jaxprs, [*consts, *leaves]))
@@ -209,12 +212,14 @@ def _check_index(index):
     try:
         aval = typeof(index)
     except TypeError:
-        raise TypeError(f"switch: the index must be an integer scalar, got {index!r}.") from None
+        if isinstance(index, tuple | list):
+            raise TypeError(f"Branch index must be scalar, got {index} of shape "
+                            f"{np.shape(index)}.") from None
+        raise TypeError(f"Index type must be an integer, got {index}.") from None
     if aval.shape:
-        raise TypeError(f"switch: the index must be a scalar, got {index} of shape {aval.shape}.")
+        raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
     if aval.dtype.kind not in "iu":
-        raise TypeError(f"switch: the index must be an integer, got {index} of type "
-                        f"{aval.dtype.name}.")
+        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}.")
 
 
 def _bind(index, jaxprs, operands) -> list:
@@ -236,27 +241,33 @@ def _check_branches(what: str, funs: dict[str, Callable], staged: Sequence[Stage
     """
     (first_name, first_fun), *others = funs.items()
     for (name, fun), other in zip(others, staged[1:]):
-        lines = _result_differences(first_name, staged[0], name, other)
+        same_tree = staged[0].out_tree == other.out_tree
+        lines = (_type_differences if same_tree else _tree_differences)(
+            first_name, staged[0], name, other)
         if lines:
             raise TypeError(
-                f"{what} branches must have equal output types, and the same pytree structure, "
-                f"but they differ.\n\n{first_name} is {fun_sourceinfo(first_fun)}\n"
-                f"{name} is {fun_sourceinfo(fun)}\n\n" + "\n".join(lines) +
-                f"\n\nRevise {first_name} and/or {name} so that they return the same types."
-            )
+                (f"{what} branches must have equal output types but they differ.\n\n" if same_tree
+                 else f"{what} branch outputs must have the same pytree structure, but they "
+                 "differ:\n\n") +
+                f"{first_name} is {fun_sourceinfo(first_fun)}\n{name} is {fun_sourceinfo(fun)}\n\n"
+                + itemized(lines) + f"\n\nRevise {first_name} and/or {name} so that " +
+                ("all output types match." if same_tree else
+                 "they have the same pytree structure."))
 
 
-def _result_differences(name1, staged1, name2, staged2) -> list[str]:
-    def output(name, path):
-        return f"{name} output{f' at path {keystr(path)}' if path else ''}"
+def _at(path) -> str:
+    return f" at path {keystr(path)}" if path else ""
 
-    if staged1.out_tree != staged2.out_tree:
-        return [f"  * {output(name1, path)} is {one} but {output(name2, path)} is {two}, so "
-                f"{why}"
-                for path, one, two, why in equality_errors_pytreedef(staged1.out_tree,
-                                                                     staged2.out_tree)]
+
+def _tree_differences(name1, staged1, name2, staged2) -> list[str]:
+    errors = equality_errors_pytreedef(staged1.out_tree, staged2.out_tree)
+    return [f"{name1} output{_at(path)} is {one} but {name2} output{_at(path)} is {two}, so {why}"
+            for path, one, two, why in errors]
+
+
+def _type_differences(name1, staged1, name2, staged2) -> list[str]:
     types = zip(leaf_paths(staged1.out_tree), staged1.jaxpr.out_avals, staged2.jaxpr.out_avals)
-    return [f"  * {output(name1, path)} has type {a.str_short(False)} but the corresponding "
+    return [f"the output of {name1}{_at(path)} has type {a.str_short(False)} but the corresponding "
             f"output of {name2} has type {b.str_short(False)}, so {type_difference(a, b)}"
             for path, a, b in types if not same_type(a, b)]
 

@@ -67,7 +67,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *,
         return scan(body, (int(lower), init_val), None, length,
                     unroll=False if unroll is None else unroll)[0][1]
     if unroll is not None and unroll is not False and unroll != 1:
-        raise ValueError("fori_loop: `unroll` needs bounds that are known while tracing.")
+        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are static, that "
+                         "is, known while tracing.")
     lower, upper = (x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
                     for x in (lower, upper))
     init = lower, upper, init_val
@@ -84,7 +85,7 @@ def _bound_dtype(lower, upper) -> np.dtype:
     signed = all(dtypes.issubdtype(aval.dtype, np.signedinteger) for aval in (low, high))
     if signed and low.weak_type != high.weak_type:
         return high.dtype if low.weak_type else low.dtype
-    raise TypeError("fori_loop: lower and upper must have equal types, got "
+    raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
                     f"{low.dtype.name} and {high.dtype.name}.")
 
 

@@ -135,12 +135,12 @@ def _stage_both(cond_fun, body_fun, tree, init) -> tuple[Staged, Staged]:
     body = stage(body_fun, in_tree, avals, "while_body")
     check_references(body_fun, in_tree, init, "while_body", body.consts)
     if not treedef_is_leaf(cond.out_tree) or len(cond.jaxpr.outvars) != 1:
-        raise TypeError("while_loop: cond_fun must return a boolean scalar, but it returns a "
-                        f"pytree {cond.out_tree}.")
+        raise TypeError("cond_fun must return a boolean scalar, but got pytree "
+                        f"{cond.out_tree}. (It is the first argument of while_loop.)")
     (aval,) = cond.jaxpr.out_avals
     if aval.shape or aval.dtype != np.bool_:
-        raise TypeError("while_loop: cond_fun must return a boolean scalar, but it returns "
-                        f"{aval.str_short(False)}. (For an array, say `jnp.any` or `jnp.all`.)")
+        raise TypeError("cond_fun must return a boolean scalar, but got output type(s) "
+                        f"[{aval!r}]. For an array, use `jnp.any` or `jnp.all`.")
     return cond, body
 
 

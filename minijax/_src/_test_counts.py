@@ -1,0 +1,112 @@
+"""Counters of what the library does: a part of `jax._src.test_util`.
+
+`with count_…() as count:` counts within the block, in this thread, and `count()` is the number so
+far. JAX compiles each operation that it evaluates, while ours are computed by NumPy where that has
+them, so a number can be smaller than JAX's.
+"""
+
+from __future__ import annotations
+
+# chapter 16
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..core.core import typeof
+from ..core.extension import Extension, registered
+from ..core.jit import programs
+
+Counter = Callable[[], contextlib.AbstractContextManager]
+
+
+class _Counting(Extension):
+    """Counts the events of one kind in the thread that made it."""
+
+    def __init__(self) -> None:
+        self.number, self._thread = 0, threading.get_ident()
+
+    def count(self) -> None:
+        self.number += threading.get_ident() == self._thread
+
+
+class _Steps(_Counting):
+    """Counts one step of compilations."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__()
+        self._event = f"/jax/core/compile/{step}_duration"
+
+    def record_duration(self, event, seconds, fun_name=""):
+        if event == self._event:
+            self.count()
+
+
+class _FirstCalls(_Counting):
+    """Counts the calls whose program is not there yet."""
+
+    def program_places(self, jaxpr, spec, args):
+        places = programs.get(jaxpr, {})
+        if not any("program" in cache for key, cache in places.items() if key[0] == spec):
+            self.count()
+        return None
+
+
+class _Modules(_Counting):
+    """Collects the jaxprs that are lowered, each with its module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lowered: list = []
+
+    def program_module(self, module, jaxpr, spec):
+        self.lowered.append((jaxpr, module))
+        return module
+
+
+class _Operations(_Counting):
+    """Counts the different operations that are evaluated: primitive, parameters and types."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set = set()
+
+    def after_evaluation(self, primitive, args, params, out):
+        simple = {name: x for name, x in params.items() if not callable(x)}
+        self._seen.add((primitive, str(simple), tuple(map(typeof, args))))
+        self.number = len(self._seen)
+
+
+def _counter(extension: Callable[..., _Counting], *args: Any) -> Counter:
+    @contextlib.contextmanager
+    def counting() -> Iterator[Callable[[], int]]:
+        counts = extension(*args)
+        with registered(counts):
+            yield lambda: counts.number
+
+    return counting
+
+
+count_jit_tracing_cache_miss = _counter(_Steps, "jaxpr_trace")
+count_jit_and_pmap_lowerings = _counter(_Steps, "jaxpr_to_mlir_module")
+count_jit_compilation_cache_miss = _counter(_Steps, "backend_compile")
+count_compilation_after_persistent_cache_miss = _counter(_Steps, "backend_compile")
+count_pjit_cpp_cache_miss = _counter(_FirstCalls)
+count_primitive_compiles = _counter(_Operations)
+
+
+@contextlib.contextmanager
+def collect_lowered_jaxprs() -> Iterator[list]:
+    """The pairs (jaxpr, module) of what is lowered within the block."""
+    modules = _Modules()
+    with registered(modules):
+        yield modules.lowered
+
+
+@contextlib.contextmanager
+def assert_num_jit_and_pmap_compilations(times: int) -> Iterator[None]:
+    """Check that exactly so many programs are lowered within the block."""
+    with count_jit_and_pmap_lowerings() as count:
+        yield
+    if count() != times:
+        raise AssertionError(f"Expected exactly {times} XLA compilations, but executed {count()}")
