@@ -17,7 +17,6 @@ import enum
 import functools
 import itertools
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
@@ -504,20 +503,6 @@ class Config:
             raise AttributeError("For flags with a corresponding contextmanager, read their value "
                                  f"via e.g. `config.{name}` rather than `config.read({name!r})`.")
         return state.value
-
-    def parse_flags_with_absl(self) -> None:
-        """Sets the settings that the command line names: `--jax_enable_x64=1`, `--nojax_…`.
-
-        Words after `--` are not read.
-        """
-        for word in itertools.takewhile(lambda word: word != "--", sys.argv[1:]):
-            flag, equals, value = word.removeprefix("--").partition("=")
-            name = flag.removeprefix("no")
-            if word.startswith(("--jax_", "--nojax_")) and name in _states:
-                state = _states[name]
-                truth = isinstance(state.process_value, bool)
-                new = (_truth_of_word(value, name) if equals else name == flag) if truth else value
-                self.update(name, new)
 
     @property
     def values(self) -> dict[str, Any]:

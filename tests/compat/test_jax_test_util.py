@@ -121,16 +121,6 @@ def test_a_case_passes_under_its_settings():
     assert not jax.config.jax_enable_x64
 
 
-def test_settings_from_the_command_line(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["test.py", "-v", "--jax_log_compiles=1", "--nojax_debug_nans",
-                                     "--", "--jax_debug_infs"])
-    try:
-        jax.config.parse_flags_with_absl()
-        assert (config._read("jax_log_compiles"), config._read("jax_debug_infs")) == (True, False)
-    finally:
-        config.update("jax_log_compiles", False)
-
-
 def test_a_pmapped_function_is_compiled_once():
     def f(x, y):
         return x, y
