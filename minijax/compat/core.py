@@ -30,6 +30,11 @@ def find_top_trace(args: Sequence = ()) -> Trace:
     return state.trace
 
 
+def init_tracer(self: Tracer, trace: Trace, aval: Any) -> None:
+    """The constructor of the tracers that libraries define."""
+    self._trace, self.aval = trace, aval
+
+
 def get_opaque_trace_state(convention: str | None = None) -> Any:
     """A value that is equal to an earlier one if, and only if, the same trace is current."""
     return weakref.ref(state.trace)
@@ -87,6 +92,7 @@ pytype_aval_mappings.update(
                     _type_of_array))
 install_methods({"at_least_vspace": ShapedArray.to_tangent_aval}, ShapedArray)
 install_methods({"main": property(_identity)}, Trace)
+install_methods({"__init__": init_tracer}, Tracer)
 install_methods({"get_bind_params": get_bind_params, "call_primitive": False,
                  "map_primitive": False}, Primitive)
 later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,

@@ -180,7 +180,7 @@ class FlatJVP:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise TypeError(
                 f"{self.name} must produce a pair (list or tuple of length two) representing "
-                f"primal and tangent outputs, but got {pair!r}.")
+                f"primal and tangent outputs, but got {pair}.")
         outs, self.out_tree = tree_flatten(pair[0])
         tangents, tangent_tree = tree_flatten(pair[1])
         if self.out_tree != tangent_tree:

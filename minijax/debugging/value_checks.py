@@ -15,7 +15,7 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.core import Primitive
 from ..core.extension import Extension, register, remove
-from ..core.jaxpr import eval_jaxpr
+from ..core.jaxpr import Literal, eval_jaxpr
 from ..core.jit import jit_p
 from ..parallel.placed import contents_here
 from ..settings import debug_infs, debug_nans
@@ -42,20 +42,27 @@ def check_values(primitive: Primitive, args: Sequence, params: dict, out) -> Non
         return
     if primitive is jit_p:
         _find_inside(kind, args, **params)
-    raise FloatingPointError(f"invalid value ({kind}) encountered in {primitive.name}")
+    raise _found(kind, primitive)
+
+
+def _found(kind: str, primitive: Primitive) -> FloatingPointError:
+    return FloatingPointError(
+        f"Invalid value ({kind}) encountered in sharded computation."
+        if primitive.name == "shard_map" else f"invalid value ({kind}) encountered in {primitive}")
 
 
 def _find_inside(kind: str, args, *, name, jaxpr, **params) -> None:
     """Evaluate a jitted function one equation at a time: one of them will raise."""
-    if len(jaxpr.eqns) == 1 and (only := jaxpr.eqns[0].primitive) is not jit_p:
-        raise FloatingPointError(f"invalid value ({kind}) encountered in {only.name}")
+    if (len(jaxpr.eqns) == 1 and (only := jaxpr.eqns[0].primitive) is not jit_p
+            and not any(type(v) is Literal for v in jaxpr.jaxpr.outvars)):
+        raise _found(kind, only)
     if not any(isinstance(x, Array) and x.is_deleted() for x in args):  # donated
         eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
     raise FloatingPointError(
-        f"invalid value ({kind}) encountered in jit({name}). The function was evaluated again, one "
-        "operation at a time, to find out where, but that gave no invalid value (or its arguments "
-        "were donated): XLA may have rewritten the program to one that has no such value, or has "
-        "one. Try `jax.disable_jit()`.")
+        f"invalid value ({kind}) encountered in jit({name}). It was evaluated again, one operation "
+        "at a time, to find out where. However, the de-optimized function did not produce an "
+        "invalid value (or its arguments were donated): the value may be a literal or an input of "
+        "the function, or XLA rewrote the program to one that has it. Try `jax.disable_jit()`.")
 
 
 class ValueChecks(Extension):

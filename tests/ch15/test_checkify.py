@@ -321,3 +321,31 @@ def test_shard_map(how, x):
         return run
 
     both(program)
+
+
+@pytest.mark.parametrize("index", [5, -5, (0, 5, 100), ((1, 20), (3, 4)), (((1, 1), (1, 20)), 3)])
+def test_indices_are_checked_without_rank_promotion(index):
+    def check(jx):
+        C = library(jx).C
+
+        def f(x):
+            with jx.numpy_rank_promotion("raise"):
+                return C.checkify(lambda x, i: x[i], errors=C.index_checks)(
+                    jx.numpy.asarray(x), index)[0].get()
+
+        return f
+
+    both(check, np.ones((2, 3, 7)))
+
+
+def test_the_effect_of_a_check_is_its_kind():
+    def f(x):
+        our_checkify.check(x > 0, "{} {}", x, np.arange(3, dtype=np.int32))
+
+    kind, = minijax.make_jaxpr(f)(np.float32(1)).effects
+    structs = tuple(minijax.ShapeDtypeStruct(*aval) for aval in (((), F32), ((3,), np.int32)))
+    assert type(kind)(our_checkify.FailedCheckError, structs[:1]) < kind
+    assert (kind.error_type, kind.shape_dtypes) == (our_checkify.FailedCheckError, structs)
+    error, _ = our_checkify.checkify(f)(np.float32(-1))
+    assert error._pred.keys() == error._code.keys() == error._payload.keys() == {kind}
+    assert [*error._metadata] == [error._code[kind]]

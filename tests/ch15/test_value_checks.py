@@ -127,3 +127,20 @@ def test_log_compiles(caplog):
         "Finished XLA compilation of jit(<lambda>) in",
     ):
         assert words in caplog.text
+
+
+def test_a_literal_that_is_nan_is_of_no_operation():
+    f = minijax.jit(lambda x: (np.nan, x + 2))
+    with minijax.debug_nans(True), pytest.raises(
+            FloatingPointError, match="the de-optimized function did not .* literal"):
+        f(3)
+
+
+def test_a_sharded_computation_has_no_single_operation():
+    from minijax.sharding import PartitionSpec as P
+
+    mesh = minijax.make_mesh((1,), ("x",), axis_types=(minijax.sharding.AxisType.Auto,))
+    f = minijax.shard_map(lambda x: 0.0 / x, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    with minijax.debug_nans(True), pytest.raises(
+            FloatingPointError, match="Invalid value .nan. encountered in sharded computation"):
+        f(minijax.numpy.zeros(1))

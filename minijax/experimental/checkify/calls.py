@@ -136,8 +136,8 @@ def _check_while(error, enabled, eqn, operands):
     and in each round for the next."""
     cond_jaxpr, body_jaxpr = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     if cond_jaxpr.out_avals[0].shape:
-        raise ValueError("Checkify does not support batched while-loops (checkify of vmap of "
-                         "while). If possible, use vmap of checkify of while.")
+        raise ValueError("Checkify does not support batched while-loops (checkify-of-vmap-of-"
+                         "while). If possible, use vmap-of-checkify-of-while.")
     counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     cond_consts, body_consts, carry = split_list(operands, counts)
     error, _ = interpret(cond_jaxpr, enabled, error, [*cond_consts, *carry])

@@ -18,7 +18,7 @@ from ...checks.jaxpr import (
 )
 from ...core.array import Array
 from ...core.batching import bdim_at_front, primitive_batchers
-from ...core.core import Primitive, ShapedArray, typeof
+from ...core.core import Primitive, typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering
 from ...core.transposition import primitive_transposes
@@ -27,6 +27,7 @@ from ...errors import format_location, user_location
 from ...parallel.placed import sees_to_places
 from ...printing import pp_rules
 from ...pytree.registration import register_pytree_node
+from ...runtime.structs import ShapeDtypeStruct
 
 # ----------------------------------------------------------------------------------------------
 # Exceptions: what a failed check is to Python.
@@ -102,18 +103,18 @@ ErrorCategory = type[JaxException]
 # Error: the value.
 
 
-class Kind(NamedTuple):
-    """A class of errors with payloads of these types."""
-
-    category: ErrorCategory
-    payload_avals: tuple[ShapedArray, ...]
-
-
 @dataclass(frozen=True)
 class ErrorEffect(Effect):
-    """The effect of `check`: that an error of this kind may occur."""
+    """A kind of errors: a class, and the types of their payloads. It is the effect of `check`: that
+    an error of this kind may occur."""
 
-    kind: Kind
+    error_type: ErrorCategory
+    shape_dtypes: tuple[ShapeDtypeStruct, ...]
+
+    def __lt__(self, other: ErrorEffect) -> bool:
+        one, two = ((str(effect.error_type), [(x.shape, str(x.dtype)) for x in effect.shape_dtypes])
+                    for effect in (self, other))
+        return one < two
 
 
 for _allowed in (lowerable_effects, control_flow_allowed_effects, remat_allowed_effects):
@@ -147,7 +148,7 @@ class Error:
 
     __slots__ = ("slots", "places")
 
-    def __init__(self, slots: dict[Kind, Slot], places: dict[int, Place]):
+    def __init__(self, slots: dict[ErrorEffect, Slot], places: dict[int, Place]):
         self.slots, self.places = slots, places
 
     def get(self) -> str | None:
@@ -190,11 +191,31 @@ class Error:
         return f"Error({self.get()})"
 
     def __repr__(self):
-        return f"Error(of {', '.join(kind.category.__name__ for kind in self.slots) or 'no kind'})"
+        kinds = ", ".join(kind.error_type.__name__ for kind in self.slots)
+        return f"Error(of {kinds or 'no kind'})"
+
+    # The parts by kind, as JAX names them
+
+    @property
+    def _pred(self):
+        return {kind: slot.failed for kind, slot in self.slots.items()}
+
+    @property
+    def _code(self):
+        return {kind: slot.code for kind, slot in self.slots.items()}
+
+    @property
+    def _payload(self):
+        return {kind: slot.payload for kind, slot in self.slots.items()}
+
+    @property
+    def _metadata(self):
+        return self.places
 
     # Making new ones
 
-    def updated(self, kind: Kind, failed, code, payload: list, places: dict[int, Place]) -> Error:
+    def updated(self, kind: ErrorEffect, failed, code, payload: list,
+                places: dict[int, Place]) -> Error:
         """With an error that occurred if `failed`; an earlier one of its kind goes before."""
         if kind in self.slots:
             before = self.slots[kind]
@@ -203,10 +224,10 @@ class Error:
             failed = jnp.logical_or(before.failed, failed)
         return Error(self.slots | {kind: Slot(failed, code, payload)}, self.places | places)
 
-    def with_kinds(self, kinds: Iterable[Kind]) -> Error:
+    def with_kinds(self, kinds: Iterable[ErrorEffect]) -> Error:
         """With slots for these kinds of errors, which have not occurred."""
         new = {kind: Slot(np.False_, np.int32(-1), [jnp.zeros(a.shape, a.dtype)
-                                                    for a in kind.payload_avals])
+                                                    for a in kind.shape_dtypes])
                for kind in kinds if kind not in self.slots}
         return Error(self.slots | new, self.places)
 
@@ -216,7 +237,7 @@ def _where(condition, x, y):
 
 
 def _flatten_error(error: Error):
-    kinds = sorted(error.slots, key=lambda kind: (kind[0].__name__, str(kind[1])))
+    kinds = sorted(error.slots)
     return [error.slots[kind] for kind in kinds], (tuple(kinds), tuple(error.places.items()))
 
 
@@ -230,7 +251,8 @@ _codes = itertools.count(1)
 def with_check(error: Error, failed, category: ErrorCategory, make: Callable,
                payload: list) -> Error:
     """`error`, or if `failed` is true, one that occurred here."""
-    kind = Kind(category, tuple(typeof(x).strip_weak_type() for x in payload))
+    types = (typeof(x) for x in payload)
+    kind = ErrorEffect(category, tuple(ShapeDtypeStruct(x.shape, x.dtype) for x in types))
     code = next(_codes)
     return error.updated(kind, failed, np.int32(code), payload,
                          {code: Place(make, user_location())})
@@ -345,7 +367,7 @@ def _evaluate_check(*args, err_tree, debug):
 
 @check_p.def_effectful_abstract_eval
 def _check_effects(*avals, err_tree, debug):
-    return [], {ErrorEffect(kind) for kind in err_tree.unflatten(avals).slots}
+    return [], set(err_tree.unflatten(avals).slots)
 
 
 def _batch_check(args, dims, *, err_tree, debug):

@@ -119,7 +119,7 @@ def _check_discharge(error, enabled, eqn, operands):
     """A `check`: its errors are no effects any more, but part of the value."""
     new = eqn.params["err_tree"].unflatten(operands)
     for kind, slot in new.slots.items():
-        if kind.category in enabled:
+        if kind.error_type in enabled:
             error = error.updated(kind, slot.failed, slot.code, slot.payload, new.places)
     return error, []
 
@@ -164,6 +164,7 @@ def assert_in_bounds(error, indices, sizes, axes, operand):
     last = np.array([shape[axis] - size for axis, size in zip(axes, sizes)])
     dtype = typeof(indices).dtype
     last = np.minimum(last, np.iinfo(dtype).max).astype(dtype)
+    last = last.reshape((1,) * (indices.ndim - 1) + (-1,))
     outside = jnp.logical_or(indices < 0, indices > last)
     first = jnp.argmax(outside)  # in the flattened array
     axis = jnp.array(axes, np.int32)[first % len(axes)]
