@@ -19,6 +19,13 @@ CALLS = {
     "add.reduceat": lambda jnp, scipy: jnp.add.reduceat(V, np.array([0, 2])),
     "add.at": lambda jnp, scipy: jnp.add.at(V, np.array([0, 2]), V[:2], inplace=False),
     "multiply.outer": lambda jnp, scipy: jnp.multiply.outer(V, V),
+    "packbits": lambda jnp, scipy: jnp.packbits(np.ones((2, 9), "u1"), axis=0),
+    "unpackbits": lambda jnp, scipy: jnp.unpackbits(np.ones((2, 3), "u1"), axis=1),
+    "corrcoef": lambda jnp, scipy: jnp.corrcoef(X),
+    "cov with weights": lambda jnp, scipy: jnp.cov(X, aweights=V, fweights=np.arange(1, 4)),
+    "nanquantile": lambda jnp, scipy: jnp.nanquantile(X, V[:1], axis=0),
+    "quantile with weights": lambda jnp, scipy: jnp.quantile(
+        X, V, axis=1, weights=V, method="inverted_cdf"),
     "lpmn_values": lambda jnp, scipy: scipy("special").lpmn_values(2, 2, V, True),
     "bessel_jn": lambda jnp, scipy: scipy("special").bessel_jn(V, v=2),
     "rankdata": lambda jnp, scipy: scipy("stats").rankdata(V),

@@ -29,7 +29,8 @@ def user_dtype(dtype: Any, fun_name: str | None, is_valid: Callable) -> None:
                          "instead of dtype=arr use dtype=arr.dtype.")
     if not hasattr(dtype, "storage") and not is_valid(np.dtype(dtype)):
         where = f" in {fun_name}" if fun_name else ""
-        raise TypeError(f"JAX only supports number and bool dtypes, got dtype {dtype}{where}.")
+        raise TypeError("JAX only supports number, bool, and string dtypes, and of these minijax "
+                        f"has no strings. Got dtype {dtype}{where}.")
 
 
 def shortened_dtype(requested: Any, canonical: Any, fun_name: str | None) -> None:

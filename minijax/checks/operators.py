@@ -74,11 +74,13 @@ def rank_promotion(shapes: Sequence[tuple], name: str) -> None:
     mode = settings.numpy_rank_promotion.value
     if mode == "allow" or len({len(shape) for shape in shapes if shape}) <= 1:
         return
+    listed = " ".join(map(str, shapes))
     if mode == "raise":
         raise ValueError(
-            f"Operands could not be broadcast together for {name} on shapes {list(shapes)} and "
-            "with the config option jax_numpy_rank_promotion='raise'.")
-    warnings.warn(f"Following NumPy automatic rank promotion for {name} on shapes {list(shapes)}.",
+            f"Operands could not be broadcast together for {name} on shapes {listed} and with the "
+            "config option jax_numpy_rank_promotion='raise'.")
+    warnings.warn(f"Following NumPy automatic rank promotion for {name} on shapes {listed}. The "
+                  "config option jax_numpy_rank_promotion='allow' turns this warning off.",
                   stacklevel=user_stacklevel())
 
 

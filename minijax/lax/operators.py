@@ -276,7 +276,7 @@ def astype(x, dtype, copy: bool = False):
     if _is_complex(x) and target == bool:
         return not_equal(prim.convert(x, typeof(x).dtype), 0)
     if _is_complex(x) and not dtypes.issubdtype(target, np.complexfloating):
-        warnings.warn("Casting from complex to real numbers by astype will become an error: take "
+        warnings.warn("Casting from complex to real dtypes by astype will become an error: take "
                       "x.real or x.imag.", DeprecationWarning, stacklevel=user_stacklevel())
         return prim.convert_element_type_p.bind(x, new_dtype=target, weak_type=False)
     result = prim.convert(x, target)

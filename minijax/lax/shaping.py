@@ -112,9 +112,15 @@ def broadcast_to(x, shape: tuple[int, ...], *, out_sharding=None):
     """
     own = typeof(x).shape
     ndim = len(own)
-    if ndim > len(shape) or any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1])):
-        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape "
-                         f"{tuple(shape)}")
+    if ndim > len(shape):
+        raise ValueError("Cannot broadcast to shape with fewer dimensions: "
+                         f"{own} to {tuple(shape)}")
+    if any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1])):
+        aval = typeof(x)
+        wanted = ShapedArray(shape, aval.dtype)
+        raise ValueError("Incompatible types for broadcasting: input type="
+                         f"{aval.str_short(short_dtypes=False)} and requested type="
+                         f"{wanted.str_short(short_dtypes=False)}")
     return broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)),
                             out_sharding=out_sharding)
 

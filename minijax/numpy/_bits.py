@@ -79,7 +79,7 @@ def packbits(a, axis: int | None = None, bitorder: str = "big"):
     if rest:
         ones = pad(ones, np.uint8(0), [*[(0, 0, 0)] * (ones.ndim - 1), (0, rest, 0)])
     ones = ones.reshape(*ones.shape[:-1], ones.shape[-1] // 8, 8)
-    packed = (ones << places).sum(-1).astype("uint8")
+    packed = (ones << expand_dims(places, tuple(range(ones.ndim - 1)))).sum(-1).astype("uint8")
     return packed if axis is None else swapaxes(packed, axis, -1)
 
 
@@ -106,6 +106,7 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
         raise TypeError(f"Expected an input array of unsigned byte data type, got {a.dtype.name}")
     masks = _in_order(np.uint8(1) << arange(8, dtype="uint8"), bitorder)
     a = ravel(a) if axis is None else swapaxes(a, axis, -1)
+    masks = expand_dims(masks, tuple(range(a.ndim)))
     ones = (expand_dims(a, (a.ndim,)) & masks > 0).astype("uint8")
     ones = ones.reshape(*a.shape[:-1], a.shape[-1] * 8)
     if count is not None and count > ones.shape[-1]:

@@ -227,7 +227,7 @@ def _shape(shape) -> tuple[int, ...]:
 
 def _check_forgotten_parentheses(name, shape, dtype):
     if isinstance(dtype, int) and isinstance(shape, int):
-        raise TypeError(f"Cannot interpret '{dtype}' as a data type. Did you write "
+        raise TypeError(f"Cannot interpret '{dtype}' as a data type. Did you accidentally write "
                         f"`jax.numpy.{name}({shape}, {dtype})` when you meant "
                         f"`jax.numpy.{name}(({shape}, {dtype}))`, one tuple for the shape?")
 
@@ -427,7 +427,8 @@ def _range_argument(name, value):
     if np.ndim(value):
         raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={value}")
     if np.iscomplexobj(value):
-        raise ValueError(f"jax.numpy.arange: arguments must be real; got {name}={value}")
+        raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported; "
+                         f"got {name}={value}")
     return value
 
 

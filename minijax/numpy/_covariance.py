@@ -69,7 +69,7 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
     mean, total = average(x, axis=1, weights=weights, returned=True)
     divisor = _divisor(x.shape[1], total[0], weights, aweights, ddof)
     x = x - mean[:, None]
-    weighted = x if weights is None else x * weights
+    weighted = x if weights is None else x * weights[None, :]
     return squeeze(divide(dot(x, conj(weighted.T)), divisor))
 
 
@@ -130,7 +130,7 @@ def corrcoef(x, y=None, rowvar: bool = True, dtype=None):
     if c.ndim == 0:
         return divide(c, c)
     deviation = sqrt(complex_numbers.real(diag(c)) if complex_input(c) else diag(c)).astype(c.dtype)
-    c = c / deviation[:, None] / deviation
+    c = c / deviation[:, None] / deviation[None, :]
     if complex_input(c):
         real, imag = complex_numbers.real(c), complex_numbers.imag(c)
         return complex_numbers.complex(clip(real, -1, 1), clip(imag, -1, 1))

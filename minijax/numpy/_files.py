@@ -15,9 +15,9 @@ save, savez = np.save, np.savez
 
 
 def load(file, *args, **kwargs) -> Any:
-    """An array from a file that `save` wrote; see `numpy.load`."""
+    """An array from a file that `save` wrote; see `numpy.load`. One of objects stays NumPy's."""
     out = np.load(file, *args, **kwargs)
-    if not isinstance(out, np.ndarray):
+    if not isinstance(out, np.ndarray) or out.dtype == object:
         return out
     return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)
 

@@ -275,8 +275,7 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     size = a.shape[axis]
-    is_vector = getattr(obj, "ndim", None) and obj.dtype.kind in "iu"
-    if assume_unique_indices and is_vector:
+    if assume_unique_indices and getattr(obj, "ndim", None) is not None and obj.dtype.kind in "iu":
         return a[(*(slice(None),) * axis, _places_without(obj, size))]
     (obj,) = with_own_arrays([obj])
     if not isinstance(obj, slice):

@@ -15,6 +15,7 @@ from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub
 from ._arguments import ensure_array
 from ._constructors import asarray, empty_like
+from ._quantiles import median
 from ._ranges import linspace
 from ._reductions import amax, amin, mean
 from ._shaping import flip, repeat_all, squeeze
@@ -25,9 +26,10 @@ from ._vectorize import apply_along_axis
 _PAD_OPTIONS: dict[str, tuple[str, ...]] = {
     "constant": ("constant_values",), "edge": (), "empty": (), "wrap": (),
     "linear_ramp": ("end_values",), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
-    "maximum": ("stat_length",), "mean": ("stat_length",), "minimum": ("stat_length",),
+    "maximum": ("stat_length",), "mean": ("stat_length",), "median": ("stat_length",),
+    "minimum": ("stat_length",),
 }
-_STATISTICS = {"maximum": amax, "minimum": amin, "mean": mean}
+_STATISTICS = {"maximum": amax, "minimum": amin, "mean": mean, "median": median}
 
 
 @repeatable("pad_width", "mode")
@@ -39,7 +41,8 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
       pad_width: how many: an int, a pair (before, after), or a pair for each dimension.
       mode: `"constant"` (`constant_values`), `"edge"`, `"empty"`, `"wrap"`, `"linear_ramp"`
         (`end_values`), `"reflect"` or `"symmetric"` (`reflect_type`: "even" or "odd"),
-        `"maximum"`, `"mean"` or `"minimum"` (`stat_length`); or a function as for `numpy.pad`.
+        `"maximum"`, `"mean"`, `"median"` or `"minimum"` (`stat_length`); or a function as for
+        `numpy.pad`.
       **kwargs: the option of the mode, in brackets above.
 
     Raises:
@@ -57,7 +60,7 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     if callable(mode):
         return _pad_with_function(array, widths, mode, kwargs)
     if mode not in _PAD_OPTIONS:
-        raise NotImplementedError(f"Unimplemented padding mode {mode!r} for jnp.pad. Use one of "
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad. Use one of "
                                   f"{', '.join(map(repr, _PAD_OPTIONS))}, or a function.")
     unsupported = set(kwargs) - set(_PAD_OPTIONS[mode])
     if unsupported:

@@ -139,10 +139,13 @@ def _tensordot_dims(a, b, axes):
         raise TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of "
                         f"lists/tuples of ints, got {axes!r}.")
     left, right = ((x,) if isinstance(x, int) else x for x in axes)
-    if not all(isinstance(x, (tuple, list)) for x in (left, right)) or len(left) != len(right) \
+    if not all(isinstance(x, (tuple, list)) for x in (left, right)) \
             or isinstance(axes[0], int) != isinstance(axes[1], int):
-        raise TypeError("tensordot requires both axes lists to be either ints, tuples or lists of "
-                        f"equal length, got {axes[0]} and {axes[1]}.")
+        raise TypeError("tensordot requires both axes lists to be either ints, tuples or lists, "
+                        f"got {axes[0]} and {axes[1]}.")
+    if len(left) != len(right):
+        raise TypeError("tensordot requires axes lists to have equal length, got "
+                        f"{axes[0]} and {axes[1]}.")
     return (tuple(canonical_axis(d, a.ndim) for d in left),
             tuple(canonical_axis(d, b.ndim) for d in right))
 

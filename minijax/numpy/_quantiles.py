@@ -162,7 +162,8 @@ def _quantile(a, q, axis, method, keepdims, skip_nans, weights):
     if method == "inverted_cdf" or skip_nans:
         lines = moveaxis(lines, along, -1)
         weights = None if weights is None else _as_lines(weights, axes)
-        out = _of_each_line(lines, weights, q.reshape(-1), method)
+        places = q.reshape((1,) * (lines.ndim - 1) + (-1,))
+        out = _of_each_line(lines, weights, places, method)
         out = moveaxis(out, -1, 0) if q.ndim else out[..., 0]
     else:
         out = _of_all_lines(sort(lines, along), along, q, _MIX[method])

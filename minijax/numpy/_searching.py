@@ -19,6 +19,7 @@ from ..lax import elementwise as lax
 from ..lax.bits import eq_to_p, le_to_p, lt_to_p
 from ..lax.control_flow.scan import scan
 from ..lax.cutting import concatenate
+from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.shaping import full_like, iota, reshape
 from ..lax.sorting import sort_key_val
 from ..lax.windows import index_dtype
@@ -75,6 +76,10 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     a, v = promote_dtypes(a, v)
     if not a.size:
         return zeros_like(v, np.int32)
+    places = index_dtype(a.shape)
+    if check_and_canonicalize_user_dtype(places, "searchsorted") != places:
+        raise OverflowError(f"Python integer {a.size} out of bounds for int32: places in a vector "
+                            "of this size need 64-bit types, see `jax_enable_x64`.")
     a = a if sorter is None else a[sorter]
     return _METHODS[method](a, v, side)
 
@@ -210,8 +215,7 @@ def _jitted_interp(static_argnames):
 def _interp(x, xp, fp, left=None, right=None, period=None):
     x, xp, fp = ensure_arrays("interp", x, xp, fp)
     if xp.shape != fp.shape or xp.ndim != 1:
-        raise ValueError("xp and fp must be one-dimensional arrays of equal size, got shapes "
-                         f"{xp.shape} and {fp.shape}")
+        raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = promote_dtypes_inexact(x, xp)
     (fp,) = promote_dtypes_inexact(fp)
     for name, value in (("left", left), ("right", right)):

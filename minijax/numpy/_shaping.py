@@ -420,6 +420,8 @@ def _repeat_traced(a, repeats, axis, length):
 def _fit_length(pieces, a, axis, length):
     """The repeated pieces cut to `length`, or the last element repeated up to it."""
     total = builtins.sum(piece.shape[axis] for piece in pieces)
+    if not pieces and not (length and a.shape[axis]):
+        return []
     if total < length and a.shape[axis]:
         last = slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
         pieces = [*pieces, repeat_all(last, length - total, axis)]

@@ -66,8 +66,9 @@ def clip(arr=None, /, min=None, max=None):
         raise ValueError("No input was provided to the clip function.")
     check_arraylike("clip", arr)
     if any(bound is not None and complex_input(bound) for bound in (arr, min, max)):
-        raise ValueError("Clip received a complex value, but complex values have no order. Clip "
-                         "the real or the imaginary part (jax.numpy.real, jax.numpy.imag).")
+        raise ValueError("Clip received a complex value. Complex values have no ordering and "
+                         "cannot be clipped. Clip the real or the imaginary part "
+                         "(jax.numpy.real, jax.numpy.imag).")
     if min is not None:
         arr = maximum(min, arr)
     if max is not None:

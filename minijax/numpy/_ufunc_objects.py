@@ -76,12 +76,12 @@ class ufunc:
                  accumulate: Callable[..., Any] | None = None,
                  at: Callable[..., Any] | None = None, reduceat: Callable[..., Any] | None = None):
         self.__doc__, self.__name__ = func.__doc__, name or func.__name__
-        self._func = func
         self._call = call or self._call_vectorized
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         self._key = (func, self.__name__, identity, operator.index(nin), operator.index(nout),
                      operator.index(nargs or nin))
 
+    _func = property(lambda self: self._key[0], doc="The function, of scalars.")
     identity = property(lambda self: self._key[2], doc="The neutral element, or `None`.")
     nin = property(lambda self: self._key[3], doc="How many arguments there are.")
     nout = property(lambda self: self._key[4], doc="How many results there are.")
