@@ -106,8 +106,8 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
         raise TypeError(f"Expected an input array of unsigned byte data type, got {a.dtype.name}")
     masks = _in_order(np.uint8(1) << arange(8, dtype="uint8"), bitorder)
     a = ravel(a) if axis is None else swapaxes(a, axis, -1)
-    masks = expand_dims(masks, tuple(range(a.ndim)))
-    ones = (expand_dims(a, (a.ndim,)) & masks > 0).astype("uint8")
+    column, masks = expand_dims(a, (a.ndim,)), expand_dims(masks, tuple(range(a.ndim)))
+    ones = (column & masks > 0).astype("uint8")
     ones = ones.reshape(*a.shape[:-1], a.shape[-1] * 8)
     if count is not None and count > ones.shape[-1]:
         rest = count - ones.shape[-1]

@@ -18,6 +18,7 @@ from ..lax import elementwise as lax
 from ..lax.cutting import concatenate, index_in_dim, slice_in_dim, stack
 from ..lax.shaping import full_like, iota_p, reshape
 from ..runtime.dispatch import apply_primitive
+from ..settings import enable_x64
 from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
 from .settings import threefry_partitionable
 from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p
@@ -57,7 +58,8 @@ def counters(shape):
         low = iota_p.bind(dtype=np.dtype(np.uint32), shape=(size,), dimension=0)
         return np.uint32(0), reshape(low, shape)
     wide = iota_p.bind(dtype=np.dtype(np.uint64), shape=(size,), dimension=0)
-    words = bitwise.shift_right_logical(wide, np.uint64(32)), wide
+    with enable_x64(True):
+        words = bitwise.shift_right_logical(wide, np.uint64(32)), wide
     return [reshape(convert(word, np.uint32), shape) for word in words]
 
 

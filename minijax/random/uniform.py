@@ -63,9 +63,11 @@ def uniform(key, shape: Sequence[int] = (), dtype=None, minval=0.0, maxval=1.0):
 def _uniform(key, minval, maxval, shape, dtype):
     """Random bits for the mantissa, below the exponent of 1: numbers from 1 up to 2. Less 1, they
     are evenly spaced between 0 and 1."""
+    info = dtypes.finfo(dtype)
+    if info.bits not in (8, 16, 32, 64):
+        raise TypeError(f"uniform only accepts 8-, 16-, 32-, or 64-bit dtypes, got {dtype}.")
     bounds = [convert(x, dtype) for x in (minval, maxval)]
     minval, maxval = (broadcast_to_rank(x, len(shape)) for x in bounds)
-    info = dtypes.finfo(dtype)
     drawn = 8 if info.nmant < 8 else info.bits  # so many bits suffice
     unsigned = np.dtype(f"uint{info.bits}")
     bits = convert(random_bits(key, drawn, shape), unsigned)

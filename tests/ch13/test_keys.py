@@ -9,7 +9,7 @@ import pytest
 
 import minijax as jax
 import minijax.random as random
-from tests.oracle import both
+from tests.oracle import both, subject
 
 SEEDS = [0, 1, 7, -1, 2**31, 2**33 + 5, 2**63 - 1, True, np.uint8(200), np.int16(-3)]
 
@@ -325,3 +325,17 @@ def test_what_is_known_of_keys():
     assert jax.jit(lambda a, b: a == b)(key, random.key(0))
     assert (pickle.loads(pickle.dumps(key)) == key).item()
     assert jax.jit(lambda: key)() == key  # as a constant
+
+
+def test_more_numbers_than_32_bits_count():
+    """They can be lowered while 64-bit types are off."""
+    both(lambda jx: lambda: jx.eval_shape(
+        lambda key: jx.random.bits(key, (2**20, 2**13), "uint8"), jx.random.key(0)).shape)
+    assert subject.jit(lambda: subject.random.bits(
+        subject.random.key(3), (2**20, 2**13), "uint8")).lower()
+
+
+@pytest.mark.parametrize("kind", ["uniform", "normal", "exponential"])
+def test_no_floats_of_4_bits(kind):
+    with pytest.raises(TypeError, match="uniform only accepts 8-, 16-, 32-, or 64-bit dtypes"):
+        getattr(subject.random, kind)(subject.random.key(0), (3,), "float4_e2m1fn")
