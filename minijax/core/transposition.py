@@ -98,35 +98,31 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
             env[v].accum(ct)
     affine = affine_transposes if any(type(ct) is not Zero for ct in cts) else ()
     while linear_eqns:
-        eqn = linear_eqns.pop()
+        eqn, operands = linear_eqns.pop()
         cts = [env.pop(v).freeze() for v in eqn.outvars]
         if eqn.effects or eqn.primitive in affine or any(type(ct) is not Zero for ct in cts):
-            operands = _operands(eqn, env)
             for x, ct in zip(operands, _transpose_eqn(eqn, cts, operands)):
-                if is_undefined_primal(x):
+                if isinstance(x, UndefinedPrimal):
                     x.accum(ct)
     return [x.freeze() if type(x) is UndefinedPrimal else None for x in args]
 
 
-def _linear_eqns(jaxpr: Jaxpr, env: dict) -> Iterator[JaxprEqn]:
-    """The equations that are linear in an operand; `env` gets accumulators for their results.
+def _linear_eqns(jaxpr: Jaxpr, env: dict) -> Iterator[tuple[JaxprEqn, list]]:
+    """The equations that are linear in an operand, with their operands.
 
-    The other equations are evaluated, and their results are added to `env`.
+    `env` gets accumulators for their results. The other equations are evaluated, and their results
+    are added to `env`.
     """
     for eqn in jaxpr.eqns:
-        operands = _operands(eqn, env)
+        operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
         if any(map(is_undefined_primal, operands)) or any(
                 type(v.aval) in accumulators for v in eqn.outvars):
-            env.update((v, accumulators.get(type(v.aval), UndefinedPrimal)(v.aval))
-                       for v in eqn.outvars)
-            yield eqn
+            for v in eqn.outvars:
+                env[v] = accumulators.get(type(v.aval), UndefinedPrimal)(v.aval)
+            yield eqn, operands
         else:
             outs = eqn.primitive.bind(*operands, **eqn.params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
-
-
-def _operands(eqn: JaxprEqn, env: dict) -> list:
-    return [v.val if type(v) is Literal else env[v] for v in eqn.invars]
 
 
 def _transpose_eqn(eqn: JaxprEqn, cts: Sequence, operands: Sequence) -> Sequence:
