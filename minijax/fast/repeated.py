@@ -191,7 +191,7 @@ def repeated(entry: Any, args: tuple, kwargs: dict, plan: Any, leaves: Sequence)
     # With a file of this package, the line of the user's that makes the call is found.
     exec(compile("\n    ".join(["def run(args, kwargs):", *lines]), __file__, "exec"),
          writer.scope)
-    return writer.scope["run"]
+    return writer.scope.pop("run")  # else they would refer to each other
 
 
 def _result(entry: Any, known: Callable) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.array import Array, quiet
-from ..core.core import eval_trace, state
+from ..core.core import ShapedArray, eval_trace, state
 from ..core.primitives import canonical_axis, convert
 from ..lax.cutting import concatenate
 from ..lax.dtypes import result_type
@@ -17,7 +17,7 @@ from ..lax.rounding import floor
 from ..lax.shaping import broadcast_shapes, broadcast_to, expand_dims, iota, reshape, transpose
 from ..settings import enable_x64
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
-from ._constructors import asarray, empty, on_device
+from ._constructors import empty, on_device
 from ._staged import staged
 from ._ufuncs import log10, power, sign
 
@@ -47,7 +47,8 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     if num > 1 and exact and not retstep and axis in (0, -1) and state.trace is eval_trace:
         ends = _float32(start), _float32(stop)
         if None not in ends:
-            return on_device(asarray(quiet.run(_between, *ends, num, endpoint)), device)
+            numbers = quiet.run(_between, *ends, num, endpoint)
+            return on_device(Array(numbers, ShapedArray(numbers.shape, numbers.dtype)), device)
     out = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
     return on_device(out, device)
 
