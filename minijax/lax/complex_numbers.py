@@ -38,12 +38,19 @@ def _complex(x, y):
 # NumPy's functions where XLA's results are others, at infinities and on branch cuts
 
 
-def unsigned_zero(function: Callable) -> Callable:
+def unsigned_zero(function: Callable, signed: str = "") -> Callable:
     """A function of NumPy that takes -0 in complex numbers as 0, as XLA's do: on a branch cut, the
-    sign of a zero would choose the branch."""
+    sign of a zero would choose the branch. `signed` is the part, "real" or "imag", in which the
+    function is odd: the result's keeps the sign of the argument's, of a zero too."""
 
     def rule(x):
-        return function(x + 0 if x.dtype.kind == "c" else x)
+        if x.dtype.kind != "c":
+            return function(x)
+        out = np.asarray(function(x + 0))
+        if signed:
+            part = getattr(out, signed)
+            part[...] = np.copysign(part, getattr(x, signed))
+        return out
 
     return rule
 
@@ -57,11 +64,11 @@ def numpy_square(x):
 
 
 def quotient(x, y):
-    """x / y; where NumPy's formula finds NaN, which it does if it meets an infinity, that of
+    """x / y; for a divisor ±0, and where NumPy's formula meets an infinity and finds NaN, that of
     Annex G of the C standard."""
     out = np.divide(x, y)
-    is_nan = np.isnan(out)
-    return np.where(is_nan, _quotient_at_infinity(x, y, out), out) if is_nan.any() else out
+    special = np.isnan(out) | (y == 0)
+    return np.where(special, _quotient_at_infinity(x, y, out), out) if special.any() else out
 
 
 def _quotient_at_infinity(x, y, otherwise):
@@ -69,10 +76,11 @@ def _quotient_at_infinity(x, y, otherwise):
     infinite = np.copysign(np.inf, c)
     by_zero = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
     out = np.where(by_zero, _complex(infinite * a, infinite * b), otherwise)
-    by_infinity = np.isinf(y) & np.isfinite(x)
+    lost = np.isnan(np.real(otherwise)) & np.isnan(np.imag(otherwise))
+    by_infinity = lost & np.isinf(y) & np.isfinite(x)
     u, v = _units(c, d)
     out = np.where(by_infinity, _complex(0 * (a * u + b * v), 0 * (b * u - a * v)), out)
-    of_infinity = np.isinf(x) & np.isfinite(y)
+    of_infinity = lost & np.isinf(x) & np.isfinite(y) & (y != 0)
     u, v = _units(a, b)
     grown = _complex(np.inf * (u * c + v * d), np.inf * (v * c - u * d))
     return np.where(of_infinity, grown, out).astype(otherwise.dtype)

@@ -30,7 +30,7 @@ def _norm(x, y):
 
 
 asin_p, asin = unary_row(
-    "asin", INEXACT, unsigned_zero(np.arcsin), "Elementwise inverse sine, in radians.",
+    "asin", INEXACT, unsigned_zero(np.arcsin, "real"), "Elementwise inverse sine, in radians.",
     lowering=chlo_rule("asin"),
     jvp=lambda t, x: mul(t, rsqrt(sub(const_like(x, 1), square(x)))))
 acos_p, acos = unary_row(
@@ -47,7 +47,7 @@ cosh_p, cosh = unary_row(
     lowering=chlo_rule("cosh"), jvp=lambda t, x: mul(t, sinh(x)))
 defjvp(sinh_p, lambda t, x: mul(t, cosh(x)))
 asinh_p, asinh = unary_row(
-    "asinh", INEXACT, unsigned_zero(np.arcsinh), "Elementwise inverse hyperbolic sine.",
+    "asinh", INEXACT, unsigned_zero(np.arcsinh, "imag"), "Elementwise inverse hyperbolic sine.",
     lowering=chlo_rule("asinh"),
     jvp=lambda t, x: mul(t, rsqrt(add(square(x), one_like(x)))))
 acosh_p, acosh = unary_row(

@@ -36,6 +36,31 @@ def test_edges_and_types(name):
     both(lambda jx: getattr(jx.lax, name), *arguments(name, np.arange(3)))
 
 
+PARTS = np.array([0, -0.0, 1, -2, np.inf, -np.inf], np.float32)
+COMPLEX = np.stack([np.broadcast_to(PARTS[:, None], (6, 6)), np.broadcast_to(PARTS, (6, 6))], -1)
+COMPLEX = np.ascontiguousarray(COMPLEX).view(np.complex64)[..., 0]
+
+
+def zeros_and_infinities(jx, z):
+    """The parts of complex numbers, and the signs of the zeros among them."""
+    jnp, parts = jx.numpy, jx.numpy.stack([z.real, z.imag])
+    return jnp.where(jnp.isnan(parts), 7, parts), (parts == 0) & jnp.signbit(parts)
+
+
+@pytest.mark.parametrize("name", ["asin", "asinh", "acos", "acosh", "sqrt"])
+def test_zeros_of_complex_functions_have_the_sign_of_jax(name):
+    """Eagerly, too: a program that is compiled gets them from XLA."""
+    finite = COMPLEX[:4, :4]
+    if name in ("acosh", "sqrt"):
+        finite = finite[:1]
+    both(lambda jx: lambda z: zeros_and_infinities(jx, getattr(jx.lax, name)(z)), finite)
+
+
+def test_complex_quotients_of_infinities_and_zeros():
+    x, y = COMPLEX.reshape(-1, 1), COMPLEX[:4, :4].reshape(1, -1)
+    both(lambda jx: lambda x, y: zeros_and_infinities(jx, jx.numpy.asarray(x) / y), x, y)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_second_derivatives_and_text(name):
     args = [float(x[3]) for x in arguments(name, INSIDE)]
