@@ -206,10 +206,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
       ValueError: a scalar, or leading dimensions that do not broadcast.
       TypeError: inner dimensions that do not fit.
     """
-    if out_sharding is not None:
-        return call_sharded(matmul, a, b, precision=precision, out_sharding=out_sharding,
-                            preferred_element_type=preferred_element_type)
-    if precision is preferred_element_type is None and is_plain_product(a, b):
+    if (precision is preferred_element_type is out_sharding is None
+            and is_plain_product(a, b)):
         return plain_product(a, b)
     check_arraylike("matmul", a, b)
     a, b = with_own_arrays([a, b])
@@ -231,12 +229,19 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     batch = [d for d in a_loops if d in b_loops]
     numbers = (((typeof(a).ndim - 1,), (typeof(b).ndim - 1 - b_is_matrix,)),
                (tuple(map(a_loops.index, batch)), tuple(map(b_loops.index, batch))))
-    out = dot_general_p.bind(a, b, dimension_numbers=numbers,
-                             precision=canonical_precision(precision), preferred_element_type=dtype)
-    # Its dimensions: the batch, then what is left of `a`, then of `b`. Rows and columns are last.
+    params = {"dimension_numbers": numbers, "precision": canonical_precision(precision),
+              "preferred_element_type": dtype}
+    # Dimensions of the result: the batch, what is left of `a`, then of `b`. Rows, columns are last.
     row, column = max([*a_sizes, *b_sizes, -1]) + 1, max([*a_sizes, *b_sizes, -1]) + 2
     order = [*batch, *(d for d in a_loops if d not in batch), *[row] * a_is_matrix,
              *(d for d in b_loops if d not in batch), *[column] * b_is_matrix]
+    if out_sharding is None:
+        out = dot_general_p.bind(a, b, **params)
+    elif ones or order != sorted(order):  # the result of the product lies otherwise
+        return call_sharded(matmul, a, b, precision=precision, out_sharding=out_sharding,
+                            preferred_element_type=preferred_element_type)
+    else:
+        out = bind_sharded(dot_general_p, a, b, out_sharding=out_sharding, **params)
     out = transpose(out, [order.index(d) for d in sorted(order)])
     return prim.convert(expand_dims(out, ones) if ones else out, dtype, weak_type)
 

@@ -13,6 +13,7 @@ the mesh says which devices that are:
 from __future__ import annotations
 
 import enum
+import functools
 import math
 import threading
 import warnings
@@ -373,7 +374,7 @@ class AbstractMesh(_NamedAxes):
     def update_axis_types(self, name_to_type: dict[Any, AxisType]) -> AbstractMesh:
         """This mesh, where the named axes have other types."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
-        return self.update(axis_types=tuple(name_to_type.get(name, old) for name, old in pairs))
+        return _with_types(self, tuple([name_to_type.get(name, old) for name, old in pairs]))
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
@@ -383,6 +384,12 @@ class AbstractMesh(_NamedAxes):
         sizes = _named_sizes(self) or "()"
         kind = "" if self.abstract_device is None else f", {self.abstract_device._text()}"
         return f"AbstractMesh({sizes}, axis_types={self.axis_types}{kind})"
+
+
+@functools.lru_cache(256)
+def _with_types(mesh, axis_types):
+    """A cache, since nothing else keeps the mesh of a `shard_map` or of `auto_axes` alive."""
+    return mesh.update(axis_types=axis_types)
 
 
 def _abstract_mesh(*args: Any) -> AbstractMesh:

@@ -71,6 +71,8 @@ def _reshard(x, *, dst_sharding, concrete_mesh):
     mesh = meshes.concrete_mesh.value
     if mesh is not None and mesh.abstract_mesh is dst_sharding.mesh:
         dst_sharding = dst_sharding.update(mesh=mesh)
+    if type(x) is PlacedArray and x.sharding == dst_sharding and x.committed:
+        return x
     return evaluated(x, dst_sharding, lambda sharding: apply_primitive(
         reshard_p, x, dst_sharding=sharding, concrete_mesh=concrete_mesh))
 

@@ -11,6 +11,7 @@ type without a mesh and one that is the same on all devices are equal.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -250,4 +251,9 @@ def sharding_of_type(aval: ShapedArray, mesh: AbstractMesh) -> NamedSharding:
     """The sharding that a type states, over its own mesh or else `mesh`."""
     own = mesh_of(aval)
     unreduced, reduced = (_NOWHERE, _NOWHERE) if own is None else sums_of(aval)
-    return NamedSharding(own or mesh, P(*entries_of(aval), unreduced=unreduced, reduced=reduced))
+    return _named_sharding(own or mesh, entries_of(aval), unreduced, reduced)
+
+
+@functools.lru_cache(1024)
+def _named_sharding(mesh, entries, unreduced, reduced):
+    return NamedSharding(mesh, P(*entries, unreduced=unreduced, reduced=reduced))
