@@ -144,7 +144,7 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
             in_specs=(P(),) * len(staged.consts) + specs, **scope._asdict())
         return staged.out_tree.unflatten(outs)
 
-    compiled = jit(bind)
+    compiled = functools.cache(lambda: jit(bind))  # made when arrays are passed
     has_statics = None in tree_flatten(in_specs, lambda x: x is None)[0]
 
     @wraps(f)
@@ -159,7 +159,7 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         if state.trace is not eval_trace or has_statics:
             return bind(*args)
         with given(args):
-            out = compiled(*args)
+            out = compiled()(*args)
         outs, tree = tree_flatten(out)
         return tree.unflatten(map(_in_words_of_spec, outs, flat_out_specs(out_specs, out)))
 

@@ -161,6 +161,11 @@ within(lambda: known(jx.jit(lambda x: auto_axes(lambda x: x, axes='x', out_shard
 within(lambda: known(jx.jit(explicit_axes(lambda y: y @ y.T, axes='y', in_sharding=P(None, None)))(put(M, 'x'))), 'Auto', 'Auto')
 within(lambda: known(jx.jit(jx.grad(lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2), (1, 2), 'SAME').sum()))(put(M, 'x'))))
 within(lambda: known(jx.jvp(lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2), (1, 2), 'SAME'), (put(M, 'x'),), (put(M, 'x'),))))
+within(lambda: text(lambda x, y: jnp.matmul(x, y, out_sharding=P('x')), put(M, 'x', 'y'), put(M.T, 'y')))
+within(lambda: known(jnp.matmul(put(CUBE, 'x', None, 'y'), put(M, 'y'), out_sharding=P('x'))))
+within(lambda: known(jnp.matmul(put(CUBE, 'x'), put(CUBE.swapaxes(1, 2), 'x'), out_sharding=P('x', 'y'))))
+within(lambda: known(jnp.matmul(put(M, 'x'), np.ones(2, 'f'), out_sharding=P(None)), jnp.matmul(np.ones(8, 'f'), put(M, 'x'), out_sharding=P('y'))))
+within(lambda: known(reshard(put(M, 'x', None), P('x', None)), reshard(put(M, 'x'), P('x'))))
 within(lambda: known(jx.jit(lambda x: lax.reshape(x, (4, 2, 2, 4)))(put(CUBE, 'x', 'y')), jx.jit(lambda x: lax.reshape(x, (8, 8)))(put(CUBE, 'x'))))
 """.strip().splitlines()
 
