@@ -13,7 +13,7 @@ def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any,
     """Use `jax.shard_map`: this is the same, and `check_rep` is its `check_vma`.
 
     >>> from minijax.experimental.shard_map import shard_map
-    >>> mesh = jax.make_mesh((1,), ("i",))
+    >>> mesh = jax.sharding.Mesh(jax.devices()[:1], "i")
     >>> shard_map(lambda x: x + 1, mesh, jax.P("i"), jax.P("i"))(jnp.arange(2)).tolist()
     [1, 2]
     """
