@@ -27,6 +27,11 @@ def user_dtype(dtype: Any, fun_name: str | None, is_valid: Callable) -> None:
     if hasattr(dtype, "aval"):
         raise ValueError("Passing an array as a dtype argument is not supported; "
                          "instead of dtype=arr use dtype=arr.dtype.")
+    if hasattr(type(dtype), "_rules"):
+        raise NotImplementedError(
+            f"dtype {dtype} is defined by a library, with rules of its own. Of extended dtypes, "
+            "minijax has those of random keys only: use the dtype in which its elements are "
+            "stored, such as float32.")
     if not hasattr(dtype, "storage") and not is_valid(np.dtype(dtype)):
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError("JAX only supports number, bool, and string dtypes, and of these minijax "

@@ -936,3 +936,14 @@ def test_a_manager_of_checkpoints_can_be_imported_but_not_made():
     for make in (module.GlobalAsyncCheckpointManager, lambda: module.get_tensorstore_spec("a")):
         with pytest.raises(NotImplementedError, match=r"orbax\.checkpoint"):
             make()
+
+
+def test_element_types_of_libraries_are_refused():
+    class Scale(subject.dtypes.extended):
+        pass
+
+    class ScaleType(subject._src.dtypes.ExtendedDType):
+        type, name, _rules = Scale, "scale32", object()
+
+    with pytest.raises(NotImplementedError, match="defined by a library"):
+        subject.lax.convert_element_type(np.float32(1), ScaleType())
