@@ -67,8 +67,9 @@ def tree_flatten_with_path(
 def flatten_with_path_into(tree: Any, path: KeyPath, out: list[tuple[KeyPath, Any]],
                            is_leaf: Callable[[KeyPath, Any], bool] | None) -> PyTreeDef:
     """`flatten_into`, but it appends (path, leaf) pairs and calls `is_leaf(path, node)`."""
+    stops = is_leaf is not None and checks.leaf_answer(is_leaf(path, tree))
     node_type = node_type_of(tree)
-    if node_type is None or (is_leaf is not None and checks.leaf_answer(is_leaf(path, tree))):
+    if stops or node_type is None:
         out.append((path, tree))
         return LEAF
     pairs, aux = checks.flatten_with_keys(tree, node_type)

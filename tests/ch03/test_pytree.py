@@ -649,3 +649,21 @@ def test_hashes_of_keys():
         return lambda: (indexed, hash(t.DictKey("a")) == hash(t.GetAttrKey("a")) == hash("a"))
 
     both(program)
+
+
+@pytest.mark.parametrize("name", [
+    "tree_flatten", "tree_leaves", "tree_structure", "tree_all", "tree_flatten_with_path",
+    "tree_leaves_with_path"])
+def test_is_leaf_is_asked_about_leaves_too(name):
+    def program(library):
+        def asked(**options):
+            nodes = []
+            function = getattr(library.tree_util, name)
+            function((1, {"b": None, "a": [2]}), is_leaf=lambda *node: nodes.append(str(node)),
+                     **options)
+            return nodes
+
+        takes_path = [{}, {"is_leaf_takes_path": True}] if name.endswith("path") else [{}]
+        return lambda: [asked(**options) for options in takes_path]
+
+    both(program)
