@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
@@ -87,18 +87,19 @@ def _as_tangent(primal, tangent):
     return constant(as_array(tangent), aval.dtype, aval.weak_type)
 
 
-def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, list]:
-    """`fun` without its auxiliary data, and a list that receives them when it is called."""
+def _without_aux(fun: Callable, has_aux: bool) -> tuple[Callable, Iterable]:
+    """`fun` without its auxiliary data, and what iterates over them once it has been called. They
+    are put together then: the containers belong outside of the differentiation."""
     if not has_aux:
         return fun, []
     received: list = []
 
     def fun_without_aux(*args):
         out, aux = aux_pair(fun(*args))
-        received[:] = [tree_map(functools.partial(_primal_in, state.trace), aux)]
+        received[:] = [tree_flatten(tree_map(functools.partial(_primal_in, state.trace), aux))]
         return out
 
-    return fun_without_aux, received
+    return fun_without_aux, (tree.unflatten(leaves) for leaves, tree in received)
 
 
 def _primal_in(trace, x):

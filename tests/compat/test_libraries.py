@@ -947,3 +947,39 @@ def test_element_types_of_libraries_are_refused():
 
     with pytest.raises(NotImplementedError, match="defined by a library"):
         subject.lax.convert_element_type(np.float32(1), ScaleType())
+
+
+@pytest.mark.parametrize("around", ["nothing", "jit", "grad"])
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev"])
+def test_auxiliary_data_are_put_together_outside_of_the_differentiation(name, around):
+    """A variable of a library notes the trace in which it is made, and may be changed only there."""
+    def program(library):
+        trace_state = part(library, "extend").core.get_opaque_trace_state
+        found = []
+
+        class Variable:
+            def __init__(self, value):
+                self.value, self.made_in = value, trace_state()
+
+        library.tree_util.register_pytree_node(
+            Variable, lambda v: ((v.value,), None), lambda _, parts: Variable(*parts))
+
+        def f(x):
+            return (x * x).sum(), Variable(x)
+
+        def g(x):
+            transformed = getattr(library, name)
+            if name in ("vjp", "linearize"):
+                aux = transformed(f, x, has_aux=True)[2]
+            elif name == "jvp":
+                aux = transformed(f, (x,), (x,), has_aux=True)[2]
+            else:
+                out = transformed(f, has_aux=True)(x)
+                aux = out[0][1] if name == "value_and_grad" else out[1]
+            found.append(aux.made_in == trace_state())
+            return x.sum()
+
+        wraps = {"nothing": lambda g: g, "jit": library.jit, "grad": library.grad}
+        return lambda: (wraps[around](g)(library.numpy.ones(3)), found)[1]
+
+    both(program)
