@@ -19,7 +19,9 @@ document.querySelectorAll(".hero-again").forEach((button) => {
 document.querySelectorAll(".md-search[role=dialog]").forEach((node) => node.setAttribute("aria-label", "Search"));
 
 // Wide tables and drawings scroll; those who use the keyboard must be able to reach them.
-window.addEventListener("load", () =>
-  document.querySelectorAll(".md-typeset__scrollwrap, figure.drawing").forEach((node) => {
-    if (node.matches(".md-typeset__scrollwrap") || node.scrollWidth > node.clientWidth) node.tabIndex = 0;
-  }));
+const reachable = () => document.querySelectorAll(".md-typeset__scrollwrap, figure.drawing").forEach((node) => {
+  if (node.matches(".md-typeset__scrollwrap") || node.scrollWidth > node.clientWidth) node.tabIndex = 0;
+  else node.removeAttribute("tabindex");
+});
+window.addEventListener("load", reachable);
+window.addEventListener("resize", reachable);
