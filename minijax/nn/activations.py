@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 
 import numpy as np
 
 from .. import numpy as jnp
 from ..checks.sequences import size_along
+from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
+from ..errors import user_stacklevel
 from ..lax import elementwise as lax
 from ..lax.compile_time import concrete_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
@@ -393,8 +396,12 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1):
     """
     num_classes = concrete_or_error(operator.index, num_classes,
                                     "The error arose in jax.nn.one_hot argument `num_classes`.")
+    x = jnp.asarray(x)
+    if not dtypes.issubdtype(x.dtype, np.integer):
+        warnings.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}",
+                      DeprecationWarning, stacklevel=user_stacklevel())
     dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype, "one_hot")
-    return _one_hot(jnp.asarray(x), num_classes, dtype=dtype, axis=axis)
+    return _one_hot(x, num_classes, dtype=dtype, axis=axis)
 
 
 @functools.partial(staged, static_argnames=("num_classes", "dtype", "axis"))

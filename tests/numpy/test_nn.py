@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.oracle import both
+from tests.oracle import both, subject
 
 X = np.array([-30.0, -3.0, -0.7, 0.0, 0.4, 1.0, 2.5, 40.0], np.float32)
 MASK = np.array([1, 0, 1, 1, 1, 0, 1, 1], bool)
@@ -108,3 +108,9 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_calls(call):
     both(lambda jx: lambda: CALLS[call](jx))
+
+
+@pytest.mark.parametrize("x", [1.0, np.float16(1)])
+def test_classes_are_integers(x):
+    with pytest.warns(DeprecationWarning, match="jax.nn.one_hot input should be integer-typed"):
+        subject.nn.one_hot(subject.numpy.array([x]), 3)
