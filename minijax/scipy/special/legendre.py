@@ -81,8 +81,11 @@ def lpmn(m: int, n: int, z):
     [0.5]
     """
     n = _check("lpmn", m, n, z)
-    p = _legendre(jnp.asarray(z), n=n, is_normalized=False)
-    order, degree = np.arange(n + 1)[:, None, None], np.arange(n + 1)[None, :, None]
+    z = jnp.asarray(z)
+    p = _legendre(z, n=n, is_normalized=False)
+    order, degree = (np.arange(n + 1, dtype=p.dtype).reshape(shape)
+                     for shape in ((-1, 1, 1), (1, -1, 1)))
+    z = z[None, None, :]
     lower = jnp.concatenate([jnp.zeros_like(p[:, :1]), p[:, :-1]], axis=1)
     # https://dlmf.nist.gov/14.10.E5
     derivatives = (degree * z * p - (degree + order) * lower) / (z * z - 1)
