@@ -301,8 +301,9 @@ def _named_sizes(mesh: _NamedAxes) -> str:
 
 def is_local(device: Any) -> bool:
     """Whether a device belongs to this process. One that only stands for a device does not."""
-    client = getattr(device, "client", None)
-    return client is not None and device.process_index == client.process_index()
+    if device is not None and getattr(device, "client", None) is None:
+        return False
+    return device.process_index == device.client.process_index()
 
 
 class AbstractDevice(NamedTuple):
