@@ -6,6 +6,7 @@ Each regular expression must match JAX's message and ours.
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ DERIVATIVES = {
         "the custom_vjp-decorated function <lambda>. and the second element represents residuals .* had "
         "shapes/dtypes of:\n    float32.3.\nwhile the custom_vjp-decorated function <lambda> had output "
         "shapes/dtypes of:\n    float32..",
-    "rule(jax.custom_vjp, lambda x: (x, None), lambda r, g: (jnp.ones(3),))": "Consider just returning a None",
+    "rule(jax.custom_vjp, lambda x: (x, None), lambda r, g: (jnp.ones(3),))": "must produce an output with the same type as the args tuple",
     "call(jax.custom_jvp, 0.5)": "missing a required argument: 'y'",
     "call(jax.custom_vjp, 0.5, 0.1, z=1.0)": "\nThe following keyword arguments could not be resolved to "
         "positions: z",
@@ -174,6 +175,38 @@ REFERENCES = {
     "custom(jax.custom_vjp(f))(ref, ref)": "x and y",
     "jax.vjp(custom(jax.custom_vjp(lambda x: x[...])), ref)": "custom_vjp fwd function",
 }  # fmt: skip
+
+
+UP_TO = "jax.tree.structure({}).flatten_up_to({})".format
+BROADCAST = "jax.tree_util.tree_broadcast({}, {})".format
+TREES = {
+    UP_TO("[1, 2]", "[7]"): r"List arity mismatch: 1 != 2; list: \[7\]\.",
+    UP_TO("(1,)", "(7, 8)"): r"Tuple arity mismatch: 2 != 1; tuple: \(7, 8\)\.",
+    UP_TO("{'p': [{'a': 1}]}", "{'p': [{'b': 7}]}"):
+        r"Dict key mismatch; expected keys: \['a'\]; present keys: \['b'\]\.",
+    UP_TO("[1, [2]]", "[1, 7]"): r"Expected list, got 7\.",
+    UP_TO("{'p': (1,)}", "{'p': [7]}"): r"Expected tuple, got \[7\]\.",
+    UP_TO("{'a': 1}", "(7,)"): r"Expected dict, got \(7,\)\.",
+    UP_TO("None", "[2]"): r"Expected None, got \[2\]\.",
+    UP_TO("Pair(1, 2)", "(1, 2)"): r"Expected named tuple, got \(1, 2\)\.",
+    UP_TO("Pair(1, 2)", "Other(1, 2)"): "Named tuple type mismatch: expected type: .*Pair",
+    UP_TO("OrderedDict(a=1)", "{'a': 1}"): "Custom node type mismatch: expected type: .*OrderedDict",
+    UP_TO("OrderedDict(a=1)", "OrderedDict(b=1)"): "Mismatch custom node data: .*a.* != .*b",
+    BROADCAST("(1, 2, 3)", "(0, [0])"): "structure error: different lengths of tuple at key path\n    ",
+    BROADCAST("(1, {'a': 0})", "(0, {'a': 0, 'b': 0})"):
+        "structure error: different numbers of pytree children at key path\n    ",
+    BROADCAST("[{1: 2}]", "[{3: 4}]"): "structure error: different pytree metadata at key path\n    ",
+    BROADCAST("[{1: 2}]", "[(3,)]"): "structure error: different types at key path\n    ",
+    "jax.vmap(f, ({'a': 0, 'b': (0, 0)}, None))({'a': np.ones(2), 'b': np.ones(2)}, 1)":
+        "must be a tree prefix of the corresponding value",
+    "jax.tree_util.tree_transpose(jax.tree.structure([0]), jax.tree.structure([0]), [1, 2])": "Mismatch",
+    "jax.tree_util.flatten_one_level(1)": "can't tree-flatten type: <class 'int'>",
+    "jax.tree_util.register_dataclass(Object)":
+        "^register_dataclass: data_fields and meta_fields are required when nodetype is not a datacl",
+    "jax.tree_util.register_dataclass(Object, data_fields=['x'])":
+        r"must both be specified when either is specified. Got data_fields=\['x'\] meta_fields=None",
+    "jax.jit(f, static_argnums=0, donate_argnums=0)": "cannot intersect",
+}
 
 
 def names(jx):
@@ -218,13 +251,16 @@ def names(jx):
 
     mapped = jx.custom_batching.custom_vmap(jx.numpy.sin)
     mapped.def_vmap(lambda size, batched, x: (x, True))
-    return {"rule": rule, "scanned": scanned, "call": call, "mapped": mapped, "jax": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "f": lambda x, y: x,
+    return {"rule": rule, "scanned": scanned, "call": call, "mapped": mapped, "jax": jx,
+            "jnp": jx.numpy, "lax": jx.lax, "np": np, "f": lambda x, y: x,
+            "Pair": namedtuple("Pair", "x y"), "Other": namedtuple("Other", "x y"),
+            "OrderedDict": OrderedDict, "Object": type("Object", (), {}),
             "foo": Primitive("foo"), "typed": typed, "leak": leak, "generator": generator,
             "custom": custom, "ref": jx.new_ref(1.0), "listed": listed,
             "float0": np.zeros(2, jx.dtypes.float0)}
 
 
-PROGRAMS = JIT | TRACED | CALLS | CONTROL | DERIVATIVES | RULES | REFERENCES
+PROGRAMS = JIT | TRACED | CALLS | CONTROL | DERIVATIVES | RULES | REFERENCES | TREES
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

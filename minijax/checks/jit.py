@@ -48,7 +48,8 @@ def not_static_and_donated(static: Sequence[int], donated: Sequence[int]) -> Non
     """Raise ValueError if an argument of a call is both static and donated."""
     if not set(static).isdisjoint(donated):
         raise ValueError(
-            f"Arguments are both static ({sorted(static)}) and donated ({sorted(donated)}).")
+            f"`static_argnums` {sorted(static)} and `donate_argnums` {sorted(donated)} cannot "
+            "intersect: arguments are both static and donated.")
 
 
 def compiler_options(word: str) -> None:

@@ -114,7 +114,8 @@ def rebased(static_argnums: Sequence[int], donate_argnums: Sequence[int]) -> Non
     """Raise ValueError for a number in both."""
     if not set(static_argnums).isdisjoint(donate_argnums):
         raise ValueError(
-            f"Arguments are both static ({static_argnums}) and donated ({donate_argnums})."
+            f"`static_argnums` {static_argnums} and `donate_argnums` {donate_argnums} cannot "
+            "intersect: arguments are both static and donated."
         )
 
 
@@ -325,10 +326,16 @@ def _key_difference(expected, found) -> str:
 
 
 def difference_text(difference: Difference, name: str) -> str:
-    """One sentence that names the place, as in `in_axes[0]['w']`."""
+    """What differs, the place, as in `in_axes[0]['w']`, and what is there."""
     path, expected, found, why = difference
-    place = f"{name}{keystr(path)}"
-    return f"Pytree structures differ at {place}: expected {expected}, got {found} ({why})."
+    if "lengths" in why:
+        what = f"lengths of {expected.split()[1]}"
+    elif "numbers" in why:
+        what = "numbers of pytree children"
+    else:
+        what = "types" if "types" in why else "pytree metadata"
+    return (f"pytree structure error: different {what} at key path\n    {name}{keystr(path)}\n"
+            f"Expected {expected}, got {found} ({why}).")
 
 
 def treedef_differences(
@@ -375,7 +382,42 @@ def is_prefix(answer: bool, prefix: trees.PyTreeDef, tree: Any, name: str) -> No
     what = (
         difference_text(first, name) if first else f"{name} does not have the expected structure."
     )
-    raise ValueError(f"{what}\n  expected structure: {prefix}\n  structure of {name}: {structure}")
+    raise ValueError(f"{_mismatch(prefix, tree) or ''}{what}\n  expected structure: {prefix}\n"
+                     f"  structure of {name}: {structure}")
+
+
+def _mismatch(expected: trees.PyTreeDef, tree: Any) -> str | None:
+    """The first difference, in one line with the value that is there."""
+    found = trees.flatten_into(tree, [], None)
+    if expected is trees.LEAF:
+        return None
+    if _root_difference(expected, found) is not None:
+        return _expectation(expected, found, repr(tree)[:200]) + "\n"
+    assert expected.node_type is not None
+    children = [child for _, child in flatten_with_keys(tree, expected.node_type)[0]]
+    return next(filter(None, map(_mismatch, expected.subtrees, children)), None)
+
+
+def _expectation(expected, found, value: str) -> str:
+    if expected is trees.NONE:
+        return f"Expected None, got {value}."
+    cls = expected.node_data()[0]
+    name = cls.__name__
+    if found is trees.LEAF or found.node_data()[0] is not cls:
+        if cls in (list, tuple, dict):
+            return f"Expected {name}, got {value}."
+        if not hasattr(cls, "_fields"):
+            return f"Custom node type mismatch: expected type: {cls}, value: {value}."
+        if found is trees.LEAF or not hasattr(found.node_data()[0], "_fields"):
+            return f"Expected named tuple, got {value}."
+        return f"Named tuple type mismatch: expected type: {cls}, tuple: {value}."
+    if cls is dict:
+        return (f"Dict key mismatch; expected keys: {[*expected.aux]}; "
+                f"present keys: {[*found.aux]}.")
+    if cls in (list, tuple):
+        numbers = f"{len(found.subtrees)} != {len(expected.subtrees)}"
+        return f"{name.capitalize()} arity mismatch: {numbers}; {name}: {value}."
+    return f"Mismatch custom node data: {expected.aux} != {found.aux}; value: {value}."
 
 
 def prefix_errors(
@@ -397,9 +439,10 @@ def axes_are_prefix(subtrees: list | None, name: str, treedef: trees.PyTreeDef,
         return
     if kws:
         treedef, axis_treedef = treedef.subtrees[0], axis_treedef.subtrees[0]
-    found = treedef_differences(axis_treedef, treedef)
-    lines = [f"{name} specification must be a tree prefix of the corresponding value, but is not:"]
-    lines += [f"  - {difference_text(difference, name)}" for difference in found]
+    found = [*treedef_differences(axis_treedef, treedef)]
+    lines = [f"{name} specification must be a tree prefix of the corresponding value, but is not.",
+             f"  Mismatch details ({len(found)} found):"]
+    lines += [f"  {difference_text(difference, name)}" for difference in found]
     if tupled_args:
         lines.append(f"It describes the tuple of arguments: {name} has one entry per argument.")
         if len(treedef.subtrees) == 1 and trees.prefix_subtrees(axis_treedef, treedef.subtrees[0]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core.core import typeof
 from ..core.primitives import convert
-from ..core.tree import Partial, PyTreeDef, tree_flatten
+from ..core.tree import PyTreeDef, tree_flatten
 from ..lax.cutting import split
 from ..lax.dtypes import result_type
 
@@ -36,17 +37,19 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:
     leaves, treedef = tree_flatten(pytree)
     avals = tuple(map(typeof, leaves))
     dtype = result_type(*leaves) if leaves else np.dtype(np.float32)
-    unravel = Partial(_Unravel(treedef, avals, dtype))
+    unravel = _Unravel(treedef, avals, dtype)
     if not leaves:
         return jnp.zeros(0, dtype), unravel
     return jnp.concatenate([jnp.ravel(convert(leaf, dtype)) for leaf in leaves]), unravel
 
 
+@dataclass(frozen=True)
 class _Unravel:
-    """From a vector to a tree with leaves of these types."""
+    """From a vector to a tree with leaves of these types. It can be a static argument."""
 
-    def __init__(self, treedef: PyTreeDef, avals: tuple, dtype: np.dtype):
-        self.treedef, self.avals, self.dtype = treedef, avals, dtype
+    treedef: PyTreeDef
+    avals: tuple
+    dtype: np.dtype
 
     def __call__(self, vector):
         if typeof(vector).dtype != self.dtype:

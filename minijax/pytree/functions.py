@@ -158,7 +158,8 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     >>> jax.tree_util.flatten_one_level({"a": [1, 2], "b": 3})
     ([[1, 2], 3], ('a', 'b'))
     """
-    return _node_type_or_error(tree).flatten(tree)
+    children, aux = _node_type_or_error(tree).flatten(tree)
+    return [*children], aux
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
@@ -175,7 +176,7 @@ def _node_type_or_error(tree):
     node_type = node_type_of(tree)
     if node_type is None:
         raise ValueError(
-            f"Cannot flatten a value of {type(tree)}: it is not registered as a pytree node type."
+            f"can't tree-flatten type: {type(tree)}: it is not registered as a pytree node type."
         )
     return node_type
 
@@ -293,7 +294,7 @@ def _check_transposed(outer: PyTreeDef, inner: PyTreeDef, treedef: PyTreeDef) ->
     """Raise TypeError for a tree that is not an `outer` of `inner`s. JAX compares numbers only."""
     if treedef.num_leaves != outer.num_leaves * inner.num_leaves:
         raise TypeError(
-            f"tree_transpose: expected {outer.num_leaves} x {inner.num_leaves} leaves, "
+            f"Mismatch in tree_transpose: expected {outer.num_leaves} x {inner.num_leaves} leaves, "
             f"got {treedef.num_leaves}.\n"
             f"  expected structure: {compose(outer, inner)}\n"
             f"  structure of pytree_to_transpose: {treedef}"

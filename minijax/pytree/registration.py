@@ -57,15 +57,19 @@ def register_pytree_node(
     register_node_type(NodeType(nodetype, flatten, unflatten_func, keyed))
 
 
+_WHERE_ITERABLE = " where 'children' is iterable"
+
+
 def _checked(flatten, cls):
     """`flatten`, checked to return children and aux data; the children become a tuple."""
 
     def checked_flatten(tree):
         result = flatten(tree)
-        if not (isinstance(result, tuple) and len(result) == 2 and hasattr(result[0], "__iter__")):
+        is_pair = isinstance(result, tuple) and len(result) == 2
+        if not (is_pair and hasattr(result[0], "__iter__")):
             raise ValueError(
-                f"The flatten function registered for {cls} must return a pair "
-                f"(children, aux_data) whose children are iterable, but it returned {result!r}."
+                "The to_iterable function for a custom PyTree node should return a (children, "
+                f"aux_data) tuple{_WHERE_ITERABLE * is_pair}, got {result!r}, of {cls}."
             )
         children, aux = result
         return tuple(children), aux
@@ -248,18 +252,22 @@ def _fields_of_dataclass(cls, data_fields, meta_fields):
     """Names of the data and meta fields, as the dataclass declares them."""
     if data_fields is not None or meta_fields is not None:
         raise TypeError(
-            "register_dataclass needs both data_fields and meta_fields, or neither, "
-            f"but got {data_fields=} and {meta_fields=}."
+            "register_dataclass: data_fields and meta_fields must both be specified when either "
+            f"is specified. Got {data_fields=} {meta_fields=}."
         )
     if not dataclasses.is_dataclass(cls):
         raise TypeError(
-            f"register_dataclass needs data_fields and meta_fields for {cls}, "
-            "because it is not a dataclass and so does not tell its fields."
+            "register_dataclass: data_fields and meta_fields are required when nodetype is not a "
+            f"dataclass. Got nodetype={cls}."
         )
     names: dict[bool, list[str]] = {False: [], True: []}
     for field in dataclasses.fields(cls):
         names[bool(field.metadata.get("static", False))].append(field.name)
     return names[False], names[True]
+
+
+_ALL_FIELDS = ("data_fields and meta_fields must include all dataclass fields with init=True and "
+               "only them.")
 
 
 def _check_fields(cls, data_fields, meta_fields, drop_fields):
@@ -268,14 +276,13 @@ def _check_fields(cls, data_fields, meta_fields, drop_fields):
         needed = {field.name for field in dataclasses.fields(cls) if field.init} - {*drop_fields}
         if missing := needed - given:
             raise ValueError(
-                f"register_dataclass: fields {sorted(missing)} of {cls} are neither in data_fields "
-                "nor in meta_fields. Add them to one, or to drop_fields."
+                f"register_dataclass: {_ALL_FIELDS} Missing fields: {missing} of {cls}. Add them "
+                "to one, or to drop_fields."
             )
         if unexpected := given - needed:
             raise ValueError(
-                f"register_dataclass: {sorted(unexpected)} are not fields of {cls} that its "
-                "constructor takes. Take them out of data_fields and meta_fields (of a field with "
-                "init=False, make the constructor compute it)."
+                f"register_dataclass: {_ALL_FIELDS} Unexpected fields: {unexpected} of {cls}. (Of "
+                "a field with init=False, make the constructor compute it.)"
             )
     if overlap := {*data_fields} & {*meta_fields}:
         raise ValueError(

@@ -189,7 +189,7 @@ def test_prefix_errors_name_the_same_places():
         for error, their_error in zip(ours, theirs):
             place = str(their_error("tree")).splitlines()[1].strip()
             assert type(error("tree")) is ValueError
-            assert f" at {one_field_name(place)}: " in one_field_name(str(error("tree")))
+            assert f" at key path\n    {one_field_name(place)}\n" in one_field_name(str(error("tree")))
 
 
 def test_equality_errors_name_the_same_places():
@@ -449,11 +449,11 @@ def test_axes_errors():
     treedef = pytree.tree_structure(({"w": 1, "b": 2},))
     with pytest.raises(ValueError, match="tuple of one element"):
         pytree.flatten_axes("vmap in_axes", treedef, {"w": 0, "b": 0}, tupled_args=True)
-    with pytest.raises(ValueError, match=r"vmap in_axes\[0\].*lacks keys"):
+    with pytest.raises(ValueError, match=r"vmap in_axes\[0\]\n.*lacks keys"):
         pytree.flatten_axes("vmap in_axes", treedef, ({"w": 0, "b": 0, "c": 0},))
     both = pytree.tree_structure(((1, 2), {"k": 3}))
     assert pytree.flatten_axes("in_axes", both, ((None, 1), 0), kws=True) == [None, 1, 0]
-    with pytest.raises(ValueError, match="in_axes: expected a tuple of length 1, got .* 2"):
+    with pytest.raises(ValueError, match="in_axes\nExpected a tuple of length 1, got .* 2"):
         pytree.flatten_axes("in_axes", both, ((None,), 0), kws=True)
 
 
@@ -473,10 +473,12 @@ def test_axes_error_of_a_class_that_wants_no_dummies():
 def test_structure_errors_text():
     old, new = pytree.tree_structure((1, {"a": 2})), pytree.tree_structure(((1,), {"a": [2]}))
     assert pytree.structure_errors(old, new, "carry").splitlines() == [
-        "  - Pytree structures differ at carry[0]: expected a pytree leaf, got a <class 'tuple'> "
-        "(their Python types differ).",
-        "  - Pytree structures differ at carry[1]['a']: expected a pytree leaf, got a <class 'list'> "
-        "(their Python types differ).",
+        "  - pytree structure error: different types at key path",
+        "    carry[0]",
+        "Expected a pytree leaf, got a <class 'tuple'> (their Python types differ).",
+        "  - pytree structure error: different types at key path",
+        "    carry[1]['a']",
+        "Expected a pytree leaf, got a <class 'list'> (their Python types differ).",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 
 import numpy as np
@@ -49,3 +50,18 @@ def test_under_transformations():
 @pytest.mark.parametrize("vector", [np.zeros(3, np.float32), np.zeros(8, np.int32)])
 def test_errors(vector):
     both(lambda jx: lambda: ravel(jx)(TREES["mixed"])[1](jx.numpy.asarray(vector)))
+
+
+def test_equal_ways_back_are_one_static_argument():
+    def program(jx):
+        (vector, one), (_, two) = (ravel(jx)(TREES["one"]) for _ in range(2))
+        traces = []
+
+        @functools.partial(jx.jit, static_argnums=1)
+        def run(vector, unravel):
+            traces.append(unravel)
+            return unravel(vector + 1)
+
+        return lambda: (run(vector, one), run(vector, two), len(traces))
+
+    both(program)
