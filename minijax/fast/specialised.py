@@ -162,6 +162,12 @@ def _squeeze(x: Any, *, dimensions: tuple) -> Callable | None:
     return methodcaller("reshape", tuple(n for d, n in enumerate(x.shape) if d not in dropped))
 
 
+def _bitcast_convert_type(x: Any, *, new_dtype: Any) -> Callable | None:
+    old, new = x.dtype, np.dtype(new_dtype)
+    plain = old.isbuiltin == new.isbuiltin == 1 and old.itemsize == new.itemsize
+    return methodcaller("view", new) if plain and {old.kind, new.kind} <= {*"iuf"} else None
+
+
 def _shift(ufunc: Callable, view: str | None = None, outside: Any = 0) -> Callable:
     """A shift whose operands are seen as of the kind `view`. By the width or more, it gives
     `outside`, or what the shift by all bits but one gives."""
@@ -260,7 +266,8 @@ SPECIALISED: dict[str, Callable] = {
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "split": _split, "pad": _pad,
     "reduce_sum": _reduce_sum, "reduce_max": _reduce_max, "div": _div, "max": _max, "min": _min,
     "gather": _gather, "reduce_min": _reduce_min, "dot_general": _dot_general, "sign": _sign,
-    "rsqrt": _rsqrt, "square": _square, "squeeze": _squeeze, "shift_left": _shift(np.left_shift),
+    "rsqrt": _rsqrt, "square": _square, "squeeze": _squeeze,
+    "bitcast_convert_type": _bitcast_convert_type, "shift_left": _shift(np.left_shift),
     "shift_right_logical": _shift(np.right_shift, "u"),
     "shift_right_arithmetic": _shift_right_arithmetic,
 }

@@ -7,6 +7,7 @@ jaxpr becomes one Python function, which calls the primitives' NumPy rules.
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import threading
@@ -87,7 +88,7 @@ def is_plain(x: Any) -> bool:
     """Whether a static argument means the same as any equal value of its class."""
     if type(x) is tuple:
         return all(type(n) is int or type(n) is tuple and is_plain(n) for n in x)
-    return type(x) in _PLAIN or isinstance(x, (type, np.dtype))
+    return type(x) in _PLAIN or isinstance(x, (type, np.dtype, enum.Enum))
 
 
 def with_traced_calls(function: Callable, static: Collection[str | int]) -> Callable:
