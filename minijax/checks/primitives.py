@@ -260,6 +260,8 @@ def reduction(name: str, x: ShapedArray, axes, accepted: tuple) -> None:
 def dot_general(x: ShapedArray, y: ShapedArray, dimension_numbers, precision,
                 preferred_element_type) -> None:
     """Raise `TypeError` unless the dimensions of a product fit."""
+    numeric("dot_general", x)
+    numeric("dot_general", y)
     (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     _paired_dims("contracting", x, y, x_contract, y_contract)
     _paired_dims("batch", x, y, x_batch, y_batch)
@@ -275,7 +277,8 @@ def _preferred(operands, preferred):
     """The preferred type may narrow floats only. Complex operands decide before floats, and those
     before integers."""
     def bits(d):
-        return 1 if d == bool else (dtypes.iinfo if d.kind in "iu" else dtypes.finfo)(d).bits
+        is_integer = dtypes.issubdtype(d, np.integer)
+        return 1 if d == bool else (dtypes.iinfo if is_integer else dtypes.finfo)(d).bits
 
     kinds = (np.complexfloating, np.floating, np.integer, np.bool_)
     kind = next(k for k in kinds if any(dtypes.issubdtype(d, k) for d in operands))

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import same_dtypes
+from ..checks.primitives import numeric, same_dtypes
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.batching import primitive_batchers
@@ -174,6 +174,7 @@ def _shape_rule(lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation
                              dilated_shape(taken(rhs.shape, rhs_spec), rhs_dilation),
                              window_strides, padding, batch_group_count)
     same_dtypes("conv_general_dilated", (lhs, rhs))
+    numeric("conv_general_dilated", lhs)
     dtype = lhs.dtype
     if preferred_element_type is not None:
         _check_preferred(dtype, preferred_element_type)

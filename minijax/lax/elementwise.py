@@ -440,6 +440,7 @@ min_p, min = binary_row(
 
 def _clamp_type(low, x, high):
     checks.same_dtypes("clamp", (low, x, high))
+    checks.numeric("clamp", x)
     for name, bound in (("min", low), ("max", high)):
         if bound.shape not in ((), x.shape):
             raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), "

@@ -103,9 +103,20 @@ def _gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **p
         out = np.broadcast_to(out, place.inside.shape + out.shape)
     if mode is FILL_OR_DROP and not place.inside.all():
         inside = place.inside.reshape(place.inside.shape + (1,) * len(place.window))
-        out = np.where(inside, out, np.asarray(fill_value).astype(x.dtype))
+        out = np.where(inside, out, _element(fill_value, x.dtype))
     order = result_order(numbers, place.window, n_batch)
     return out if order == list(range(out.ndim)) else out.transpose(order)
+
+
+class FillOfWords(int):
+    """A fill value for keys: each of their words of 32 bits is this number."""
+
+
+def _element(fill_value, dtype):
+    """The fill value as NumPy stores an element."""
+    if isinstance(fill_value, FillOfWords):
+        return np.full(dtype.itemsize // 4, fill_value, np.uint32).view(dtype)[0]
+    return np.asarray(fill_value).astype(dtype)
 
 
 def _takes_slices(x, indices, numbers, sizes, mode) -> bool:
@@ -139,7 +150,7 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
       unique_indices, indices_are_sorted: promises, which may make it faster.
       mode: for windows outside of the operand; by default "promise_in_bounds".
       fill_value: what mode "fill" fills in; by default NaN, or the integers' lowest (unsigned:
-        highest) value.
+        highest) value. For keys, it is each word of a key.
 
     Raises:
       TypeError: shapes and dimension numbers that do not fit.
@@ -155,6 +166,8 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
         fill_value = default_fill_value(typeof(operand).dtype)
     else:
         fill_value = known_fill_value(fill_value, typeof(operand).dtype)
+    if fill_value is not None and isinstance(typeof(operand).dtype, ExtendedDType):
+        fill_value = FillOfWords(fill_value)
     return gather_p.bind(
         operand, start_indices, dimension_numbers=canonical(dimension_numbers),
         slice_sizes=canonical_shape(slice_sizes), unique_indices=bool(unique_indices),
@@ -206,6 +219,8 @@ def default_fill_value(dtype):
         return int(dtypes.iinfo(dtype).min)
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return int(dtypes.iinfo(dtype).max)
+    if isinstance(dtype, ExtendedDType):
+        return int(np.iinfo(np.uint32).max)
     return True
 
 

@@ -184,6 +184,7 @@ def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
 
 
 def _top_k_types(x, *, k, axis):
+    numeric("top_k", x)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         raise ValueError("top_k is not compatible with complex inputs.")
     if k < 0:

@@ -101,7 +101,8 @@ def complex_input(x) -> bool:
 
 def is_integer(x) -> bool:
     """Whether `x` has integer or boolean elements: those that floating point functions convert."""
-    return not dtypes.issubdtype(typeof(x).dtype, np.inexact)
+    dtype = typeof(x).dtype
+    return not (dtypes.issubdtype(dtype, np.inexact) or dtypes.issubdtype(dtype, dtypes.extended))
 
 
 def check_no_out(name: str, out) -> None:

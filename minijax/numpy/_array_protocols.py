@@ -16,6 +16,7 @@ from ..lax.shaping import copy_p
 
 def _tobytes(self, order="C") -> bytes:
     """The bytes of the elements, in row-major order unless `order` is "F"."""
+    checks.numeric(self, "converted to bytes")
     return np.asarray(self._numpy()).tobytes(order)
 
 
@@ -41,12 +42,14 @@ def restored(value: np.ndarray, aval) -> Array:
 
 def _dlpack(self, *, max_version=None, **kwargs):
     """The contents, read-only; a copy for readers that do not support read-only memory."""
+    checks.numeric(self, "shared through DLPack")
     supports_read_only = max_version is not None and max_version[0] >= 1
     value = np.asarray(self) if supports_read_only else np.array(self._numpy())
     return value.__dlpack__(max_version=max_version, **kwargs)
 
 
 def _dlpack_device(self):
+    checks.numeric(self, "shared through DLPack")
     return np.asarray(self._numpy()).__dlpack_device__()
 
 

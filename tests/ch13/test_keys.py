@@ -109,6 +109,13 @@ ON_KEYS = {
     "full of words": lambda jx, keys: jx.lax.full((3,), 7, keys.dtype),
     "set": lambda jx, keys: keys.at[1].set(keys[0, 0]),
     "take": lambda jx, keys: jx.numpy.take(keys, jx.numpy.array([1, 0, 1]), axis=1),
+    "take outside": lambda jx, keys: jx.numpy.take(keys, jx.numpy.array([1, 9, -7]), axis=1),
+    "take outside, filled": lambda jx, keys: keys.at[jx.numpy.array([0, 9])].get(
+        mode="fill", fill_value=3),
+    "take outside, long keys": lambda jx, keys: jx.numpy.take(
+        jx.random.split(jx.random.key(3, impl="rbg")), jx.numpy.array([1, 9])),
+    "vmap take outside": lambda jx, keys: jx.vmap(jx.numpy.take)(
+        keys, jx.numpy.array([0, 9, -1, 2])),
     "array of indices": lambda jx, keys: keys[jx.numpy.array([2, 0]), jx.numpy.array([1, 1])],
     "repeat": lambda jx, keys: jx.numpy.repeat(keys, 2, axis=0),
     "tile": lambda jx, keys: jx.numpy.tile(keys, (2, 1)),
@@ -138,6 +145,30 @@ NO_NUMBERS = {
 @pytest.mark.parametrize("name", NO_NUMBERS)
 def test_what_needs_numbers_refuses_keys(name):
     both(lambda jx: lambda: NO_NUMBERS[name](jx, jx.random.split(jx.random.key(3))))
+
+
+# Products and orders of the numbers that keys are stored as would mean nothing. JAX refuses them,
+# most of them with an internal error.
+NO_PRODUCTS = {
+    "dot": lambda jx, keys: jx.lax.dot(keys, keys),
+    "dot of integers": lambda jx, keys: jx.lax.dot(jx.numpy.arange(2), keys),
+    "matmul": lambda jx, keys: keys @ keys,
+    "vdot": lambda jx, keys: jx.numpy.vdot(keys, keys),
+    "convolution": lambda jx, keys: jx.lax.conv(keys[None, None], keys[None, None], (1,), "SAME"),
+    "top_k": lambda jx, keys: jx.lax.top_k(keys, 1),
+    "clamp": lambda jx, keys: jx.lax.clamp(keys, keys, keys),
+    "floor": lambda jx, keys: jx.numpy.floor(keys), "trunc": lambda jx, keys: jx.numpy.trunc(keys),
+    "bytes": lambda jx, keys: keys.tobytes(), "bytes()": lambda jx, keys: bytes(keys),
+    "dlpack": lambda jx, keys: jx.numpy.from_dlpack(keys),
+    "NumPy's dlpack": lambda jx, keys: np.from_dlpack(keys),
+}
+
+
+@pytest.mark.parametrize("name", NO_PRODUCTS)
+def test_the_numbers_under_keys_stay_there(name):
+    keys = random.split(random.key(3))
+    with pytest.raises(TypeError, match="key"):
+        NO_PRODUCTS[name](jax, keys)
 
 
 def test_keys_stay_keys_when_fetched():
