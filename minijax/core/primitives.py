@@ -13,6 +13,7 @@ The counterpart in JAX is `jax/_src/lax/lax.py`.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -331,13 +332,12 @@ def reduction(name: str, accepted: tuple, numpy_rule: Callable | None) -> Primit
                            lambda x, *, axes: _kept_sizes(x, axes), numpy_rule)
 
 
+@functools.cache
 def lowest(dtype: np.dtype):
-    """The identity of `max`: minus infinity, or the least integer, or False."""
-    if dtype == bool:
-        return False
-    if dtypes.issubdtype(dtype, np.integer):
-        return dtype.type(dtypes.iinfo(dtype).min)
-    return dtype.type(-np.inf)
+    """The identity of `max`: minus infinity, or the least number, or False."""
+    if dtype == bool or dtypes.issubdtype(dtype, np.integer):
+        return dtype.type(dtype != bool and dtypes.iinfo(dtype).min)
+    return np.fmin(dtype.type(-np.inf), dtypes.finfo(dtype).min)  # a float8 may have no infinity
 
 
 def _reduce_max(x, *, axes):

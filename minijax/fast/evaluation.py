@@ -12,16 +12,21 @@ from collections.abc import Callable
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 
+import ml_dtypes
 import numpy as np
 
 from ..core.array import Array, _apart, contents, numpy_rules, quiet
-from ..core.core import Primitive, ShapedArray
+from ..core.core import _CACHE_LIMIT, Primitive, ShapedArray
 from ..core.extension import Extension, register
 
 # NumPy scalars that mean the same whether 64-bit types are enabled or not.
 SCALAR_AVALS = {dtype.type: ShapedArray((), dtype) for dtype in map(np.dtype, (
     "bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32",
     "complex64"))}
+
+# With these, NumPy often computes as with int8: the lowest bits of the results are right.
+NARROW = frozenset(map(np.dtype, (
+    ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4)))
 
 # primitive -> the evaluation rule made here, which does nothing else than call its NumPy rule
 evaluations: dict[Primitive, Callable] = {}
@@ -50,6 +55,8 @@ def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
         if primitive.multiple_results:
             out = [_apart(part, foreign) for part in out] if foreign else out
             return [*map(Array, out, out_aval)]
+        if out.dtype is not out_aval.dtype and out_aval.dtype in NARROW:
+            out = out.astype(out_aval.dtype)
         return Array(_apart(out, foreign) if foreign else out, out_aval)
 
     return evaluate
@@ -57,13 +64,14 @@ def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
 
 def one_array(primitive: Primitive, rule: Callable, evaluate: Callable) -> Callable:
     """`evaluate`, with a fast path for an array in NumPy, of a type that was met before."""
-    out_avals = primitive._out_avals
+    known: dict[tuple, ShapedArray] = {}
 
     def fast(x):
         if type(x) is Array and x._value is not None:
-            out_aval = out_avals.get((x.aval,))
+            out_aval = known.get((x.aval,))
             if out_aval is not None:
                 return Array(quiet.run(rule, x._value), out_aval)
+            return _remembered(known, (x.aval,), evaluate(x))
         return evaluate(x)
 
     return fast
@@ -71,7 +79,7 @@ def one_array(primitive: Primitive, rule: Callable, evaluate: Callable) -> Calla
 
 def two_arrays(primitive: Primitive, rule: Callable, evaluate: Callable) -> Callable:
     """`evaluate`, with a fast path for an array and an array or a NumPy scalar."""
-    out_avals = primitive._out_avals
+    known: dict[tuple, ShapedArray] = {}
 
     def fast(x, y):
         if type(x) is Array:
@@ -79,13 +87,25 @@ def two_arrays(primitive: Primitive, rule: Callable, evaluate: Callable) -> Call
                 y_value, y_aval = y._value, y.aval
             else:
                 y_value, y_aval = y, SCALAR_AVALS.get(type(y))
-            out_aval = out_avals.get((x.aval, y_aval))
+            out_aval = known.get((x.aval, y_aval))
             x_value = x._value
-            if out_aval is not None and x_value is not None and y_value is not None:
-                return Array(quiet.run(rule, x_value, y_value), out_aval)
+            if x_value is not None and y_value is not None:
+                if out_aval is not None:
+                    return Array(quiet.run(rule, x_value, y_value), out_aval)
+                if y_aval is not None:
+                    return _remembered(known, (x.aval, y_aval), evaluate(x, y))
         return evaluate(x, y)
 
     return fast
+
+
+def _remembered(known: dict, avals: tuple, out: Array) -> Array:
+    """The result, whose type is remembered if NumPy computes in it."""
+    if len(known) >= _CACHE_LIMIT:
+        known.clear()
+    if out.aval.dtype not in NARROW:
+        known[avals] = out.aval
+    return out
 
 
 def _number_of_arguments(rule: Callable) -> int | None:

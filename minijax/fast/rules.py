@@ -23,7 +23,7 @@ from ..core.jit import cache_of, traces
 from ..core.primitives import stop_gradient_p
 from ..fast_paths import on_numpy_if
 from ..settings import trace_context
-from .evaluation import SCALAR_AVALS, evaluations
+from .evaluation import NARROW, SCALAR_AVALS, evaluations
 from .specialised import numpy_rule
 
 # ----------------------------------------------------------------------------------------------
@@ -136,6 +136,8 @@ def numpy_operation(eqn: JaxprEqn) -> tuple[Callable, dict]:
         return python_function(called, numpy_operation, numpy_constant, True), {}
     if eqn.primitive is stop_gradient_p:
         return lambda x: x, {}
+    if any(v.aval.dtype in NARROW for v in eqn.outvars):
+        raise NotImplementedError(eqn.primitive)
     if eqn.primitive.impl is not evaluations.get(eqn.primitive):
         impl, condition = on_numpy_if.get(eqn.primitive, (None, bool))
         if eqn.primitive.impl is not impl or not condition(*[v.aval for v in eqn.invars]):

@@ -14,7 +14,7 @@ from ..core.forward import defjvp_zero
 from ..core.lowering import comparison_kind, register_lowering, tensor_type
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
 from ..runtime.dispatch import apply_primitive
-from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits
+from .dtypes import bits_as, check_and_canonicalize_user_dtype, itemsize_bits
 from .families import FLOAT, INTEGER
 
 # ----------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def bitcast_convert_type(operand, new_dtype):
 
 
 def _clz(x):
-    width = 8 * x.dtype.itemsize
-    bits = x.astype(np.dtype(f"u{x.dtype.itemsize}"))
+    width = dtypes.iinfo(x.dtype).bits
+    bits = bits_as("u", x)
     used = _used_bits(bits)
     if width == 64:
         high = bits >> np.uint64(32)

@@ -7,6 +7,7 @@ import numpy as np
 from ..core.forward import defjvp_zero
 from ..core.primitives import BOOL_OR_INT, and_p, not_p, or_p
 from ..errors import renamed
+from .dtypes import bits_as
 from .families import INTEGER, binary_function, binary_row, unary_function
 
 bitwise_not = unary_function(not_p, BOOL_OR_INT, "Elementwise complement: ~x.")
@@ -27,13 +28,13 @@ def _shift(ufunc, outside):
 
 
 def _shift_arithmetic(x, y):
-    signed = np.dtype(f"i{x.dtype.itemsize}")  # the highest bit counts as the sign, as in XLA
-    return _shift(np.right_shift, None)(x.astype(signed), y.astype(signed)).astype(x.dtype)
+    shifted = _shift(np.right_shift, None)  # the highest bit counts as the sign, as in XLA
+    return shifted(bits_as("i", x), y.astype(f"i{x.dtype.itemsize}")).astype(x.dtype)
 
 
 def _shift_logical(x, y):
-    unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    return _shift(np.right_shift, 0)(x.astype(unsigned), y.astype(unsigned)).astype(x.dtype)
+    shifted = _shift(np.right_shift, 0)
+    return shifted(bits_as("u", x), y.astype(f"u{x.dtype.itemsize}")).astype(x.dtype)
 
 
 xor_p, bitwise_xor = binary_row("xor", BOOL_OR_INT, np.bitwise_xor, "Elementwise x ^ y.",

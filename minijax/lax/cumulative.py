@@ -45,6 +45,7 @@ from .complex_lowering import PARTS, emit_region, extremum_rule
 from .complex_numbers import complex, real
 from .complex_order import leave_nan_to_xla
 from .cutting import concatenate, pad, slice_in_dim
+from .dtypes import in_bytes
 from .elementwise import min
 from .families import const_like, emit_cast
 from .reductions import highest, jvp_through
@@ -89,7 +90,11 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
 
 
 def _accumulate(ufunc):
-    return lambda x, axis: ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+    def rule(x, axis):
+        x = in_bytes(x)
+        return ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+
+    return rule
 
 
 def _log_of_running_sum(x, axis):

@@ -97,6 +97,19 @@ element_types.update({
 })  # fmt: skip
 
 
+def in_bytes(x: np.ndarray) -> np.ndarray:
+    """Integers of fewer than eight bits as int8, with which NumPy computes; others as they are."""
+    return x.astype(np.int8) if x.dtype.kind == "V" and issubdtype(x.dtype, np.integer) else x
+
+
+def bits_as(letter: str, x: np.ndarray) -> np.ndarray:
+    """The bits of integers as signed ("i") or unsigned ("u") numbers, with which NumPy computes."""
+    if x.dtype.kind != "V":
+        return x.astype(f"{letter}{x.dtype.itemsize}")
+    name = {"i": "int", "u": "uint"}[letter] + x.dtype.name[-1]
+    return in_bytes(in_bytes(x).astype(getattr(ml_dtypes, name))).astype(f"{letter}1")
+
+
 class prng_key(extended):
     """Scalar class of random-key dtypes; exists for `issubdtype`."""
 

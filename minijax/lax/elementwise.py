@@ -63,7 +63,7 @@ from ..core.primitives import (
     tanh_p,
 )
 from . import bitwise, complex_numbers, complex_order, rounding
-from .dtypes import check_and_canonicalize_user_dtype, itemsize_bits, of_any_size
+from .dtypes import check_and_canonicalize_user_dtype, in_bytes, itemsize_bits, of_any_size
 from .families import (
     FLOAT,
     REAL,
@@ -184,6 +184,7 @@ def _div(x, y):
     """Integers are divided towards zero; the quotient is -1 (all bits set) for a zero divisor."""
     if x.dtype.kind == "c":
         return complex_numbers.quotient(x, y)
+    x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
     floor = np.floor_divide(x, y)
@@ -385,6 +386,7 @@ def _rem_jvp_divisor(t, z, x, y):
 
 
 def _rem(x, y):
+    x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.fmod(x, y)
     return np.where(y == 0, x, np.fmod(x, y)).astype(x.dtype)

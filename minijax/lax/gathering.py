@@ -327,8 +327,9 @@ def _gather_filled(x, indices, *, dimension_numbers, slice_sizes, unique_indices
     out = gather(x, indices, numbers, slice_sizes, indices_are_sorted=indices_are_sorted)
     rest = [d for d in range(typeof(out).ndim) if d not in numbers.offset_dims]
     inside = broadcast_in_dim(inside, typeof(out).shape, rest)
-    if not isinstance(typeof(out).dtype, ExtendedDType):  # a uint32's default is no Python int32
-        fill_value = np.asarray(fill_value).astype(typeof(out).dtype)
+    dtype = typeof(out).dtype  # a uint32's default is no Python int32
+    words = isinstance(dtype, ExtendedDType)
+    fill_value = np.asarray(fill_value).astype(np.uint32 if words else dtype)
     return select(inside, out, full_like(out, fill_value))
 
 

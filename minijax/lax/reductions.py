@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -89,13 +90,14 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
 def_numpy(reduce_sum_p, accumulate_wide(np.add))
 
 
+@functools.cache
 def highest(dtype: np.dtype):
-    """The identity of `min`: infinity, or the greatest integer, or True."""
+    """The identity of `min`: infinity, or the greatest number, or True."""
     if dtype == bool:
         return True
     if dtypes.issubdtype(dtype, np.integer):
         return dtype.type(dtypes.iinfo(dtype).max)
-    return dtype.type(np.inf)
+    return np.fmax(dtype.type(np.inf), dtypes.finfo(dtype).max)  # a float8 may have no infinity
 
 
 def _zero(dtype):

@@ -6,12 +6,14 @@ import enum
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import defvectorized
 from ..core.forward import defjvp_zero
 from ..core.lowering import cast_rule, compare, emit, register_lowering
 from ..core.lowering import select as emit_select
 from ..core.primitives import NUMBER, bool_dtype, elementwise_type, make_primitive
+from .dtypes import in_bytes
 from .families import FLOAT, unary_row
 
 
@@ -19,12 +21,13 @@ def _sign(x):
     if x.dtype.kind == "c":
         size = np.where(x == 0, 1, np.abs(x))
         return np.stack([x.real / size, x.imag / size], -1).view(x.dtype)[..., 0]
+    x = in_bytes(x)
     # XLA keeps the sign of zero, which NumPy drops.
     return np.sign(x) if x.dtype.kind in "iu" else np.copysign(np.sign(x), x)
 
 
 def _lower_sign(ctx, x):
-    if x.aval.dtype.kind != "u":
+    if not dtypes.issubdtype(x.aval.dtype, np.unsignedinteger):
         return emit(ctx, "sign", x)
     zero, one = ctx.constant(0, x.aval), ctx.constant(1, x.aval)
     return emit_select(ctx, compare(ctx, "EQ", x, zero), zero, one)

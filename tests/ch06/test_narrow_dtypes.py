@@ -48,3 +48,53 @@ def test_on_several_devices(dtype):
         return np.asarray(there + there), np.asarray(jx.jit(lambda x: x + x)(split)), np.asarray(split)
 
     both(lambda jx: lambda: run(jx))
+
+
+# NumPy computes with these integers as with int8, or in floats.
+OPERATIONS = """
+-x
+~x
+lax.div(x, y) | x // y | lax.div(x, x[::-1]) | divmod(x, y)
+lax.rem(x, y) | x % y | lax.rem(x, x[::-1])
+lax.max(x, y) | lax.min(x, y) | lax.clamp(y, x, y[::-1])
+lax.sign(x) | lax.square(x) | lax.integer_pow(x, 3)
+x & y | lax.bitwise_or(x, y) | x ^ y
+lax.shift_left(x, y) | lax.shift_right_arithmetic(x, y) | lax.shift_right_logical(x, y)
+lax.population_count(x) | lax.clz(x)
+lax.cummax(x) | lax.cummin(x) | lax.cumsum(x) | lax.cumprod(x)
+lax.reduce_max(x, (0,)) | lax.reduce_min(x, (0,)) | lax.reduce_sum(x, (0,)) | lax.reduce_prod(x, (0,))
+x @ y | jnp.dot(x, y) | jnp.vdot(x, y) | jnp.tensordot(x, y, 1) | x[:, None] @ y[None]
+jnp.sort(x) | jnp.argmax(x) | lax.top_k(x, 2) | jnp.max(x) | x / y
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+@pytest.mark.parametrize("program", [p for line in OPERATIONS for p in line.split(" | ")])
+def test_integers_of_four_bits(program, dtype):
+    def run(jx):
+        x, y = (np.array(row).astype(np.int8).astype(jx.numpy.dtype(dtype))
+                for row in ([1, 0, 7, -8, -8, 3], [3, 1, 0, -1, 5, 7]))
+        names = {"jnp": jx.numpy, "lax": jx.lax}
+        f = eval(f"lambda x, y: {program}", names)
+        x, y = jx.numpy.asarray(x), jx.numpy.asarray(y)
+        return f(x, y), f(x, y), jx.jit(f)(x, y)  # the second time by a fast path
+
+    both(lambda jx: lambda: run(jx))
+
+
+# Of these, some have no infinities from which to begin a search for the largest.
+FLOATS = ["float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e5m2", "bfloat16"]
+EXTREMES = ["jnp.max(x)", "jnp.min(x)", "jnp.max(x[:0], initial=1)", "lax.reduce_max(x[:0], (0,))",
+            "lax.reduce_min(x[:0], (0,))", "lax.cummax(x)", "lax.cummin(x)", "jnp.argmin(x)", "jnp.argmax(x)",
+            "jnp.nanmax(x)", "jnp.ptp(x)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("program", EXTREMES)
+def test_extremes_of_short_floats(program, dtype):
+    def run(jx):
+        f = eval(f"lambda x: {program}", {"jnp": jx.numpy, "lax": jx.lax})
+        x = jx.numpy.array([1, 0, -2, 1], dtype)
+        return f(x), jx.jit(f)(x)
+
+    both(lambda jx: lambda: run(jx))
