@@ -62,7 +62,9 @@ def _bitcast_by_bits(x, new_dtype):
                          bitorder="little")
     width = itemsize_bits(new_dtype)
     out = np.packbits(bits.reshape(*shape, width), axis=-1, bitorder="little")
-    return out[..., 0].astype(new_dtype) if width < 8 else out.view(new_dtype)[..., 0]
+    if width < 8 and dtypes.issubdtype(new_dtype, np.integer):
+        return out[..., 0].astype(new_dtype)  # NumPy repeats the sign in the byte's other bits
+    return out.view(new_dtype)[..., 0]
 
 
 def _batch_bitcast(args, dims, **params):
