@@ -90,7 +90,7 @@ def test_the_structure():
     f = jitted(minijax)
     (message,) = explained(lambda: f(X, Y), lambda: f(X, y=Y))
     assert "different input pytree:" in message
-    assert "at input path [1], now a dict with keys ['y']" in message
+    assert "at input path [1], now a <class 'dict'> with 1 child" in message
 
 
 def test_a_function_that_is_made_again(caplog):
