@@ -56,7 +56,7 @@ HOLES: dict[str, dict[str, str]] = {
                  AS_IN_JAX: "linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
-        DISCHARGED: "new_ref empty_ref free_ref",
+        DISCHARGED: "free_ref",
         NO_OPERANDS: "axis_index iota create_token", TOKENS: "after_all",
         NO_DERIVATIVE: "pmax pmin",
         CONSTANT_BOUNDS: "rng_uniform",
@@ -92,7 +92,7 @@ HOLES: dict[str, dict[str, str]] = {
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
         TYPE_GIVEN: "empty_ref",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: "assert_consumed_value consume rng_uniform select_and_gather_add todense",
+        AUTO_AXES: "assert_consumed_value consume rng_uniform todense",
     },
 }  # fmt: skip
 

@@ -38,7 +38,7 @@ ROOMS = {
         "runtime.platforms",
         "runtime.client", "runtime.devices", "runtime.effects",
         "runtime.stages", "fast.batching", "fast.evaluation", "fast.indexing", "fast.jit",
-        "fast.operators", "fast.rules", "fast.specialised", "fast.staged", "fast.staging"),
+        "fast.operators", "fast.repeated", "fast.rules", "fast.specialised", "fast.staged", "fast.staging"),
     7: ("core.partial_eval", "checks.partial_eval"),
     8: ("core.transposition", "checks.transposition", "fast.derivatives"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",

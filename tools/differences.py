@@ -98,7 +98,6 @@ MISSING: dict[str, dict[str, str]] = {
             bcoo_update_layout bcsr_broadcast_in_dim bcsr_concatenate bcsr_extract
             bcsr_sum_duplicates coo_fromdense coo_matmat coo_matvec coo_todense
             csr_fromdense csr_matmat csr_matvec csr_todense""",
-        "experimental.sparse.linalg": "lobpcg_standard",
     },
 }
 
