@@ -9,8 +9,13 @@ from typing import Any
 from .. import settings
 from ..settings import config
 
-update, parse_flags_with_absl = config.update, config.parse_flags_with_absl
+update = config.update
 config_states = settings._states
+
+
+def parse_flags_with_absl() -> None:
+    """`jax.config.parse_flags_with_absl()`."""
+    config.parse_flags_with_absl()
 
 
 def _read(name: str) -> Any:
