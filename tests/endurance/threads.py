@@ -120,9 +120,17 @@ class Worker:
         if state.trace is not eval_trace:
             self.faults.append(f"after {work.__name__}, the thread traces on: {state.trace}")
 
+    def starts_a_thread(self) -> bool:
+        """Python gives a new thread its number late. Until then, a cancellation of the one that
+        starts it hits the new one, for whose first words the other waits for ever."""
+        frame = sys._current_frames().get(self.thread.ident or 0)
+        while frame is not None and frame.f_code is not threading.Thread.start.__code__:
+            frame = frame.f_back
+        return frame is not None
+
     def cancel(self) -> None:
         with self.may_cancel:
-            if self.at_work and not self.ended:
+            if self.at_work and not self.ended and not self.starts_a_thread():
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(self.thread.ident or 0), ctypes.py_object(Cancelled))
 
