@@ -83,14 +83,15 @@ def _get_transpose(ct, ref, *operands, tree):
         addupdate_p.bind(ref.ref, ct, *operands, tree=tree)
     else:
         ref.accum(ct)
-    return ()
+    return [None, *(None for _ in operands)]
 
 
 def _swap_transpose(ct, ref, value, *operands, tree):
     """Before the write, the contents did not matter for what came later. But they were returned."""
     checks.has_place(ref, RefAccum)
+    no_more = [None] * len(operands)
     if ref.is_zero and type(ct) is Zero:
-        return ()
+        return [None, None, *no_more]
     was_zero, ct = ref.is_zero, instantiate_zeros(ct)
     if not any(np.shape(x) for x in operands):
         ct_value = swap_p.bind(ref.ref, ct, *operands, tree=tree)
@@ -98,7 +99,7 @@ def _swap_transpose(ct, ref, value, *operands, tree):
         ct_value = _of_last(swap_p.bind(ref.ref, zeros(typeof(ct)), *operands, tree=tree),
                             ref.aval.shape, operands, tree)
         addupdate_p.bind(ref.ref, ct, *operands, tree=tree)
-    return None, None if was_zero else ct_value
+    return [None, None if was_zero else ct_value, *no_more]
 
 
 def _of_last(ct, shape, operands, tree):
@@ -111,7 +112,8 @@ def _of_last(ct, shape, operands, tree):
 
 def _addupdate_transpose(cts, ref, value, *operands, tree):
     checks.has_place(ref, RefAccum)
-    return None, None if ref.is_zero else get_p.bind(ref.ref, *operands, tree=tree)
+    ct_value = None if ref.is_zero else get_p.bind(ref.ref, *operands, tree=tree)
+    return [None, ct_value, *(None for _ in operands)]
 
 
 primitive_transposes.update({
@@ -138,7 +140,7 @@ def _in_place(primitive: Primitive, index: Any) -> None:
         if type(x) is not RefAccum:
             return rule(ct, x, *operands, **params)
         addupdate(x.ref, index(*operands, **params), ct)
-        return ()
+        return [None, *(None for _ in operands)]
 
     primitive_transposes[primitive] = transpose
 
