@@ -18,6 +18,7 @@ from typing import Any
 
 from ...core import forward
 from ...core.core import EvalTrace, Trace, state
+from ...core.extension import Extension, registered
 from ...core.staging import DynamicJaxprTrace
 from .boxes import Names, describe, sentence
 from .graph import Graph
@@ -87,11 +88,19 @@ def record(title: str = "A recorded run") -> Iterator[Recording]:
     """
     recording = Recording(title)
     before = sys.gettrace()
-    sys.settrace(_Recorder(recording).on_call)
-    try:
-        yield recording
-    finally:
-        sys.settrace(before)
+    with registered(_AllSteps()):
+        sys.settrace(_Recorder(recording).on_call)
+        try:
+            yield recording
+        finally:
+            sys.settrace(before)
+
+
+class _AllSteps(Extension):
+    """Operators take no short cut past the functions that are watched."""
+
+    def after_evaluation(self, primitive, args, params, out):
+        pass
 
 
 class _Recorder:
