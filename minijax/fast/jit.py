@@ -289,6 +289,7 @@ class FastCall(JitFunction):
             return tracing.out_tree.unflatten(self._bind(call, tracing))
         program = self._program(call, tracing)
         result = tracing.out_tree.unflatten(program(call.leaves))
+        self._last = 0  # the new entry may get the `id` of one that is gone
         remember(self._entries, key, Entry(program, call.leaves, tracing.out_tree, result))
         return result
 
