@@ -137,8 +137,8 @@ def test_they_take_few_steps():
     for program, most in [(lambda: x + x, 8), (lambda: x * 2.0, 8), (lambda: 2 - x, 8),
                           (lambda: x > 1, 8), (lambda: x[1:5], 6), (lambda: x[2], 6),
                           (lambda: jnp.add(x, x), 10)]:
-        program(), program(), program()
-        assert calls_in(program) <= most, calls_in(program)
+        counts = [calls_in(program) for _ in range(4)]  # the first calls learn the types
+        assert counts[-1] <= most, counts
 
 
 def test_under_transformations():
