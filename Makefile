@@ -63,6 +63,7 @@ $(VENV)/made:
 $(VENV)/installed-%: pyproject.toml | $(VENV)/made
 	@echo "Installing minijax[$*] into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@$(BIN)/python -m compileall -q minijax  # an import is quick, even if Python may write no bytecode
 	@touch $@
 
 tour: $(VENV)/installed-tour
