@@ -374,6 +374,9 @@ num_cpu_devices = number_state(
     "Which transfers are allowed. A CPU's arrays are in the host's memory: there are none.")
     for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host"))
 
+export_calling_convention_version = number_state(
+    "jax_export_calling_convention_version", 10,
+    "How modules that `export` makes take their arguments: 9 or 10, which differ in nothing here.")
 pprint_use_color = bool_state(
     "jax_pprint_use_color",
     "Whether jaxprs may be printed with colors. They never are, as without a terminal in JAX.",
@@ -394,6 +397,8 @@ fixed_states = [fixed_state(*row) for row in (
     ("jax_thread_guard", False, "Every thread may call functions of several processes."),
     ("jax2tf_associative_scan_reductions", False, "There is no jax2tf."),
     ("jax_remove_size_one_mesh_axis_from_type", False, "Types name all axes of a mesh."),
+    ("jax_export_ignore_forward_compatibility", False,
+     "Exported modules can be read by XLA of four weeks ago."),
     ("jax_enable_pgle", False, "Programs are compiled without profiles of earlier runs."),
     ("jax_optimization_level", "UNKNOWN", "XLA optimizes by its own default."),
 )]

@@ -17,7 +17,7 @@ ACCELERATORS = "for GPUs and TPUs only"
 XLA_OBJECTS = "objects of MLIR and XLA: our lowering writes StableHLO as text"
 MUTABLE = "internal names of mutable references"
 GUARDS = "guards and records of JAX's own machinery, which we do not have"
-SHAPES = "shapes with unknown sizes, which only `jax.export` needs"
+SHAPES = "shapes with unknown sizes: functions are exported for shapes that are known"
 HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add two of them"
 OLD_NAMES = "old names, which JAX itself advises against"
 GOING_ON = "jobs that go on when a process fails, or is told to leave: here all end"
@@ -29,7 +29,7 @@ TYPED = "shardings in the types of arrays, where they are not stated yet"
 MODULES = """
 numpy numpy.fft numpy.linalg lax lax.linalg random nn nn.initializers tree tree_util dtypes errors
 flatten_util ops image debug distributed dlpack stages custom_derivatives custom_batching
-ad_checkpoint api_util core typing version monitoring test_util scipy scipy.cluster
+ad_checkpoint api_util core export typing version monitoring test_util scipy scipy.cluster
 scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage
 scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
@@ -70,7 +70,8 @@ MISSING: dict[str, dict[str, str]] = {
     MUTABLE: {"": "array_garbage_collection_guard",
               "extend.core.primitives": "empty2_p",
               "experimental": "EArray cur_qdd primal_tangent_dtype"},
-    SHAPES: {"errors": "InconclusiveDimensionOperation",
+    SHAPES: {"export": "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape",
+             "errors": "InconclusiveDimensionOperation",
              "extend.core": "InconclusiveDimensionOperation"},
     HALF_MADE: {"numpy": "float6_e2m3fn float6_e3m2fn int1 uint1"},
     OLD_NAMES: {"": "host_count host_id host_ids",
@@ -109,7 +110,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
         "extend": "sharding",
     },
     OUT_OF_SCOPE: {
-        "": "export ffi tools collect_profile cloud_tpu_init",
+        "": "ffi tools collect_profile cloud_tpu_init",
         "experimental": """buffer_callback fused jax2tf mosaic profiler roofline
             scheduling_groups serialize_executable source_mapper xla_metadata""",
         "extend": "pallas",

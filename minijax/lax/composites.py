@@ -20,6 +20,7 @@ from ..core.transposition import primitive_transposes
 from ..core.tree import tree_flatten, tree_leaves
 from ..errors import UnexpectedTracerError
 from ..runtime.devices import default_backend
+from ..runtime.platforms import lowered_for
 from .control_flow.common import stage
 
 # ----------------------------------------------------------------------------------------------
@@ -234,8 +235,13 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
             raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable.")
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
-    platform = default_backend().replace("gpu", "cuda")
-    chosen = per_platform.get(platform, default)
+    platforms = lowered_for.value or (default_backend().replace("gpu", "cuda"),)
+    choices = {platform: per_platform.get(platform, default) for platform in platforms}
+    chosen = choices[platform := platforms[0]]
+    if any(choice is not chosen for choice in choices.values()):
+        raise NotImplementedError(
+            f"lax.platform_dependent: the platforms {platforms} take different branches. Export "
+            "the function for each of them by itself.")
     if chosen is None:
         raise NotImplementedError(
             f"MLIR translation rule for lax.platform_dependent not found for platform {platform}: "

@@ -17,6 +17,9 @@ accelerators: dict[str, Any] = {}
 clients: dict[str, Any] = {}  # by platform, each made when it is first needed
 peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
 
+# The platforms that a function is traced for, if they are not the one that this process uses.
+lowered_for = settings.make_user_context()
+
 
 def is_started() -> bool:
     """Whether a client exists. It has read `peers` and the number of CPU devices by then."""

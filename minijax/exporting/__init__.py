@@ -1,0 +1,10 @@
+"""Chapter 16: programs that outlive the process: `jax.export`.
+
+A function is exported for arguments of certain types. What remains of it is StableHLO in a stable
+form, and how to call it: the types and pytrees of arguments and results. That can be stored as
+bytes, and called in another process, by minijax or by JAX.
+
+    export : jit(a → b) → types of a → Exported
+    Exported.serialize : Exported → bytes,   deserialize : bytes → Exported
+    Exported.call : a → b, like any function: under `jit`, and with a gradient if one was exported
+"""
