@@ -175,7 +175,7 @@ if TYPE_CHECKING:
 
 # chapter 16
 if TYPE_CHECKING:
-    from . import experimental, export
+    from . import experimental, export, ffi
 
 
 def _watch_keys(value, begins):
@@ -217,8 +217,8 @@ _ON_FIRST_USE = {
     "pure_callback": "debugging.callbacks",
     "print_environment_info": "debugging.environment",
 }
-_MODULES_ON_FIRST_USE = {"_src", "debug", "experimental", "export", "extend", "image",
-                         "interpreters", "ops", "profiler"}
+_MODULES_ON_FIRST_USE = {"_src", "debug", "experimental", "export", "extend", "ffi",
+                         "image", "interpreters", "ops", "profiler"}
 
 
 def __getattr__(name):

@@ -40,6 +40,7 @@ NO_ARRAYS = "it has no arrays as results"
 TYPE_GIVEN = "its contents have the type, with its sharding, that the user gives"
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
+EXPORTED = "a call of it has a custom_vjp around it, as in JAX"
 TOKENS = "its operands are tokens, which have no contents"
 
 # column -> reason -> the primitives that have, and need, no such rule
@@ -48,17 +49,18 @@ HOLES: dict[str, dict[str, str]] = {
     "jvp": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "empty_ref create_token", TOKENS: "after_all",
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
+            EXPORTED: "call_exported",
             NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
     "batching": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "iota empty_ref create_token",
                  TOKENS: "after_all",
-                 AS_IN_JAX: "linear_call cholesky_update composite",
+                 AS_IN_JAX: "call_exported linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform"},
     "transpose": {
         DISCHARGED: "free_ref",
         NO_OPERANDS: "axis_index iota create_token", TOKENS: "after_all",
-        NO_DERIVATIVE: "pmax pmin",
+        NO_DERIVATIVE: "pmax pmin", EXPORTED: "call_exported",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
             cos cosh cumlogsumexp cummax cummin cumprod digamma erf erf_inv erfc exp exp2 expm1
@@ -92,7 +94,7 @@ HOLES: dict[str, dict[str, str]] = {
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
         TYPE_GIVEN: "empty_ref",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: "assert_consumed_value consume rng_uniform todense",
+        AUTO_AXES: "assert_consumed_value call_exported consume ffi_call rng_uniform todense",
     },
 }  # fmt: skip
 

@@ -53,7 +53,8 @@ ROOMS = {
     13: ("random", "scipy", "nn", "image"),
     14: ("parallel", "runtime.*"),
     15: ("debugging.*", "state"),
-    16: ("alias", "experimental", "example_libraries", "exporting", "test_util", "cli", "__main__"),
+    16: ("alias", "experimental", "example_libraries", "exporting", "foreign", "test_util", "cli",
+         "__main__"),
 }
 # The engine that stands alone.
 CORE = ("core", "settings", "errors", "documents", "printing", "runtime.__init__", "runtime.memory",
@@ -63,7 +64,7 @@ CORE = ("core", "settings", "errors", "documents", "printing", "runtime.__init__
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
            "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
-           "dtypes", "export", "extend", "flatten_util", "interpreters", "monitoring", "ops",
+           "dtypes", "export", "extend", "ffi", "flatten_util", "interpreters", "monitoring", "ops",
            "profiler", "ref", "sharding", "stages", "tree", "tree_util", "typing", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")

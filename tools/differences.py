@@ -29,7 +29,7 @@ TYPED = "shardings in the types of arrays, where they are not stated yet"
 MODULES = """
 numpy numpy.fft numpy.linalg lax lax.linalg random nn nn.initializers tree tree_util dtypes errors
 flatten_util ops image debug distributed dlpack stages custom_derivatives custom_batching
-ad_checkpoint api_util core export typing version monitoring test_util scipy scipy.cluster
+ad_checkpoint api_util core export ffi typing version monitoring test_util scipy scipy.cluster
 scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage
 scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
@@ -110,7 +110,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
         "extend": "sharding",
     },
     OUT_OF_SCOPE: {
-        "": "ffi tools collect_profile cloud_tpu_init",
+        "": "tools collect_profile cloud_tpu_init",
         "experimental": """buffer_callback fused jax2tf mosaic profiler roofline
             scheduling_groups serialize_executable source_mapper xla_metadata""",
         "extend": "pallas",
@@ -129,6 +129,7 @@ MISSING_PARAMETERS: dict[str, str] = {
 # Parameters that functions take and do not use: reason -> function -> names. A function `*` stands
 # for all that have parameters of these names.
 IGNORED: dict[str, dict[str, str]] = {
+    "it raises an error, as in JAX": {"ffi.register_ffi_type_id": "obj platform"},
     "JAX ignores it too: it is a hint for NumPy and SciPy, whose arrays may be overwritten": {
         "*": "overwrite_a overwrite_b overwrite_c check_finite",
         "numpy.nan_to_num": "copy", "numpy.reshape": "copy", "scipy.linalg.qr": "lwork",

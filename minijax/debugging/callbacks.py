@@ -298,7 +298,7 @@ def _pure_batch(args, dims, *, vmap_method, result_avals, **params):
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     bind = functools.partial(pure_callback_p.bind, vmap_method=vmap_method, **params)
     if vmap_method in ("sequential", "sequential_unrolled"):
-        outs = _one_by_one(functools.partial(bind, result_avals=result_avals), args, dims,
+        outs = one_by_one(functools.partial(bind, result_avals=result_avals), args, dims,
                            unroll=vmap_method == "sequential_unrolled")
     elif vmap_method is not None:
         if vmap_method != "legacy_vectorized":
@@ -312,7 +312,7 @@ def _pure_batch(args, dims, *, vmap_method, result_avals, **params):
     return outs, (0,) * len(outs)
 
 
-def _one_by_one(bind, args, dims, **options):
+def one_by_one(bind, args, dims, **options):
     """A loop over the examples; what is the same for all of them is not looped over."""
     batched = [d is not None for d in dims]
     same, examples = partition_list(batched, args)
@@ -394,7 +394,7 @@ def _io_batch(args, dims, *, ordered, **params):
     if ordered:
         raise ValueError("Cannot `vmap` ordered IO callback: the examples have no order.")
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    outs = _one_by_one(functools.partial(io_callback_p.bind, ordered=False, **params), args, dims)
+    outs = one_by_one(functools.partial(io_callback_p.bind, ordered=False, **params), args, dims)
     return outs, (0,) * len(outs)
 
 
