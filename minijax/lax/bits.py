@@ -11,10 +11,10 @@ from ..core.array import def_numpy
 from ..core.batching import bdim_at_front, defbroadcasting, defvectorized, primitive_batchers
 from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero
-from ..core.lowering import comparison_kind, register_lowering, tensor_type
+from ..core.lowering import comparison_kind, convert, emit, register_lowering, tensor_type
 from ..core.primitives import ORDERED, elementwise_type, make_primitive
 from ..runtime.dispatch import apply_primitive
-from .dtypes import bits_as, check_and_canonicalize_user_dtype, itemsize_bits
+from .dtypes import bits_as, check_and_canonicalize_user_dtype, int4, itemsize_bits, uint4
 from .families import FLOAT, INTEGER
 
 # ----------------------------------------------------------------------------------------------
@@ -122,22 +122,28 @@ def _used_bits(x):
 
 
 def _popcount(x):
-    unsigned = x.astype(np.dtype(f"u{x.dtype.itemsize}"))
-    return np.bitwise_count(unsigned).astype(x.dtype)
+    return np.bitwise_count(bits_as("u", x)).astype(x.dtype)
 
 
-def _count(name, numpy_rule, op):
+def _lower_popcount(ctx, x):
+    """XLA would count the copies of the sign that it adds to a signed integer of four bits."""
+    if x.aval.dtype == int4:
+        counts = emit(ctx, "popcnt", convert(ctx, x, np.dtype(uint4)))
+        return convert(ctx, counts, x.aval.dtype)
+    return emit(ctx, "popcnt", x)
+
+
+def _count(name, numpy_rule, lowering):
     primitive = make_primitive(name, elementwise_type(name, [INTEGER]))
     def_numpy(primitive, numpy_rule)
     defvectorized(primitive)
     defjvp_zero(primitive)
-    register_lowering(
-        primitive, lambda ctx, x: ctx.op(f"stablehlo.{op} {x.name} : {x.type}", x.aval))
+    register_lowering(primitive, lowering)
     return primitive
 
 
-clz_p = _count("clz", _clz, "count_leading_zeros")
-population_count_p = _count("population_count", _popcount, "popcnt")
+clz_p = _count("clz", _clz, lambda ctx, x: emit(ctx, "count_leading_zeros", x))
+population_count_p = _count("population_count", _popcount, _lower_popcount)
 
 
 def clz(x):

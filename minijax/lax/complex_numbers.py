@@ -63,6 +63,43 @@ def numpy_square(x):
     return _complex(np.where(cancels, 0, (re + im) * (re - im)), product + product)
 
 
+def numpy_log1p(x):
+    """log(1 + z). The real part, log|1 + z|, is half of log1p(2a + a² + b²), which keeps its digits
+    where 1 + z is close to the unit circle."""
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    re, im = x.real, x.imag
+    if x.dtype == np.complex64:  # whose squares are exact in double precision
+        a, b = re.astype(np.float64), im.astype(np.float64)
+        excess = 2 * a + a * a + b * b
+    else:
+        excess = _exact_sum(2 * re, *_exact_square(re), *_exact_square(im))
+        a, b = re, im
+    near = abs(excess) < 0.5  # false at infinities and NaN
+    size = np.where(near, np.log1p(np.where(near, excess, 0)) / 2, np.log(np.hypot(1 + a, b)))
+    return _complex(size.astype(re.dtype), np.arctan2(im, 1 + re))
+
+
+def _exact_square(x):
+    """x² and its rounding error (Dekker), of numbers that are not large."""
+    high = x * 134217729.0  # 2²⁷ + 1
+    high = high - (high - x)
+    low = x - high
+    square = x * x
+    return square, low * low - ((square - high * high) - 2 * high * low)
+
+
+def _exact_sum(first, *others):
+    """A sum with the rounding errors of its additions, which are added last (Kahan, Knuth)."""
+    total, error = first, 0.0
+    for x in others:
+        new = total + x
+        of_x = new - total
+        error = error + ((total - (new - of_x)) + (x - of_x))
+        total = new
+    return total + error
+
+
 def quotient(x, y):
     """x / y; for a divisor ±0, and where NumPy's formula meets an infinity and finds NaN, that of
     Annex G of the C standard."""

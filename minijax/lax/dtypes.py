@@ -30,6 +30,7 @@ from ..core.dtypes import (
     to_inexact_dtype,
 )
 from ..core.lowering import element_types
+from . import narrow_integers  # noqa: F401  (puts its rule in force)
 
 bool_ = np.bool_
 int4, uint4 = ml_dtypes.int4, ml_dtypes.uint4
@@ -90,7 +91,7 @@ dtype_kinds: dict[str, tuple[np.dtype, ...]] = {
 }
 
 element_types.update({
-    "int4": "i4", "uint4": "ui4", "float4_e2m1fn": "f4E2M1FN",
+    "int2": "i2", "uint2": "ui2", "int4": "i4", "uint4": "ui4", "float4_e2m1fn": "f4E2M1FN",
     "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
     "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
     "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",

@@ -216,23 +216,24 @@ def _select_n(which, *cases):
 
 
 def _convert_element_type(x, *, new_dtype, weak_type):
-    kind = np.dtype(new_dtype).kind
-    if x.dtype.kind == "c" and kind != "c":
+    if x.dtype.kind == "c" and np.dtype(new_dtype).kind != "c":
         x = x.real
-    if kind in "iu" and not dtypes.issubdtype(x.dtype, np.integer) and x.dtype != bool:
+    from_integers = dtypes.issubdtype(x.dtype, np.integer) or x.dtype == bool
+    if dtypes.issubdtype(new_dtype, np.integer) and not from_integers:
         return _saturate(x, np.dtype(new_dtype))
-    return x.astype(new_dtype)
+    return in_bytes(x).astype(new_dtype)  # NumPy cannot cast int4 to uint4
 
 
 def _saturate(x, dtype):
     """From floats to integers: out of range to the nearest end, NaN to zero."""
-    info = np.iinfo(dtype)
+    info = dtypes.iinfo(dtype)
     low, high = float(info.min), float(info.max)
     if x.size and low <= x.min() and x.max() < high:  # false if there is a NaN
         return x.astype(dtype)
     wide = np.asarray(x, np.float64)
     inside = np.where(wide >= high, 0, np.trunc(np.clip(np.nan_to_num(wide, nan=0.0), low, high)))
-    return np.where(wide >= high, info.max, inside.astype(dtype)).astype(dtype)
+    whole = np.int8 if dtype.kind == "V" else dtype
+    return np.where(wide >= high, info.max, inside.astype(whole)).astype(dtype)
 
 
 def_numpy(div_p, _div)
@@ -273,6 +274,8 @@ primitive_batchers[select_n_p] = _select_n_batching
 
 
 def _logistic(x):
+    if x.dtype.kind == "c":  # exp(-x) may be infinite in both parts
+        return complex_numbers.quotient(np.ones_like(x), 1 + np.exp(-x))
     return 1 / (1 + np.exp(-x))
 
 
@@ -318,8 +321,10 @@ exp2_p, exp2 = unary_row(
     "exp2", INEXACT, np.exp2, "Elementwise power of two: 2 to the x.", lowering=_lower_exp2,
     jvp_of_result=lambda t, y, x: mul(log(const_like(x, 2)), mul(t, y)))
 log1p_p, log1p = unary_row(
-    "log1p", INEXACT, np.log1p, "Elementwise log(1 + x), exact near 0.", lowering="log_plus_one",
-    jvp=lambda t, x: div(t, add(x, one_like(x))))
+    "log1p", INEXACT, complex_numbers.numpy_log1p, "Elementwise log(1 + x), exact near 0.",
+    lowering="log_plus_one", jvp=lambda t, x: div(t, add(x, one_like(x))))
+
+
 def _expm1(x):
     """`np.expm1` mixes the parts: a real number that is infinite or NaN has no imaginary part."""
     if x.dtype.kind != "c":

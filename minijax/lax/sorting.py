@@ -17,9 +17,17 @@ from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
 from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import Zero, primitive_jvps
-from ..core.lowering import Value, register_lowering, tensor_type, with_shape
+from ..core.lowering import (
+    Value,
+    convert,
+    register_lowering,
+    tensor_type,
+    with_dtype,
+    with_shape,
+)
 from ..core.primitives import canonical_axis
 from . import bitwise, complex_numbers
+from . import dtypes as dtypes_of_lax
 from . import elementwise as prim
 from .complex_order import sort_keys
 from .families import lower_fun
@@ -92,7 +100,28 @@ def comes_before(x, y):
 _lower_comes_first = lower_fun(_comes_first)
 
 
-def _lower_sort(ctx, *operands, dimension, is_stable, num_keys):
+def _two_bits_as_bytes(rule):
+    """A lowering rule that computes with int8 instead of integers of two bits, which XLA's sort
+    on the CPU mixes up."""
+    two_bits = (dtypes_of_lax.int2, dtypes_of_lax.uint2)
+
+    def whole(aval):
+        return with_dtype(aval, np.dtype(np.int8)) if aval.dtype in two_bits else aval
+
+    def lower(ctx, *operands, **params):
+        if not any(x.aval.dtype in two_bits for x in operands):
+            return rule(ctx, ctx.avals_out, *operands, **params)
+        operands = [x if whole(x.aval) is x.aval else convert(ctx, x, np.dtype(np.int8))
+                    for x in operands]
+        outs = rule(ctx, [whole(aval) for aval in ctx.avals_out], *operands, **params)
+        return [x if x.aval.dtype == aval.dtype else convert(ctx, x, aval.dtype)
+                for x, aval in zip(outs, ctx.avals_out)]
+
+    return lower
+
+
+@_two_bits_as_bytes
+def _lower_sort(ctx, avals_out, *operands, dimension, is_stable, num_keys):
     elements = [Value(ctx.fresh(), with_shape(x.aval, ())) for x in operands for _ in "xy"]
     outside, ctx.lines = ctx.lines, []
     result = _lower_comes_first(ctx, *elements[: 2 * num_keys])
@@ -105,7 +134,7 @@ def _lower_sort(ctx, *operands, dimension, is_stable, num_keys):
         *lines,
         f"    stablehlo.return {result.name} : {result.type}",
         f"    }}) : ({types}) -> ({types})",
-    ]), ctx.avals_out)
+    ]), avals_out)
 
 
 register_lowering(sort_p, _lower_sort)
@@ -228,13 +257,14 @@ def _top_k_batch(args, dims, *, k, axis):
     return top_k_p.bind(x, k=k, axis=axis + (dim <= axis)), [dim, dim]
 
 
-def _lower_top_k(ctx, x, *, k, axis):
+@_two_bits_as_bytes
+def _lower_top_k(ctx, avals_out, x, *, k, axis):
     """CHLO has it for the last dimension."""
     ndim = x.aval.ndim
     order = [*(d for d in range(ndim) if d != axis), axis]
     back = [order.index(d) for d in range(ndim)]
     x = _transpose(ctx, x, order)
-    results = [with_shape(aval, tuple(aval.shape[d] for d in order)) for aval in ctx.avals_out]
+    results = [with_shape(aval, tuple(aval.shape[d] for d in order)) for aval in avals_out]
     types = ", ".join(map(tensor_type, results))
     outs = ctx.ops(f"chlo.top_k({x.name}, k = {k}) : {x.type} -> ({types})", results)
     return [_transpose(ctx, out, back) for out in outs]

@@ -247,10 +247,10 @@ def fold_in(key, data):
     typed = typed_key("fold_in", key)
     if data is None or isinstance(data, str):
         raise ValueError(f"fold_in: data must be an integer, got {data!r}.")
-    data = jnp.asarray(data, dtype=np.uint32)
-    if data.ndim:
+    if np.ndim(data):
         raise TypeError("fold_in accepts a scalar, but was given an array of shape "
-                        f"{data.shape} != (). Use jax.vmap for batching.")
+                        f"{np.shape(data)} != (). Use jax.vmap for batching.")
+    data = jnp.asarray(data, dtype=np.uint32)
     return _in_style_of(key, random_fold_in_p.bind(typed, data))
 
 

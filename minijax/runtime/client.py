@@ -311,6 +311,7 @@ def read_foreign(buffer, aval):
 
 # What XLA packs into parts of a byte NumPy cannot view. It is read as these types.
 _of_whole_bytes = {np.dtype(narrow): np.dtype(wide) for narrow, wide in (
+    (ml_dtypes.int2, np.int8), (ml_dtypes.uint2, np.uint8),
     (ml_dtypes.int4, np.int8), (ml_dtypes.uint4, np.uint8),
     (ml_dtypes.float4_e2m1fn, np.float32))}
 

@@ -44,6 +44,12 @@ def test_fold_in(data):
     both(lambda jx: lambda: jx.jit(jx.random.fold_in)(jx.random.PRNGKey(3), data))
 
 
+def test_fold_in_of_many_numbers():
+    both(lambda jx: lambda: jx.random.fold_in(jx.random.key(0), np.arange(2)), raises=TypeError)
+    both(lambda jx: lambda: jx.random.fold_in(jx.random.key(0), jx.random.split(jx.random.key(0))),
+         raises=TypeError)
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", None], ids=str)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 5), (0,), (3, 1, 2)], ids=str)
 @pytest.mark.parametrize("seed", [0, 99])

@@ -126,6 +126,25 @@ def test_64_bits(text):
         both(lambda m: lambda: call(text, m)(*map(m.numpy.asarray, wide)))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_log1p_keeps_its_digits(dtype):
+    """Near 0, on the unit circle about -1, near -1, and far away: each part, not only the whole."""
+    parts = [0, 1e-30, 1e-12, 1e-6, 1e-3, 0.5, 1, 2, 1e10]
+    parts = np.array([*parts, *(-x for x in parts)])
+    angles = np.linspace(-3, 3, 20)
+    z = np.concatenate([(parts[:, None] + 1j * parts).ravel(), np.exp(1j * angles) - 1]).astype(dtype)
+    with oracle.enable_x64(True), subject.enable_x64(True):
+        ours = np.asarray(subject.numpy.log1p(subject.numpy.asarray(z)))
+        theirs = np.asarray(oracle.numpy.log1p(z.astype("complex128")))
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(ours.real, theirs.real, rtol=8 * eps, atol=np.finfo(dtype).tiny)
+    np.testing.assert_allclose(ours.imag, theirs.imag, rtol=8 * eps, atol=np.finfo(dtype).tiny)
+
+
+def test_logistic_far_on_the_left():
+    both(lambda m: m.lax.logistic, np.array([-1e4 + 1j, -1e4 - 0.5j, 1e4 + 1j, -90 + 2j], np.complex64))
+
+
 def test_warnings():
     """Where the imaginary part is lost, the same warning as in JAX is given."""
     for lose in (lambda m, c: c.astype("float32"), lambda m, c: m.lax.convert_element_type(c, np.float32),
