@@ -84,7 +84,7 @@ from .runtime.devices import (
     devices,
 )
 from .core.jit import clear_caches
-from .runtime.jit import disable_jit, jit
+from .runtime.jit import disable_jit, eval_shape, jit  # noqa: F811
 from .runtime import exits as _exits, forks as _forks  # the end and the copies of a process
 from . import stages
 

@@ -273,7 +273,7 @@ class DebugInfo:
 
 
 class _TeachingError(Exception):
-    """An error whose message ends with what to do, and the chapter to read."""
+    """An error whose message ends with what to do, the chapter to read, and JAX's page."""
 
     remedy = ""
     chapter = ""
@@ -284,10 +284,12 @@ class _TeachingError(Exception):
             self.remedy, self.chapter = _KEEP_THE_DERIVATIVE, _DIFFERENTIATION
 
     def __init__(self, message: str) -> None:
-        advice = (self.remedy, self.chapter and f"To understand why, read {self.chapter}.")
+        advice = (self.remedy, self.chapter and f"To understand why, read {self.chapter}.",
+                  f"See {_PAGE_OF_ERRORS}#jax.errors.{type(self).__name__}")
         super().__init__("\n".join(filter(None, (message.rstrip(), *advice))))
 
 
+_PAGE_OF_ERRORS = "https://docs.jax.dev/en/latest/errors.html"  # JAX's, by which users search
 _STAGING = 'chapter 5 of the book, "Jaxprs", and chapter 6, "jit"'
 _DIFFERENTIATION = 'chapter 2 of the book, "Forward mode"'
 _KEEP_THE_DERIVATIVE = (
@@ -549,3 +551,12 @@ def _mark_hidden_frames(traceback: TracebackType) -> None:
     for entry in _frames(traceback):
         if _is_minijax(entry.tb_frame.f_code.co_filename):
             entry.tb_frame.f_locals["__tracebackhide__"] = True
+
+
+def __dir__() -> list[str]:
+    """The errors that users catch. What other modules import is not listed."""
+    public = [name for name, value in globals().items() if isinstance(value, type)
+              and issubclass(value, Exception) and not name.startswith("_")]
+    hidden = {"TypePromotionError", "ShardingTypeError", "UnfilteredStackTrace"}
+    return sorted({*public} - hidden | {name for name in globals() if name.startswith("__")
+                                        and name not in ("__annotations__", "__dir__")})

@@ -353,7 +353,7 @@ class PrintedVar:
         return context.var_names[self]
 
     def __repr__(self):
-        return f"Var(id={id(self)}):{self.aval.str_short()}"
+        return f"Var(id={id(self)}):{self.aval.str_short(True)}"
 
 
 class PrintedDropVar:
@@ -507,7 +507,7 @@ def trace_repr(trace: Any) -> str:
 
 def zero_repr(zero: Any) -> str:
     """`Zero(f32[3])`"""
-    return f"Zero({zero.aval.str_short()})"
+    return f"Zero({zero.aval.str_short(True)})"
 
 
 def jvp_tracer_repr(tracer: Any) -> str:
@@ -517,7 +517,7 @@ def jvp_tracer_repr(tracer: Any) -> str:
 
 def linearize_tracer_repr(tracer: Any) -> str:
     """`GradTracer(primal=2.0, typeof(tangent)=f32[])`"""
-    return f"GradTracer(primal={tracer.primal}, typeof(tangent)={tracer.aval.str_short()})"
+    return f"GradTracer(primal={tracer.primal}, typeof(tangent)={tracer.aval.str_short(True)})"
 
 
 def batch_tracer_repr(tracer: Any) -> str:

@@ -282,6 +282,9 @@ no_execution = bool_state(
 allow_f16_reductions = bool_state(
     "jax_allow_f16_reductions",
     "Whether lax.reduce_sum takes 16-bit floats, whose sums lose digits.", default=True)
+softmax_custom_jvp = bool_state(
+    "jax_softmax_custom_jvp",
+    "Whether jax.nn.softmax has a derivative of its own, which keeps the result only.")
 debug_nans = bool_state(
     "jax_debug_nans",
     "Whether an operation that makes a NaN raises FloatingPointError.")
@@ -389,7 +392,6 @@ fixed_states = [fixed_state(*row) for row in (
     ("jax_scan3", False, "scan has one implementation."),
     ("jax_remat3", False, "checkpoint has one implementation."),
     ("jax_check_static_indices", False, "Indices out of bounds are clamped or dropped."),
-    ("jax_softmax_custom_jvp", False, "softmax is differentiated as the functions in it are."),
     ("jax_high_dynamic_range_gumbel", False, "Gumbel samples are drawn by one method."),
     ("jax_random_seed_offset", 0, "Seeds are used as they are."),
     ("jax_disallow_mesh_context_manager", False, "A mesh is a context manager."),
@@ -408,7 +410,8 @@ checking_leaks = functools.partial(check_tracer_leaks, True)
 
 # The settings that change what tracing a function gives. Later chapters may add some.
 traced_settings = [enable_x64, disable_jit, numpy_rank_promotion, numpy_dtype_promotion,
-                   default_matmul_precision, check_vma, allow_f16_reductions]
+                   default_matmul_precision, check_vma, allow_f16_reductions,
+                   softmax_custom_jvp]
 
 
 class _TraceContext(threading.local):

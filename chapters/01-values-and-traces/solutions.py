@@ -52,7 +52,7 @@ def bind(self, *args, **params):
 def outer_shape(x, y):
     """Check, check, shape, weakness."""
     if x.ndim != 1 or y.ndim != 1:
-        raise TypeError(f"outer wants two vectors, got {x.str_short()} and {y.str_short()}")
+        raise TypeError(f"outer wants two vectors, got {x.str_short(True)} and {y.str_short(True)}")
     if x.dtype != y.dtype:
         raise TypeError(f"outer wants one element type, got {x.dtype.name} and {y.dtype.name}")
     return ShapedArray((*x.shape, *y.shape), x.dtype, x.weak_type and y.weak_type)

@@ -239,5 +239,6 @@ def operands(primitive: Any, avals: Sequence) -> None:
     if primitive.effects is None:
         for aval in avals:
             if hasattr(aval, "inner_aval"):
-                raise ValueError(f"Attempting to pass a reference of type {aval.str_short()} to "
-                                 f"the primitive {primitive}. Read its contents first: `ref[...]`.")
+                raise ValueError("Attempting to pass a reference of type "
+                                 f"{aval.str_short(True)} to the primitive {primitive}. "
+                                 "Read its contents first: `ref[...]`.")

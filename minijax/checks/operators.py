@@ -84,6 +84,21 @@ def rank_promotion(shapes: Sequence[tuple], name: str) -> None:
                   stacklevel=user_stacklevel())
 
 
+def rank_promotion_of_loops(args: Sequence, in_dims: Sequence, signature: str | None) -> None:
+    """The same for `vectorize`: arguments that are not scalars have loops of one rank."""
+    mode = settings.numpy_rank_promotion.value
+    ranks = {arg.ndim - len(dims) for arg, dims in zip(args, in_dims, strict=True) if arg.ndim}
+    if mode == "allow" or len(ranks) <= 1:
+        return
+    message = (f"operands with shapes {[arg.shape for arg in args]} require rank promotion for "
+               f"jnp.vectorize function with signature {signature}. Give them the same number of "
+               "dimensions before those of the signature, or set the config option "
+               "jax_numpy_rank_promotion to 'allow'.")
+    if mode == "raise":
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=user_stacklevel())
+
+
 def documentation(doc: str) -> str:
     """The docstring of a promoting binary function, which says what these checks refuse."""
     return (

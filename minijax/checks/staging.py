@@ -324,8 +324,8 @@ def _check_eqn(scope: set[Var], eqn: JaxprEqn) -> None:
         _bind(scope, v)
         if not _same_type(v.aval, aval):
             raise _IllTyped(
-                f"Value for variable '{{}}' inconsistently typed as {aval.str_short()} "
-                f"for let-binder of type {v.aval.str_short()}",
+                f"Value for variable '{{}}' inconsistently typed as {aval.str_short(True)} "
+                f"for let-binder of type {v.aval.str_short(True)}",
                 v,
             )
 
@@ -334,7 +334,7 @@ def _read(scope: set[Var], atom: Atom) -> ShapedArray:
     """The type of an atom that is in scope."""
     if isinstance(atom, Literal):
         if not _fits_literal(atom):
-            kind = atom.aval.str_short()
+            kind = atom.aval.str_short(True)
             raise _IllTyped(f"Literal value {{}} does not match its type annotation {kind}", atom)
     elif atom not in scope:
         raise _IllTyped("Variable '{}' not defined", atom)
@@ -392,7 +392,8 @@ def _check_jit(*in_avals: ShapedArray, jaxpr: ClosedJaxpr, **_) -> list[ShapedAr
     if len(in_avals) != len(expected):
         raise _IllTyped(f"{len(in_avals)} operands cannot call jaxpr with {len(expected)} inputs")
     if not all(map(_same_type, in_avals, expected)):
-        given, wanted = (" ".join(a.str_short() for a in avals) for avals in (in_avals, expected))
+        given, wanted = (" ".join(a.str_short(True) for a in avals)
+                         for avals in (in_avals, expected))
         raise _IllTyped(f"Operands of types {given} for a jaxpr that expects {wanted}")
     return jaxpr.out_avals
 

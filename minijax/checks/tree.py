@@ -72,7 +72,7 @@ def function_was_called(cell: trees.TreeCell) -> None:
 
 def _described(result: Any) -> str:
     aval = getattr(result, "aval", None)
-    return f"{result!r}" if aval is None else f"one array of type {aval.str_short()}"
+    return f"{result!r}" if aval is None else f"one array of type {aval.str_short(True)}"
 
 
 def aux_pair(result: Any) -> Any:

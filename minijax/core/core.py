@@ -83,7 +83,7 @@ class ShapedArray:
                 "placement": self.placement}
         return ShapedArray(**(kept | changes))
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         """`f32[2,3]`, as jaxprs print it (`float32[2,3]` unless `short_dtypes`)."""
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
         shape = f"[{','.join(map(str, self.shape))}]"

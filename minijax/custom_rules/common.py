@@ -281,8 +281,8 @@ class CustomCall(Primitive):
     def abstract_eval(self, *avals, call_jaxpr, **rules):
         for aval, wanted in zip(avals, call_jaxpr.in_avals, strict=True):
             if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
-                raise TypeError(f"{self.name} of a function of {wanted.str_short()}, but an "
-                                f"operand is {aval.str_short()}")
+                raise TypeError(f"{self.name} of a function of {wanted.str_short(True)}, but an "
+                                f"operand is {aval.str_short(True)}")
         return call_jaxpr.out_avals
 
 

@@ -56,8 +56,8 @@ class No16BitSums(Extension):
 def _check_sum(aval: ShapedArray, axes: tuple[int, ...]) -> None:
     half = str(aval.dtype) in ("float16", "bfloat16")
     if half and not allow_f16_reductions.value and math.prod(aval.shape[d] for d in axes) != 1:
-        raise ValueError(f"reduce_sum on an operand of type {aval.str_short()} is forbidden by the "
-                         "setting allow_f16_reductions=False. Convert it to float32 first.")
+        raise ValueError(f"reduce_sum on an operand of type {aval.str_short(True)} is forbidden by "
+                         "the setting allow_f16_reductions=False. Convert it to float32 first.")
 
 
 def _switch(extension: Extension, forbidding: bool) -> Any:

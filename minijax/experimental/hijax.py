@@ -196,8 +196,8 @@ register_lowering(call_hi_primitive_p, lower_fun(_expanded, multiple_results=Tru
 def _types(*avals, _prim):
     for aval, wanted in zip(avals, _prim.in_avals_flat, strict=True):
         if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
-            raise TypeError(f"{_prim}: expected an argument of type {wanted.str_short()}, got "
-                            f"{aval.str_short()}.")
+            raise TypeError(f"{_prim}: expected an argument of type {wanted.str_short(True)}, got "
+                            f"{aval.str_short(True)}.")
     return _prim.out_avals_flat, _prim.effects
 
 

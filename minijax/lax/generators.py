@@ -49,7 +49,7 @@ def _lower_bits(ctx, key, *, shape, dtype, algorithm):
     key_aval, out = ctx.avals_out
     if (key_aval.shape, key_aval.dtype.name) not in (((4,), "uint32"), ((2,), "uint64")):
         raise TypeError("the key of rng_bit_generator must be 4 of uint32 or 2 of uint64, got "
-                        f"{key_aval.str_short()}")
+                        f"{key_aval.str_short(True)}")
     narrow = key_aval.dtype == np.uint32
     if narrow:
         key = _cast(ctx, "bitcast_convert", _cast(ctx, "reshape", key, _HALVES), _STATE)

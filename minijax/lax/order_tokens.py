@@ -44,7 +44,7 @@ class AbstractToken(ShapedArray):
     def __new__(cls):
         return cls._intern((), TOKEN_DTYPE, False, None)
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         """`Tok`"""
         return "Tok"
 

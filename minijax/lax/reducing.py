@@ -91,7 +91,7 @@ def _reducer_jaxpr(name, computation, tree, avals):
 
 
 def _types_text(tree, avals):
-    return str(tree.unflatten([aval.str_short() for aval in avals])).replace("'", "")
+    return str(tree.unflatten([aval.str_short(True) for aval in avals])).replace("'", "")
 
 
 def check_trees(operand_tree: PyTreeDef, init_tree: PyTreeDef) -> None:
@@ -132,7 +132,7 @@ def _reduce_types(*avals, computation, jaxpr, dimensions):
                         f"got operands={operands} and initial_values={inits}")
     if len({x.shape for x in operands}) > 1:
         raise ValueError("reduce operands must have one shape, got "
-                         f"{', '.join(x.str_short() for x in operands)}.")
+                         f"{', '.join(x.str_short(True) for x in operands)}.")
     if any(d >= x.ndim for x in operands for d in dimensions):
         raise IndexError(f"reduce dimensions {dimensions} are out of bounds for operands of shapes "
                          f"{[x.shape for x in operands]}.")

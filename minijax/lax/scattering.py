@@ -264,7 +264,7 @@ def _applied_jaxpr(func, scalar):
     (out,) = closed.out_avals
     if (out.shape, out.dtype) != ((), scalar.dtype):
         raise ValueError(f"apply: the function of an element of type {scalar.dtype.name} must "
-                         f"return a scalar of that type, but it returned {out.str_short()}.")
+                         f"return a scalar of that type, but it returned {out.str_short(True)}.")
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError("The function of `x.at[...].apply` cannot close over traced "
                                   "values: use `x.at[index].set(func(x[index]))`.")

@@ -50,7 +50,7 @@ def _check_starts(name, ndim, starts):
         raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
     if any(i.shape for i in starts):
         raise TypeError(f"start_indices arguments to {name} must be scalars, got "
-                        f"{', '.join(i.str_short() for i in starts)}")
+                        f"{', '.join(i.str_short(True) for i in starts)}")
 
 
 def _dynamic_slice_type(x, *starts, slice_sizes):

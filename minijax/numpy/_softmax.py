@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ..core.core import typeof
 from ..core.primitives import canonical_axis, select, stop_gradient_p
 from ..core.tree import ensure_index_tuple
+from ..custom_rules import custom_jvp
 from ..lax import elementwise as lax
 from ..lax import rounding
 from ..lax.shaping import expand_dims, full_like
+from ..settings import softmax_custom_jvp
 from . import _reductions
 from ._arguments import optional_axes, promote_args_inexact
 from ._constructors import array
@@ -71,9 +75,29 @@ def softmax(x, axis=-1, where=None):
     >>> softmax(jnp.zeros(2)).tolist()
     [0.5, 0.5]
     """
-    largest = _reductions.max(x, axis, where=where, initial=-np.inf, keepdims=True)
-    safe = x if where is None else choose(where, x, -np.inf)
+    if softmax_custom_jvp.value:
+        return _softmax(x, axis, where)
     # The result does not depend on what is subtracted, so neither does the derivative.
-    unnormalized = exp(safe - stop_gradient_p.bind(largest))
+    return _scaled_exp(x, axis, where, -np.inf, stop_gradient_p.bind)
+
+
+def _scaled_exp(x, axis, where, initial, shift):
+    largest = _reductions.max(x, axis, where=where, initial=initial, keepdims=True)
+    safe = x if where is None else choose(where, x, initial)
+    unnormalized = exp(safe - shift(largest))
     out = unnormalized / _reductions.sum(unnormalized, axis, where=where, keepdims=True)
     return out if where is None else choose(where, out, 0)
+
+
+@partial(custom_jvp, nondiff_argnums=(1,))
+def _softmax(x, axis, where=None, initial=-np.inf):
+    """`softmax` with a derivative that needs the result only."""
+    return _scaled_exp(x, axis, where, initial, lambda largest: largest)
+
+
+@_softmax.defjvp
+def _softmax_jvp(axis, primals, tangents):
+    (x, where, initial), (x_dot, _, _) = primals, tangents
+    y = _softmax(x, axis, where, initial)
+    mean = _reductions.sum(y * x_dot, axis, where=where, keepdims=True)
+    return y, y * (x_dot - mean)

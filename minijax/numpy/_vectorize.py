@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks.operators import rank_promotion
+from ..checks.operators import rank_promotion_of_loops
 from ..checks.primitives import known_sizes
 from ..checks.sequences import integers
 from ..core.api import vmap
@@ -57,6 +57,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
         function, args, in_dims = _fix_none(function, args, in_dims, signature)
         args = [asarray(arg) for arg in args]
         shape, sizes = _loop_shape(args, in_dims, context)
+        rank_promotion_of_loops(args, in_dims, signature)
         if out_dims is not None:
             function = _check_outputs(function, sizes, out_dims, context)
         return _apply(function, args, in_dims, shape)
@@ -124,7 +125,6 @@ def _loop_shape(args, in_dims, context) -> tuple[tuple[int, ...], dict]:
                              f"all core dimensions {dims} {context}")
         _bind_sizes(sizes, arg.shape[arg.ndim - len(dims):], dims, context)
     shapes = [arg.shape[:arg.ndim - len(dims)] for arg, dims in zip(args, in_dims)]
-    rank_promotion(shapes, "vectorize")
     return broadcast_shapes(*shapes), sizes
 
 

@@ -62,7 +62,7 @@ def _kept_vma(x: ShapedArray, axes: tuple, name: str) -> frozenset:
     check_names(axes)
     if settings.check_vma.value and not varying_axes(x).issuperset(of_mesh(axes)):
         raise ValueError(f"{name} over {axes} is for values that vary along these axes, got "
-                         f"{x.str_short()}.")
+                         f"{x.str_short(True)}.")
     return varying_axes(x)
 
 

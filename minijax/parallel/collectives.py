@@ -95,7 +95,7 @@ def _check_parts(collective, axis_name, x, dimension, size, tiled):
     if given % size if tiled else given != size:
         raise ValueError(
             f"{collective} over {axis_name}, of size {size}: there must be {size} parts to give, "
-            f"but dimension {dimension} of {typeof(x).str_short()} has the size {given}.")
+            f"but dimension {dimension} of {typeof(x).str_short(True)} has the size {given}.")
 
 
 def _check_addition(x) -> None:
@@ -166,8 +166,8 @@ def is_unreduced_along(x: Any, axes: tuple, name: str) -> bool:
     if not any(names & sums for sums in sums_of(aval)):
         return False
     if (now := state_along(aval, names, name)) != "unreduced":
-        raise ValueError(f"{name} over {axes}: {aval.str_short()} is {now} along these axes. Use "
-                         "`jax.lax.pcast` first.")
+        raise ValueError(f"{name} over {axes}: {aval.str_short(True)} is {now} along these axes. "
+                         "Use `jax.lax.pcast` first.")
     return True
 
 

@@ -18,11 +18,19 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.lowering import register_lowering
 from ..core.staging import shaped_abstractify
 from ..core.transposition import deflinear2
-from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
+from ..core.tree import PyTreeDef, flatten_axes, tree_flatten, tree_map
 from ..errors import api_boundary
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import UNSPECIFIED
 from . import mesh as meshes
+from .layouts import (
+    Format,
+    Layout,
+    check_layout,
+    layout_constraint_p,
+    layout_of_batch,
+    lower_layout,
+)
 from .mesh import AbstractMesh, Mesh
 from .modules import as_summands, constraint, devices_of_module, manual_context
 from .partition_spec import UNCONSTRAINED, P, PartitionSpec
@@ -106,14 +114,16 @@ sharding_constraint_p = Primitive("sharding_constraint")
 sees_to_places.add(sharding_constraint_p)
 
 
-def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> Any:
-    """`x`, constrained to a sharding."""
-    return sharding_constraint_p.bind(x, **constraint_params(sharding, mesh))
+def constrain(x: Any, sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh,
+              layout: Layout | None = None) -> Any:
+    """`x`, constrained to a sharding, and to a layout."""
+    return sharding_constraint_p.bind(x, **constraint_params(sharding, mesh, layout))
 
 
-def constraint_params(sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh) -> dict:
+def constraint_params(sharding: Sharding, mesh: Mesh | AbstractMesh = meshes.no_mesh,
+                      layout: Layout | None = None) -> dict:
     """The parameters of the primitive, in the words of JAX."""
-    return {"sharding": sharding, "layout": None, "context_mesh": mesh,
+    return {"sharding": sharding, "layout": layout, "context_mesh": mesh,
             "unconstrained_dims": unconstrained_dims(sharding)}
 
 
@@ -134,6 +144,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       x: a pytree of arrays.
       shardings: a prefix of it of `NamedSharding`s, or of `PartitionSpec`s if there is a mesh
         around (`with jax.set_mesh(mesh):`). `P.UNCONSTRAINED` leaves a dimension to the compiler.
+        A `Format` has a sharding, and says also in which order the elements lie.
 
     Returns:
       the arrays.
@@ -151,14 +162,25 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Array([0, 2, 4, 6], dtype=int32)
     """
     leaves, tree = tree_flatten(x)
+    layouts = [*map(_layout_of, flatten_axes("with_sharding_constraint", tree, shardings))]
+    shardings = tree_map(_without_layout, shardings)
     check_entries(shardings, "with_sharding_constraint", unconstrained=True)
     mesh = context_mesh()
     flat = flat_shardings("with_sharding_constraint: shardings", tree, shardings, mesh)
-    return tree.unflatten([_constrain_leaf(leaf, sharding, mesh)
-                           for leaf, sharding in zip(leaves, flat, strict=True)])
+    return tree.unflatten([_constrain_leaf(leaf, sharding, mesh, layout)
+                           for leaf, sharding, layout in zip(leaves, flat, layouts, strict=True)])
 
 
-def _constrain_leaf(x, sharding, mesh):
+def _without_layout(entry):
+    return entry.sharding if isinstance(entry, Format) else entry
+
+
+def _layout_of(entry) -> Layout | None:
+    layout = entry.layout if isinstance(entry, Format) else None
+    return layout if isinstance(layout, Layout) else None
+
+
+def _constrain_leaf(x, sharding, mesh, layout):
     if sharding is None and not mesh.empty:
         sharding = NamedSharding(mesh, P())
     if sharding is None:
@@ -168,7 +190,8 @@ def _constrain_leaf(x, sharding, mesh):
     check_fits(sharding, shaped_abstractify(x), "with_sharding_constraint: an array")
     if isinstance(sharding, NamedSharding) and _all_stated(x, sharding):
         return x
-    return constrain(x, sharding, mesh)
+    check_layout(layout, shaped_abstractify(x), "An argument of with_sharding_constraint")
+    return constrain(x, sharding, mesh, layout)
 
 
 def _all_stated(x, sharding) -> bool:
@@ -191,8 +214,8 @@ def _all_stated(x, sharding) -> bool:
     if (entries_of(own), sums_of(own)) != (entries_of(wanted), sums_of(wanted)):
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
-            f"`Explicit`. It expected {wanted.str_short()}, got {own.str_short()}. To change the "
-            "sharding, use `jax.sharding.reshard`.")
+            f"`Explicit`. It expected {wanted.str_short(True)}, got {own.str_short(True)}. To "
+            "change the sharding, use `jax.sharding.reshard`.")
     return True
 
 
@@ -219,9 +242,10 @@ def _constrained_type(aval, *, sharding, **params):
 
 
 @sharding_constraint_p.def_impl
-def _evaluate(x, *, sharding, **params):
-    return evaluated(x, sharding, lambda sharding: apply_primitive(
-        sharding_constraint_p, x, sharding=sharding, **params))
+def _evaluate(x, *, sharding, layout, **params):
+    out = evaluated(x, sharding, lambda sharding: apply_primitive(
+        sharding_constraint_p, x, sharding=sharding, layout=layout, **params))
+    return out if layout is None else layout_constraint_p.bind(out, layout=layout)
 
 
 def evaluated(x: Any, sharding: Sharding, apply: Callable[[Sharding], Any]) -> Any:
@@ -253,12 +277,13 @@ deflinear2(sharding_constraint_p,
            lambda ct, _, **params: [sharding_constraint_p.bind(ct, **params)])
 
 
-def _batch(trace, args, dims, *, sharding, context_mesh, **params):
+def _batch(trace, args, dims, *, sharding, context_mesh, layout, **params):
     """The batch dimension is left to the compiler, or split over `spmd_axis_name`."""
     (x,), (d,) = args, dims
     if d is not None:
         sharding = _with_batch_dimension(sharding, d, typeof(x).ndim, trace.axis_data.spmd_name)
-    return sharding_constraint_p.bind(x, **constraint_params(sharding, context_mesh)), d
+        layout = layout and layout_of_batch(layout, d)
+    return constrain(x, sharding, context_mesh, layout), d
 
 
 def _with_batch_dimension(sharding, d, ndim, spmd_name):
@@ -277,7 +302,12 @@ def _with_batch_dimension(sharding, d, ndim, spmd_name):
 primitive_batchers[sharding_constraint_p] = WithTrace(_batch)
 
 
-def _lower(ctx, x, *, sharding, **params):
+def _lower(ctx, x, *, layout, **params):
+    out = _lower_sharding(ctx, x, **params)
+    return out if layout is None else lower_layout(ctx, out, layout=layout)
+
+
+def _lower_sharding(ctx, x, *, sharding, **params):
     devices = devices_of_module(ctx)
     if not devices and is_abstract(sharding):
         return x

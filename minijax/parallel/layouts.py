@@ -211,11 +211,15 @@ def _same_type(aval, *, layout):
 def _batch(args, dims, *, layout):
     """The examples lie one after another."""
     (x,), (dim,) = args, dims
-    order = (dim, *[d + (d >= dim) for d in layout.major_to_minor])
-    return layout_constraint_p.bind(x, layout=layout.update(major_to_minor=order)), dim
+    return layout_constraint_p.bind(x, layout=layout_of_batch(layout, dim)), dim
 
 
-def _lower(ctx, x, *, layout):
+def layout_of_batch(layout: Layout, dim: int) -> Layout:
+    """The layout of examples that lie one after another, with the batch dimension at `dim`."""
+    return layout.update(major_to_minor=(dim, *[d + (d >= dim) for d in layout.major_to_minor]))
+
+
+def lower_layout(ctx, x, *, layout):
     """A custom call that XLA removes once it has chosen the layout."""
     minor_to_major = f"dense<{[*layout.major_to_minor[::-1]]}> : tensor<{x.aval.ndim}xindex>"
     return ctx.op(f"stablehlo.custom_call @LayoutConstraint({x.name}) {{"
@@ -226,7 +230,7 @@ def _lower(ctx, x, *, layout):
 deflinear2(layout_constraint_p, lambda ct, x, *, layout: [
     layout_constraint_p.bind(ct, layout=layout)])
 primitive_batchers[layout_constraint_p] = _batch
-register_lowering(layout_constraint_p, _lower)
+register_lowering(layout_constraint_p, lower_layout)
 
 
 @api_boundary

@@ -139,7 +139,7 @@ def _check_loop(eqn: JaxprEqn) -> None:
     for v in eqn.invars[:n]:
         if _summed_mesh(v.aval):
             raise NotImplementedError(
-                f"{name}: the body closes over a value of type {v.aval.str_short()}, which is "
+                f"{name}: the body closes over a value of type {v.aval.str_short(True)}, which is "
                 "unreduced, and there is no rule for that. Make it a part of the carry, or make "
                 "the sum first, by `jax.sharding.reshard`.")
 
@@ -201,7 +201,7 @@ class SummandsInLoops(Extension):
     def check_sliced(self, aval):
         if _summed_mesh(aval):
             raise NotImplementedError(f"scan: there is no rule for xs that are unreduced, as "
-                                      f"{aval.str_short()}. Make the sum first, by "
+                                      f"{aval.str_short(True)}. Make the sum first, by "
                                       "`jax.sharding.reshard`.")
 
     def part_lowered(self, ctx, part, whole):

@@ -207,6 +207,9 @@ def moved(x: Any, sharding: Sharding, committed: bool = True,
     return PlacedArray(None, Place(aval, sharding, committed, layout), shards_of(x, aval, sharding))
 
 
+sees_to_places.add(layout_constraint_p)
+
+
 @layout_constraint_p.def_impl
 def _constrain_layout(x, *, layout):
     aval = typeof(x)

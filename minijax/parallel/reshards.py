@@ -57,8 +57,8 @@ def _resharded_type(x, *, dst_sharding, concrete_mesh):
     wanted = sharding.spec.unreduced
     if unreduced - wanted and wanted - unreduced:
         raise NotImplementedError(
-            f"reshard of {x.str_short()} to {sharding.spec}: summands over {set(unreduced)} cannot "
-            f"become summands over {set(wanted)} in one step. Make the sum first, by "
+            f"reshard of {x.str_short(True)} to {sharding.spec}: summands over {set(unreduced)} "
+            f"cannot become summands over {set(wanted)} in one step. Make the sum first, by "
             "`jax.sharding.reshard`.")
     return with_sharding(x, sharding)
 

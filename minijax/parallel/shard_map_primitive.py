@@ -157,8 +157,8 @@ def _typecheck(*avals, jaxpr, in_specs, **params):
     scope = _scope_of(params)
     for spec, aval, wanted in zip(in_specs, avals, jaxpr.in_avals, strict=True):
         if not same_type(scope.shard_aval(spec, aval), wanted):
-            raise TypeError(f"shard_map: {aval.str_short()}, cut by {spec}, is no "
-                            f"{wanted.str_short()}")
+            raise TypeError(f"shard_map: {aval.str_short(True)}, cut by {spec}, is no "
+                            f"{wanted.str_short(True)}")
     with inside(scope):
         check_jaxpr(jaxpr)
     return _result_types(*avals, jaxpr=jaxpr, in_specs=in_specs, **params)

@@ -102,12 +102,13 @@ def _split(primitive, avals, aval, entries, sums, mesh):
     out = split_over(aval, entries, mesh, *sums)
     if len(names) > len(set(names)):
         raise ShardingTypeError(f"{primitive} operation with inputs: {_texts(avals)} produces an "
-                                f"illegally sharded result: {out.str_short()}. Reshard an operand.")
+                                f"illegally sharded result: {out.str_short(True)}. Reshard an "
+                                "operand.")
     return out
 
 
 def _texts(avals: Avals) -> str:
-    return ", ".join(aval.str_short() for aval in avals)
+    return ", ".join(aval.str_short(True) for aval in avals)
 
 
 def _names(entry: Any) -> tuple:
@@ -242,8 +243,8 @@ def _unstack(avals, params, outs):
 def _whole(what: str, aval: ShapedArray, axis: int) -> None:
     """Raise an error if an operand is split along an axis that the operation needs whole."""
     if entries_of(aval)[axis] is not None:
-        raise ShardingTypeError(f"{what}: dimension {axis} of {aval.str_short()} is split. Reshard "
-                                "it, by `jax.sharding.reshard`.")
+        raise ShardingTypeError(f"{what}: dimension {axis} of {aval.str_short(True)} is split. "
+                                "Reshard it, by `jax.sharding.reshard`.")
 
 
 def along_axis(name: str, parameter: str) -> Rule:
@@ -304,8 +305,8 @@ def resized(name: str) -> Rule:
                     raise ShardingTypeError(
                         f"{name} on sharded dims where out dim ({new}) is not divisible by mesh "
                         f"axes ({_parts(entry, mesh)}) with spec ({entry}) is not implemented: "
-                        f"from {aval.str_short()} to {out.str_short()}. Reshard the operand, by "
-                        "`jax.sharding.reshard`.")
+                        f"from {aval.str_short(True)} to {out.str_short(True)}. Reshard the "
+                        "operand, by `jax.sharding.reshard`.")
         return entries
 
     return rule
@@ -433,7 +434,7 @@ def _shared_out(x, middle, new, sizes):
 def _unclear(x, new):
     return ShardingTypeError("This reshape is not supported, since it does not say how the result "
                              "is sharded. Please specify the sharding of the output via "
-                             f"`out_sharding`. Got operand type: {x.str_short()}, new sizes: "
+                             f"`out_sharding`. Got operand type: {x.str_short(True)}, new sizes: "
                              f"{tuple(new)}.")
 
 
@@ -451,7 +452,7 @@ def linalg(*ranks: int) -> Rule:
         for aval, rank in zip(avals, ranks * len(avals)):
             entries, n = entries_of(aval), aval.ndim - rank
             if any(entries[n:]):
-                raise ShardingTypeError(f"The input {aval.str_short()} must be unsharded on "
+                raise ShardingTypeError(f"The input {aval.str_short(True)} must be unsharded on "
                                         "non-batch dimensions. Reshard it, by "
                                         "`jax.sharding.reshard`.")
             batches.append(entries[:n])
@@ -570,11 +571,13 @@ def _whole_reference(avals, params, outs):
     for part in (*outs, *avals[1:2]):
         if part.shape != ref.shape:
             raise ShardingTypeError("There is no rule for the sharding of a part "
-                                    f"{part.str_short()} of the contents of {ref.str_short()}. "
-                                    "Read or write all of it, as `ref[...]`.")
+                                    f"{part.str_short(True)} of the contents of "
+                                    f"{ref.str_short(True)}. Read or write all of it, "
+                                    "as `ref[...]`.")
         if mesh_of(part) is not None and entries_of(part) != entries_of(ref):
-            raise ShardingTypeError(f"{part.str_short()} and {ref.str_short()} must have the same "
-                                    "sharding. Reshard the array, by `jax.sharding.reshard`.")
+            raise ShardingTypeError(f"{part.str_short(True)} and {ref.str_short(True)} must have "
+                                    "the same sharding. Reshard the array, by "
+                                    "`jax.sharding.reshard`.")
     return entries_of(ref)
 
 

@@ -164,7 +164,7 @@ def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sha
             wrong.append((i, f"is not unreduced and reduced as {spec} says. Leave out in_specs, or "
                              "reshard the argument by `jax.reshard`"))
     if wrong:
-        lines = [f"  * {names()[i]}, of type {avals[i].str_short()}, {why}" for i, why in wrong]
+        lines = [f"  * {names()[i]}, of type {avals[i].str_short(True)}, {why}" for i, why in wrong]
         raise ValueError(f"shard_map of {fun_name(f)}: in_specs do not fit the arguments:\n"
                          + "\n".join(lines))
 
@@ -187,7 +187,7 @@ def check_out_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sh
                              "`jax.lax.pcast` or `jax.lax.psum`"))
     if wrong:
         paths = leaf_paths(out_tree)
-        lines = [f"  * result{keystr(paths[i])}, of type {avals[i].str_short()}, {why}"
+        lines = [f"  * result{keystr(paths[i])}, of type {avals[i].str_short(True)}, {why}"
                  for i, why in wrong]
         raise ValueError(f"shard_map of {fun_name(f)}: out_specs do not fit the results:\n"
                          + "\n".join(lines))

@@ -57,7 +57,7 @@ def _reduced(aval: ShapedArray) -> frozenset:
 
 
 def _texts(avals: Sequence[ShapedArray]) -> str:
-    return ", ".join(aval.str_short() for aval in avals)
+    return ", ".join(aval.str_short(True) for aval in avals)
 
 
 def _refused(name, avals, params):
@@ -248,7 +248,7 @@ def _stated_sum(avals, params, spec):
     summed = {name for d in params["axes"] for name in _names(entries_of(x)[d])}
     if not spec.unreduced <= summed | _unreduced(x):
         raise ShardingTypeError(
-            f"reduce_sum of {x.str_short()} over {params['axes']}: its result can be unreduced "
+            f"reduce_sum of {x.str_short(True)} over {params['axes']}: its result can be unreduced "
             "over axes that split these dimensions, or over which the operand is unreduced, but "
             f"out_sharding has {set(spec.unreduced)}.")
     return spec.unreduced or _unreduced(x), _reduced(x)
@@ -256,8 +256,8 @@ def _stated_sum(avals, params, spec):
 
 def _stated_reshape(avals, params, spec):
     if sums_of(avals[0]) != (spec.unreduced, spec.reduced):
-        raise ValueError(f"reshape of {avals[0].str_short()}: out_sharding must have the unreduced "
-                         f"and reduced axes of the operand, but it is {spec}.")
+        raise ValueError(f"reshape of {avals[0].str_short(True)}: out_sharding must have the "
+                         f"unreduced and reduced axes of the operand, but it is {spec}.")
     return spec.unreduced, spec.reduced
 
 

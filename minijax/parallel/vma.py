@@ -86,14 +86,14 @@ def _pvary_type(x, *, axes):
     _check_no_sums("pvary", x, axes)
     if not varying_axes(x).isdisjoint(axes):
         raise ValueError(f"pvary makes an invariant value a varying one, but along {axes} "
-                         f"{x.str_short()} varies already.")
+                         f"{x.str_short(True)} varies already.")
     return along(x, varying_axes(x).union(axes))
 
 
 def _check_no_sums(name, x, axes):
     if not sums_of(x)[0].union(sums_of(x)[1]).isdisjoint(axes):
         raise ValueError(f"{name} over {axes} is not for unreduced or reduced values, got "
-                         f"{x.str_short()}. Use `jax.lax.psum` or `jax.lax.pcast` first.")
+                         f"{x.str_short(True)}. Use `jax.lax.psum` or `jax.lax.pcast` first.")
 
 
 def _no_mesh(x, *, axes):
@@ -130,8 +130,8 @@ def varies(x, axes: tuple, name: str) -> bool:
     """
     states = {axis in varying_axes(typeof(x)) for axis in of_mesh(axes)}
     if len(states) > 1:
-        raise ValueError(f"{name} over {axes}: {typeof(x).str_short()} varies along some of these "
-                         "axes only.")
+        raise ValueError(f"{name} over {axes}: {typeof(x).str_short(True)} varies along some of "
+                         "these axes only.")
     return True in states
 
 
@@ -176,8 +176,8 @@ def _cast_leaf(x, axes, to):
     if (now, to) in casts:
         return casts[now, to].bind(x, axes=in_scope_order(axes) or axes)
     if (now, to) != ("invarying", "varying"):
-        raise ValueError(f"pcast: along {axes} {typeof(x).str_short()} is {now}, and there is no "
-                         f"cast from there to {to}.")
+        raise ValueError(f"pcast: along {axes} {typeof(x).str_short(True)} is {now}, and there is "
+                         f"no cast from there to {to}.")
     if not settings.check_vma.value and state.axis_sizes.keys() >= set(axes):
         return x
     return pvary_p.bind(x, axes=in_scope_order(axes) or axes)
@@ -201,8 +201,8 @@ def state_along(aval: ShapedArray, axes, name: str) -> str:
     found = {next((kind for kind, names in _states(aval).items() if axis in names), "invarying")
              for axis in axes}
     if len(found) > 1:
-        raise ValueError(f"{name} over {axes}: {aval.str_short()} has several states along these "
-                         f"axes: {', '.join(sorted(found))}.")
+        raise ValueError(f"{name} over {axes}: {aval.str_short(True)} has several states along "
+                         f"these axes: {', '.join(sorted(found))}.")
     return found.pop() if found else "invarying"
 
 
@@ -222,8 +222,8 @@ def in_state_only(name: str, source: str, target: str, rule: Callable) -> Callab
         axes = axis_tuple(params.get("axes", params.get("axis_name")))
         check_names(axes)
         if (now := state_along(x, axes, name)) != source:
-            raise ValueError(f"{name} over {axes} is for {source} values, but {x.str_short()} is "
-                             f"{now} along these axes.")
+            raise ValueError(f"{name} over {axes} is for {source} values, but {x.str_short(True)} "
+                             f"is {now} along these axes.")
         return in_state(rule(x, **params), axes, target)
 
     return type_rule
@@ -313,8 +313,8 @@ class VaryingOperands(Extension):
         unreduced, reduced = sums_of(aval)
         if mesh_of(aval) is None and (unreduced or reduced) and not any(sums_of(typeof(x))):
             if unreduced:
-                raise NotImplementedError(f"An array like {aval.str_short()}, in shard_map: there "
-                                          "is no rule for making an unreduced one.")
+                raise NotImplementedError(f"An array like {aval.str_short(True)}, in shard_map: "
+                                          "there is no rule for making an unreduced one.")
             x = preduced_p.bind(x, axes=in_scope_order(reduced))
         return varying(x, varying_axes(aval))
 

@@ -54,10 +54,10 @@ def log_saved(known: ClosedJaxpr, again: ClosedJaxpr, n_saved: int,
     _, saved = split_list(known.jaxpr.outvars, [len(known.jaxpr.outvars) - n_saved])
     lines: list[Any] = []
     if inputs:
-        lines += ["saving inputs with shapes:", *(f"  {v.aval.str_short()}" for v in inputs)]
+        lines += ["saving inputs with shapes:", *(f"  {v.aval.str_short(True)}" for v in inputs)]
     if saved:
         lines.append("and " * bool(inputs) + "saving these intermediates:")
-        lines += [f"  {aval.str_short()} from {place}" for aval, place in
+        lines += [f"  {aval.str_short(True)} from {place}" for aval, place in
                   origins(known.jaxpr, saved, [""] * len(known.jaxpr.invars))]
     if lines:
         logger.log(level, "remat-decorated function %s", "\n".join(lines))

@@ -40,4 +40,4 @@ def print_saved_residuals(f: Callable, *args, **kwargs) -> None:
     f32[] output of cos from ...
     """
     for aval, source in saved_residuals(f, *args, **kwargs):
-        print(f"{aval.str_short()} {source}")
+        print(f"{aval.str_short(True)} {source}")

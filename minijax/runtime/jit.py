@@ -276,6 +276,29 @@ class Wrapped(JitFunction):
         return tuple([flag for flag, tree in zip(flags, trees) for _ in range(tree.num_leaves)])
 
 
+@api_boundary
+def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of `fun(*args, **kwargs)`, determined without computing it.
+
+    Like a jitted function, `fun` is traced once for arguments of the same structure and types.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one.
+      *args, **kwargs: arrays, numbers, or `ShapeDtypeStruct`s.
+
+    Returns:
+      a pytree of `ShapeDtypeStruct`s.
+
+    >>> jax.eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    if not isinstance(fun, Wrapped):
+        check_callable(fun)
+        # The traces of a function that has no hash cannot be found again.
+        fun = jit(fun if getattr(fun, "__hash__", None) else functools.partial(fun))
+    return fun.eval_shape(*args, **kwargs)
+
+
 @functools.cache
 def _with_options(cls):
     """The class of jitted functions, on top of the fast path's. Libraries know it by its name."""

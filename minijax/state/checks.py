@@ -13,7 +13,7 @@ from ..core.array import Array
 
 def not_an_array(ref: Any, *args, **kwargs) -> Any:
     """Raise `TypeError`: NumPy was given a reference."""
-    raise TypeError(f"{ref.aval.str_short()} is a reference, not an array. Read its contents: "
+    raise TypeError(f"{ref.aval.str_short(True)} is a reference, not an array. Read its contents: "
                     "`ref[...]`.")
 
 
@@ -79,9 +79,9 @@ def slice_in_bounds(entry: Any, stop: int, size: int) -> None:
 def stored(what: str, ref_aval: Any, expected: tuple, value: Any) -> None:
     """Raise `ValueError` unless a value fits into the selected part of a reference."""
     if expected != value.shape:
-        raise ValueError(f"Invalid shape for `{what}`: the selected part of {ref_aval.str_short()} "
-                         f"has shape {expected}, the value has shape {value.shape}. Values are not "
-                         "broadcast.")
+        raise ValueError(f"Invalid shape for `{what}`: the selected part of "
+                         f"{ref_aval.str_short(True)} has shape {expected}, the value has shape "
+                         f"{value.shape}. Values are not broadcast.")
     if ref_aval.dtype != value.dtype:
         raise ValueError(f"Invalid dtype for `{what}`. Ref dtype: {ref_aval.dtype.name}. Value "
                          f"dtype: {value.dtype.name}. Convert the value with `.astype`.")
@@ -149,8 +149,8 @@ def contents_agree(spec: Any, aval: Any, axes: frozenset, check: bool) -> None:
     if check and different:
         raise ValueError(
             f"shard_map: the contents of a reference come out with the spec {spec}. They are of "
-            f"type {aval.str_short()}, and may differ along {sorted(map(str, different))}. Name "
-            "these axes in the spec, or write what is the same on all devices.")
+            f"type {aval.str_short(True)}, and may differ along {sorted(map(str, different))}. "
+            "Name these axes in the spec, or write what is the same on all devices.")
 
 
 def no_residual_references(avals: Sequence, is_ref_type: Any) -> None:

@@ -113,7 +113,7 @@ class AbstractRef:
 
     to_cotangent_aval = to_ct_aval = to_tangent_aval
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         """`Ref{f32[3]}`"""
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 

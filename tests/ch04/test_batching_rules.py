@@ -117,7 +117,7 @@ class Recorder(core.Trace):
     def process_primitive(self, primitive, args, params):
         out = primitive.impl(*args, **params)
         outs = out if primitive.multiple_results else [out]
-        self.equations.append((primitive.name, plain(params), [x.aval.str_short() for x in outs]))
+        self.equations.append((primitive.name, plain(params), [x.aval.str_short(True) for x in outs]))
         return out
 
 

@@ -504,7 +504,7 @@ def test_dropped_variable_cannot_be_read():
 def test_wrong_type_of_binder(wrong):
     a, b = Var(F32), Var(wrong)
     text = message(Jaxpr([], [a], [b], [eqn(sin, [a], [b])]))
-    kind = wrong.str_short()
+    kind = wrong.str_short(True)
     assert f"'b' inconsistently typed as f32[] for let-binder of type {kind}" in text
 
 

@@ -150,7 +150,7 @@ def _check_types(what, values, specs):
     for x, spec in zip(values, specs):
         if (x.shape, x.dtype) != (tuple(spec.shape), spec.dtype):
             raise ValueError(f"The {what} were specified to contain {spec}, and contain "
-                             f"{x.aval.str_short()}.")
+                             f"{x.aval.str_short(True)}.")
 
 
 # ----------------------------------------------------------------------------------------------

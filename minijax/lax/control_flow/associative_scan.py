@@ -67,7 +67,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
 
 def _check_sizes(tree, leaves, axis):
     if len({x.shape[axis] for x in leaves}) > 1:
-        sizes = ", ".join(f"elems{keystr(path)} of type {typeof(x).str_short()}"
+        sizes = ", ".join(f"elems{keystr(path)} of type {typeof(x).str_short(True)}"
                           for path, x in zip(leaf_paths(tree), leaves))
         raise ValueError("Array inputs to associative_scan must have the same first dimension, or "
                          f"size along axis {axis}. (saw: {sizes})")

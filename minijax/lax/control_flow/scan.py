@@ -224,7 +224,7 @@ def _leaf_name(xs_tree, i):
 
 
 def _listed(xs_tree, leaves):
-    return ", ".join([f"{_leaf_name(xs_tree, i)} of type {typeof(x).str_short()}"
+    return ", ".join([f"{_leaf_name(xs_tree, i)} of type {typeof(x).str_short(True)}"
                       for i, x in enumerate(leaves)])
 
 
