@@ -85,6 +85,11 @@ class SourceInfo:
     def __init__(self, location: tuple[CodeType, int] | None = None, name_stack: str = ""):
         self.location, self.name_stack = location, name_stack
 
+    @property
+    def traceback(self) -> SourceInfo | None:
+        """JAX keeps a traceback here, of which tools ask for the user's frame."""
+        return None if self.location is None else self
+
     def joined(self, outer: str) -> str:
         """The named scopes, inside those of an `outer` stack."""
         return f"{outer}/{self.name_stack}" if outer and self.name_stack else (

@@ -137,6 +137,16 @@ class State:
         return f"<State {self.name}={self.value!r}>"
 
 
+def innermost(*states: State) -> Any:
+    """The value of the setting that this thread has overridden last; otherwise the first value of
+    the process that is not `None`."""
+    for state in reversed(_overrides.values):
+        if state in states:
+            return state.value
+    values = (state.process_value for state in states)
+    return next((value for value in values if value is not None), None)
+
+
 class Override:
     """``with Override(state, value):`` sets a thread's value and restores the previous."""
 
@@ -369,12 +379,14 @@ num_cpu_devices = number_state(
     "jax_num_cpu_devices", -1,
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
 
-# On the CPU, arrays are in the host's memory. Nothing is transferred, and no guard is asked.
+# On a CPU, arrays are in the host's memory. What counts as a transfer is then that a NumPy array or
+# a number becomes an array. Nothing is transferred to the host, or from device to device unasked.
 (transfer_guard, transfer_guard_host_to_device, transfer_guard_device_to_device,
  transfer_guard_device_to_host) = (choice_state(
     f"jax_transfer_guard{direction}",
     (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"), None,
-    "Which transfers are allowed. A CPU's arrays are in the host's memory: there are none.")
+    "Which transfers are allowed: of NumPy arrays and numbers to the device. A CPU's arrays are in "
+    "the host's memory, so the other directions have none.")
     for direction in ("", "_host_to_device", "_device_to_device", "_device_to_host"))
 
 export_calling_convention_version = number_state(

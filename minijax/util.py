@@ -50,4 +50,7 @@ def _check_equal_lengths(name: str, lists: list[list]) -> None:
     """Raise `ValueError` unless all lists are of one length."""
     lengths = [len(items) for items in lists]
     if len(set(lengths)) > 1:
-        raise ValueError(f"{name}() arguments have different lengths: {lengths}")
+        i, n = next((i, n) for i, n in enumerate(lengths) if n != lengths[0])
+        relation = "longer" if n > lengths[0] else "shorter"
+        raise ValueError(f"{name}() argument {i + 1} is {relation} than argument 1. They must have "
+                         f"one length, and have lengths {lengths}.")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 # chapter 1
 import functools
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import fun_name, wraps
+from ..settings import trace_context
 
 
 def unzip3(triples: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple, tuple, tuple]:
@@ -68,5 +71,169 @@ def curry(f: Any) -> Any:
     return functools.wraps(f)(functools.partial(functools.partial, f))
 
 
+def split_list_checked(args: Sequence, ns: Sequence[int]) -> list[list]:
+    """Parts of `args` of these lengths, which must be all of it."""
+    if sum(ns) != len(args):
+        raise ValueError(f"expected {sum(ns)} elements in parts of {[*ns]}, got {len(args)}.")
+    return [[*args[sum(ns[:i]):sum(ns[:i + 1])]] for i in range(len(ns))]
+
+
+def ceil_of_ratio(x: int, y: int) -> int:
+    """x / y, rounded up."""
+    return -(-x // y)
+
+
+def wrap_name(transform_name: str, name: str) -> str:
+    """`transform(name)`"""
+    return f"{transform_name}({name})"
+
+
+def canonicalize_axis(axis: Any, num_dims: int) -> int:
+    """An axis as a number from 0."""
+    return _canonical_axis(axis, num_dims)
+
+
+class Hashable:
+    """A value with a hash of its own choice. Equal ones have equal values."""
+
+    def __init__(self, val: Any, hash: int | None = None):
+        self.val, self.hash = val, hash
+
+    def __hash__(self) -> int:
+        return hash(self.val) if self.hash is None else self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.val == other.val
+
+
+class Unhashable:
+    """A value that has no hash."""
+
+    def __init__(self, val: Any):
+        self.val = val
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unhashable) and self.val == other.val
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class HashableFunction:
+    """A function that equals another one of the same code, with the same `closure`."""
+
+    def __init__(self, f: Callable, closure: Any):
+        self.f, self.closure = f, closure
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableFunction) and (
+            self.f.__code__ == other.f.__code__ and self.closure == other.closure)
+
+    def __hash__(self) -> int:
+        return hash((self.f.__code__, self.closure))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*args, **kwargs)
+
+
+class OrderedSet(dict):
+    """A set that keeps the order in which its elements were added."""
+
+    def __init__(self, elements: Iterable = ()):
+        super().__init__(dict.fromkeys(elements))
+
+    def add(self, element: Any) -> None:
+        self[element] = None
+
+    def update(self, elements: Iterable) -> None:  # type: ignore[override]
+        super().update(dict.fromkeys(elements))
+
+
+def cache(max_size: int | None = 4096, trace_context_in_key: bool | Callable = True
+          ) -> Callable:
+    """Decorator: keep the results of a function; by default, one for each value of the settings.
+
+    `max_size` is how many are kept.
+    """
+    def decorate(f: Callable) -> Callable:
+        cached = functools.lru_cache(max_size)(lambda context, *args, **kwargs: f(*args, **kwargs))
+
+        @functools.wraps(f)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            context = trace_context() if trace_context_in_key else None
+            return cached(context, *args, **kwargs)
+
+        wrapper.cache_clear, wrapper.cache_info = (  # type: ignore[attr-defined]
+            cached.cache_clear, cached.cache_info)
+        return wrapper
+
+    return decorate
+
+
+memoize = cache(max_size=None)
+
+
+class _CacheInfo(NamedTuple):
+    hits: int
+    misses: int
+    maxsize: int | None
+    currsize: int
+
+
+class weakref_lru_cache:
+    """`call`, whose results are kept as long as its first argument is alive.
+
+    Args:
+      call: a function whose arguments have hashes.
+      maxsize: how many results are kept.
+      trace_context_in_key: whether the settings that tracing depends on are part of the key.
+    """
+
+    def __init__(self, call: Callable, maxsize: int | None = 2048,
+                 trace_context_in_key: bool = True, explain: Any = None):
+        functools.update_wrapper(self, call)
+        self._call, self._maxsize, self._in_context = call, maxsize, trace_context_in_key
+        self.cache_clear()
+
+    def __call__(self, first: Any, *args: Any, **kwargs: Any) -> Any:
+        context = trace_context() if self._in_context else None
+        key = (weakref.ref(first, self._forget), context, args, tuple(kwargs.items()))
+        with self._lock:
+            if key in self._results:
+                self._hits += 1
+                return self._results[key]
+            self._misses += 1
+        out = self._call(first, *args, **kwargs)
+        with self._lock:
+            self._results[key] = out
+            if self._maxsize is not None and len(self._results) > self._maxsize:
+                del self._results[next(iter(self._results))]
+        return out
+
+    def _forget(self, ref: weakref.ref) -> None:
+        with self._lock:
+            for key in [key for key in self._results if key[0] is ref]:
+                del self._results[key]
+
+    def evict_weakref(self, first: Any) -> None:
+        """Forget the results for this first argument."""
+        with self._lock:
+            for key in [key for key in self._results if key[0]() == first]:
+                del self._results[key]
+
+    def cache_clear(self) -> None:
+        """Forget all results."""
+        self._lock, self._results = threading.RLock(), {}  # type: ignore[var-annotated]
+        self._hits = self._misses = 0
+
+    def cache_keys(self) -> list:
+        """The keys of the results that are kept."""
+        return [*self._results]
+
+    def cache_info(self) -> _CacheInfo:
+        """How often results were found, and how many there are."""
+        return _CacheInfo(self._hits, self._misses, self._maxsize, len(self._results))
+
+
 # chapter 4
 from ..core.batching import moveaxis
+from ..core.primitives import canonical_axis as _canonical_axis

@@ -2,19 +2,30 @@
 
 `no_execution` forbids to compute, though not to trace, to compile, or to move data. Without
 `allow_f16_reductions`, `reduce_sum` of 16-bit floats is an error, because it loses digits.
+`transfer_guard("disallow")` forbids that NumPy arrays and numbers become arrays without
+`device_put`, which costs time on an accelerator.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
+from ..core.array import Array
 from ..core.core import ShapedArray, typeof
 from ..core.extension import Extension, register, remove
 from ..core.jit import jit_p
 from ..core.primitives import reduce_sum_p
+from ..errors import JaxRuntimeError
 from ..parallel.placement import device_put_p
-from ..settings import allow_f16_reductions, no_execution
+from ..settings import (
+    allow_f16_reductions,
+    innermost,
+    no_execution,
+    transfer_guard,
+    transfer_guard_host_to_device,
+)
 
 
 class NoExecution(Extension):
@@ -60,6 +71,46 @@ def _check_sum(aval: ShapedArray, axes: tuple[int, ...]) -> None:
                          "the setting allow_f16_reductions=False. Convert it to float32 first.")
 
 
+class TransferGuard(Extension):
+    """Refuses operands that are no arrays yet, and arrays made of Python's and NumPy's values."""
+
+    def __init__(self):
+        self._thread = threading.local()
+
+    def evaluate(self, primitive, args, params):
+        explicit = primitive is device_put_p
+        for x in args:
+            if not isinstance(x, Array):
+                _check_transfer(x, explicit)
+        return NotImplemented
+
+    def after_evaluation(self, primitive, args, params, out):
+        self._thread.computed = out  # what a primitive has made is on the device
+
+    def place_new(self, x, device, like):
+        if x is not getattr(self._thread, "computed", None):
+            _check_transfer(x, device is not None)
+        return x
+
+
+def _check_transfer(x: Any, explicit: bool) -> None:
+    mode = innermost(transfer_guard_host_to_device, transfer_guard)
+    if mode == "disallow_explicit" or mode == "disallow" and not explicit:
+        advice = ("The guard forbids device_put, too." if explicit else
+                  "Put the value on the device first, by `jax.device_put`.")
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed host-to-device transfer: "
+                              f"aval={typeof(x)!r}. {advice}")
+
+
+def _guard_transfers(guard: TransferGuard) -> Any:
+    """What puts the guard in force while a setting forbids transfers."""
+    def watch(value: str | None, begins: bool) -> None:
+        if value in ("disallow", "disallow_explicit"):
+            (register if begins else remove)(guard)
+
+    return watch
+
+
 def _switch(extension: Extension, forbidding: bool) -> Any:
     """What puts an extension in force while its setting has the value that forbids."""
     def watch(value: bool, begins: bool) -> None:
@@ -69,7 +120,9 @@ def _switch(extension: Extension, forbidding: bool) -> Any:
     return watch
 
 
+_guard = _guard_transfers(TransferGuard())
 for _setting, _watch in ((no_execution, _switch(NoExecution(), True)),
-                         (allow_f16_reductions, _switch(No16BitSums(), False))):
+                         (allow_f16_reductions, _switch(No16BitSums(), False)),
+                         (transfer_guard, _guard), (transfer_guard_host_to_device, _guard)):
     _setting.watchers.append(_watch)
     _watch(_setting.value, True)  # it may come from the environment

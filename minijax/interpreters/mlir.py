@@ -13,16 +13,22 @@ class _ModuleContext:
         """Accepted for JAX's sake."""
 
 
-def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
+_PLATFORMS = ("cpu", "cuda", "gpu", "oneapi", "rocm", "tpu")
+
+
+def register_lowering(prim, rule, platform=None, inline=True, cacheable=True):
     """Give a primitive its lowering rule: `(ctx, *operands, **params)` -> its result(s).
 
     Args:
-      primitive: a `Primitive`.
+      prim: a `Primitive`.
       rule: from `lower_fun`, or written by hand: operands are `minijax.core.lowering.Value`s, and
         `ctx.op(text, aval)` appends an operation. It returns a value, or a sequence of them.
         `ctx.avals_in` and `ctx.avals_out` are the abstract values of the operands and results.
       platform: where the rule is for. XLA is driven on "cpu" here: rules for others are not kept.
       inline, cacheable: accepted for JAX's sake.
+
+    Raises:
+      NotImplementedError: there is no such platform.
 
     >>> double_p = jax.extend.core.Primitive("double")
     >>> register_lowering(double_p, lower_fun(lambda x: x + x, multiple_results=False))
@@ -33,13 +39,17 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
         ctx.avals_in, ctx.module_context = [x.aval for x in operands], _ModuleContext()
         out = rule(ctx, *operands, **params)
         ctx.avals_in = outside
-        if primitive.multiple_results or not isinstance(out, (list, tuple)):
+        if prim.multiple_results or not isinstance(out, (list, tuple)):
             return out
         (out,) = out
         return out
 
+    if platform is not None and platform not in _PLATFORMS:
+        raise NotImplementedError(
+            f"Registering an MLIR lowering rule for primitive {prim} for an unknown platform "
+            f"{platform}. Known platforms are: {', '.join(_PLATFORMS)}.")
     if platform in (None, "cpu"):
-        _lowering.register_lowering(primitive, lower)
+        _lowering.register_lowering(prim, lower)
 
 
 def aval_to_ir_type(ctx, aval=None) -> str:

@@ -162,11 +162,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Array([0, 2, 4, 6], dtype=int32)
     """
     leaves, tree = tree_flatten(x)
-    layouts = [*map(_layout_of, flatten_axes("with_sharding_constraint", tree, shardings))]
-    shardings = tree_map(_without_layout, shardings)
+    formats, shardings = shardings, tree_map(_without_layout, shardings)
     check_entries(shardings, "with_sharding_constraint", unconstrained=True)
     mesh = context_mesh()
     flat = flat_shardings("with_sharding_constraint: shardings", tree, shardings, mesh)
+    layouts = map(_layout_of, flatten_axes("with_sharding_constraint", tree, formats))
     return tree.unflatten([_constrain_leaf(leaf, sharding, mesh, layout)
                            for leaf, sharding, layout in zip(leaves, flat, layouts, strict=True)])
 

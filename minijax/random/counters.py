@@ -21,9 +21,9 @@ from ..lax.cutting import index_in_dim, stack
 from ..lax.shaping import broadcast, full_like
 from ..runtime.jit import jit
 from .custom import define_prng_impl
-from .keys import PRNGImpl
+from .keys import PRNGImpl, register
 from .threefry import PARITY, rotate
-from .threefry_keys import counters, joined, register
+from .threefry_keys import counters, joined
 
 ZERO = np.uint32(0)
 

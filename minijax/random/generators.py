@@ -15,8 +15,8 @@ from .. import numpy as jnp
 from ..core.api import vmap
 from ..lax.generators import rng_bit_generator
 from .custom import define_prng_impl
-from .keys import random_fold_in_p, random_seed_p, random_split_p, unwrap, wrap
-from .threefry_keys import THREEFRY, register
+from .keys import random_fold_in_p, random_seed_p, random_split_p, register, unwrap, wrap
+from .threefry_keys import THREEFRY
 
 ROUNDS = 10  # of the generator, whose last output counts: that is to be a hash function
 

@@ -22,6 +22,7 @@ from ..errors import user_stacklevel
 from ..lax.dtypes import check_and_canonicalize_user_dtype, default_uint_dtype
 from ..lax.out_shardings import shardable
 from .keys import (
+    IMPLEMENTATIONS,
     KeyTy,
     PRNGImpl,
     is_key_array,
@@ -34,7 +35,6 @@ from .keys import (
     wrap,
 )
 from .settings import default_prng_impl, enable_custom_prng, legacy_prng_key
-from .threefry_keys import IMPLEMENTATIONS
 
 
 def typed_key(name: str, key, batched: bool = False) -> Any:

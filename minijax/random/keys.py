@@ -56,6 +56,33 @@ class PRNGImpl:
     def __hash__(self) -> int:
         return hash(self.tag)
 
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self.name!r})"
+
+    @property
+    def _impl(self) -> PRNGImpl:
+        """JAX wraps an implementation in a specification; here it is its own."""
+        return self
+
+    def __reduce__(self):
+        """A registered implementation is pickled by its name: its functions may be local."""
+        if IMPLEMENTATIONS.get(self.name) is self:
+            return implementation, (self.name,)
+        return super().__reduce__()
+
+
+IMPLEMENTATIONS: dict[str, PRNGImpl] = {}
+
+
+def register(impl: PRNGImpl) -> None:
+    """Make an implementation known by its name."""
+    IMPLEMENTATIONS[impl.name] = impl
+
+
+def implementation(name: str) -> PRNGImpl:
+    """The registered implementation of this name."""
+    return IMPLEMENTATIONS[name]
+
 
 @dataclass(frozen=True, repr=False)
 class KeyTy(ExtendedDType):

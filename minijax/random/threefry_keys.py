@@ -19,7 +19,7 @@ from ..lax.cutting import concatenate, index_in_dim, slice_in_dim, stack
 from ..lax.shaping import full_like, iota_p, reshape
 from ..runtime.dispatch import apply_primitive
 from ..settings import enable_x64
-from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p
+from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p, register
 from .settings import threefry_partitionable
 from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p
 
@@ -169,12 +169,4 @@ def _old_bits(keys, bit_width, shape):
 
 
 THREEFRY = PRNGImpl((2,), "threefry2x32", "fry", _seed, _split, _random_bits, _fold_in)
-IMPLEMENTATIONS: dict[str, PRNGImpl] = {}
-
-
-def register(impl: PRNGImpl) -> None:
-    """Make an implementation known by its name."""
-    IMPLEMENTATIONS[impl.name] = impl
-
-
 register(THREEFRY)

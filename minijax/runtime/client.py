@@ -30,6 +30,11 @@ import numpy as np
 from jaxlib import _jax, xla_client
 from jaxlib import version as _jaxlib_version
 
+try:
+    from jaxlib import _hlo
+except ImportError:  # of jaxlib 0.10.0
+    _hlo = _jax
+
 from .. import settings
 from ..core.core import ShapedArray
 from ..core.extension import hooks
@@ -559,9 +564,12 @@ def compiler_ir(text: str, dialect: str | None) -> Any:
     return _to_hlo(text) if dialect == "hlo" else _parse(text)
 
 
-def hlo_before_compiling(text: str) -> str:
-    """A StableHLO module in XLA's own language, as it stands."""
-    return _to_hlo(text).as_hlo_text()
+def hlo_before_compiling(text: str, debug_info: bool = False) -> str:
+    """A StableHLO module in XLA's own language, as it stands. With `debug_info`, each operation
+    says which equation it came from."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_metadata = debug_info
+    return _to_hlo(text).get_hlo_module().to_string(options)
 
 
 def cost_before_compiling(text: str) -> dict[str, float]:

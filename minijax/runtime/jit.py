@@ -24,7 +24,7 @@ from ..core.array import Array
 from ..core.calls import call_rules
 from ..core.core import install_methods
 from ..core.extension import Extension, register
-from ..core.jaxpr import eval_jaxpr
+from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.jit import (
     Call,
     JitFunction,
@@ -39,7 +39,7 @@ from ..core.jit import (
     static_positions,
 )
 from ..core.staging import staging_rules
-from ..errors import api_boundary, fun_name
+from ..errors import SourceInfo, api_boundary, fun_name, user_location
 from .memory import share_arena
 from .modules import DonatingModule, ProgramModule
 from .stages import CallInfo, Lowered, Traced
@@ -292,11 +292,12 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     >>> jax.eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
-    if not isinstance(fun, Wrapped):
-        check_callable(fun)
-        # The traces of a function that has no hash cannot be found again.
-        fun = jit(fun if getattr(fun, "__hash__", None) else functools.partial(fun))
-    return fun.eval_shape(*args, **kwargs)
+    if isinstance(fun, Wrapped):
+        return fun.eval_shape(*args, **kwargs)
+    check_callable(fun)
+    # The traces of a function that has no hash cannot be found again.
+    hashable = fun if getattr(fun, "__hash__", None) else functools.partial(fun)
+    return jit(hashable).eval_shape(*args, **kwargs)
 
 
 @functools.cache
@@ -313,8 +314,16 @@ def _with_options(cls):
 def _stage(trace, args, params):
     """One equation. If the user asked for `inline`, the equations of the function."""
     if params.get("inline"):
-        return eval_jaxpr(params["jaxpr"].jaxpr, params["jaxpr"].consts, *args)
+        return eval_jaxpr(_called_here(params["jaxpr"].jaxpr), params["jaxpr"].consts, *args)
     return trace.default_process_primitive(jit_p, args, params)
+
+
+def _called_here(jaxpr: Jaxpr) -> Jaxpr:
+    """The same jaxpr, whose equations come from the line that is running now."""
+    location = user_location()
+    return jaxpr.replace(eqns=[
+        eqn.replace(source_info=SourceInfo(location, eqn.source_info.name_stack))
+        if eqn.source_info else eqn for eqn in jaxpr.eqns])
 
 
 staging_rules[jit_p] = _stage

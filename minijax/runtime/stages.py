@@ -194,7 +194,7 @@ class Lowered(Stage):
           ValueError: there is no such dialect.
         """
         if dialect == "hlo":
-            return xla().hlo_before_compiling(self._module.text)
+            return xla().hlo_before_compiling(self._module.text, debug_info)
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"unknown dialect: {dialect}, expected 'stablehlo' or 'hlo'")
         text = self._module.text

@@ -6,10 +6,13 @@ The programs return texts, numbers and types, which must be JAX's.
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
 
+import minijax
+from minijax import settings
 from tests.oracle import both
 
 X = np.arange(6.0, dtype="float32").reshape(2, 3)
@@ -34,6 +37,11 @@ def message(run, *args):
 def page_of(run, *args):
     name, words = message(run, *args)
     return name, re.findall(r"See https://\S*#jax.errors.\w+", words)
+
+
+def private(jx, name):
+    """A private module of JAX's, or what minijax has for it."""
+    return import_module(f"{jx.__name__}._src.{name}")
 
 
 @row
@@ -80,7 +88,6 @@ def eval_shape_of_what_has_no_hash(jx):
 
 @row
 def constraint_to_a_format(jx):
-    from importlib import import_module
     layout = import_module(f"{jx.__name__}.experimental.layout")
     columns = layout.Format(layout.Layout((1, 0)), jx.numpy.ones(1).sharding)
 
@@ -110,6 +117,149 @@ def rank_promotion_of_solve(jx):
         return message(jx.numpy.linalg.solve, a, a[0, 0])[0], jx.numpy.linalg.solve(a[0], a[0])
 
 
+@row
+def transfers_that_a_guard_forbids(jx):
+    jnp, x = jx.numpy, jx.numpy.arange(3)
+    makes = [lambda: jx.device_put(X), lambda: jx.jit(lambda x: x)(X), lambda: jnp.ones(1),
+             lambda: jnp.array([1, 2]), lambda: jnp.asarray(X), lambda: jnp.sin(x),
+             lambda: x + x, lambda: x + 1, lambda: jx.random.key(0), lambda: jnp.arange(3)]
+
+    def found():
+        return [(message(make) or ("", ""))[0] for make in makes]
+
+    results = []
+    for guard in (jx.transfer_guard, jx.transfer_guard_host_to_device,
+                  jx.transfer_guard_device_to_host):
+        for mode in ("allow", "log", "disallow", "disallow_explicit"):
+            with guard(mode):
+                results.append(found())
+    with jx.transfer_guard_host_to_device("disallow"), jx.transfer_guard("allow"):
+        results.append(found())
+    with jx.transfer_guard("disallow"), jx.transfer_guard_host_to_device("allow"):
+        results.append(found())
+    with jx.transfer_guard("disallow"):
+        with jx.transfer_guard("allow"):
+            pass
+        results.append(found())
+    return results
+
+
+@row
+def keys_of_all_implementations_are_pickled(jx):
+    import pickle
+    results = []
+    for name in ("threefry2x32", "rbg", "unsafe_rbg"):
+        key = jx.random.key(3, impl=name)
+        again = pickle.loads(pickle.dumps(key))
+        results.append((again.dtype == key.dtype, jx.random.key_data(again)))
+    return results
+
+
+@row
+def specifications_of_generators(jx):
+    impl = import_module(f"{jx.__name__}.extend.random").define_prng_impl(
+        key_shape=(2,), seed=lambda n: jx.numpy.full(2, n, "uint32"), split=None,
+        random_bits=None, fold_in=None, name="own")
+    key = jx.random.key(1, impl=impl)
+    return repr(jx.random.key_impl(key)), impl == jx.random.key_impl(key), impl._impl.name
+
+
+@row
+def lowering_rules_of_unknown_platforms(jx):
+    mlir = import_module(f"{jx.__name__}.interpreters.mlir")
+    name, words = message(lambda: mlir.register_lowering(prim=None, rule=None, platform="foo"))
+    return name, words
+
+
+@row
+def deprecated_names(jx):
+    deprecations = private(jx, "deprecations")
+    get = deprecations.deprecation_getattr("m", {"y": ("use x", 3), "z": ("no z", None)})
+    with pytest.warns(DeprecationWarning, match="use x"):
+        y = get("y")
+    deprecations.register("own-use")
+    with pytest.warns(DeprecationWarning, match="old"):
+        deprecations.warn("own-use", "old", stacklevel=1)
+    found = [deprecations.is_accelerated("own-use")]
+    deprecations.accelerate("own-use")
+    found += [message(lambda: deprecations.warn("own-use", "old", stacklevel=1)),
+              deprecations.is_accelerated("own-use")]
+    deprecations.unregister("own-use")
+    return y, message(get, "z"), message(get, "w"), found
+
+
+@row
+def results_kept_while_an_argument_lives(jx):
+    util = private(jx, "util")
+
+    class Owner:
+        pass
+
+    calls = []
+    f = util.weakref_lru_cache(lambda owner, n: calls.append(n) or len(calls))
+    owner = Owner()
+    first = [f(owner, 1), f(owner, 1), f(owner, 2)]
+    f.evict_weakref(owner)
+    again = f(owner, 1)
+    f.cache_clear()
+    last, info = f(owner, 1), f.cache_info()
+    return first, again, last, info.hits, info.misses, info.currsize
+
+
+@row
+def programs_as_hlo_say_where_operations_come_from(jx):
+    lowered = jx.jit(jx.named_scope("layer")(lambda x: jx.numpy.sin(x))).lower(1.0)
+    return [re.findall(r'op_name="([^"]*sin)"', lowered.as_text("hlo", debug_info=debug_info))
+            for debug_info in (False, True)]
+
+
+@row
+def inlined_operations_come_from_the_call(jx):
+    util = private(jx, "source_info_util")
+
+    @jx.jit(inline=True)
+    def inner(x):
+        return jx.lax.sin(x)
+
+    def outer(x):
+        return jx.lax.cos(inner(x))
+
+    frames = [util.user_frame(eqn.source_info.traceback)
+              for eqn in jx.make_jaxpr(outer)(1.0).jaxpr.eqns]
+    return [(frame.function_name, frame.start_line == frames[0].start_line) for frame in frames]
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_row(name):
     both(lambda jx: lambda: ROWS[name](jx))
+
+
+@pytest.fixture
+def own_settings(monkeypatch):
+    """Settings that are defined by a test are gone after it."""
+    monkeypatch.setattr(settings, "_states", dict(settings._states))
+    monkeypatch.setattr(settings, "traced_settings", [*settings.traced_settings])
+    yield private(minijax, "config")
+    settings._count_change()
+
+
+def test_settings_of_ones_own(own_settings):
+    flag = own_settings.bool_state(name="jax_own_flag", default=True, help="")
+    choice = own_settings.enum_state(name="jax_own_choice", enum_values=["a", "b"], default="a",
+                                     help="", include_in_jit_key=True)
+    word = own_settings.optional_string_state(name="jax_own_word", default=None, help="")
+    assert (flag.value, choice.value, word.value) == (True, "a", None)
+    with flag(False), choice("b"), word("x"):
+        assert (flag.value, choice.value, word.value) == (False, "b", "x")
+    settings.config.update("jax_own_choice", "b")
+    with pytest.raises(ValueError, match="new enum value must be in"):
+        settings.config.update("jax_own_choice", "c")
+    with pytest.raises(ValueError, match="new enum value must be in"):
+        choice("c")
+    traces = []
+    f = minijax.jit(lambda x: traces.append(choice.value) or x)
+    f(1.0)
+    with choice("a"):
+        f(1.0)
+    f(1.0)
+    assert traces == ["b", "a"]
