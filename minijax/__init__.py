@@ -154,6 +154,7 @@ if TYPE_CHECKING:
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
+    from .parallel.memories import memory
     from .parallel.pmap import pmap
     from .parallel.shard_map import shard_map, smap
 
@@ -211,6 +212,7 @@ _ON_FIRST_USE = {
     "make_array_from_callback": "parallel.global_arrays",
     "make_array_from_process_local_data": "parallel.global_arrays",
     "make_array_from_single_device_arrays": "parallel.global_arrays",
+    "memory": "parallel.memories",
     "pmap": "parallel.pmap",
     "shard_map": "parallel.shard_map",
     "smap": "parallel.shard_map",

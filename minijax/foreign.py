@@ -8,7 +8,7 @@ XLA calls a C function by its name, and hands it the memory of operands and resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,12 +23,13 @@ from .core.batching import moveaxis, primitive_batchers, unmapped_aval
 from .core.core import Primitive, ShapedArray, typeof
 from .core.dtypes import ExtendedDType
 from .core.forward import primitive_jvps
-from .core.lowering import element_type, ints_text, register_lowering, tensor_type
+from .core.lowering import ints_text, register_lowering, tensor_type
 from .core.transposition import primitive_transposes
 from .debugging.callbacks import one_by_one
 from .errors import api_boundary
 from .exporting.words import lower_as_keys, lower_as_words, words_type
 from .lax import shaping
+from .lax.attributes import FrozenDict, HashableArray, attribute_text
 from .lax.order_tokens import abstract_token
 from .parallel.layouts import Layout
 from .runtime.dispatch import apply_primitive
@@ -40,52 +41,6 @@ _VMAP_METHODS = ["sequential", "sequential_unrolled", "expand_dims", "broadcast_
 # Attributes
 
 
-class HashableArray:
-    """A NumPy array as a parameter of an equation, compared by its contents."""
-
-    __slots__ = ("val",)
-
-    def __init__(self, val: np.ndarray):
-        self.val = np.array(val)
-        self.val.setflags(write=False)
-
-    def _key(self):
-        return self.val.shape, self.val.dtype, self.val.tobytes()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def __eq__(self, other):
-        return isinstance(other, HashableArray) and self._key() == other._key()
-
-    def __repr__(self):
-        return f"HashableArray({self.val!r})"
-
-
-class FrozenDict(Mapping):
-    """A dictionary as a parameter of an equation."""
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping):
-        self._items = dict(items)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator:
-        return iter(self._items)
-
-    def __len__(self):
-        return len(self._items)
-
-    def __hash__(self):
-        return hash(frozenset(self._items.items()))
-
-    def __repr__(self):
-        return f"FrozenDict({self._items!r})"
-
-
 def _hashable(attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     wrappers = {np.ndarray: HashableArray, dict: FrozenDict}
     wrapped = {name: wrappers.get(type(x), lambda x: x)(x) for name, x in attributes.items()}
@@ -95,55 +50,6 @@ def _hashable(attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         except TypeError:
             raise TypeError(f"Non-hashable keyword argument to ffi_call {name}: {x}") from None
     return tuple(sorted(wrapped.items()))
-
-
-def attribute_text(value: Any) -> str:
-    """A value in MLIR's language: `3 : i32`, `"text"`, `dense<[1, 2]> : tensor<2xi64>` …
-
-    Raises:
-      TypeError: there is no attribute for values of this class.
-    """
-    if isinstance(value, (str, bytes)):
-        raw = value.encode() if isinstance(value, str) else value
-        return '"' + "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}"
-                             for c in raw) + '"'
-    if isinstance(value, Mapping):
-        items = [f"{attribute_text(key)} = {attribute_text(x)}" for key, x in value.items()]
-        return f"{{{', '.join(items)}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(attribute_text, value))}]"
-    if isinstance(value, HashableArray):
-        value = value.val
-    if isinstance(value, np.dtype) or isinstance(value, type) and issubclass(value, np.generic):
-        return element_type(np.dtype(value))
-    if isinstance(value, np.ndarray):
-        aval = ShapedArray(value.shape, value.dtype)
-        data = np.ascontiguousarray(value).tobytes().hex().upper()
-        return f"dense<{_elements(value, data)}> : {tensor_type(aval)}"
-    return _number_text(value)
-
-
-def _elements(value, data):
-    if not value.size:
-        return ""
-    if value.dtype == bool:
-        return str(value.tolist()).lower()
-    return f'"0x{data}"'
-
-
-def _number_text(value):
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower()
-    if isinstance(value, (int, float)) or hasattr(value, "dtype"):
-        number = np.asarray(value)
-        if number.dtype.kind in "iu":
-            return f"{int(value)} : {element_type(number.dtype)}"
-        if number.dtype.kind in "fV":
-            bits = number.tobytes()[::-1].hex().upper()
-            return f"0x{bits} : {element_type(number.dtype)}"
-    if isinstance(value, complex):
-        raise TypeError(f"Unsupported scalar attribute type: {type(value)}")
-    raise TypeError(f"No attribute handler defined for type: {type(value)}")
 
 
 # ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import ffi
-from minijax.foreign import FrozenDict, HashableArray, attribute_text
+from minijax.lax.attributes import FrozenDict, HashableArray, attribute_text
 from tests.oracle import both
 
 X = np.arange(6, dtype="float32").reshape(2, 3)

@@ -85,7 +85,8 @@ HOLES: dict[str, dict[str, str]] = {
             mulhi rng_bit_generator""",
     },
     "sharding": {
-        BY_ITS_JAXPR: """call_hi_primitive closed_call composite cond core_call
+        BY_ITS_JAXPR: """call_hi_primitive closed_call composite compute_on cond core_call
+            xla_metadata_call
             custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call jit
             linear_call remat2 scan shard_map while""",
         OF_MANUAL_AXES: """all_gather all_gather_invariant all_gather_reduced all_to_all axis_index
@@ -94,7 +95,8 @@ HOLES: dict[str, dict[str, str]] = {
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
         TYPE_GIVEN: "empty_ref",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: "assert_consumed_value call_exported consume ffi_call rng_uniform todense",
+        AUTO_AXES: """assert_consumed_value call_exported consume ffi_call rng_uniform shard_alike
+            todense xla_metadata_value""",
     },
 }  # fmt: skip
 

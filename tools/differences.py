@@ -35,7 +35,9 @@ scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
 example_libraries.optimizers experimental
 experimental.checkify experimental.jet experimental.ode experimental.random experimental.sparse
-experimental.sparse.linalg interpreters interpreters.ad
+experimental.sparse.linalg experimental.compute_on experimental.control_deps
+experimental.scheduling_groups experimental.shard_alike experimental.topologies
+experimental.xla_metadata interpreters interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
 extend.source_info_util sharding experimental.mesh_utils
@@ -47,7 +49,6 @@ PACKAGES = ["", "experimental", "example_libraries", "extend", "interpreters", "
 # reason -> module -> names
 MISSING: dict[str, dict[str, str]] = {
     ACCELERATORS: {
-        "": "memory",
         "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
         "extend.core.primitives": "ragged_all_to_all_p",
         "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
@@ -90,6 +91,7 @@ MISSING: dict[str, dict[str, str]] = {
         "experimental.jet": """JetTracer call_param_updaters def_comp def_deriv deflinear defzero
             deriv_prop linear_prop zero_prop""",
         "experimental.ode": "ravel_first_arg",
+        "experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule",
     },
     SPARSE: {
         "experimental.sparse": """COO CSC CSR SparseTracer bcoo_concatenate
@@ -105,18 +107,16 @@ MISSING: dict[str, dict[str, str]] = {
 # reason -> package -> modules that are not there
 MISSING_MODULES: dict[str, dict[str, str]] = {
     DEVICES: {
-        "experimental": """compute_on custom_partitioning
-            shard_alike topologies transfer""",
+        "experimental": "custom_partitioning transfer",
         "extend": "sharding",
     },
     OUT_OF_SCOPE: {
         "": "tools collect_profile cloud_tpu_init",
         "experimental": """buffer_callback fused jax2tf mosaic profiler roofline
-            scheduling_groups serialize_executable source_mapper xla_metadata""",
+            serialize_executable source_mapper""",
         "extend": "pallas",
     },
     XLA_OBJECTS: {"": "lib", "extend": "lowering mlir xla"},
-    GUARDS: {"experimental": "control_deps"},
     ACCELERATORS: {"experimental": "rnn"},
 }
 

@@ -28,6 +28,7 @@ SOURCES = {
     "checkify": "experimental.checkify _src._names experimental.checkify.errors",
     "compilation_cache": "runtime.compilation_cache _src._names",
     "compiler": "runtime",
+    "compute_on": "experimental.compute_on",
     "config": "_src._config . settings",
     "core": "_src._names _src._traces core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
@@ -48,8 +49,8 @@ SOURCES = {
     "export.serialization": "exporting.serialization",
     "ffi": "ffi foreign",
     "flatten_util": "flatten_util",
-    "frozen_dict": "foreign",
-    "hashable_array": "foreign",
+    "frozen_dict": "lax.attributes",
+    "hashable_array": "lax.attributes",
     "hijax": "experimental.hijax",
     "image": "image",
     "image.scale": "image",
@@ -131,6 +132,7 @@ SOURCES = {
     "scipy.sparse.linalg": "scipy.sparse.linalg",
     "scipy.special": "scipy.special",
     "scipy.stats": "scipy.stats",
+    "shard_alike": "experimental.shard_alike",
     "shard_map": ". parallel.shard_map_primitive lax",
     "sharding": "sharding parallel.sharding",
     "sharding_impls": "sharding parallel.sharding runtime.jit _src._names .",
@@ -148,6 +150,7 @@ SOURCES = {
     "tree_util": "_src._names tree_util pytree pytree.functions checks.tree pytree.paths",
     "typing": "typing core.core",
     "util": "util _src._names core.util _src._util",
+    "xla_metadata": "experimental.xla_metadata",
     "xla_bridge": "_src._names extend.backend . settings",
 }
 

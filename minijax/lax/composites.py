@@ -15,34 +15,17 @@ from ..core.batching import primitive_batchers
 from ..core.core import Primitive, Tracer, typeof
 from ..core.forward import deflinear_jvp, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
-from ..core.lowering import element_type, register_lowering, tensor_type
+from ..core.lowering import register_lowering, tensor_type
 from ..core.transposition import primitive_transposes
 from ..core.tree import tree_flatten, tree_leaves
 from ..errors import UnexpectedTracerError
 from ..runtime.devices import default_backend
 from ..runtime.platforms import lowered_for
+from .attributes import HashableArray, attribute_text
 from .control_flow.common import stage
 
 # ----------------------------------------------------------------------------------------------
 # composite
-
-
-class HashableArray:
-    """An array among the attributes of a composite: equal to others of the same contents."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: np.ndarray):
-        self.value = value
-
-    def __repr__(self):
-        return f"HashableArray({self.value!r})"
-
-    def __hash__(self):
-        return hash((self.value.shape, self.value.dtype, self.value.tobytes()))
-
-    def __eq__(self, other):
-        return isinstance(other, HashableArray) and np.array_equal(self.value, other.value)
 
 
 def _evaluate(*args, jaxpr, **params):
@@ -58,7 +41,7 @@ def _lower(ctx, *operands, name, attributes, version, jaxpr):
                          f"{name!r}.")
     function, outs = ctx.module.function(jaxpr, name)
     operands = [*operands, *ctx.hidden_operands(function)]
-    entries = {key: _attribute(tree.unflatten(leaves)) for key, leaves, tree in attributes
+    entries = {key: attribute_text(tree.unflatten(leaves)) for key, leaves, tree in attributes
                if tree.unflatten(leaves) is not None}
     given = ", ".join(f"{key} = {text}" for key, text in entries.items())
     options = f"composite_attributes = {{{given}}}, " if given else ""
@@ -69,29 +52,6 @@ def _lower(ctx, *operands, name, attributes, version, jaxpr):
     return ctx.ops(
         f'stablehlo.composite "{name}" {", ".join(x.name for x in operands)} {{{options}'
         f"{decomposition}}} : ({types}) -> {results if len(outs) == 1 else f'({results})'}", outs)
-
-
-def _attribute(value) -> str:
-    """A Python value as the text of an attribute."""
-    if isinstance(value, HashableArray):
-        value = value.value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return f"{value} : {'i64' if isinstance(value, int) else 'f64'}"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(_attribute, value))}]"
-    if isinstance(value, np.dtype):
-        return element_type(value)
-    if isinstance(value, np.generic):
-        text = str(bool(value)).lower() if value.dtype == bool else repr(value.item())
-        return text if value.dtype == bool else f"{text} : {element_type(value.dtype)}"
-    if isinstance(value, np.ndarray):
-        return f"dense<{value.tolist()}> : {tensor_type(typeof(value))}".lower()
-    raise TypeError(f"An attribute of a composite must be a number, a string or a NumPy array, or "
-                    f"a sequence of them, got {value!r}")
 
 
 def _no_rule(kind: str) -> Callable:
