@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..parallel.mesh import Mesh
 from ..parallel import mesh_utils
+from ..parallel.mesh import Mesh
 from ..runtime.devices import devices
 
 

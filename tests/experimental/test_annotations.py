@@ -85,7 +85,6 @@ REFUSED = {
         lambda x: x + 1, note=1)(x)),
     "trees": (ValueError, lambda jx, x: module(jx, "shard_alike").shard_alike(x, [x])),
     "shapes": (ValueError, lambda jx, x: module(jx, "shard_alike").shard_alike(x, x[:2])),
-    "order": ("JaxRuntimeError", lambda jx, x: module(jx, "control_deps").schedule([x, x])),
 }
 
 
@@ -114,6 +113,12 @@ def test_other_memories_are_refused():
     with pytest.raises(NotImplementedError, match="keeps arrays in Space.Device"):
         on(minijax, lambda x: x, compute_type="device_host",
            out_memory_spaces=minijax.memory.Space.Host)(X)
+
+
+def test_compilers_for_cpus_know_no_order():
+    with pytest.raises(minijax.errors.JaxRuntimeError, match="control_dep"):
+        module(minijax, "control_deps").schedule([X, X])
+        minijax.effects_barrier()
 
 
 def test_devices_hold_them_alike():
