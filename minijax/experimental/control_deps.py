@@ -12,7 +12,7 @@ def control_dep(src: Any, dst: Any) -> None:
     """Have the operation that makes `dst` run after that which makes `src`.
 
     Args:
-      src, dst: arrays. Compilers for CPUs do not know this, and refuse the program.
+      src, dst: arrays.
     """
     ffi_call("control_dep", (), has_side_effect=True)(src, dst)
 
@@ -22,6 +22,15 @@ def schedule(ops: Sequence[Any]) -> None:
 
     Args:
       ops: arrays.
+
+    >>> from minijax.experimental.control_deps import schedule
+    >>> @jax.jit
+    ... def f(x):
+    ...     y, z = jnp.sin(x), jnp.cos(x)
+    ...     schedule([z, y])
+    ...     return y
+    >>> f(0.0).item()
+    0.0
     """
     for src, dst in zip(ops[:-1], ops[1:]):
         control_dep(src, dst)
