@@ -35,7 +35,8 @@ INTERNAL_MESSAGES = ("a bytes-like object is required", "Linearization failed to
                      "got axis spec None but output was batched",
                      "Expected 0 < bdim <= n_batch", "DynamicJaxprTracer has no attribute accum",
                      "Triggering __jax_array__() during abstractification",
-                     "Cannot transform type: ",
+                     "Cannot transform type: ", "integer modulo by zero",
+                     "rhs batch dimensions to have the same shape, got (3, 1) and (1, 1)",
                      "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; "
                      "got broadcast_dimensions (0,)")  # fmt: skip
 SECONDS = 20  # a program that takes longer is given up
