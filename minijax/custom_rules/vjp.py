@@ -296,12 +296,15 @@ def _checked_ct(path, aval, ct):
     same = got.shape == wanted.shape and got.dtype == wanted.dtype
     # As JAX, let pass what has the shape: the dtype is often lost in a rule for low precision.
     loosely = got.shape == wanted.shape and type(ct) is not SymbolicZero
-    if (same or loosely) and not any(hint(wanted, got) for hint in hooks.placement_hint):
+    hints = [text for hint in hooks.placement_hint
+             for text in (hint(wanted, got), hint(got, wanted)) if text]
+    if (same or loosely) and not hints:
         return from_rule(ct)
     raise ValueError(
         "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
         f"primal function, but at output{keystr(path)} the bwd rule produced an output of type "
-        f"{got.str_short(False)} corresponding to an input of type {aval.str_short(False)}. "
+        f"{got.str_short(False)} corresponding to an input of type {aval.str_short(False)}"
+        f"{''.join(f', so the axes along which they vary do not match ({x})' for x in hints)}. "
         "Consider just returning a None here, if the cotangent is zero.")
 
 

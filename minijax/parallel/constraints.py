@@ -37,7 +37,7 @@ from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import Place, PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding, is_unreduced
 from .spmd import is_abstract
-from .typed import entries_of, mesh_of, sums_of, with_sharding
+from .typed import entries_of, mesh_of, sums_of, varying_axes, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -186,7 +186,7 @@ def _constrain_leaf(x, sharding, mesh, layout):
     if sharding is None:
         raise ValueError("with_sharding_constraint: a sharding is None. Say P() for an array that "
                          "all devices hold.")
-    _check_axes(sharding)
+    sharding = _within_shard_map(x, sharding)
     check_fits(sharding, shaped_abstractify(x), "with_sharding_constraint: an array")
     if isinstance(sharding, NamedSharding) and _all_stated(x, sharding):
         return x
@@ -219,17 +219,27 @@ def _all_stated(x, sharding) -> bool:
     return True
 
 
-def _check_axes(sharding):
-    """Within `shard_map`, there is a choice over the axes only that are left to the compiler."""
+def _within_shard_map(x, sharding):
+    """The sharding over the mesh around, of which `shard_map` leaves some axes to the compiler. It
+    may be over the mesh outside, whose axes have other types, unless the type of `x` speaks of
+    axes of type Manual.
+
+    Raises:
+      ValueError: it is of another mesh, or names an axis that is not left to the compiler.
+    """
     around = meshes.get_abstract_mesh()
     if not around.manual_axes or not isinstance(sharding, NamedSharding):
-        return
-    if sharding.mesh.abstract_mesh != around:
+        return sharding
+    alike = sharding.mesh.shape_tuple == around.shape_tuple
+    if sharding.mesh.abstract_mesh != around and not (
+            alike and not varying_axes(shaped_abstractify(x))):
         raise ValueError(f"with_sharding_constraint: {sharding} is of another mesh than that of "
                          f"the shard_map around, {around}. Give the PartitionSpec alone.")
     if taken := set(sharding.spec.all_axes()) & set(around.manual_axes):
-        raise ValueError(f"with_sharding_constraint: {sharding.spec} names {sorted(taken)}, over "
-                         "which the shard_map around has split the array already.")
+        raise ValueError(f"with_sharding_constraint: {sharding.spec} contains a manual axes "
+                         f"{sorted(taken)} of mesh {around}: the shard_map around has split the "
+                         "array over it already.")
+    return sharding.update(mesh=around)
 
 
 @sharding_constraint_p.def_abstract_eval

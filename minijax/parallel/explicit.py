@@ -104,10 +104,10 @@ def _check_explicit(sharding, caller):
     named = {*spec.all_axes(), *spec.unreduced, *spec.reduced}
     others = named.difference(sharding.mesh.explicit_axes)
     if others:
-        raise ValueError(f"{caller}: {sharding.spec}, a PartitionSpec, cannot contain axis names "
-                         f"of type Auto or Manual, but {', '.join(sorted(map(str, others)))} are "
-                         f"in {sharding.mesh}. Over axes of type Auto, use "
-                         "with_sharding_constraint.")
+        raise ValueError(f"PartitionSpec passed to {caller.removesuffix(': out_sharding')} cannot "
+                         "contain axis names that are of type Auto or Manual. Got PartitionSpec: "
+                         f"{sharding.spec}, and {', '.join(sorted(map(str, others)))} are in "
+                         f"{sharding.mesh}. Over axes of type Auto, use with_sharding_constraint.")
     if (spec.unreduced or spec.reduced) and not sharding.mesh.are_all_axes_explicit:
         raise NotImplementedError(f"{caller}: {spec} is unreduced or reduced, which is possible if "
                                   f"all axes are of type Explicit, and the mesh is "

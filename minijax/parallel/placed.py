@@ -373,13 +373,24 @@ def mesh_in_force() -> Mesh | None:
     return None if mesh is None or mesh.size < 2 else mesh
 
 
+class ContextMesh(Extension):
+    """Equations of `jit` name the mesh of `set_mesh`. Registered while there is one."""
+
+    def jit_context(self):
+        mesh = concrete_mesh.value
+        return {} if mesh is None or mesh.empty else {"ctx_mesh": mesh}
+
+
 def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
     if mesh is not None and mesh.size > 1:
         (register if begins else remove)(placed_evaluation)
+    if mesh is not None:
+        (register if begins else remove)(_context_mesh)
 
 
 concrete_mesh.watchers.append(_watch_mesh)
 placed_evaluation = PlacedEvaluation()
+_context_mesh = ContextMesh()
 placed_arrays.extensions.append(placed_evaluation)
 
 

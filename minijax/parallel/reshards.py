@@ -21,6 +21,7 @@ from ..lax.out_shardings import cotangent_aval
 from ..printing import pp_rules
 from ..runtime.dispatch import apply_primitive
 from . import mesh as meshes
+from .batches import split_over
 from .constraints import evaluated, sharding_constraint_p
 from .mesh import AbstractMesh, Mesh
 from .modules import as_summands, constraint, devices_of_module, manual_context, open_constraint
@@ -173,11 +174,12 @@ class SameShardings(Extension):
                              "some, by `jax.sharding.reshard`.")
         ((entry, mesh),) = said
         if axis_data.spmd_name not in (None, entry, (entry,)):
-            raise ValueError("vmap: Only one of spmd_axis_name or arrays sharded on explicit axes "
-                             f"says how the batch is split, but spmd_axis_name is "
-                             f"{axis_data.spmd_name!r}, and the arguments are split over "
-                             f"{entry!r}. Leave out spmd_axis_name.")
-        return axis_data._replace(placement=placement(frozenset(), (entry,), mesh))
+            raise ValueError("vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` "
+                             "mesh axis type is allowed to say how the batch is split, but "
+                             f"spmd_axis_name is {axis_data.spmd_name!r}, and the arguments are "
+                             f"split over {entry!r}. Leave out spmd_axis_name.")
+        axis_data = axis_data._replace(placement=placement(frozenset(), (entry,), mesh))
+        return split_over(axis_data, entry)
 
     def vary_like(self, x, aval):
         mesh = mesh_of(aval) or mesh_of(typeof(x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,20 +20,18 @@ from ..settings import trace_context
 from . import shard_map_lowering  # noqa: F401  (fills a table of rules)
 from .inferred_specs import infer_specs
 from .mesh import AbstractMesh, Mesh
-from .partition_spec import P, PartitionSpec
-from .placed import Place, PlacedArray
-from .shard_map_primitive import Scope, inside, shard_map_p
-from .sharding import NamedSharding
-from .shown import given, show_values, take_given
+from .partition_spec import P
+from .shard_map_primitive import Scope, in_words_of_spec, inside, shard_map_p
+from .shown import Decides, Given, given, show_values, take_given
 from .spec_checks import (
     Infer,
+    check_devices,
     check_in_specs,
     check_out_specs,
     check_scope,
     flat_in_specs,
     flat_out_specs,
 )
-from .typed import mesh_of
 from .vma import as_summands_along, varying
 
 # ----------------------------------------------------------------------------------------------
@@ -133,18 +132,19 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
         leaves, in_tree = tree_flatten(args)
         specs = flat_in_specs(in_specs, args)
         arrays = _Arrays([spec is not None for spec in specs], leaves, in_tree)
-        values = take_given()
+        call = take_given()
         names = functools.partial(arg_names, f, args, {})
         avals = argument_avals(arrays.dynamic, "shard_map", names)
         specs = tuple(spec for spec in specs if spec is not None)
         check_in_specs(f, scope, specs, avals, names)
-        staged = _staged(f, arrays, avals, specs, out_specs, scope, cache, values)
+        staged = _staged(f, arrays, avals, specs, out_specs, scope, cache, call)
         outs = shard_map_p.bind(
             *staged.consts, *arrays.dynamic, jaxpr=staged.jaxpr, out_specs=staged.out_specs,
             in_specs=(P(),) * len(staged.consts) + specs, **scope._asdict())
         return staged.out_tree.unflatten(outs)
 
     compiled = functools.cache(lambda: jit(bind))  # made when arrays are passed
+    decides = threading.Event()  # whether Python takes branches by values in the body
     has_statics = None in tree_flatten(in_specs, lambda x: x is None)[0]
 
     @wraps(f)
@@ -156,28 +156,25 @@ def _shard_map(f, mesh, in_specs, out_specs, axis_names, check_vma):
             if (tree, *leaves) not in cache:
                 cache[tree, *leaves] = _shard_map(f, mesh, specs, out_specs, axis_names, check_vma)
             return cache[tree, *leaves](*args)
-        if state.trace is not eval_trace or has_statics:
-            return bind(*args)
-        with given(args):
-            out = compiled()(*args)
+        eager = state.trace is eval_trace and not has_statics
+        if eager and isinstance(mesh, AbstractMesh):
+            check_devices(mesh, args)
+        if not decides.is_set():
+            try:
+                return run(compiled() if eager else bind, Given(args, eager, False))
+            except Decides:  # from now on, nothing that was traced is kept
+                decides.set()
+        return run(jit(lambda *args: bind(*args)) if eager else bind, Given(args, eager, True))
+
+    def run(fun, call):
+        with given(call):
+            out = fun(*call.args)
+        if not call.eager:
+            return out
         outs, tree = tree_flatten(out)
-        return tree.unflatten(map(_in_words_of_spec, outs, flat_out_specs(out_specs, out)))
+        return tree.unflatten(map(in_words_of_spec, outs, flat_out_specs(out_specs, out)))
 
     return wrapped
-
-
-def _in_words_of_spec(x, spec: PartitionSpec):
-    """A result whose sharding reads as its spec in `out_specs`. XLA's name for the same sharding
-    lacks axes of one device and dimensions that are not split."""
-    if type(x) is not PlacedArray or mesh_of(x.aval) is not None:
-        return x
-    sharding = x.sharding
-    if not isinstance(sharding, NamedSharding) or sharding.spec == spec:
-        return x
-    sharding = sharding.update(spec=spec)
-    if not sharding.is_equivalent_to(x.sharding, x.ndim):
-        return x  # other axes of the mesh split it too
-    return PlacedArray(x._host, Place(x.aval, sharding, x.committed, x.layout), x.shards)
 
 
 class _Arrays:
@@ -200,34 +197,36 @@ class _Staged(NamedTuple):
     out_tree: PyTreeDef
 
 
-def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, values) -> _Staged:
+def _staged(f, arrays, avals, in_specs, out_specs, scope, cache, call) -> _Staged:
     """The body, traced; once for the same types, unless it depends on more than types."""
     key = (arrays.in_tree, tuple(avals), scope, trace_context(), *state.axis_sizes.items())
-    if state.trace.staging:  # it is traced once for the program that is being written
-        return _trace(f, arrays, avals, in_specs, out_specs, scope, values)
+    # Under `jit`, it is traced once for the program that is being written.
+    if state.trace.staging or call is not None and call.may_decide:
+        return _trace(f, arrays, avals, in_specs, out_specs, scope, call)
     if key not in cache:
-        found = _trace(f, arrays, avals, in_specs, out_specs, scope, values)
+        found = _trace(f, arrays, avals, in_specs, out_specs, scope, call)
         if arrays.static or any(isinstance(x, Tracer) for x in found.consts):
             return found
         cache[key] = found
     return cache[key]
 
 
-def _trace(f, arrays, avals, in_specs, out_specs, scope, values) -> _Staged:
-    """`values` are the arguments, if they are known. Then a `print` in the body shows values."""
+def _trace(f, arrays, avals, in_specs, out_specs, scope, call) -> _Staged:
+    """`call` has the arguments, if they are known. Then a `print` in the body shows values."""
     out_tree: Any = None
     specs: tuple = ()
     axes = scope.in_order(scope.newly_manual_axes)
 
-    def evaluate(jaxpr):
-        (out,) = shard_map_p.bind(*tree_flatten(values)[0], jaxpr=jaxpr, in_specs=in_specs,
+    def evaluate(jaxpr, leaves):
+        arrays_only = partition_list(arrays.is_dynamic, leaves)[1]
+        (out,) = shard_map_p.bind(*arrays_only, jaxpr=jaxpr, in_specs=in_specs,
                                   out_specs=(P(axes),), **scope._asdict())
         return out
 
     def flat_fun(*leaves):
         nonlocal out_tree, specs
-        if values is not None:
-            show_values(state.trace, axes, evaluate)
+        if call is not None:
+            show_values(state.trace, axes, evaluate, call)
         out = arrays.call(f, leaves)
         outs, out_tree = tree_flatten(out)
         specs = tuple(flat_out_specs(out_specs, out))

@@ -19,11 +19,11 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import settings
 from ..checks.staging import check_jaxpr, checks_inside, custom_typechecks
-from ..core.batching import AxisData, BatchTrace, WithTrace, primitive_batchers
+from ..core.batching import AxisData, WithTrace, primitive_batchers
 from ..core.calls import call_rules
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
@@ -50,10 +50,22 @@ from ..linearization import derive_linearization
 from ..remat import choose_inside, choose_saved
 from ..settings import Override
 from . import placed, vma_calls  # noqa: F401  (tells calls what varies)
+from .batches import axes_of_batch, axes_of_batches
 from .collectives import psum
 from .mesh import AbstractMesh, AxisType, Mesh, abstract_mesh
 from .partition_spec import P, PartitionSpec
-from .typed import along, entries_of, mesh_of, split_over, sums_of, varying_axes, with_sums
+from .placed import Place, PlacedArray
+from .sharding import NamedSharding
+from .typed import (
+    along,
+    entries_of,
+    mesh_of,
+    placement,
+    split_over,
+    sums_of,
+    varying_axes,
+    with_sums,
+)
 from .vma import operands_apart
 
 # ----------------------------------------------------------------------------------------------
@@ -101,7 +113,7 @@ class Scope(NamedTuple):
     def whole_spec(self, aval: ShapedArray) -> PartitionSpec:
         """A spec under which nothing of a value is lost, wherever it differs between devices."""
         # What differs along other axes, only an outer `shard_map` can put together.
-        axes = self.newly_manual_axes - _axes_of_batches()
+        axes = self.newly_manual_axes - axes_of_batches()
         differing = self.in_order(axes & varying_axes(aval) if self.check_vma else axes)
         unreduced, reduced = sums_of(aval) if mesh_of(aval) is None else ((), ())
         return P(*[differing] * bool(differing), unreduced={*unreduced}, reduced={*reduced})
@@ -110,18 +122,6 @@ class Scope(NamedTuple):
         """The axes along which a value with this spec is the same."""
         named = {*spec.all_axes(), *spec.unreduced}
         return self.in_order(self.newly_manual_axes.difference(named))
-
-
-def _axes_of_batches() -> frozenset:
-    """The axes of meshes over which `vmap`s around split their examples. Along these, all devices
-    have the same values of one example."""
-    names: set = set()
-    trace: Any = state.trace
-    while trace is not None:
-        name = trace.axis_data.spmd_name if isinstance(trace, BatchTrace) else None
-        names.update(name if isinstance(name, tuple) else () if name is None else (name,))
-        trace = trace.parent
-    return frozenset(names)
 
 
 @contextlib.contextmanager
@@ -170,7 +170,22 @@ checks_inside.add("shard_map")
 
 @shard_map_p.def_impl
 def _evaluate(*args, **params):
-    return evaluate_compiled(shard_map_p, args, "jaxpr", params)
+    outs = evaluate_compiled(shard_map_p, args, "jaxpr", params)
+    return [*map(in_words_of_spec, outs, params["out_specs"])]
+
+
+def in_words_of_spec(x, spec: PartitionSpec):
+    """A result whose sharding reads as its spec in `out_specs`. XLA's name for the same sharding
+    lacks axes of one device and dimensions that are not split."""
+    if type(x) is not PlacedArray:
+        return x
+    sharding = x.sharding
+    if not isinstance(sharding, NamedSharding) or sharding.spec == spec:
+        return x
+    sharding = sharding.update(spec=spec)
+    if not sharding.is_equivalent_to(x.sharding, x.ndim):
+        return x  # other axes of the mesh split it too
+    return PlacedArray(x._host, Place(x.aval, sharding, x.committed, x.layout), x.shards)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -191,11 +206,15 @@ call_rules(shard_map_p, "jaxpr", _specs, lambda params: inside(_scope_of(params)
 
 
 def _batch(trace, args, dims, *, jaxpr, in_specs, out_specs, **scope):
-    """Each device has all examples; or those of its place along the axis `spmd_axis_name`."""
+    """Each device has all examples; or those of its place along the axis `spmd_axis_name`, or along
+    the axes of type Explicit that split the batch."""
     axis_data = trace.axis_data._replace(placement=None)
-    names = axis_data.spmd_name
+    names, said = axes_of_batch(trace.axis_data), trace.axis_data.placement
+    if said is not None and not scope["newly_manual_axes"].issuperset(names):
+        mesh = Scope(**scope).manual_mesh  # within, types split the batch over the other axes
+        axis_data = axis_data._replace(placement=placement(frozenset(), said.entries, mesh))
+        names = None
     if names is not None:
-        names = names if isinstance(names, tuple) else (names,)
         _check_unused(names, in_specs + out_specs)
         axis_data = axis_data._replace(size=axis_data.size // Scope(**scope).size(names))
         jaxpr = _of_one_example(jaxpr, names, Scope(**scope))
@@ -239,8 +258,8 @@ def _batched_spec(spec, d, names):
 def _check_unused(names, specs):
     for spec in specs:
         if not set(names).isdisjoint(spec.all_axes()):
-            raise ValueError(f"vmap of shard_map: the axis spmd_axis_name={names} splits the batch "
-                             f"already, it cannot be in {spec}.")
+            raise ValueError(f"vmap spmd_axis_name cannot appear in specs of a shard_map: {names} "
+                             f"splits the batch already, and a spec is {spec}.")
 
 
 primitive_batchers[shard_map_p] = WithTrace(_batch)

@@ -101,10 +101,17 @@ def _split(primitive, avals, aval, entries, sums, mesh):
     names = [name for entry in entries for name in _names(entry)]
     out = split_over(aval, entries, mesh, *sums)
     if len(names) > len(set(names)):
-        raise ShardingTypeError(f"{primitive} operation with inputs: {_texts(avals)} produces an "
-                                f"illegally sharded result: {out.str_short(True)}. Reshard an "
-                                "operand.")
+        raise _refused(f"{primitive} operation with inputs: {_texts(avals)} produces an illegally "
+                       f"sharded result: {out.str_short(True)}",
+                       "Reshard an operand, by `jax.sharding.reshard`.")
     return out
+
+
+def _refused(what: str, advice: str) -> ShardingTypeError:
+    """An error in JAX's words, which programs print, with what to do as a note."""
+    error = ShardingTypeError(what)
+    error.add_note(advice)
+    return error
 
 
 def _texts(avals: Avals) -> str:
@@ -361,9 +368,12 @@ def _dot_general(avals, params, outs):
                                         f"dimensions {i} and {j} of {_texts(avals)} are split over "
                                         "different axes. Reshard one, by `jax.sharding.reshard`.")
     if any(None not in (x_dims[i], y_dims[j]) for i, j in zip(x_contract, y_contract)):
-        raise ShardingTypeError("Contracting dimensions are sharded and it is ambiguous how the "
-                                f"output should be sharded: dot_general of {_texts(avals)}. Say it "
-                                "by `out_sharding=`.")
+        raise _refused(
+            "Contracting dimensions are sharded and it is ambiguous how the output should be "
+            "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
+            f"lhs_contracting_spec={tuple([x_dims[i] for i in x_contract])} and "
+            f"rhs_contracting_spec={tuple([y_dims[j] for j in y_contract])}",
+            f"The operands of dot_general are {_texts(avals)}.")
     return (*[x_dims[i] for i in x_batch], *_without(x_dims, (*x_contract, *x_batch)),
             *_without(y_dims, (*y_contract, *y_batch)))
 

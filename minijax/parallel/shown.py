@@ -2,7 +2,7 @@
 
 A body is traced, and then compiled as a whole. If no other transformation is in force, the
 arguments are known while the body is traced. Then the equations so far can be evaluated up to the
-value that is printed.
+value that is printed, or up to one that is the same on all devices and decides a Python `if`.
 """
 
 from __future__ import annotations
@@ -11,60 +11,96 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.core import eval_trace, set_current_trace
+from .. import settings
+from ..core.array import as_array
+from ..core.core import Tracer, eval_trace, install_methods, set_current_trace
 from ..core.dtypes import ExtendedDType
 from ..core.extension import Extension, register
-from ..core.jaxpr import jaxpr_as_fun
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
+from ..core.tree import tree_flatten
 from ..lax.shaping import expand_dims
+from .typed import varying_axes
 from .vma import varying
 
 
-class _Given(threading.local):
-    """The arguments of the `shard_map` that is being called now."""
+class Given(NamedTuple):
+    """A call of a `shard_map`.
 
-    args: Sequence | None = None
+    It is `eager` if no transformation is in force. If Python may take branches by the values of the
+    arguments (`may_decide`), the traced body is good for this call only.
+    """
+
+    args: Sequence
+    eager: bool
+    may_decide: bool
+
+    def values(self) -> list | None:
+        """The arguments' leaves without tangents; `None` if a transformation hides some."""
+        return _without_tangents(tree_flatten(self.args)[0])
 
 
-_given = _Given()
+def _without_tangents(values: Sequence) -> list | None:
+    known = [x.concrete_value() if isinstance(x, Tracer) else x for x in values]
+    is_hidden = [x is None and y is not None for x, y in zip(known, values)]
+    return None if any(is_hidden) else known
+
+
+class Decides(BaseException):
+    """Raised where Python would take a branch by a value, but the traced body would be kept."""
+
+
+class _Current(threading.local):
+    """The `shard_map` that is being called now."""
+
+    call: Given | None = None
+
+
+_current = _Current()
 
 
 @contextlib.contextmanager
-def given(args: Sequence) -> Iterator[None]:
-    """A `with` block in which a `shard_map` is called with these arguments."""
-    _given.args = args
+def given(call: Given) -> Iterator[None]:
+    """A `with` block in which a `shard_map` is called like this."""
+    _current.call = call
     try:
         yield
     finally:
-        _given.args = None
+        _current.call = None
 
 
-def take_given() -> Sequence | None:
-    """The arguments, once: an inner `shard_map` is called with other ones."""
-    args, _given.args = _given.args, None
-    return args
+def take_given() -> Given | None:
+    """The call, once: an inner `shard_map` is called with other arguments."""
+    call, _current.call = _current.call, None
+    return call
 
 
-# The traces of bodies whose arguments are known: from a trace to the axes that are mapped over, and
-# the function that evaluates a jaxpr at the arguments.
+# The traces of bodies whose arguments are known: from a trace to the axes that are mapped over, the
+# function that evaluates a jaxpr at the arguments, and the call.
 _evaluators: weakref.WeakKeyDictionary[DynamicJaxprTrace, tuple] = weakref.WeakKeyDictionary()
 
 
-def show_values(trace: DynamicJaxprTrace, axes: tuple, evaluate: Callable) -> None:
+def show_values(trace: DynamicJaxprTrace, axes: tuple, evaluate: Callable, call: Given) -> None:
     """Let tracers of the body's trace be shown as values.
 
-    `evaluate` computes the result of a jaxpr of the body's arguments, split over all the `axes`
-    that are mapped over.
+    `evaluate` computes the result of a jaxpr at the leaves of the arguments, split over all the
+    `axes` that are mapped over.
     """
-    _evaluators[trace] = axes, evaluate
+    _evaluators[trace] = axes, evaluate, call
 
 
-def _shown(tracer: DynamicJaxprTracer) -> str | None:
-    axes, evaluate = _evaluators[tracer._trace]
+def _values(tracer: DynamicJaxprTracer) -> Any:
+    """The values on all devices, stacked; `None` if they are not known, or not to this process."""
+    axes, evaluate, call = _evaluators[tracer._trace]
     so_far = tracer._trace.builder.build([tracer.atom])
+    leaves, consts = call.values(), _without_tangents(so_far.consts)
+    if leaves is None or consts is None:
+        return None
+    so_far = ClosedJaxpr(so_far.jaxpr, consts)
 
     def value(*shards):
         (x,) = jaxpr_as_fun(so_far)(*shards)
@@ -72,9 +108,15 @@ def _shown(tracer: DynamicJaxprTracer) -> str | None:
 
     jaxpr = trace_to_jaxpr(value, so_far.in_avals)
     with set_current_trace(eval_trace):
-        whole = evaluate(jaxpr)
-    if not whole.is_fully_addressable:  # other processes have some
+        whole = evaluate(jaxpr, leaves)
+    return whole if whole.is_fully_addressable else None
+
+
+def _shown(tracer: DynamicJaxprTracer) -> str | None:
+    whole = _values(tracer)
+    if whole is None:
         return None
+    axes = _evaluators[tracer._trace][0]
     devices, blocks = whole.sharding.mesh.devices, np.asarray(whole)
     names = f"({', '.join(map(str, axes))},)"
     return "\n".join(f"On {device} at mesh coordinates {names} = {place}:\n{block}\n"
@@ -85,9 +127,25 @@ class ShownValues(Extension):
     """Tracers of a body whose arguments are known print as values."""
 
     def tracer_text(self, tracer):
-        if tracer._trace not in _evaluators or isinstance(tracer.aval.dtype, ExtendedDType):
-            return None
-        return _shown(tracer)
+        is_shown = _is_known(tracer) and _evaluators[tracer._trace][2].eager
+        return _shown(tracer) if is_shown else None
+
+
+def _is_known(tracer):
+    return tracer._trace in _evaluators and not isinstance(tracer.aval.dtype, ExtendedDType)
+
+
+def _concrete_value(tracer):
+    """The value of a tracer, if types say that it is the same on all devices."""
+    if not _is_known(tracer) or not settings.check_vma.value or varying_axes(tracer.aval):
+        return None
+    whole = _values(tracer)
+    if whole is None:
+        return None
+    if not _evaluators[tracer._trace][2].may_decide:
+        raise Decides
+    return as_array(np.asarray(whole)[0])
 
 
 register(ShownValues())
+install_methods({"concrete_value": _concrete_value}, DynamicJaxprTracer)

@@ -8,12 +8,13 @@ from typing import Any
 
 from ..checks.tree import leaf_paths, prefix_errors
 from ..core.core import ShapedArray
+from ..core.tree import tree_flatten
 from ..errors import fun_name
 from ..pytree.functions import broadcast_prefix
 from ..pytree.paths import generate_key_paths, keystr
-from .mesh import AbstractMesh, Mesh, get_abstract_mesh
+from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .partition_spec import PartitionSpec
-from .sharding import check_no_axis_twice
+from .sharding import NamedSharding, check_no_axis_twice
 from .typed import entries_of, sums_of, varying_axes
 
 
@@ -59,8 +60,8 @@ def checked_mesh(mesh):
     in_force = get_abstract_mesh()
     if mesh is None:
         if in_force.empty:
-            raise ValueError("shard_map: there is no mesh in force. Pass `mesh=`, or put one in "
-                             "force by `jax.set_mesh`.")
+            raise ValueError("shard_map: The context mesh cannot be empty. Pass `mesh=`, or put a "
+                             "mesh in force by `jax.set_mesh`.")
         return in_force
     if not isinstance(mesh, (Mesh, AbstractMesh)):
         raise TypeError(f"shard_map: the mesh must be a jax.sharding.Mesh or AbstractMesh, got "
@@ -68,9 +69,26 @@ def checked_mesh(mesh):
     if mesh.empty:
         raise ValueError(f"shard_map: the mesh is empty: {mesh}.")
     if not in_force.empty and mesh.abstract_mesh != in_force:
-        raise ValueError(f"shard_map: the mesh is {mesh}, but another one is in force here, "
-                         f"{in_force}. (Without `mesh=`, that one is used.)")
+        raise ValueError(f"The context mesh {in_force} should match the mesh passed to shard_map, "
+                         f"{mesh}. (Without `mesh=`, the context mesh is used.)")
     return mesh
+
+
+def check_devices(mesh: AbstractMesh, args: Any) -> None:
+    """Raise a `ValueError` unless it is known which devices an abstract mesh stands for."""
+    if concrete_mesh.value is not None:
+        return
+    shardings = [getattr(x, "sharding", None) for x in tree_flatten(args)[0]]
+    meshes = [x.mesh for x in shardings if isinstance(x, NamedSharding)]
+    if not meshes:
+        raise ValueError("Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` "
+                         "when passing `AbstractMesh` to the mesh argument: which devices does "
+                         f"{mesh} stand for? Or put a mesh in force by `jax.set_mesh`.")
+    for other in meshes:
+        if other.shape_tuple != mesh.shape_tuple:
+            raise ValueError(f"Mesh shape of the input, {other.shape_tuple}, does not match the "
+                             "mesh shape passed to shard_map, "
+                             f"{mesh.shape_tuple}. Move the input by `jax.device_put`.")
 
 
 def _check_specs(what, specs, axes, mesh):
@@ -80,7 +98,7 @@ def _check_specs(what, specs, axes, mesh):
     if others:
         raise TypeError(f"shard_map: {what} must be a pytree of PartitionSpecs, but "
                         f"{'; '.join(others)}.")
-    unknown = [f"{what}{keystr(path)} = {spec} names {name!r}"
+    unknown = [f"{what}{keystr(path)} refers to {name!r}, as {spec}"
                for path, spec in entries for name in spec.all_axes() if name not in axes]
     if unknown:
         raise ValueError(f"shard_map: {what} can only name axes that the function is mapped over, "
@@ -96,12 +114,13 @@ def _check_sums(what, spec, axes, mesh):
     if not names:
         return
     if axes != set(mesh.axis_names):
-        raise NotImplementedError(f"shard_map: {what} has {spec}, but values can be unreduced or "
-                                  "reduced only if the function is mapped over all axes of the "
-                                  f"mesh, {mesh.axis_names}.")
+        raise NotImplementedError(f"shard_map: {spec}, with unreduced or reduced axes, can only be "
+                                  f"passed to {what} when shard_map is in full manual mode, which "
+                                  f"maps over all axes of the mesh: {mesh.axis_names}.")
     if not names <= set(mesh.explicit_axes):
-        raise ValueError(f"shard_map: {what} has {spec}, but unreduced and reduced axes must be "
-                         f"axes of type Explicit of the mesh, which is {mesh}.")
+        raise ValueError(f"shard_map: {what} has {spec}, but unreduced and reduced axes can only "
+                         "be used when the mesh passed to shard_map contains axis names all of "
+                         f"type `Explicit`, and it is {mesh}.")
 
 
 # ----------------------------------------------------------------------------------------------
@@ -147,13 +166,15 @@ def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sha
     stays = mesh.are_all_axes_explicit and scope.newly_manual_axes == set(mesh.axis_names)
     for i, (spec, aval) in enumerate(zip(specs, avals)):
         if len(spec) > aval.ndim:
-            wrong.append((i, f"has {aval.ndim} dimensions, fewer than its spec {spec} has entries"))
+            wrong.append((i, f"which has rank {aval.ndim}, is too short for its spec {spec}, "
+                             f"which has length {len(spec)}; consider using an in_specs entry of "
+                             f"`P()`, or of at most {aval.ndim} entries"))
             continue
         for d, n in enumerate(aval.shape):
             parts = math.prod(mesh.shape[name] for name in spec.axes_of(d))
             if n % parts:
-                wrong.append((i, f"cannot be cut as {spec} says: dimension {d}, of size {n}, is to "
-                                 f"be split over {spec.partitions[d]!r}, of size {parts}"))
+                wrong.append((i, f"cannot be cut as {spec} says: dimension {d}, of size {n}, is "
+                                 f"not divisible by {spec.partitions[d]!r}, of size {parts}"))
         stated = spec_of_type(aval, scope.newly_manual_axes)
         if stays and any(spec.axes_of(d) != stated.axes_of(d) for d in range(aval.ndim)):
             wrong.append((i, f"is not split as {spec} says: in_specs passed to shard_map cannot "
@@ -165,29 +186,40 @@ def check_in_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[Sha
                              "reshard the argument by `jax.reshard`"))
     if wrong:
         lines = [f"  * {names()[i]}, of type {avals[i].str_short(True)}, {why}" for i, why in wrong]
-        raise ValueError(f"shard_map of {fun_name(f)}: in_specs do not fit the arguments:\n"
-                         + "\n".join(lines))
+        raise ValueError(f"shard_map applied to the function '{fun_name(f)}' was given in_specs "
+                         "that do not fit the arguments:\n" + "\n".join(lines))
 
 
 def check_out_specs(f: Callable, scope: Any, specs: Sequence, avals: Sequence[ShapedArray],
                     out_tree: Any) -> None:
     """Raise a `ValueError` if results cannot be put together as specs say; the path is named."""
-    wrong = []
+    wrong, replication = [], ""
     for i, (spec, aval) in enumerate(zip(specs, avals)):
         differing = scope.in_order(varying_axes(aval).intersection(scope.unmentioned(spec)))
         if len(spec) > aval.ndim:
-            wrong.append((i, f"has {aval.ndim} dimensions, fewer than its spec {spec} has entries. "
-                             "(A scalar needs a dimension, `x[None]`, to be put side by side.)"))
+            wrong.append((i, f"it has rank {aval.ndim}, too short for its spec {spec}, "
+                             f"which has length {len(spec)}. (A scalar needs a dimension, "
+                             "`x[None]`, to be put side by side.)"))
         elif scope.check_vma and differing:
-            wrong.append((i, f"may differ along {differing}, but its spec {spec} says that it is "
-                             "the same there. Name the axes in the spec, or make it the same, as "
-                             "by `psum`; or, if you know that it is, pass check_vma=False"))
+            replication = ", which require replication that can't be statically inferred"
+            wrong.append((i, _may_differ(scope, spec, aval, differing)))
         elif scope.check_vma and sums_of(aval) != (spec.unreduced, spec.reduced):
             wrong.append((i, f"is not unreduced and reduced as its spec {spec} says. Use "
                              "`jax.lax.pcast` or `jax.lax.psum`"))
     if wrong:
         paths = leaf_paths(out_tree)
-        lines = [f"  * result{keystr(paths[i])}, of type {avals[i].str_short(True)}, {why}"
+        lines = [f"  * result{keystr(paths[i])}, of type {avals[i].str_short(True)}: {why}"
                  for i, why in wrong]
-        raise ValueError(f"shard_map of {fun_name(f)}: out_specs do not fit the results:\n"
-                         + "\n".join(lines))
+        raise ValueError(f"shard_map applied to the function '{fun_name(f)}' was given out_specs"
+                         f"{replication or ' that do not fit the results'}:\n" + "\n".join(lines))
+
+
+def _may_differ(scope, spec, aval, differing):
+    def names(axes):
+        return "{" + ",".join(map(str, scope.in_order(axes))) + "}"
+
+    return (f"out_specs is {spec} which implies that the corresponding output value is only "
+            f"varying across mesh axes {names(spec.all_axes())} and not {names(differing)}, but it "
+            f"was inferred to be possibly varying over {names(varying_axes(aval))}. Name the axes "
+            "in the spec, or make the value the same, as by `psum`; or, if you know that it is, "
+            "pass check_vma=False")

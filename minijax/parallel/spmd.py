@@ -109,6 +109,11 @@ class Places(NamedTuple):
         donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
         return module._replace(donated=donated)
 
+    def on_devices(self, sharding: NamedSharding) -> NamedSharding:
+        """A sharding over an abstract mesh like that of the program, over its devices."""
+        same = self.mesh is not None and sharding.mesh is self.mesh.abstract_mesh
+        return sharding.update(mesh=self.mesh) if same else sharding
+
     def _results_placed(self, avals: Sequence, ctx, results: Sequence) -> list:
         """The results of a program, constrained to lie as their types say."""
         return [self._result_placed(ctx, x, aval, sharding) if typed else x for x, aval, sharding,
@@ -173,6 +178,8 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     if concrete_mesh.value is not None and not concrete_mesh.value.empty:
         others.append(concrete_mesh.value)
     chosen = [x for x in (*shardings, *others) if x is not None and not is_abstract(x)]
+    if not chosen and (stated := _stated_mesh(jaxpr)) is not None:
+        chosen = others = _meshes_of_unread(args, stated)
     if chosen:
         devices = _common_devices(jaxpr, spec, shardings, others)
     elif (device := default_device()) is not None:
@@ -189,6 +196,19 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
     return Places(devices, shardings, outs, mesh, bool(chosen), arrays,
                   tuple(map(given_layout, args)), wanted.out_layouts, typed)
+
+
+def _stated_mesh(jaxpr):
+    """The mesh of which the type of a result speaks, if one does."""
+    meshes = (mesh_of(aval) for aval in jaxpr.out_avals if type(aval) is ShapedArray)
+    return next((mesh for mesh in meshes if mesh is not None), None)
+
+
+def _meshes_of_unread(args, stated):
+    """The meshes like the `stated` one of arguments that the program does not read."""
+    shardings = map(committed_sharding, args)
+    meshes = [x.mesh for x in shardings if isinstance(x, NamedSharding) and not is_abstract(x)]
+    return [mesh for mesh in meshes if mesh.shape_tuple == stated.shape_tuple]
 
 
 def _stated_part(aval, mesh):

@@ -68,8 +68,8 @@ def _refused(name, avals, params):
 def _check_not_unreduced(name, avals):
     if any(map(_unreduced, avals)):
         raise NotImplementedError(
-            f"{name} of {_texts(avals)}: an operand is unreduced, and there is no rule for that: "
-            f"{name} of a sum is not the sum of {name}. Make the sum first, by "
+            f"There is no unreduced rule for {name}, of which an operand is unreduced: "
+            f"{_texts(avals)}. {name} of a sum is not the sum of {name}. Make the sum first, by "
             "`jax.sharding.reshard`.")
 
 

@@ -162,7 +162,7 @@ def pcast(x: Any, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Any:
     [3.0]
     """
     if isinstance(axis_name, (set, frozenset)):
-        raise TypeError(f"pcast: the names of axes must be a tuple, or one name, got {axis_name}.")
+        raise TypeError(f"pcast: axis_name must be a tuple or a str, got {axis_name}.")
     axes = axis_tuple(axis_name)
     if not axes:
         return x
@@ -283,7 +283,7 @@ class VaryingTypes(Extension):
 
     def placement_hint(self, a, b):
         more = tuple(sorted(varying_axes(b) - varying_axes(a)))
-        cast = f"`jax.lax.pcast(…, {more}, to='varying')` makes the first vary as well"
+        cast = f"applying `jax.lax.pcast(..., {more}, to='varying')` to the first makes it vary"
         return cast if more else ""
 
 

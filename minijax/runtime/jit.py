@@ -23,7 +23,7 @@ from ..checks.arguments import check_callable, fun_signature, resolve_argnums
 from ..core.array import Array
 from ..core.calls import call_rules
 from ..core.core import install_methods
-from ..core.extension import Extension, register
+from ..core.extension import Extension, hooks, point, register
 from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.jit import (
     Call,
@@ -252,8 +252,11 @@ class Wrapped(JitFunction):
     def _params(self, call: Call, tracing: Tracing) -> dict[str, Any]:
         spec = self._spec(call, tracing)
         donated = (False,) * len(tracing.outer_tracers) + spec.donated_invars
-        return {"name": spec.name, "donated_invars": donated, "keep_unused": spec.keep_unused,
-                "inline": spec.inline}
+        params = {"name": spec.name, "donated_invars": donated, "keep_unused": spec.keep_unused,
+                  "inline": spec.inline}
+        for context in hooks.jit_context:
+            params |= context()
+        return params
 
     def _spec(self, call: Call, tracing: Tracing) -> Spec:
         more = self._options.more
@@ -310,6 +313,15 @@ def _with_options(cls):
 # ----------------------------------------------------------------------------------------------
 # Rules of the primitive
 
+_evaluate_without = jit_p.impl
+
+
+@jit_p.def_impl
+def _evaluate(*args, ctx_mesh=None, **params):
+    """The mesh of the context is for readers of jaxprs. The program runs where its arguments lie,
+    and where its own equations say."""
+    return _evaluate_without(*args, **params)
+
 
 def _stage(trace, args, params):
     """One equation. If the user asked for `inline`, the equations of the function."""
@@ -340,6 +352,12 @@ call_rules(jit_p, "jaxpr", _donation)
 
 # ----------------------------------------------------------------------------------------------
 # The extension
+
+
+@point
+def jit_context(self) -> dict:
+    """More parameters of an equation of `jit`, which tell in what context it was traced."""
+    return {}
 
 
 class JitOptions(Extension):

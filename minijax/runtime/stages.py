@@ -116,9 +116,17 @@ class Stage:
         shardings = getattr(self._info.spec.placement, "out_shardings", ()) or [None] * len(outs)
         return self.out_tree.unflatten(
             [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type,
-                              sharding=sharding or stated_sharding(a))
+                              sharding=sharding or self._stated_sharding(a))
              for a, sharding in zip(outs, shardings)]
         )
+
+    def _stated_sharding(self, aval: Any) -> Any:
+        """The sharding that the type of a result states. Once the program is lowered, it is over
+        the program's devices."""
+        sharding, places = stated_sharding(aval), self._info.places
+        if sharding is None or places is None or isinstance(self, Traced):
+            return sharding
+        return places.on_devices(sharding)
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:

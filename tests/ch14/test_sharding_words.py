@@ -38,7 +38,14 @@ def words(jx):
         leaves = jx.tree.leaves(values)
         return [(str(jx.typeof(x)), str(x.sharding.spec)) for x in leaves], [*map(np.asarray, leaves)]
 
-    return {"jx": jx, "jnp": jx.numpy, "lax": jx.lax, "np": np, "P": jx.P, "M": M, "CUBE": CUBE,
+    grid = jx.make_mesh((4, 2), ("i", "j"))
+
+    auto = jx.sharding.Mesh(grid.devices, ("i", "j"))
+
+    def over(f, in_specs, out_specs, mesh=auto):
+        return jx.shard_map(f, in_specs=in_specs, out_specs=out_specs, mesh=mesh)
+
+    return {"jx": jx, "grid": grid, "auto": auto, "over": over, "jnp": jx.numpy, "lax": jx.lax, "np": np, "P": jx.P, "M": M, "CUBE": CUBE,
             "N": jx.NamedSharding, "put": put, "within": within, "under": under, "known": known,
             "reshard": jx.reshard, "auto_axes": jx.sharding.auto_axes, "mesh": jx.make_mesh(
                 (4, 2), ("x", "y")), "line": jx.make_mesh((8,), ("i",)),
@@ -111,6 +118,37 @@ ERRORS = {
 }  # fmt: skip
 
 WITHOUT_A_MESH = {
+    "jx.shard_map(lambda x: lax.with_sharding_constraint(x, N(auto, P('i', 'j'))), mesh=auto, "
+    "in_specs=P('i'), out_specs=P('i'), check_vma=False)(M)": "contains a manual axes.*of mesh",
+    "jx.vmap(over(lambda x: x, P('i'), P('i')), spmd_axis_name='i')(np.ones((8, 8), 'f'))":
+        "spmd_axis_name cannot appear",
+    "jx.shard_map(lambda x: x, in_specs=P(), out_specs=P())(M)": "The context mesh cannot be empty",
+    "over(lambda x: over(lambda x: x, P(), P())(x), P(), P())(M)":
+        "(?i)the context mesh.*should match the mesh passed to shard_map",
+    "over(lambda x: x, P('k'), P())(M)": ".",
+    "over(lambda x: x, P('i'), P('i'))(M[:3])": "divisible",
+    "over(lambda x: x, P(unreduced={'i'}), P())(M)":
+        "unreduced.*can only be used when the mesh passed to shard_map contains axis names all of "
+        "type `Explicit`",
+    "over(lambda x: lax.pcast(x, {'i'}, to='varying'), P(), P('i'))(M)": "must be a tuple or a str",
+    "over(lambda x, y: lax.cond(True, lambda: x, lambda: y), (P('i'), P('j')), P(('i', 'j')))(M, M)":
+        r"applying `jax.lax.pcast\(..., \('j',\)",
+    "over(lambda x: 2 * x, P('i'), P())(M)":
+        r"(?s)which require replication.*can't be statically inferred",
+    "over(lambda x: x, P('i', 'j'), P(None, 'j'))(M)":
+        r"out_specs is P\(None, 'j'\) which implies that the",
+    "over(lambda x: {'hi': [3.]}, P('i'), P('i'))(M)": "which has length 1",
+    "over(lambda x: x, P('i'), P())(np.float32(3))": "which has rank 0",
+    "over(lambda x: x, P(None), P())(3.)": r"consider using an in_specs entry of `P\(\)`",
+    "over(lambda x, y: x, (P('i'), P('i', None, None)), P('i'))(M, M)":
+        "shard_map applied to the function '.*'",
+    "over(lambda x: x, P('i'), P('i'), mesh=abstract((4,), ('i',)))(M)":
+        "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing "
+        "`AbstractMesh` to the mesh argument",
+    "over(lambda x: x, P('i'), P('i'), mesh=abstract((4,), ('i',)))(jx.device_put(M, N(line, P('i'))))":
+        "Mesh shape of the input.* does not match the mesh shape passed to shard_map",
+    "jx.vmap(over(lambda x: x, P('i'), P('i'), grid), spmd_axis_name='j')(jx.device_put(M, N(grid, P('i'))))":
+        "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed",
     "jnp.einsum('ij,jk->ik', M, M.T, out_sharding=P('x'))":
         "Using PartitionSpec when.*not under a mesh context.*is not allowed",
     "jx.device_put(M, P('x'))": "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to",
@@ -138,6 +176,18 @@ def test_key_words(row):
 
 # fmt: off
 RESULTS = """
+within(lambda: known(jx.jit(jx.grad(lambda x: x.sum()))(put(M, 'x', 'y'))))
+within(lambda: str(jx.jit(lambda x: x * 2).lower(put(M, 'x', 'y')).out_info.sharding))
+within(lambda: str(jx.jit(lambda x: x * 2).trace(put(M, 'x', 'y')).out_info.sharding))
+within(lambda: str(jx.jit(lambda x: x * 2).lower(put(M, 'x', 'y')).compile().out_info.sharding))
+within(lambda: text(jx.jit(lambda x: x * 2), put(M, 'x')))
+within(lambda: text(jx.vmap(jx.jit(lambda x: x * 2)), put(M, 'x')))
+within(lambda: text(jx.jit(lambda x: x * 2), M), 'Auto', 'Auto')
+within(lambda: text(lambda x: lax.scan(lambda c, _: (jx.nn.relu(c), None), x, None, length=3), M))
+known(jx.jit(jx.shard_map(lambda x: lax.with_sharding_constraint(x, N(auto, P('j'))) * 2, mesh=auto, in_specs=P('i'), out_specs=P('i'), axis_names={'i'}, check_vma=False))(np.arange(8.0, dtype='f')))
+within(lambda: text(jx.vmap(jx.shard_map(lambda x: jnp.cos(x) * lax.psum(x.sum(), 'y'), in_specs=P('y'), out_specs=P('y'), axis_names={'y'})), put(M, 'x', 'y')))
+within(lambda: known(jx.jit(jx.vmap(jx.grad(lambda x: jx.shard_map(jnp.cos, in_specs=P('y'), out_specs=P('y'), axis_names={'y'})(reshard(x, P('y'))).sum())))(put(M, 'x'))))
+within(lambda: str(jx.shard_map(lambda x: x * 2, in_specs=P('x'), out_specs=P('x'))(put(M, 'x')).sharding))
 within(lambda: known(reshard(put(M, 'x'), P(unreduced={'x'})).addressable_shards[2].data))
 within(lambda: [np.asarray(s.data) for s in put(put(M, 'x', 'y'), 'x', unreduced={'y'}).addressable_shards])
 within(lambda: [np.asarray(s.data) for s in jx.jit(lambda x: reshard(x, P('x', unreduced={'y'})))(put(M, 'x', 'y')).addressable_shards])
