@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.measure import ROOT, environment
+from tests.benchmarks.measure import ROOT, environment, write_table
 
 COUNTS = (8, 64, 256, 1024)
 MOST_TO_RUN = 256
@@ -92,14 +92,8 @@ def main() -> None:
         importlib.import_module(f"{options.library}.numpy")
         print(json.dumps(measured(jx)))
         return
-    lines = [f"| devices | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
-    print("\n".join(lines))
-    for count in options.counts:
-        lines.append(f"| {count:,} | {' | '.join(row(count, options.rounds))} |")
-        print(lines[-1], flush=True)
-    folder = ROOT / "build" / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "devices.md").write_text("\n".join(lines) + "\n")
+    write_table("devices", "", ("devices", *COLUMNS),
+                ([f"{count:,}", *row(count, options.rounds)] for count in options.counts))
 
 
 if __name__ == "__main__":

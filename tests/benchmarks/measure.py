@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,19 @@ class Process:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
+
+
+def write_table(name: str, about: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table row by row as it is measured, and save it as build/bench/`name`.md."""
+    lines = [about] * bool(about)
+    lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    print("\n".join(lines))
+    for row in rows:
+        lines.append(f"| {' | '.join(row)} |")
+        print(lines[-1], flush=True)
+    folder = ROOT / "build" / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text("\n".join(lines) + "\n")
 
 
 def environment() -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.measure import ROOT
+from tests.benchmarks.measure import write_table
 from tests.benchmarks.workloads import X8, chain
 
 SIZES = (10, 100, 1_000, 10_000)
@@ -66,23 +66,20 @@ def cell(ours: float, theirs: float, size: int) -> str:
     return f"{ours / size * 1e6:.3g} ({ratio:.2f})"
 
 
+def cells(libraries: tuple[Any, Any], size: int, budget: float) -> list[str]:
+    """A row of the table."""
+    theirs, ours = row(libraries, size, budget)
+    return [f"{size:,}", *(cell(o, t, size) for o, t in zip(ours, theirs, strict=True))]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.scale", description=__doc__)
     parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--budget", type=float, default=1.0, help="seconds for a cell")
     options = parser.parse_args()
     libraries = tuple(importlib.import_module(name) for name in ("jax", "minijax"))
-    lines = ["CPU µs for each equation, and the ratio to JAX's\n",
-             f"| equations | {' | '.join(PHASES)} |", "|---" * (len(PHASES) + 1) + "|"]
-    print("\n".join(lines))
-    for size in options.sizes:
-        theirs, ours = row(libraries, size, options.budget)
-        cells = [cell(o, t, size) for o, t in zip(ours, theirs, strict=True)]
-        lines.append(f"| {size:,} | {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-    folder = ROOT / "build" / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "scale.md").write_text("\n".join(lines) + "\n")
+    write_table("scale", "CPU µs for each equation, and the ratio to JAX's\n", ("equations", *PHASES),
+                (cells(libraries, size, options.budget) for size in options.sizes))
 
 
 if __name__ == "__main__":
