@@ -267,6 +267,21 @@ def _checked_layouts(what, name, avals, layouts) -> tuple[tuple[int, ...], ...]:
 
 
 def _checked_aliases(aliases, in_avals, out_avals, in_layouts, out_layouts):
+    pairs = checked_aliases(aliases, in_avals, out_avals)
+    for i, out in pairs:
+        if in_layouts[i] != out_layouts[out]:
+            raise ValueError(f"input_output_aliases contains the mapping '{i}:{out}' referring to "
+                             f"an input with layout {in_layouts[i]} and an output with a different "
+                             f"layout {out_layouts[out]}.")
+    return pairs
+
+
+def checked_aliases(aliases: dict[int, int], in_avals: Sequence, out_avals: Sequence) -> tuple:
+    """Pairs of the numbers of an operand, and of the result that takes its memory.
+
+    Raises:
+      ValueError: there is no such operand or result, or they have other types.
+    """
     for i, out in sorted(aliases.items()):
         pair = f"input_output_aliases contains the mapping '{i}:{out}' "
         if i >= len(in_avals):
@@ -277,9 +292,6 @@ def _checked_aliases(aliases, in_avals, out_avals, in_layouts, out_layouts):
         if (in_avals[i].shape, in_avals[i].dtype) != (out_avals[out].shape, out_avals[out].dtype):
             raise ValueError(f"{pair}referring to an input with abstract value {in_avals[i]} and "
                              f"an output with a different abstract value {out_avals[out]}.")
-        if in_layouts[i] != out_layouts[out]:
-            raise ValueError(f"{pair}referring to an input with layout {in_layouts[i]} and an "
-                             f"output with a different layout {out_layouts[out]}.")
     return tuple((int(i), int(out)) for i, out in sorted(aliases.items()))
 
 
@@ -303,31 +315,41 @@ def _no_derivative(*args, target_name, **params):
 primitive_jvps[ffi_call_p] = primitive_transposes[ffi_call_p] = _no_derivative
 
 
-def _batch(args, dims, *, vmap_method, result_avals, **params):
-    (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
-    args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    bind = partial(ffi_call_p.bind, vmap_method=vmap_method)
-    if vmap_method in ("sequential", "sequential_unrolled"):
-        bind = partial(bind, result_avals=result_avals, **params)
-        outs = one_by_one(bind, args, dims, unroll=vmap_method == "sequential_unrolled")
+def batching_rule(primitive: Primitive) -> Callable:
+    """The batching rule of a primitive that calls a function which `vmap_method` tells of."""
+    def rule(args, dims, *, vmap_method, result_avals, **params):
+        (size,) = {typeof(x).shape[d] for x, d in zip(args, dims) if d is not None}
+        args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+        bind = partial(primitive.bind, vmap_method=vmap_method)
+        if vmap_method in ("sequential", "sequential_unrolled"):
+            bind = partial(bind, result_avals=result_avals, **params)
+            outs = one_by_one(bind, args, dims, unroll=vmap_method == "sequential_unrolled")
+            return outs, (0,) * len(outs)
+        if vmap_method is None:
+            raise NotImplementedError(
+                f"vmap is only supported for the {primitive.name} primitive when vmap_method is "
+                f"one of {', '.join(map(repr, _VMAP_METHODS[:-1]))}. Got vmap_method=None.")
+        batched = [d is not None for d in dims]
+        if vmap_method != "legacy_vectorized":
+            repeats = size if vmap_method == "broadcast_all" else 1
+            args = [x if is_batched else shaping.broadcast(x, (repeats,))
+                    for x, is_batched in zip(args, batched)]
+            batched = [True] * len(args)
+        outs = bind(*args, result_avals=tuple(unmapped_aval(size, 0, a) for a in result_avals),
+                    **_batched_layouts(batched, **params))
         return outs, (0,) * len(outs)
-    if vmap_method is None:
-        raise NotImplementedError(
-            "vmap is only supported for the ffi_call primitive when vmap_method is one of "
-            f"{', '.join(map(repr, _VMAP_METHODS[:-1]))}. Got vmap_method=None.")
-    batched = [d is not None for d in dims]
-    if vmap_method != "legacy_vectorized":
-        repeats = size if vmap_method == "broadcast_all" else 1
-        args = [x if is_batched else shaping.broadcast(x, (repeats,))
-                for x, is_batched in zip(args, batched)]
-        batched = [True] * len(args)
-    params["input_layouts"] = tuple(
-        _one_dimension_more(layout) if is_batched else layout
-        for layout, is_batched in zip(params["input_layouts"], batched))
-    params["output_layouts"] = tuple(map(_one_dimension_more, params["output_layouts"]))
-    outs = bind(*args, result_avals=tuple(unmapped_aval(size, 0, a) for a in result_avals),
-                **params)
-    return outs, (0,) * len(outs)
+
+    return rule
+
+
+def _batched_layouts(batched, input_layouts=None, output_layouts=None, **params) -> dict:
+    """The parameters of the call for a batch: layouts, if it has them, for one dimension more."""
+    if input_layouts is None:
+        return params
+    return params | {
+        "input_layouts": tuple(_one_dimension_more(layout) if is_batched else layout
+                               for layout, is_batched in zip(input_layouts, batched)),
+        "output_layouts": tuple(map(_one_dimension_more, output_layouts))}
 
 
 def _one_dimension_more(layout):
@@ -335,7 +357,7 @@ def _one_dimension_more(layout):
     return *(d + 1 for d in layout), 0
 
 
-primitive_batchers[ffi_call_p] = _batch
+primitive_batchers[ffi_call_p] = batching_rule(ffi_call_p)
 
 
 def _lower(ctx, *operands, target_name, has_side_effect, input_layouts, output_layouts,

@@ -95,8 +95,8 @@ HOLES: dict[str, dict[str, str]] = {
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
         TYPE_GIVEN: "empty_ref",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: """assert_consumed_value call_exported consume ffi_call rng_uniform shard_alike
-            todense xla_metadata_value""",
+        AUTO_AXES: """assert_consumed_value buffer_callback call_exported consume ffi_call
+            rng_uniform shard_alike todense xla_metadata_value""",
     },
 }  # fmt: skip
 

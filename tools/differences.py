@@ -35,8 +35,9 @@ scipy.optimize scipy.signal scipy.sparse scipy.sparse.linalg scipy.spatial
 scipy.spatial.transform scipy.special scipy.stats example_libraries example_libraries.stax
 example_libraries.optimizers experimental
 experimental.checkify experimental.jet experimental.ode experimental.random experimental.sparse
-experimental.sparse.linalg experimental.compute_on experimental.control_deps
-experimental.scheduling_groups experimental.shard_alike experimental.topologies
+experimental.sparse.linalg experimental.buffer_callback experimental.compute_on
+experimental.control_deps experimental.profiler experimental.scheduling_groups
+experimental.serialize_executable experimental.shard_alike experimental.topologies
 experimental.xla_metadata interpreters interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
 extend.backend extend.core extend.core.primitives extend.linear_util extend.random
@@ -112,8 +113,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
     },
     OUT_OF_SCOPE: {
         "": "tools collect_profile cloud_tpu_init",
-        "experimental": """buffer_callback fused jax2tf mosaic profiler roofline
-            serialize_executable source_mapper""",
+        "experimental": "fused jax2tf mosaic roofline source_mapper",
         "extend": "pallas",
     },
     XLA_OBJECTS: {"": "lib", "extend": "lowering mlir xla"},

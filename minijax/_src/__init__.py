@@ -24,6 +24,7 @@ SOURCES = {
     "api_util": "api_util checks.arguments core.staging _src._names",
     "array": "parallel.global_arrays .",
     "basearray": "typing .",
+    "buffer_callback": "experimental.buffer_callback",
     "callback": "experimental debug",
     "checkify": "experimental.checkify _src._names experimental.checkify.errors",
     "compilation_cache": "runtime.compilation_cache _src._names",

@@ -7,7 +7,11 @@ import os
 from typing import Any
 
 import jaxlib
-from jaxlib import xla_client
+from jaxlib import _jax, xla_client
+
+Buffer = _jax.ffi.Buffer
+ExecutionContext = _jax.ffi.ExecutionContext
+ExecutionStage = _jax.ffi.ExecutionStage
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1,

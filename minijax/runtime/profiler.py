@@ -176,3 +176,8 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 def save_device_memory_profile(filename: os.PathLike | str, backend: str | None = None) -> None:
     """Write `device_memory_profile()` to a file."""
     Path(filename).write_bytes(device_memory_profile(backend))
+
+
+def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
+    """What a profile says of instructions, for XLA."""
+    return _profiler.get_profiled_instructions_proto(tensorboard_dir)
