@@ -59,7 +59,10 @@ class Shard:
     def __init__(self, device, index, replica_id, data, aval, sharding, committed):
         self.device, self.index, self.replica_id = device, index, replica_id
         self._data, self._aval = data, aval
-        self._sharding = sharding if sharding.num_devices == 1 else on_one_device(device)
+        if sharding.num_devices > 1:
+            kind, sharding = sharding.memory_kind, on_one_device(device)
+            sharding = sharding if kind is None else sharding.with_memory_kind(kind)
+        self._sharding = sharding
         self._committed = committed
 
     @property

@@ -32,6 +32,7 @@ from ..runtime.jit import jit
 from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
 from .explicit import reshard
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
+from .memories import MemorySpace
 from .mesh import get_abstract_mesh, get_mesh
 from .partition_spec import P, PartitionSpec
 from .placed import (
@@ -269,6 +270,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     leaves, tree = tree_flatten(x)
     avals = argument_avals(leaves, "device_put", lambda: leaf_names("x", x))
     wheres = [*map(concrete_sharding, _for_leaves("device_put device", device, tree))]
+    wheres = [_in_memory(x, where) if isinstance(where, MemorySpace) else where
+              for x, where in zip(leaves, wheres)]
     for aval, where in zip(avals, wheres):
         _check_place(aval, where)
     srcs = map(concrete_sharding, _for_leaves("device_put source", src, tree))
@@ -285,9 +288,21 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 def _for_leaves(name, prefix, tree):
     """One value for each leaf."""
     one_for_all = prefix is None or isinstance(prefix, (Sharding, Format, bool))
-    if one_for_all or hasattr(prefix, "device_kind"):
+    if one_for_all or hasattr(prefix, "device_kind") or isinstance(prefix, MemorySpace):
         return [prefix] * tree.num_leaves
     return flatten_axes(name, tree, prefix)
+
+
+def _in_memory(x, space):
+    """The sharding of an array, in another memory of its devices."""
+    if isinstance(x, Tracer):
+        raise NotImplementedError(f"device_put to {space!r} of a traced value: types do not say in "
+                                  "which memory it is. Move the array outside, or give the result "
+                                  "a sharding with a memory_kind by out_shardings.")
+    sharding = x.sharding if isinstance(x, Array) else on_one_device(xla().default_device())
+    if space is MemorySpace.Any:
+        return sharding
+    return sharding.with_memory_kind("pinned_host" if space is MemorySpace.Host else None)
 
 
 def concrete_sharding(where: Any) -> Any:

@@ -231,6 +231,11 @@ def _check_place(x, sharding):
     if given is None:
         return
     ndim = len(x.shape)
+    if sharding.memory_kind not in (None, given.memory_kind):
+        raise ValueError("Memory kinds passed to jax.jit does not match memory kind on the "
+                         f"respective arg. Got jit memory kind: {sharding.memory_kind}, arg memory "
+                         f"kind: {given.memory_kind} for arg type: {typeof(x).str_short(False)}. "
+                         "Move it with jax.device_put.")
     if (is_unreduced(given) != is_unreduced(sharding)  # devices do not matter
             or tile_assignment(given, ndim) != tile_assignment(sharding, ndim)):
         raise ValueError(f"An argument of jit lies like {given}, on purpose, and in_shardings "

@@ -314,7 +314,8 @@ def _memory_kind(kind: str | None, devices: Sequence[Any]) -> str | None:
         return device.default_memory().kind
     kinds = [memory.kind for memory in device.addressable_memories()]
     if kind not in kinds:
-        raise ValueError(f"Device {device} has no memory of kind {kind!r}, only {kinds}.")
+        raise ValueError(f"Could not find memory addressable by device {device} of kind {kind!r}. "
+                         f"It has {kinds}.")
     return kind
 
 

@@ -26,12 +26,13 @@ from ..core.array import Array
 from ..core.core import ShapedArray
 from ..core.dtypes import ExtendedDType, float0
 from ..core.extension import Extension, register
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, jaxprs_in_params
 from ..core.jit import Program, Spec, array_of, lower, runner
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..runtime import timed, xla, xla_on_devices
 from ..runtime.structs import ShapeDtypeStruct
 from .layouts import AUTO, Format, default_layout, given_layout
+from .memories import is_elsewhere
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import (
     PartitionedModule,
@@ -306,17 +307,28 @@ def _common_devices(jaxpr, spec, shardings, others) -> tuple:
     first, *rest = [(devices_of(x), who) for x, who in claims]
     for other in rest:
         if other[0] != first[0]:
-            raise ValueError(
+            error = ValueError(
                 "Received incompatible devices for jitted computation. Got "
-                f"{_claim(jaxpr, spec.name, *first)} and {_claim(jaxpr, spec.name, *other)}. "
-                "Bring the arguments to the same devices with `jax.device_put`."
-            )
+                f"{_claim(jaxpr, spec.name, *first)} and {_claim(jaxpr, spec.name, *other)}")
+            error.add_note("Bring the arguments to the same devices with `jax.device_put`.")
+            raise error
     return first[0]
 
 
 def devices_of(place: Mesh | Sharding) -> tuple:
     """The devices of a mesh or sharding, in order."""
     return place.device_assignment if isinstance(place, Mesh) else place._device_assignment
+
+
+# What users call where an operator binds a primitive, and its parameters.
+_OPERATORS = {
+    "add": "add x y", "sub": "subtract x y", "mul": "multiply x y", "div": "true_divide x1 x2",
+    "lt": "less x y", "le": "less_equal x y", "gt": "greater x y", "ge": "greater_equal x y",
+    "eq": "equal x y", "ne": "not_equal x y", "and": "bitwise_and x y", "or": "bitwise_or x y",
+    "xor": "bitwise_xor x y", "shift_left": "left_shift x y", "max": "maximum x y",
+    "shift_right_arithmetic": "right_shift x1 x2", "min": "minimum x y", "pow": "power x1 x2",
+    "dot_general": "matmul a b", "atan2": "arctan2 x1 x2",
+}
 
 
 def _claim(jaxpr, function, devices, who) -> str:
@@ -327,6 +339,9 @@ def _claim(jaxpr, function, devices, who) -> str:
         return f"a sharding in {function} {where}"
     names = jaxpr.jaxpr.debug_info.arg_names if jaxpr.jaxpr.debug_info else ()
     name = names[who] if who < len(names) else f"number {who}"
+    if name == f"args[{who}]" and function in _OPERATORS:
+        function, *names = _OPERATORS[function].split()
+        name = names[who]
     kind = jaxpr.in_avals[who].str_short(short_dtypes=False)
     return f"argument {name} of {function} with shape {kind} and {where}"
 
@@ -441,7 +456,7 @@ class PlacedProgram(Program):
 
     array_class = PlacedArray
     __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "in_layouts",
-                 "out_layouts")
+                 "out_layouts", "elsewhere")
 
     def _set(self, loaded, module, jaxpr, ins, outs, committed, places):
         """Set the attributes; `ins` are the shardings of the arguments and the constants."""
@@ -459,6 +474,8 @@ class PlacedProgram(Program):
                            for aval, x, layout in zip(jaxpr.out_avals, outs, self.out_layouts)]
         self.constants = [shards_of(x, aval, sharding) for (x, aval), sharding
                           in zip(module.hoisted, ins[len(self.kept):])]
+        asked = enumerate(zip(places.out_shardings, _put_at_the_end(jaxpr)))
+        self.elsewhere = [(i, x) for i, xs in asked for x in xs if is_elsewhere(x)]
         self.run = self._runner(jaxpr.effects)
 
     def __call__(self, args):
@@ -473,12 +490,17 @@ class PlacedProgram(Program):
             raise
         if self.donated:
             self._forget_donated(args, buffers)
-        return [PlacedArray(None, place, x) if type(place) is Place
+        outs = [PlacedArray(None, place, x) if type(place) is Place
                 else array_of(x, place) for x, place in zip(outs, self.out_places)]
+        for i, sharding in self.elsewhere:
+            aval = outs[i].aval
+            outs[i] = PlacedArray(None, Place(aval, sharding, True, self.out_layouts[i]),
+                                  shards_of(outs[i], aval, sharding))
+        return outs
 
     def takes_buffers(self, args: Sequence) -> bool:
         """Whether XLA gets just the buffers of arguments of these types, in these places."""
-        if self.constants or self.donated or len(self.kept) < len(args):
+        if self.constants or self.donated or self.elsewhere or len(self.kept) < len(args):
             return False
         here = xla().placement(xla().default_device())
         return all(x._buffer is not None and x.sharding == sharding if type(x) is PlacedArray
@@ -536,6 +558,13 @@ class _PartitionedProgram(PlacedProgram):
         if effects or not _has_messages(self.executable):
             return super()._runner(effects)
         return functools.partial(run_with_messages, self.executable)
+
+
+def _put_at_the_end(jaxpr) -> list:
+    """For each result the sharding that it is put to last, if it is."""
+    put = {v: where for eqn in jaxpr.jaxpr.eqns if eqn.primitive.name == "device_put"
+           for v, where in zip(eqn.outvars, eqn.params["devices"]) if isinstance(where, Sharding)}
+    return [put.get(v) if isinstance(v, Var) else None for v in jaxpr.jaxpr.outvars]
 
 
 def _known(module, jaxpr, places):

@@ -183,6 +183,37 @@ def test_put_under_transformations(text):
     same(text)
 
 
+MEMORIES = """
+put(x, host)
+put(put(x, s), host)
+[shard.data for shard in put(x, host).addressable_shards][1]
+put(x, SDS(d[1], memory_kind="pinned_host"))
+jax.jit(lambda x: x * 2, out_shardings=host)(put(x, s))
+jax.jit(lambda x: x * 2, out_shardings=host)(x)
+jax.jit(lambda x: (x * 2, x), out_shardings=(host, s))(put(x, s))
+jax.jit(lambda x: x * 2, out_shardings=SDS(d[0], memory_kind="pinned_host"))(x)
+jax.jit(lambda x: put(x * 2, host))(put(x, s))
+jax.jit(lambda x: put(x, s) * 2)(put(x, host))
+jax.jit(lambda x: x * 2, in_shardings=host, out_shardings=host)(put(x, host))
+jax.jit(lambda x: x * 2, in_shardings=host)(put(x, s))
+jax.jit(lambda x: x * 2, in_shardings=s)(put(x, host))
+put(x, Space.Host)
+put(put(x, s), Space.Host)
+put(put(x, host), Space.Device)
+put([x, put(x, s)], [Space.Host, Space.Device])
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", MEMORIES)
+def test_memories(text):
+    def program(jx):
+        scope = surroundings(jx)
+        scope |= {"host": scope["s"].with_memory_kind("pinned_host"), "Space": jx.memory.Space}
+        return lambda: told(jx, eval(text, scope))
+
+    both(program, raises=ValueError if "in_shardings" in text and text.count("host") == 1 else None)
+
+
 MADE_ON_THE_DEFAULT_DEVICE = """
 jnp.array([1.0, 2.0])
 jnp.asarray(1.0)

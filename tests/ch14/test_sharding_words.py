@@ -152,6 +152,10 @@ WITHOUT_A_MESH = {
     "jnp.einsum('ij,jk->ik', M, M.T, out_sharding=P('x'))":
         "Using PartitionSpec when.*not under a mesh context.*is not allowed",
     "jx.device_put(M, P('x'))": "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to",
+    "jx.device_put(M, jx.devices()[1]) + jx.device_put(M, jx.devices()[2])":
+        r"Got argument x of add with shape float32\[8,2\] and .* and argument y of add with",
+    "jx.device_put(M, jx.devices()[1]) @ jx.device_put(M.T, jx.devices()[2])":
+        r"Got argument a of matmul with shape .* and argument b of matmul with",
     "jx.device_put(M, N(mesh, P('x'))) + jx.device_put(M, N(line, P('i')))":
         "^Received incompatible devices|should match the aval mesh|Mesh for all inputs",
 }  # fmt: skip
