@@ -212,7 +212,6 @@ _ON_FIRST_USE = {
     "make_array_from_callback": "parallel.global_arrays",
     "make_array_from_process_local_data": "parallel.global_arrays",
     "make_array_from_single_device_arrays": "parallel.global_arrays",
-    "memory": "parallel.memories",
     "pmap": "parallel.pmap",
     "shard_map": "parallel.shard_map",
     "smap": "parallel.shard_map",
@@ -228,6 +227,10 @@ def __getattr__(name):
         from .runtime import xla
 
         return xla().Device
+    if name == "memory":  # a namespace, not a function
+        from .parallel.memories import memory
+
+        return memory
     if name in _MODULES_ON_FIRST_USE:
         return _load(_Postponed(f"{__name__}.{name}"))
     if name in _ON_FIRST_USE:
@@ -237,7 +240,8 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_ON_FIRST_USE, *_MODULES_ON_FIRST_USE, "Device"} - {"_src"})
+    waiting = {*_ON_FIRST_USE, *_MODULES_ON_FIRST_USE, "Device", "memory"}
+    return sorted({*globals(), *waiting} - {"_src"})
 
 
 __all__ = [name for name in __dir__() if not name.startswith("_")]  # for `from minijax import *`

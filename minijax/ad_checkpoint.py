@@ -2,6 +2,7 @@
 
 # chapter 10
 from .remat import (
+    Offloadable,
     checkpoint,
     checkpoint_name,
     checkpoint_policies,

@@ -53,7 +53,6 @@ MISSING: dict[str, dict[str, str]] = {
         "lax": "precv psend ragged_all_to_all ragged_all_to_all_p scaled_dot",
         "extend.core.primitives": "ragged_all_to_all_p",
         "nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
-        "ad_checkpoint": "Offloadable",
         "experimental.mesh_utils": "device_kind_handler_dict",
     },
     XLA_OBJECTS: {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 # chapter 1
+import abc
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -24,6 +25,20 @@ def trace_state_clean() -> bool:
 def full_lower(x: Any) -> Any:
     """What the tracer class of a library makes of its tracer outside its trace. Others stay."""
     return x.full_lower() if hasattr(x, "full_lower") else x
+
+
+class CacheInterface(abc.ABC):
+    """A place where compiled programs are kept, by their keys."""
+
+    _path: Any
+
+    @abc.abstractmethod
+    def get(self, key: str) -> bytes | None:
+        """What is kept under the key, or `None`."""
+
+    @abc.abstractmethod
+    def put(self, key: str, value: bytes) -> None:
+        """Keep a program."""
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:

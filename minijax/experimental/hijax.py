@@ -452,3 +452,13 @@ class aval_property:
 
     def __init__(self, fget: Callable):
         self.fget = fget
+
+
+# What `dir` shows: JAX's names.
+_SHOWN = """AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType
+    MutableHiType ShapedArray TransformedRef VJPHiPrimitive Zero aval_method aval_property
+    control_flow_allowed_effects instantiate_zeros is_undefined_primal register_hitype""".split()
+
+
+def __dir__():
+    return [*_SHOWN]

@@ -197,7 +197,7 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
     """Makes of a jitted function one that is stored, and called in other processes.
 
     Args:
-      fun_jit: what `jit` returned.
+      fun_jit: what `jit` returned, or a function of `jax.numpy`.
       platforms: those that the function will run on, of "cpu", "cuda", "rocm" and "tpu"; by
         default, that of this process.
       disabled_checks: checks to leave out.
@@ -219,6 +219,8 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
     >>> export.deserialize(exported.serialize()).call(np.zeros(2, "float32"))
     Array([0., 0.], dtype=float32)
     """
+    if not isinstance(fun_jit, Wrapped) and _is_ours(fun_jit):
+        fun_jit = jit(fun_jit)
     if not isinstance(fun_jit, Wrapped):
         raise ValueError(
             f"Function to be exported must be the result of `jit` but is: {fun_jit}")
@@ -236,6 +238,12 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
             return _export_traced(traced, names, tuple(disabled_checks))
 
     return do_export
+
+
+def _is_ours(fun) -> bool:
+    """Whether it is a function of the library, which in JAX is jitted: `jnp.sin`."""
+    package = __package__.partition(".")[0]
+    return callable(fun) and str(getattr(fun, "__module__", "")).startswith(f"{package}.numpy")
 
 
 def _export_traced(traced, platforms, disabled_checks) -> Exported:

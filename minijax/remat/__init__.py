@@ -17,6 +17,7 @@ Its counterpart in JAX is `jax/_src/ad_checkpoint.py`.
 """
 
 from .policies import (
+    Offloadable,
     checkpoint_policies,
     everything_saveable,
     nothing_saveable,

@@ -8,8 +8,9 @@ A policy is asked for each equation whose results the backward pass needs.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ..checks import remat as checks
 from ..core.primitives import dot_general_p
@@ -25,6 +26,16 @@ class Recompute:
 
 class Saveable:
     """An answer of a policy, like `True`: the results may be kept."""
+
+
+class Offloadable(NamedTuple):
+    """An answer of a policy: the results may be kept, in another memory.
+
+    On a CPU, memories are one, and this is like `True`.
+    """
+
+    src: Any
+    dst: Any
 
 
 recompute, saveable = Recompute(), Saveable()
@@ -99,6 +110,54 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., b
     return everything_saveable
 
 
+@dataclass(frozen=True)
+class SaveAndOffload:
+    """Keep the values to which `checkpoint_name` gave one of these names, some in other memory."""
+
+    saved: frozenset[str]
+    offloaded: frozenset[str]
+    place: Offloadable
+
+    def __call__(self, primitive, *_, **params):
+        if primitive is name_p and params["name"] in self.offloaded:
+            return self.place
+        return primitive is name_p and params["name"] in self.saved
+
+
+def save_and_offload_only_these_names(
+        *, names_which_can_be_saved: Iterable[str], names_which_can_be_offloaded: Iterable[str],
+        offload_src: str, offload_dst: str) -> Callable[..., Any]:
+    """The policy that keeps the values to which `checkpoint_name` gave one of these names.
+
+    Args:
+      names_which_can_be_saved: of the values that stay where they are.
+      names_which_can_be_offloaded: of those that wait in another memory. On a CPU there is one
+        memory: they stay, too.
+      offload_src, offload_dst: the two memories, as "device" and "pinned_host".
+
+    Raises:
+      ValueError: a name is in both.
+    """
+    saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
+    if both := saved & offloaded:
+        raise ValueError(
+            "The names should be exclusive and should not intersect in `names_which_can_be_saved` "
+            f"and `names_which_can_be_offloaded`. Got names_which_can_be_saved={set(saved)}, "
+            f"names_which_can_be_offloaded={set(offloaded)} and the intersection={set(both)}")
+    return SaveAndOffload(saved, offloaded, Offloadable(offload_src, offload_dst))
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
+    """The policy that keeps matrix products without batch dimensions, in another memory.
+
+    Args:
+      offload_src, offload_dst: the two memories, as "device" and "pinned_host". On a CPU they are
+        one.
+    """
+    place = Offloadable(offload_src, offload_dst)
+    return lambda *args, **params: dots_with_no_batch_dims_saveable(*args, **params) and place
+
+
 def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable[..., bool]:
     """The policy that keeps a result if one of two policies does.
 
@@ -124,4 +183,6 @@ checkpoint_policies = types.SimpleNamespace(
     save_any_names_but_these=save_any_names_but_these,
     save_only_these_names=save_only_these_names,
     save_from_both_policies=save_from_both_policies,
+    save_and_offload_only_these_names=save_and_offload_only_these_names,
+    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
 )

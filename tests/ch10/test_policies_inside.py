@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+import minijax
 from tests.oracle import both, subject
 
 X, W = np.linspace(0.1, 0.8, 4, dtype="f").reshape(2, 2), np.ones((2, 2), "f")
@@ -72,3 +73,38 @@ def test_residuals(name, around, policy):
         return run
 
     both(program, X, W)
+
+
+# ----------------------------------------------------------------------------------------------
+# Memories: on a CPU there is one, so an offloaded value is a saved one.
+
+PLACES = {"offload_src": "device", "offload_dst": "pinned_host"}
+OFFLOADING = {
+    "names": lambda p: p.save_and_offload_only_these_names(
+        names_which_can_be_saved=["sine"], names_which_can_be_offloaded=["cosine"], **PLACES),
+    "products": lambda p: p.offload_dot_with_no_batch_dims(**PLACES),
+}
+
+
+def named(jx):
+    name = jx.ad_checkpoint.checkpoint_name
+    return lambda x: (name(jx.numpy.cos(name(jx.numpy.sin(x @ x), "sine")), "cosine") ** 2).sum()
+
+
+@pytest.mark.parametrize("policy", OFFLOADING)
+def test_offloaded_values_are_saved(policy):
+    x = np.arange(4.0, dtype="float32").reshape(2, 2)
+    both(lambda jx: jx.jit(jx.grad(jx.checkpoint(
+        named(jx), policy=OFFLOADING[policy](jx.checkpoint_policies)))), x)
+    f = minijax.checkpoint(named(minijax), policy=OFFLOADING[policy](minijax.checkpoint_policies))
+    kept = [aval for aval, origin in minijax.ad_checkpoint.saved_residuals(f, x) if "argument" not in origin]
+    assert len(kept) == {"names": 2, "products": 1}[policy]
+    place = minijax.ad_checkpoint.Offloadable(src="device", dst="pinned_host")
+    own = minijax.checkpoint(named(minijax), policy=lambda p, *_, **params: p.name == "sin" and place)
+    np.testing.assert_allclose(minijax.grad(own)(x), minijax.grad(f)(x), rtol=1e-6)
+
+
+def test_a_name_is_saved_or_offloaded():
+    both(lambda jx: lambda: jx.checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=["a", "b"], names_which_can_be_offloaded=["b"], **PLACES),
+        raises=ValueError)

@@ -149,6 +149,11 @@ def test_what_is_refused(name):
     both(lambda jx: lambda: call(jx, lambda x: exported(jx).call(x, y=Y)), raises=error)
 
 
+def test_functions_of_the_library():
+    both(lambda jx: lambda x: exporting(jx).export(jx.numpy.sin)(x).call(x), X)
+    both(lambda jx: lambda x: exporting(jx).export(jx.numpy.sin)(x).fun_name, X)
+
+
 def test_messages():
     call = exported(minijax).call
     with pytest.raises(ValueError, match="differences:\n   - kwargs is a <class 'dict'> with 0 child"):
