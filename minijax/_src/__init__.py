@@ -35,7 +35,7 @@ SOURCES = {
     "core": "_src._names _src._traces core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
             "util errors checks.staging state.functions state.refs lax.order_tokens "
-            "experimental.hijax core.batching parallel.vma",
+            "experimental.hijax experimental.mutable_values core.batching parallel.vma",
     "custom_batching": "custom_batching custom_rules.vmap",
     "custom_derivatives": "custom_derivatives custom_rules custom_rules.closures",
     "debugging": "debug _src._names debugging.callbacks debugging.debug",
@@ -53,7 +53,7 @@ SOURCES = {
     "flatten_util": "flatten_util",
     "frozen_dict": "lax.attributes",
     "hashable_array": "lax.attributes",
-    "hijax": "experimental.hijax",
+    "hijax": "experimental.boxes experimental.hijax experimental.mutable_values",
     "image": "image",
     "image.scale": "image",
     "indexing": "lax.dynamic_slices",

@@ -4,8 +4,8 @@ A `VJPHiPrimitive` is an operation on pytrees of arrays that is `expand`ed where
 that has its own rules for derivatives and batching. A `HiPrimitive` is the same, one array at a
 time, with the rules of chapter 1's `Primitive`.
 
-A `HiType` is a type of values that are no arrays. Such values, and operations on them, work eagerly
-here. Tracing them is refused.
+A `HiType` is a type of values that are no arrays, and a `MutableHiType` one of values that change.
+`mutable_values.py` says how they are traced.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ..checks.core import pytype_aval_mappings
 from ..checks.jaxpr import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.api import vmap
 from ..core.batching import WithTrace, primitive_batchers, unmapped_aval
-from ..core.core import Primitive, ShapedArray as ShapedArray, Tracer, eval_trace, state
+from ..core.core import Primitive, ShapedArray as ShapedArray, Tracer, state, typeof
 from ..core.forward import (
+    JVPTrace,
     Zero as Zero,
     instantiate_zeros as instantiate_zeros,
     jvpfun,
@@ -37,6 +38,7 @@ from ..custom_rules import custom_vjp
 from ..lax.families import lower_fun
 from ..state.functions import RefView as TransformedRef
 from ..state.refs import AbstractRef as AbstractRef
+from .mutable_values import guarded, is_high, made, register_class, resolved, without_derivative
 
 AbstractValue = ShapedArray
 
@@ -330,8 +332,10 @@ class HiPrimitive(Primitive):
 
     A subclass defines `abstract_eval(*avals, **params) -> (aval(s), effects)` and
     `to_lojax(*args, **params)`, and may define `jvp(primals, tangents, **params)` and
-    `transpose(ct, *args, **params)`. Operations on values of a `HiType` work eagerly only.
+    `transpose(ct, *args, **params)`.
     """
+
+    is_plain = False  # whether the derivative is that of `to_lojax`
 
     def __init__(self, name: str):
         super().__init__(name, type(self).multiple_results)
@@ -344,13 +348,25 @@ class HiPrimitive(Primitive):
             ct, *args, **params)
 
     def bind(self, *args, **params):
-        if any(_is_high(x) for x in args) or not args:
-            if state.trace is not eval_trace or any(isinstance(x, Tracer) for x in args):
-                raise NotImplementedError(
-                    f"{self.name}: values of types of hijax cannot be traced in minijax. Apply the "
-                    "operation outside of transformations.")
-            return self.to_lojax(*args, **params)
+        high = any(map(is_high, args))
+        if high:
+            args = [resolved(x) if is_high(x) else without_derivative(x) for x in args]
+        # What differentiates sees the operation, and applies its rules. All others see arrays.
+        if any(isinstance(x, Tracer) and isinstance(x._trace, _DIFFERENTIATING) for x in args):
+            return super().bind(*args, **params)
+        if high or self._makes_values(args, params):
+            out = made(self.to_lojax(*args, **params))
+            has_rule = type(self).jvp is not HiPrimitive.jvp and not self.is_plain
+            return guarded(out, self.name) if has_rule else out
         return super().bind(*args, **params)
+
+    def _makes_values(self, args, params) -> bool:
+        """Whether the results of an operation on arrays are no arrays."""
+        if not args:
+            return True
+        avals, _ = type(self).abstract_eval(self, *map(typeof, args), **params)
+        avals = avals if isinstance(avals, (list, tuple)) else [avals]
+        return any(getattr(aval, "is_high", False) for aval in avals)
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
         """Whether the operation is on other values than arrays."""
@@ -373,8 +389,7 @@ class HiPrimitive(Primitive):
         raise NotImplementedError(f"{type(self).__name__} must define `transpose`.")
 
 
-def _is_high(x: Any) -> bool:
-    return any(cls in _hi_types for cls in type(x).__mro__)
+_DIFFERENTIATING = (JVPTrace, JaxprTrace)
 
 
 class HiType:
@@ -391,9 +406,15 @@ class HiType:
                 "minijax. Pass arrays to transformations, `lower_val` makes them.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def str_short(self, short_dtypes: bool = False, **options: Any) -> str:
+        """The type as text."""
+        return repr(self)
+
     def to_ct_aval(self) -> Any:
         """The type of cotangents."""
         return self.to_tangent_aval()
+
+    to_cotangent_aval = to_ct_aval
 
 
 class MutableHiType(HiType):
@@ -403,12 +424,17 @@ class MutableHiType(HiType):
     has_qdd = True
     is_writer = False
 
+    def lo_ty(self) -> list:
+        """The types of the arrays of a value depend on its state."""
+        raise NotImplementedError("The arrays of a value that changes are those of `lo_ty_qdd`.")
+
+
+class MappingSpec:
+    """How a value of a `HiType` is mapped by `vmap`."""
+
 
 class HiPspec:
     """How a value of a `HiType` is cut for `shard_map`."""
-
-
-_hi_types: set[type] = set()
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
@@ -419,7 +445,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
       typeof_fn: from a value to its type, a `HiType`.
     """
     pytype_aval_mappings[val_cls] = typeof_fn
-    _hi_types.add(val_cls)
+    register_class(val_cls)
 
 
 @dataclass(frozen=True)

@@ -202,13 +202,15 @@ def test_types_of_other_values():
     both(program)
 
 
-def test_values_of_other_types_are_not_traced():
-    Point, _, norm_p = boxed(minijax)
-    p = Point(1.0, 2.0)
-    with pytest.raises(NotImplementedError, match="cannot be traced"):
-        minijax.jit(lambda x: norm_p.bind(p) + x)(1.0)
-    with pytest.raises(NotImplementedError, match="cannot be traced"):
-        minijax.jit(norm_p.bind)(p)
+def test_values_of_other_types_are_traced():
+    def program(jx):
+        def run():
+            Point, _, norm_p = boxed(jx)
+            p = Point(np.float32(3), np.float32(4))
+            return jx.jit(lambda x: norm_p.bind(p) + x)(1.0)
+        return run
+
+    both(program)
 
 
 def test_names_of_hijax():

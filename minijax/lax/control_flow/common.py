@@ -375,6 +375,21 @@ def type_difference(a: ShapedArray, b: ShapedArray) -> str:
 
 
 @point
+def control_flow(self, function: Callable, *args: Any) -> Any:
+    """The result of a loop or a branch, one of the functions `scan`, `while_loop`, `cond` and
+    `switch`; `NotImplemented` leaves it to the function."""
+    return NotImplemented
+
+
+def by_extension(function: Callable, *args: Any) -> Any:
+    """What an extension makes of a loop or a branch, or `NotImplemented`."""
+    for control_flow in hooks.control_flow:
+        if (out := control_flow(function, *args)) is not NotImplemented:
+            return out
+    return NotImplemented
+
+
+@point
 def placement_hint(self, a: ShapedArray, b: ShapedArray) -> str:
     """How a value of type `a` can be given the placement of `b`; "" where it need not."""
     return ""

@@ -1,0 +1,302 @@
+"""Chapter 16: values that change, of two classes: a `Box` holds a pytree, a `Log` collects arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..checks.jaxpr import Effect, control_flow_allowed_effects
+from ..core.core import typeof
+from ..core.forward import Zero
+from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
+from .hijax import HiPrimitive, MutableHiType, register_hitype
+from .mutable_values import cur_qdd, hi_type, is_high
+
+
+class BoxEffect(Effect):
+    """The effect of operations on boxes and logs."""
+
+
+box_effect = log_effect = BoxEffect()
+control_flow_allowed_effects.add_type(BoxEffect)
+
+
+@dataclass(frozen=True)
+class BoxTypeState:
+    """What is known of a box: the structure of its contents, and the types of the leaves."""
+
+    leaf_avals: tuple
+    treedef: PyTreeDef
+
+    def to_tangent_qdd(self) -> BoxTypeState:
+        """That of a box with tangents."""
+        return BoxTypeState(tuple(a.to_tangent_aval() for a in self.leaf_avals), self.treedef)
+
+
+class BoxTy(MutableHiType):
+    """The type of boxes."""
+
+    def __hash__(self):
+        return hash(BoxTy)
+
+    def __eq__(self, other):
+        return isinstance(other, BoxTy)
+
+    def __repr__(self):
+        return "BoxTy"
+
+    def to_tangent_aval(self):
+        return BoxTy()
+
+    def lo_ty_qdd(self, box_state):
+        """The types of the arrays of a box in this state."""
+        return [ty for aval in box_state.leaf_avals for ty in aval.lo_ty()]
+
+    def new_from_loval(self, box_state, *arrays):
+        """A box with these arrays in it."""
+        return Box._new(_contents(box_state, arrays))
+
+    def read_loval(self, box_state, box):
+        """The arrays of a box."""
+        return [x for leaf in tree_leaves(box_get(box)) for x in _arrays(leaf)]
+
+    def update_from_loval(self, box_state, box, *arrays):
+        """Put these arrays into a box."""
+        box_set(box, _contents(box_state, arrays))
+
+
+def _arrays(leaf):
+    return hi_type(leaf).lower_val(leaf) if is_high(leaf) else [leaf]
+
+
+def _contents(box_state, arrays):
+    """The contents of a box in this state, made of arrays."""
+    rest, leaves = iter(arrays), []
+    for aval in box_state.leaf_avals:
+        leaves.append(aval.raise_val(*[next(rest) for _ in aval.lo_ty()]))
+    return box_state.treedef.unflatten(leaves)
+
+
+class Box:
+    """A value that holds a pytree of arrays, which `set` replaces, by any other one.
+
+    >>> from minijax.experimental.boxes import Box
+    >>> box = Box(1.0)
+    >>> f = jax.jit(lambda x: box.set(box.get() + x))
+    >>> f(2.0)
+    >>> print(box.get())
+    3.0
+    """
+
+    _val: Any
+
+    def __new__(cls, init_val=None):
+        box = new_box()
+        box.set(init_val)
+        return box
+
+    @classmethod
+    def _new(cls, contents):
+        box = super().__new__(cls)
+        box._val = contents
+        return box
+
+    def get(self) -> Any:
+        """The contents."""
+        return box_get(self)
+
+    def set(self, val: Any) -> None:
+        """Replace the contents."""
+        box_set(self, val)
+
+    def cur_qdd(self) -> BoxTypeState:
+        """What is known of the box."""
+        return self.type_state()
+
+    def type_state(self) -> BoxTypeState:
+        """What is known of the box."""
+        leaves, treedef = tree_flatten(self._val)
+        return BoxTypeState(
+            tuple(hi_type(x) if is_high(x) else typeof(x) for x in leaves), treedef)
+
+    @property
+    def ty(self) -> BoxTy:
+        return BoxTy()
+
+
+register_hitype(Box, lambda box: BoxTy())
+
+
+class NewBox(HiPrimitive):
+    """An empty box."""
+
+    def to_lojax(self, *, treedef):
+        return Box._new(None)
+
+
+class BoxSet(HiPrimitive):
+    """Replace the contents of a box."""
+
+    multiple_results = True
+    is_plain = True
+
+    def to_lojax(self, box, *leaves, treedef):
+        box._val = treedef.unflatten(leaves)
+        return []
+
+    def jvp(self, primals, tangents, *, treedef):
+        box, *leaves = primals
+        box_dot, *leaves_dot = tangents
+        if type(box_dot) is Zero:
+            raise Exception("can't differentiate Box.set operation, did you forget "
+                            "jax.lax.stop_gradient?")
+        box_set_p.bind(box, *leaves, treedef=treedef)
+        box_set_p.bind(box_dot, *leaves_dot, treedef=treedef)
+        return [], []
+
+
+class BoxGet(HiPrimitive):
+    """The leaves of the contents of a box."""
+
+    multiple_results = True
+
+    def to_lojax(self, box, *, avals):
+        return tree_leaves(box._val)
+
+
+new_box_p, box_set_p, box_get_p = NewBox("new_box"), BoxSet("box_set"), BoxGet("box_get")
+
+
+def new_box() -> Box:
+    """An empty box."""
+    return new_box_p.bind(treedef=tree_flatten(None)[1])
+
+
+def box_set(box: Box, val: Any) -> None:
+    """Replace the contents of a box."""
+    leaves, treedef = tree_flatten(val)
+    box_set_p.bind(box, *leaves, treedef=treedef)
+
+
+def box_get(box: Box) -> Any:
+    """The contents of a box."""
+    known = cur_qdd(box)
+    return known.treedef.unflatten(box_get_p.bind(box, avals=known.leaf_avals))
+
+
+# ----------------------------------------------------------------------------------------------
+# Logs
+
+
+class LogTy(MutableHiType):
+    """The type of logs. A traced function gets an empty one, and what it collects is appended."""
+
+    is_writer = True
+
+    def __hash__(self):
+        return hash(LogTy)
+
+    def __eq__(self, other):
+        return isinstance(other, LogTy)
+
+    def __repr__(self):
+        return "Log"
+
+    def to_tangent_aval(self):
+        return LogTy()
+
+    def read_loval_in(self, qdd, log):
+        """A traced function gets no arrays of a log."""
+        return []
+
+    def new_from_loval(self, qdd, *arrays):
+        """An empty log."""
+        return Log._new()
+
+    def read_loval(self, qdd, log):
+        """The arrays that were collected."""
+        return tree_leaves(log._dct)
+
+    def update_from_loval(self, qdd, log, *arrays):
+        """Append these arrays."""
+        log_extend(log, qdd.unflatten(arrays))
+
+
+class Log:
+    """Lists of arrays by name, which traced functions append to, and do not read.
+
+    >>> from minijax.experimental.boxes import Log
+    >>> log = Log()
+    >>> jax.jit(lambda x: log.append("twice", 2 * x))(3.0)
+    >>> print(log.read())
+    {'twice': [Array(6., dtype=float32, weak_type=True)]}
+    """
+
+    _dct: dict[str, list]
+
+    def __new__(cls):
+        return new_log_p.bind()
+
+    @classmethod
+    def _new(cls):
+        log = super().__new__(cls)
+        log._dct = {}
+        return log
+
+    def cur_qdd(self) -> PyTreeDef:
+        """The structure of what was collected."""
+        return tree_flatten(self._dct)[1]
+
+    def append(self, key: str, val: Any) -> None:
+        """Append an array to the list of this name."""
+        log_extend(self, {key: [val]})
+
+    def extend(self, dct: dict[str, list]) -> None:
+        """Append arrays to lists."""
+        log_extend(self, dct)
+
+    def read(self) -> dict[str, list]:
+        """The lists."""
+        leaves = log_read_p.bind(self)
+        return cur_qdd(self).unflatten(leaves)
+
+
+register_hitype(Log, lambda log: LogTy())
+
+
+class NewLog(HiPrimitive):
+    """An empty log."""
+
+    def to_lojax(self):
+        return Log._new()
+
+
+class LogExtend(HiPrimitive):
+    """Append arrays to lists of a log."""
+
+    multiple_results = True
+
+    def to_lojax(self, log, *leaves, treedef):
+        for key, values in treedef.unflatten(leaves).items():
+            log._dct.setdefault(key, []).extend(values)
+        return []
+
+
+class ReadLog(HiPrimitive):
+    """The arrays of a log."""
+
+    multiple_results = True
+
+    def to_lojax(self, log):
+        return tree_leaves(log._dct)
+
+
+new_log_p, log_extend_p = NewLog("new_log"), LogExtend("log_extend")
+log_read_p = ReadLog("log_read")
+
+
+def log_extend(log: Log, dct: dict[str, list]) -> None:
+    """Append arrays to lists of a log."""
+    leaves, treedef = tree_flatten(dct)
+    log_extend_p.bind(log, *leaves, treedef=treedef)
