@@ -60,7 +60,7 @@ SOURCES = {
     "internal_test_util": "test_util",
     "internal_test_util.deprecation_module": "_src._deprecated_names",
     "interpreters": "interpreters",
-    "interpreters.ad": "interpreters.ad",
+    "interpreters.ad": "interpreters.ad _src._accumulators",
     "interpreters.batching": "interpreters.batching",
     "interpreters.mlir": "interpreters.mlir",
     "interpreters.partial_eval": "interpreters.partial_eval _src._names",

@@ -60,6 +60,8 @@ def jvp_arguments(primals: Sequence, tangents: Sequence) -> None:
 
 def _check_tangent(primal, tangent, name):
     wanted = primal.to_tangent_aval()
+    if wanted == tangent:
+        return
     if wanted.dtype != tangent.dtype:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
@@ -290,7 +292,10 @@ def _names_of(fun, args, argnums):
 def reverse_inputs(name: str, leaves: Iterable, holomorphic: bool, allow_int: bool = False) -> None:
     """Raise TypeError for a leaf that has no tangents, or no complex ones if `holomorphic`."""
     for x in leaves:
-        dtype = typeof(x).dtype
+        aval = typeof(x)
+        dtype = aval.dtype
+        if getattr(aval, "is_high", False):  # a value that is no array has tangents of its own
+            continue
         if holomorphic:
             _check_complex(name, "inputs", dtype)
         elif not dtypes.issubdtype(dtype, np.inexact) and not allow_int:

@@ -82,7 +82,7 @@ def _as_tangent(primal, tangent):
     aval = typeof(primal).to_tangent_aval()
     if aval.dtype == dtypes.float0:
         return Zero(aval)
-    if hasattr(tangent, "aval"):
+    if hasattr(tangent, "aval") or getattr(aval, "is_high", False):
         return tangent
     return constant(as_array(tangent), aval.dtype, aval.weak_type)
 

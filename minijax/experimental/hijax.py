@@ -38,7 +38,15 @@ from ..custom_rules import custom_vjp
 from ..lax.families import lower_fun
 from ..state.functions import RefView as TransformedRef
 from ..state.refs import AbstractRef as AbstractRef
-from .mutable_values import guarded, is_high, made, register_class, resolved, without_derivative
+from .mutable_values import (
+    Untraced,
+    guarded,
+    is_high,
+    made,
+    register_class,
+    resolved,
+    without_derivative,
+)
 
 AbstractValue = ShapedArray
 
@@ -93,6 +101,8 @@ class VJPHiPrimitive:
         self.in_avals_flat, self.in_tree = tree_flatten(self.in_avals)
         self.out_avals_flat, self.out_tree = tree_flatten(self.out_aval)
         vars(self).update(self.params)
+        self._is_high = any(getattr(aval, "is_high", False)
+                            for aval in (*self.in_avals_flat, *self.out_avals_flat))
         self.check(*self.in_avals)
 
     def check(self, *in_avals: Any) -> None:
@@ -144,6 +154,10 @@ class VJPHiPrimitive:
         leaves, tree = tree_flatten(args)
         if tree != self.in_tree:
             raise ValueError(f"{self}: expected arguments of structure {self.in_tree}, got {tree}.")
+        if self._is_high and not any(map(is_differentiated, leaves)):
+            leaves = [resolved(x) if is_high(x) else x for x in leaves]
+            outs, tree = tree_flatten(made(self.expand(*self.in_tree.unflatten(leaves))))
+            return tree.unflatten(guarded(outs, type(self).__name__))
         return self.out_tree.unflatten(call_hi_primitive_p.bind(*leaves, _prim=self))
 
     def __eq__(self, other):
@@ -165,7 +179,24 @@ def _missing(prim: VJPHiPrimitive, method: str) -> NotImplementedError:
     return NotImplementedError(f"{type(prim).__name__} must define `{method}` for this.")
 
 
-class _Accumulator:
+class GradAccum:
+    """What the cotangents of an argument are added to."""
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def accum(self, ct: Any) -> None:
+        """Add a cotangent."""
+
+
+class NullAccum(GradAccum):
+    """For an argument without a tangent: its cotangents are dropped."""
+
+    def total(self):
+        return zeros(self.aval.to_tangent_aval())
+
+
+class _Accumulator(GradAccum):
     """What `vjp_bwd` and `transpose` add the cotangent of an argument to."""
 
     def __init__(self, aval):
@@ -197,6 +228,8 @@ register_lowering(call_hi_primitive_p, lower_fun(_expanded, multiple_results=Tru
 @call_hi_primitive_p.def_effectful_abstract_eval
 def _types(*avals, _prim):
     for aval, wanted in zip(avals, _prim.in_avals_flat, strict=True):
+        if getattr(wanted, "is_high", False):
+            continue
         if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(f"{_prim}: expected an argument of type {wanted.str_short(True)}, got "
                             f"{aval.str_short(True)}.")
@@ -210,7 +243,8 @@ def _jvp(primals, tangents, *, _prim):
     waiting = isinstance(state.trace, JaxprTrace) or (
         state.trace.staging and not _defines(_prim, "jvp"))
     if waiting and _defines(_prim, "vjp_fwd"):
-        return jvpfun(_with_vjp(_prim), primals, tangents)
+        fun = _with_vjp(_prim, [not isinstance(t, Zero) for t in tangents])
+        return jvpfun(fun, primals, tangents)
     nonzeros = _prim.in_tree.unflatten([not isinstance(t, Zero) for t in tangents])
     directions = _prim.in_tree.unflatten(map(instantiate_zeros, tangents))
     if waiting and _defines(_prim, "lin", "linearized"):
@@ -221,17 +255,19 @@ def _jvp(primals, tangents, *, _prim):
     return tree_leaves(out), _prim.out_tree.flatten_up_to(tangent)
 
 
-def _with_vjp(prim):
-    """The operation on flat arguments, with its rule for reverse mode."""
+def _with_vjp(prim, nonzeros):
+    """The operation on flat arguments, with its rule for reverse mode. `nonzeros` says for each
+    argument whether it has a tangent."""
     fun = custom_vjp(lambda *leaves: call_hi_primitive_p.bind(*leaves, _prim=prim))
 
     def fwd(*leaves):
-        nonzeros = prim.in_tree.unflatten([True] * len(leaves))
-        out, residuals, *_ = prim.vjp_fwd(nonzeros, *prim.in_tree.unflatten(leaves))
+        out, residuals, *_ = prim.vjp_fwd(prim.in_tree.unflatten(nonzeros),
+                                          *prim.in_tree.unflatten(leaves))
         return tree_leaves(out), residuals
 
     def bwd(residuals, cts):
-        accumulators = [*map(_Accumulator, prim.in_avals_flat)]
+        accumulators = [(_Accumulator if nonzero else NullAccum)(aval)
+                        for nonzero, aval in zip(nonzeros, prim.in_avals_flat)]
         prim.vjp_bwd(residuals, prim.out_tree.unflatten(cts),
                      *prim.in_tree.unflatten(accumulators))
         return tuple(accumulator.total() for accumulator in accumulators)
@@ -352,7 +388,7 @@ class HiPrimitive(Primitive):
         if high:
             args = [resolved(x) if is_high(x) else without_derivative(x) for x in args]
         # What differentiates sees the operation, and applies its rules. All others see arrays.
-        if any(isinstance(x, Tracer) and isinstance(x._trace, _DIFFERENTIATING) for x in args):
+        if any(map(is_differentiated, args)):
             return super().bind(*args, **params)
         if high or self._makes_values(args, params):
             out = made(self.to_lojax(*args, **params))
@@ -389,7 +425,25 @@ class HiPrimitive(Primitive):
         raise NotImplementedError(f"{type(self).__name__} must define `transpose`.")
 
 
-_DIFFERENTIATING = (JVPTrace, JaxprTrace)
+def is_differentiated(x: Any) -> bool:
+    """Whether a value has a tangent, or is one."""
+    return isinstance(x, Tracer) and isinstance(x._trace, (JVPTrace, JaxprTrace))
+
+
+class _NoDType:
+    """In place of the dtype of an array."""
+
+    name = "hijax"
+    kind = "O"
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy asks for it, where a value that is no array is taken for a constant array: one that
+        a jitted function returns, for example."""
+        raise Untraced
+
+
+_NO_DTYPE = _NoDType()
 
 
 class HiType:
@@ -398,12 +452,16 @@ class HiType:
 
     is_high = True
     has_qdd = False
+    # What the engine asks of the type of an array.
+    dtype: Any = _NO_DTYPE
+    weak_type = False
+    placement: Any = None
 
     def __getattr__(self, name):
-        if name in ("shape", "dtype", "weak_type", "ndim", "update", "placement"):
+        if name in ("shape", "ndim", "update"):
             raise NotImplementedError(
-                f"A value of type {type(self).__name__}, a type of hijax, cannot be traced in "
-                "minijax. Pass arrays to transformations, `lower_val` makes them.")
+                f"A value of type {type(self).__name__}, a type of hijax, cannot be traced in this "
+                "way in minijax. Pass arrays, `lower_val` makes them.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def str_short(self, short_dtypes: bool = False, **options: Any) -> str:

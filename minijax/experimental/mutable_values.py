@@ -20,10 +20,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..checks.core import pytype_aval_mappings
-from ..core.batching import primitive_batchers
+from ..core.batching import primitive_batchers, unmapped_aval
 from ..core.core import Primitive, ShapedArray, Tracer, install_methods, state, typeof
 from ..core.extension import Extension, register
 from ..core.forward import JVPTrace, Zero, primitive_jvps
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from ..core.jit import by_place
 from ..core.lowering import register_lowering
 from ..core.partial_eval import JaxprTrace
@@ -37,6 +38,11 @@ hi_types: set[type] = set()  # the classes of values that are no arrays
 def is_high(x: Any) -> bool:
     """Whether a value is no array, and has a type of hijax."""
     return not isinstance(x, Tracer) and any(cls in hi_types for cls in type(x).__mro__)
+
+
+def _is_value(x: Any) -> bool:
+    """Whether `x` is such a value, or the tracer of one that is being differentiated."""
+    return is_high(x) or isinstance(x, Tracer) and getattr(x.aval, "is_high", False)
 
 
 def hi_type(x: Any) -> Any:
@@ -62,6 +68,14 @@ class Touched(NotImplementedError):
             "that it was made outside of. This is not supported here: it is for functions that are "
             "jitted, and for lax.scan, while_loop, fori_loop and cond.")
         self.value = value
+
+
+class Untraced(NotImplementedError):
+    """A value that is no array was taken for an array by a function that is being traced."""
+
+    def __init__(self) -> None:
+        super().__init__("A value of a type of hijax cannot be used here in minijax: where it is, "
+                         "only arrays are traced. Pass its arrays.")
 
 
 class _Frame:
@@ -91,7 +105,7 @@ _thread = _Thread()
 
 def _staging_trace() -> Any:
     """The trace that writes the jaxpr of the function that is being traced, if there is one."""
-    trace = state.trace
+    trace: Any = state.trace
     while trace is not None and not isinstance(trace, DynamicJaxprTrace):
         trace = trace.parent
     return trace
@@ -142,7 +156,7 @@ def without_derivative(x: Any) -> Any:
 
 def _is_differentiated() -> bool:
     """Whether a derivative is in the making, and no function is traced inside of it."""
-    trace = state.trace
+    trace: Any = state.trace
     while trace is not None and not isinstance(trace, DynamicJaxprTrace):
         if isinstance(trace, (JVPTrace, JaxprTrace)):
             return True
@@ -167,6 +181,12 @@ def _refuse_derivative(primals, tangents, name):
 
 
 primitive_jvps[rule_lost_p] = _refuse_derivative
+
+
+def _has_lost_rules(jaxpr: Jaxpr) -> bool:
+    return any(eqn.primitive is rule_lost_p
+               or any(map(_has_lost_rules, jaxprs_in_params(eqn.params)))
+               for eqn in jaxpr.eqns)
 
 
 def guarded(out: Any, name: str) -> Any:
@@ -208,8 +228,22 @@ def _itself(aval: ShapedArray, x: Any) -> Any:
     return x
 
 
+def _mapped(aval: ShapedArray, size: int | None, spec: Any) -> ShapedArray:
+    return aval if spec is None else aval.update(
+        shape=aval.shape[:spec] + aval.shape[spec + 1:])
+
+
+def _unmapped(aval: ShapedArray, size: int, spec: Any) -> ShapedArray:
+    return unmapped_aval(size, spec, aval)
+
+
+def _leading_axis(aval: ShapedArray) -> int:
+    return 0
+
+
 # An array represents itself, so that types whose parts are of any type need no distinction.
-install_methods({"lo_ty": _own_type, "lower_val": _own_contents, "raise_val": _itself},
+install_methods({"lo_ty": _own_type, "lower_val": _own_contents, "raise_val": _itself,
+                 "dec_rank": _mapped, "inc_rank": _unmapped, "leading_axis_spec": _leading_axis},
                 ShapedArray)  # type: ignore[misc]
 
 
@@ -376,18 +410,25 @@ class _HiCalls:
     def _traced(self, call):
         if "_of_arrays" in self.__dict__:
             return super()._traced(call)  # type: ignore[misc]
-        if "_hi" in self.__dict__ or any(map(is_high, call.leaves)):
+        if "_hi" in self.__dict__ or any(map(_is_value, call.leaves)):
             return _BY_ARRAYS
         try:
-            return super()._traced(call)  # type: ignore[misc]
-        except Touched:
+            tracing = super()._traced(call)  # type: ignore[misc]
+        except (Touched, Untraced):
+            tracing = _BY_ARRAYS
+        if tracing is _BY_ARRAYS or _has_values(tracing.jaxpr):
             self._hi_state()
             return _BY_ARRAYS
+        return tracing
 
     def _bind(self, call, tracing):
+        differentiated = _is_differentiated()
         if tracing is not _BY_ARRAYS:
-            return super()._bind(call, tracing)  # type: ignore[misc]
-        if _is_differentiated():  # by the rules of the operations, which a jaxpr would not have
+            if not (differentiated and _has_lost_rules(tracing.jaxpr.jaxpr)):
+                return super()._bind(call, tracing)  # type: ignore[misc]
+            result = self._with_statics(by_place(call.statics), call.args, call.kwargs)
+            return tree_leaves(result)
+        if differentiated:  # by the rules of the operations, which a jaxpr does not have
             return [self._with_statics(by_place(call.statics), call.args, call.kwargs)]
         known, programs = self._hi_state()
 
@@ -461,6 +502,12 @@ class HiStage:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stage, name)
+
+
+def _has_values(closed: ClosedJaxpr) -> bool:
+    """Whether constants or results of a jaxpr are no arrays."""
+    return any(getattr(aval, "is_high", False) for aval in (*closed.in_avals, *closed.out_avals)
+               ) or any(map(is_high, closed.consts))
 
 
 class _Whole:
@@ -555,7 +602,7 @@ def _scan(scan, captured, loop, f, init, xs, length, reverse, unroll):
     if not captured and not carry.high and not xs.high:
         return _direct(scan, loop, f, init, xs.whole(xs.arrays), length, reverse, unroll)
     if length is None and all(ty is not None for ty in xs.types):
-        raise ValueError("scan over values that are no arrays must provide `length`.")
+        raise ValueError("must provide `length` to `scan` over values that are no arrays.")
     if length is None:
         length = next(typeof(x).shape[0] for x, ty in zip(xs.arrays, xs.types) if ty is None)
     xs.types = [ty and ty.dec_rank(length, ty.leading_axis_spec()) for ty in xs.types]
