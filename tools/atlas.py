@@ -41,6 +41,8 @@ TYPE_GIVEN = "its contents have the type, with its sharding, that the user gives
 OF_PYTHON = "its results come from Python: all devices have them"
 AUTO_AXES = "a ShardingTypeError asks for auto_axes"
 EXPORTED = "a call of it has a custom_vjp around it, as in JAX"
+BY_ARRAYS = "what becomes of it is an operation on arrays, when it is bound"
+RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
 TOKENS = "its operands are tokens, which have no contents"
 
 # column -> reason -> the primitives that have, and need, no such rule
@@ -56,8 +58,10 @@ HOLES: dict[str, dict[str, str]] = {
     "batching": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "iota empty_ref create_token",
                  TOKENS: "after_all",
                  AS_IN_JAX: "call_exported linear_call cholesky_update composite",
-                 CONSTANT_BOUNDS: "rng_uniform"},
+                 CONSTANT_BOUNDS: "rng_uniform",
+                 BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log"},
     "transpose": {
+        RULE_LOST: "rule_lost",
         DISCHARGED: "free_ref",
         NO_OPERANDS: "axis_index iota create_token", TOKENS: "after_all",
         NO_DERIVATIVE: "pmax pmin", EXPORTED: "call_exported",
@@ -94,6 +98,8 @@ HOLES: dict[str, dict[str, str]] = {
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
         TYPE_GIVEN: "empty_ref",
+        BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log",
+        RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
         AUTO_AXES: """assert_consumed_value buffer_callback call_exported consume ffi_call
             rng_uniform shard_alike todense xla_metadata_value""",
