@@ -370,7 +370,8 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     if aval.placement is not None:
         return _filled_like(value, canonical_shape(shape), aval)
     filled = broadcast(value, shape)
-    placed = isinstance(x, Array) and type(x) is not Array and isinstance(filled, Array)
+    placed = isinstance(filled, Array) and type(x) is not Array and (
+        isinstance(x, Array) or getattr(x, "sharding", None) is not None)
     return on_device(filled, None, like=x) if placed else filled
 
 

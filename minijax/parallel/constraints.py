@@ -61,8 +61,8 @@ def check_entries(entries: Any, argument: str, unconstrained: bool = False) -> N
         if entry is None or entry is UNSPECIFIED:
             continue
         if not isinstance(entry, (Sharding, PartitionSpec)):
-            raise TypeError(f"{argument}: expected shardings, PartitionSpecs or None, got "
-                            f"{entry!r}.")
+            raise TypeError(f"{argument} leaf specifications are expected to be PartitionSpec "
+                            f"instances, shardings or None, but got {entry!r}.")
         if isinstance(entry, NamedSharding) and entry.mesh.empty:
             raise ValueError(f"{argument}: {entry} has an empty mesh, on which nothing can lie.")
         spec = getattr(entry, "spec", entry)
@@ -82,8 +82,9 @@ def as_sharding(entry: Any, mesh: Mesh | AbstractMesh, argument: str) -> Shardin
     if not isinstance(entry, PartitionSpec):
         return None if entry is UNSPECIFIED else entry
     if mesh.empty:
-        raise RuntimeError(f"{argument}: the PartitionSpec {entry} needs a mesh around. Write "
-                           "`with jax.set_mesh(mesh):`, or give NamedSharding(mesh, spec).")
+        raise RuntimeError(f"{argument} requires a non-empty mesh in context for the PartitionSpec "
+                           f"{entry}. Write `with jax.set_mesh(mesh):`, or give "
+                           "NamedSharding(mesh, spec).")
     return NamedSharding(mesh, entry)
 
 
@@ -103,7 +104,7 @@ def check_fits(sharding: Sharding, aval: ShapedArray, what: str) -> None:
     try:
         sharding.check_compatible_aval(aval.shape)
     except ValueError as error:
-        raise ValueError(f"{what} cannot lie like {sharding}: {error}") from None
+        raise ValueError(f"One of {what} is incompatible with its sharding: {error}") from None
 
 
 # ----------------------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ def _constrain_leaf(x, sharding, mesh, layout):
         raise ValueError("with_sharding_constraint: a sharding is None. Say P() for an array that "
                          "all devices hold.")
     sharding = _within_shard_map(x, sharding)
-    check_fits(sharding, shaped_abstractify(x), "with_sharding_constraint: an array")
+    check_fits(sharding, shaped_abstractify(x), "with_sharding_constraint's arrays")
     if isinstance(sharding, NamedSharding) and _all_stated(x, sharding):
         return x
     check_layout(layout, shaped_abstractify(x), "An argument of with_sharding_constraint")

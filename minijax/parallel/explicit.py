@@ -73,7 +73,7 @@ def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedShar
     while len(entries) > aval.ndim and entries[-1] is None:
         entries.pop()
     sharding = sharding.update(spec=sharding.spec.update(entries))
-    check_fits(sharding, aval, f"{caller}: an array")
+    check_fits(sharding, aval, f"{caller}'s arrays")
     check_divides(sharding, aval.shape, caller)
     return sharding
 

@@ -116,7 +116,7 @@ class ShardedJitFunction(JitFunction):
         outs = self._out_shardings(tracing.out_tree)
         for sharding, aval in zip(outs, tracing.jaxpr.out_avals, strict=True):
             if sharding is not None:
-                _check(sharding, aval, "a result")
+                _check(sharding, aval, "result")
         for layout, aval in zip(self._out_layouts(tracing.out_tree), tracing.jaxpr.out_avals):
             check_layout(layout, aval, "jit: a result")
         return tracing._replace(jaxpr=_constrained(tracing.jaxpr, outs))
@@ -187,7 +187,9 @@ class ShardedJitFunction(JitFunction):
     def _spec(self, call, tracing):
         outs = tuple(self._out_shardings(tracing.out_tree))
         layouts = tuple(map(settled, self._out_layouts(tracing.out_tree)))
-        placement = Wanted(self._options.more.placement.device, outs, layouts)
+        said = self._options.more.placement
+        around = said.mesh() if said.entered and not said.mesh().empty else None
+        placement = Wanted(said.device, outs, layouts, around)
         return super()._spec(call, tracing)._replace(placement=placement)
 
     def _placed(self, call):
@@ -202,13 +204,13 @@ def _with_placement(options, placement):
 
 
 def _check(sharding, aval, what):
-    check_fits(sharding, aval, f"jit: {what} of shape {aval.shape}")
+    check_fits(sharding, aval, f"jit's {what}s, of shape {aval.shape},")
     sharding.shard_shape(aval.shape)
 
 
 def _constrain(x, sharding):
     """The constraint on an argument. A committed array must have this sharding already."""
-    _check(sharding, typeof(x), "an argument")
+    _check(sharding, typeof(x), "argument")
     if not isinstance(x, Tracer):
         _check_place(x, sharding)
     return constrain(x, sharding)
@@ -217,7 +219,7 @@ def _constrain(x, sharding):
 def _as_if_placed(x, sharding, layout):
     """The type of an argument, as it will lie."""
     aval = shaped_abstractify(x)
-    _check(sharding, aval, "an argument")
+    _check(sharding, aval, "argument")
     _check_place(x, sharding)
     kind = ToBePlaced if committed_sharding(x) is None else ShapeDtypeStruct
     layout = given_layout(x) if layout in (None, AUTO) else layout
@@ -238,8 +240,10 @@ def _check_place(x, sharding):
                          "Move it with jax.device_put.")
     if (is_unreduced(given) != is_unreduced(sharding)  # devices do not matter
             or tile_assignment(given, ndim) != tile_assignment(sharding, ndim)):
-        raise ValueError(f"An argument of jit lies like {given}, on purpose, and in_shardings "
-                         f"wants {sharding}. Move it with jax.device_put, or say nothing of it.")
+        raise ValueError("Sharding passed to jit does not match the sharding on the respective "
+                         f"arg. Got jit sharding: {sharding}, arg sharding: {given} for arg type: "
+                         f"{typeof(x).str_short(False)}. Move it with jax.device_put, or leave "
+                         "out in_shardings.")
 
 
 def _constrained(jaxpr: ClosedJaxpr, shardings: Sequence[Sharding | None]) -> ClosedJaxpr:
@@ -325,9 +329,10 @@ class ShardedJit(Extension):
                     "jax.device_put.")
             if type(x) is PlacedArray and x.committed and not x.sharding.is_equivalent_to(
                     sharding, x.ndim):
-                raise ValueError(f"Compiled for an argument number {i} that lies like {sharding}, "
-                                 f"and called with one that lies like {x.sharding}. Move it with "
-                                 "jax.device_put.")
+                raise ValueError("Computation was compiled for input shardings that disagree with "
+                                 "the shardings of arguments passed to it. Here are the "
+                                 f"mismatches: argument number {i} was compiled for {sharding}, "
+                                 f"and called with {x.sharding}. Move it with jax.device_put.")
 
 
 register(ShardedJit())
@@ -360,7 +365,5 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
                  donate_argnums=donate_argnums, donate_argnames=donate_argnames,
                  keep_unused=keep_unused, device=device, backend=backend, inline=inline,
                  compiler_options=compiler_options)  # fmt: skip
-    if in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED:
-        return jitted
     placement = EnteredPlacement(in_shardings, out_shardings, device, backend)
     return jit_function(fun, _with_placement(jitted._options, placement))

@@ -269,8 +269,10 @@ class NamedSharding(Sharding):
 
     def check_compatible_aval(self, aval_shape: Shape) -> None:
         if len(self.spec) > len(aval_shape):
-            raise ValueError(f"{self} is for arrays of {len(self.spec)} dimensions or more, but "
-                             f"the shape is {aval_shape}. For a scalar the spec is P().")
+            raise ValueError(f"Sharding {self} is only valid for values of rank at least "
+                             f"{len(self.spec)}, but was applied to a value of rank "
+                             f"{len(aval_shape)}: the shape is {aval_shape}. For a scalar the spec "
+                             "is P().")
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return self.update(memory_kind=kind)

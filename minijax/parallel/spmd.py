@@ -71,6 +71,7 @@ class Wanted(NamedTuple):
     device: Any = None
     out_shardings: tuple[Sharding | None, ...] = ()
     out_layouts: tuple = ()
+    mesh: Mesh | None = None  # that of `with mesh:`, around a call of `pjit`
 
 
 class Places(NamedTuple):
@@ -175,7 +176,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     read, named = _summary(jaxpr)
     shardings = tuple([committed_sharding(x) if i in read or spec.keep_unused else None
                        for i, x in enumerate(args)])
-    others = [*named, *wanted.out_shardings]
+    others = [*named, *wanted.out_shardings, *([wanted.mesh] if wanted.mesh else [])]
     if concrete_mesh.value is not None and not concrete_mesh.value.empty:
         others.append(concrete_mesh.value)
     chosen = [x for x in (*shardings, *others) if x is not None and not is_abstract(x)]

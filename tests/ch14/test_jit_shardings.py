@@ -147,6 +147,11 @@ def test_specs_with_a_mesh_around(program):
     "within(m, lambda: pjit(lambda a: a * 2, in_shardings=None, out_shardings=P('y'))(x))",
     "within(m, lambda: pjit(lambda a: a * 2, None, None)(x))",
     "within(m, lambda: pjit(lambda a, b: a * b, (P('x'), None), None)(x, 2.0))",
+    "within(m, lambda: pjit(lambda a: a * 2)(x))",
+    "within(m, lambda: pjit(lambda a, b: (a, b))(x, put(x, s)))",
+    "within(m, lambda: pjit(lambda a: a * 2)(put(x, d[3])))",
+    "[within(m, lambda: f(x)) for f in [pjit(lambda a: a * 2)] for _ in range(2)] + [pjit(jnp.sin)(x)]",
+    "within(m, lambda: jax.jit(lambda a: a * 2)(x))",
 ])  # fmt: skip
 def test_pjit(program):
     same(f"(lambda pjit: {program})(__import__('importlib').import_module("

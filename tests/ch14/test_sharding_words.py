@@ -152,6 +152,17 @@ WITHOUT_A_MESH = {
     "jnp.einsum('ij,jk->ik', M, M.T, out_sharding=P('x'))":
         "Using PartitionSpec when.*not under a mesh context.*is not allowed",
     "jx.device_put(M, P('x'))": "Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to",
+    "jx.jit(lambda x: x, in_shardings=N(auto, P('j')))(jx.device_put(M, N(auto, P('i'))))":
+        "Sharding passed to jit does not match the sharding on the respective arg",
+    "jx.jit(lambda x: x, in_shardings=N(auto, P('i'))).lower(M).compile()(jx.device_put(M, N(auto, "
+    "P('j'))))": "(?s)Computation was compiled for input shardings that disagree with the shardings "
+                 "of arguments passed to it. Here are the.*mismatches",
+    "jx.jit(lambda x: x, in_shardings=P('i'))(M)": "requires a non-empty mesh in context",
+    "jx.jit(lambda x: x, in_shardings='x')": "in_shardings leaf specifications are expected to be "
+                                              "PartitionSpec instances.* or None, but got",
+    "jx.jit(lambda x: lax.with_sharding_constraint(x, N(auto, P(None, None, 'i'))))(M)":
+        "One of with_sharding_constraint.*Sharding NamedSharding.* is only valid for values of rank at "
+        "least 3, but was applied to a value of rank 2",
     "jx.device_put(M, jx.devices()[1]) + jx.device_put(M, jx.devices()[2])":
         r"Got argument x of add with shape float32\[8,2\] and .* and argument y of add with",
     "jx.device_put(M, jx.devices()[1]) @ jx.device_put(M.T, jx.devices()[2])":
