@@ -200,8 +200,9 @@ def constant(x, dtype: np.dtype, weak_type: bool = False) -> Array:
     checks.constant(x, dtype)
     given, x = x, np.asarray(x, dtypes.python_scalar_dtype(int) if type(x) is int else None)
     aval, trace = ShapedArray(x.shape, dtype, weak_type), state.trace
-    if trace.staging and x is given and x.ndim and typeof(x) is aval:
-        return trace.literal(x, aval)
+    as_it_is = type(given) in dtypes.python_scalar_types or (x is given and x.ndim)
+    if trace.staging and as_it_is and typeof(given) is aval:
+        return trace.literal(given, aval)
     value = quiet.run(numpy_rules[convert_element_type_p], x, new_dtype=dtype, weak_type=weak_type)
     return trace.literal(value, aval) if trace.staging and not aval.ndim else Array(value, aval)
 

@@ -121,9 +121,10 @@ class DynamicJaxprTrace(Trace):
     def literal(self, value, aval):
         if not aval.weak_type:
             return DynamicJaxprTracer(self, self.builder.constant(value))
-        value = aval.dtype.type(value)
-        number = value.item()  # a Python number stays weakly typed when the jaxpr is evaluated
-        return DynamicJaxprTracer(self, Literal(number if typeof(number) is aval else value, aval))
+        # A Python number stays weakly typed when the jaxpr is evaluated.
+        number = value if type(value) in dtypes.python_scalar_types else value.item()
+        value = number if typeof(number) is aval else aval.dtype.type(value)
+        return DynamicJaxprTracer(self, Literal(value, aval))
 
     def atom(self, x) -> Atom:
         """The variable of a tracer of this trace, or a constant for another value."""

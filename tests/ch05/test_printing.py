@@ -270,6 +270,10 @@ PROGRAMS = {
     "checkpoint": (jax.grad(jax.checkpoint(lambda y: jnp.sin(jnp.sin(y)))), x),
     "vmap of grad of jit": (jax.vmap(jax.grad(lambda y: softmax(y)[1])), m),
     "stop_gradient": (jax.grad(lambda y: lax.stop_gradient(y) * y), x),
+    "digits beside an integer": (lambda i: (i * 0.1 + 1e300, i < 0.3, jnp.power(i, 0.7)), 2),
+    "digits beside booleans": (lambda b: (b + 0.1, b * 0.1j, b + 7), np.array([True, False])),
+    "digits beside short types": (lambda y: (y * 0.1, y + 0.1j), np.float16(2)),
+    "digits of weak complex numbers": (lambda c: (c * 0.1, c * 0.1j, c + 3), 2j),
 }
 
 
