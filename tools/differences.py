@@ -94,12 +94,8 @@ MISSING: dict[str, dict[str, str]] = {
         "experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule",
     },
     SPARSE: {
-        "experimental.sparse": """COO CSC CSR SparseTracer bcoo_concatenate
-            bcoo_conv_general_dilated bcoo_dot_general_sampled bcoo_dynamic_slice bcoo_extract
-            bcoo_gather
-            bcoo_multiply_sparse bcoo_reshape bcoo_rev bcoo_slice bcoo_squeeze
-            bcoo_update_layout bcsr_broadcast_in_dim bcsr_concatenate bcsr_extract
-            bcsr_sum_duplicates coo_fromdense coo_matmat coo_matvec coo_todense
+        "experimental.sparse": """COO CSC CSR SparseTracer bcoo_conv_general_dilated bcoo_gather
+            coo_fromdense coo_matmat coo_matvec coo_todense
             csr_fromdense csr_matmat csr_matvec csr_todense""",
     },
 }
@@ -152,6 +148,8 @@ IGNORED: dict[str, dict[str, str]] = {
     TYPED: {
         "experimental.sparse.bcoo_dot_general": "out_sharding",
         "experimental.sparse.bcoo_broadcast_in_dim": "sharding",
+        "experimental.sparse.bcoo_reshape": "sharding",
+        "experimental.sparse.bcsr_broadcast_in_dim": "sharding",
         "pure_callback": "sharding", "experimental.io_callback": "sharding",
         "interpreters.mlir.emit_python_callback":
             "operand_avals returns_token partitioned sharding",

@@ -296,3 +296,108 @@ def two_sparse_dimensions(n_sparse: int) -> None:
     """Raise ValueError unless there are two sparse dimensions."""
     if n_sparse != 2:
         raise ValueError(f"BCSR: must have 2 sparse dimensions, got {n_sparse}.")
+
+
+# ----------------------------------------------------------------------------------------------
+# Of the functions that change shapes
+
+
+def slices(mat: Any, cls: type, starts: Sequence, limits: Sequence, strides: Any) -> None:
+    """Raise unless these are the bounds of a slice of a sparse array."""
+    if not isinstance(mat, cls):
+        raise TypeError(f"bcoo_slice: input should be BCOO array, got type(mat)={type(mat)}")
+    strides = [1] * mat.ndim if strides is None else strides
+    if not len(starts) == len(limits) == len(strides) == mat.ndim:
+        raise ValueError(f"bcoo_slice: indices must have size mat.ndim={mat.ndim}, got "
+                         f"start_indices={starts}, limit_indices={limits}, strides={strides}")
+    if any(step <= 0 for step in strides):
+        raise ValueError(f"strides must be a sequence of positive integers; got {strides}")
+    if not all(0 <= i <= j <= size for i, j, size in zip(starts, limits, mat.shape)):
+        raise ValueError(f"bcoo_slice: invalid indices. Got start_indices={starts}, "
+                         f"limit_indices={limits} and shape={mat.shape}")
+
+
+def concatenated(operands: Sequence, cls: type) -> None:
+    """Raise ValueError unless the operands are sparse arrays."""
+    if not all(isinstance(mat, cls) for mat in operands):
+        raise ValueError("bcoo_concatenate: expected operands to be a sequence of BCOO arrays. "
+                         f"Got {operands}")
+
+
+def concatenated_layouts(operands: Sequence, dimension: int) -> None:
+    """Raise unless arrays can be joined along a batch or a sparse dimension."""
+    first = operands[0]
+    for what in ("n_batch", "n_dense"):
+        if len({getattr(mat, what) for mat in operands}) > 1:
+            kind = {"n_batch": "batch", "n_dense": "dense"}[what]
+            raise ValueError(f"bcoo_concatenate requires inputs to have matching {kind} "
+                             f"dimensions, got {what}={[getattr(mat, what) for mat in operands]}.")
+    if dimension >= first.n_batch + first.n_sparse:
+        raise NotImplementedError("Concatenation along dense dimensions.")
+    batches = {tuple(n for d, n in enumerate(x.shape[:mat.n_batch]) if d != dimension)
+               for mat in operands for x in mat.buffers}
+    shared = any(x.shape[d] != mat.shape[d] for mat in operands for x in mat.buffers
+                 for d in range(mat.n_batch))
+    if len(batches) > 1 or (shared and dimension < first.n_batch):
+        raise NotImplementedError("concatenation of arrays with broadcasted batch indices")
+
+
+def reshaped(mat: Any, shape: tuple) -> tuple[int, int]:
+    """How many of the new dimensions are batch dimensions, and how many batch or sparse ones."""
+    batch, sparse, _ = mat.split(mat.shape)
+    if any(x.shape[:mat.n_batch] != batch for x in mat.buffers):
+        raise NotImplementedError("reshape of arrays with broadcasted batch dimensions.")
+    sizes = [1, *map(int, np.cumprod(shape, dtype=np.int64))]
+    kinds = [("batch and sparse", "n_batch", math.prod(batch)),
+             ("sparse and dense", "n_dense", math.prod(batch) * math.prod(sparse))]
+    ends = []
+    for kind, name, size in kinds:
+        if size not in sizes:
+            raise ValueError(f"bcoo_reshape: new shape cannot mix {kind} dimensions; got "
+                             f"shape={mat.shape} new_shape={shape} with {name}="
+                             f"{getattr(mat, name)}")
+        ends.append(len(sizes) - 1 - sizes[::-1].index(size))
+    return (ends[0] if mat.n_batch else 0), ends[1] if mat.n_dense else len(shape)
+
+
+def layout(mat: Any, n_batch: int, n_dense: int, on_inefficient: str | None, warn: Any) -> None:
+    """Raise unless an array can have these numbers of batch and dense dimensions."""
+    if on_inefficient not in ("error", "warn", None):
+        raise ValueError(f"{on_inefficient=}; expected one of ['error', 'warn', None].")
+    for name, n in (("n_batch", n_batch), ("n_dense", n_dense)):
+        if n < 0:
+            raise ValueError(f"{name} must be non-negative; got {n}")
+    if n_batch + n_dense > mat.ndim:
+        raise ValueError(f"sum of {n_batch=} and {n_dense=} cannot be larger than "
+                         f"mat.ndim={mat.ndim}.")
+    new = {"n_batch": (mat.n_batch, n_batch, mat.shape[mat.n_batch:n_batch]),
+           "n_dense": (mat.n_dense, n_dense, mat.shape[mat.ndim - n_dense:mat.ndim - mat.n_dense])}
+    for name, (old, n, sizes) in new.items():
+        if on_inefficient is None or n <= old or all(size <= 1 for size in sizes):
+            continue
+        what = (f"For matrix of shape {mat.shape}, increasing {name} from {old} to {n} results in "
+                "inefficient storage: zeros are stored along it.")
+        if on_inefficient == "error":
+            raise SparseEfficiencyError(f"{what} To disable this error, set the on_inefficient "
+                                        "argument of bcoo_update_layout to 'warn' or None.")
+        warn(f"{what} To disable this warning, set the on_inefficient argument of "
+             "bcoo_update_layout to None.", category=SparseEfficiencyWarning, stacklevel=3)
+
+
+def product_of_sparse(lhs: Any, rhs: Any) -> None:
+    """Raise unless two sparse arrays can be multiplied element by element."""
+    if lhs.ndim != rhs.ndim:
+        raise TypeError("bcoo_multiply_sparse: arrays must have same number of dimensions, got "
+                        f"{lhs.shape}, {rhs.shape}")
+    if lhs.n_dense != rhs.n_dense:
+        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of dense "
+                                  f"dimensions: {lhs}, {rhs}")
+
+
+def extracted(sparr: Any, arr: Any, cls: type) -> None:
+    """Raise unless a dense array has the shape of a sparse one."""
+    if not isinstance(sparr, cls):
+        raise TypeError("First argument to bcoo_extract should be a BCOO array. Got "
+                        f"type(sparr)={type(sparr)}")
+    if sparr.shape != arr.shape:
+        raise ValueError(f"shape mismatch: {sparr.shape=} a.shape={arr.shape}")

@@ -33,6 +33,9 @@ def _transform(name: str, kind: FftType, a, s: Sequence[int] | None, axes: Seque
     a = ensure_array(f"jax.numpy.fft.{name}", a)
     s = None if s is None else tuple(map(operator.index, s))
     _check(f"jax.numpy.fft.{name}", s, axes)
+    if s is not None and 0 < a.ndim < len(s):
+        raise ValueError(f"jax.numpy.fft.{name}: FFT input shape {a.shape} must have at least as "
+                         f"many input dimensions as fft_lengths {s}.")
     last = range(a.ndim - len(axes if axes is not None else s if s is not None else a.shape),
                  a.ndim)
     if axes is not None and len(axes) <= a.ndim and all(
@@ -238,7 +241,8 @@ def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
     """
     _check_scalars("rfftfreq", n, d)
     dtype = _frequencies_dtype(dtype, "rfftfreq")
-    return arange(n // 2 + 1, dtype=dtype, device=device) / array(d * n, dtype=dtype)
+    last = n // 2 if n % 2 == 0 else (n - 1) // 2  # they differ if n is not an integer
+    return arange(last + 1, dtype=dtype, device=device) / array(d * n, dtype=dtype)
 
 
 def _check_scalars(name, n, d):

@@ -134,3 +134,11 @@ def test_the_gradient_of_a_cosine_transform():
 
     both(program, ARRAYS["t"])
     np.testing.assert_allclose(program(minijax)(ARRAYS["t"])[2], np.zeros((2, 3, 4)), atol=1e-5)
+
+
+def test_more_sizes_than_dimensions():
+    both(lambda jx: lambda x: jx.numpy.fft.fftn(x, s=(3, 3)), np.ones(3), raises=ValueError)
+
+
+def test_frequencies_of_a_size_that_is_not_an_integer():
+    both(lambda jx: lambda: (jx.numpy.fft.rfftfreq(2.5), jx.numpy.fft.rfftfreq(5.0)))

@@ -2,6 +2,7 @@
 
     transform.py  `sparsify`, which runs a function of dense arrays on sparse ones
     bcoo.py       `BCOO`, batched coordinates, and all operations
+    shaping.py    slices, concatenation, reshape for `BCOO`
     bcsr.py       `BCSR`, batched compressed rows, and new arrays of both classes
     ad.py         derivatives with respect to sparse arrays
     linalg.py     linear systems
@@ -14,7 +15,12 @@ from .transform import sparsify, todense, todense_p
 from .bcoo import (
     BCOO, JAXSparse, bcoo_broadcast_in_dim, bcoo_dot_general, bcoo_fromdense, bcoo_multiply_dense,
     bcoo_reduce_sum, bcoo_sort_indices, bcoo_sum_duplicates, bcoo_todense, bcoo_transpose)
-from .bcsr import BCSR, bcsr_dot_general, bcsr_fromdense, bcsr_todense, empty, eye, random_bcoo
+from .shaping import (
+    bcoo_concatenate, bcoo_dot_general_sampled, bcoo_dynamic_slice, bcoo_extract,
+    bcoo_multiply_sparse, bcoo_reshape, bcoo_rev, bcoo_slice, bcoo_squeeze, bcoo_update_layout)
+from .bcsr import (
+    BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general, bcsr_extract, bcsr_fromdense,
+    bcsr_sum_duplicates, bcsr_todense, empty, eye, random_bcoo)
 from .ad import grad, jacfwd, jacrev, jacrev as jacobian, value_and_grad
 from . import linalg
 

@@ -18,7 +18,17 @@ from typing import Any
 from ... import lax, random
 from ... import numpy as jnp
 from .. import _sparse_checks as checks
-from .bcoo import BCOO, JAXSparse, bcoo_dot_general, make_bcoo, nfold_vmap, sparse_class
+from .bcoo import (
+    BCOO,
+    JAXSparse,
+    bcoo_broadcast_in_dim,
+    bcoo_dot_general,
+    bcoo_sum_duplicates,
+    make_bcoo,
+    nfold_vmap,
+    sparse_class,
+)
+from .shaping import bcoo_concatenate, bcoo_extract
 from .transform import elementwise_rules, sparse_rules, sparsify
 
 
@@ -87,6 +97,32 @@ def bcsr_dot_general(lhs: BCSR, rhs, *, dimension_numbers, **options) -> jnp.nda
     """As `bcoo_dot_general`, for a sparse and a dense operand."""
     checks.bcsr_operands(lhs, rhs, BCSR)
     return bcoo_dot_general(lhs.to_bcoo(), rhs, dimension_numbers=dimension_numbers, **options)
+
+
+def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int],
+                          sharding=None) -> BCSR:
+    """As `bcoo_broadcast_in_dim`."""
+    out = bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape,
+                                broadcast_dimensions=broadcast_dimensions)
+    return BCSR.from_bcoo(out)
+
+
+def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
+    """As `bcoo_concatenate`."""
+    mats = [mat.to_bcoo() for mat in operands]
+    return BCSR.from_bcoo(bcoo_concatenate(mats, dimension=dimension))
+
+
+def bcsr_extract(indices, indptr, mat) -> jnp.ndarray:
+    """The elements of a dense array at the indices of a BCSR array: its data."""
+    mat, indices = jnp.asarray(mat), jnp.asarray(indices)
+    pattern = BCSR((jnp.zeros(indices.shape, mat.dtype), indices, indptr), shape=mat.shape)
+    return bcoo_extract(pattern.to_bcoo(), mat, assume_unique=True).data
+
+
+def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
+    """As `bcoo_sum_duplicates`."""
+    return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse))
 
 
 bcsr_fromdense, bcsr_todense = BCSR.fromdense, BCSR.todense
