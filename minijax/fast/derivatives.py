@@ -61,6 +61,9 @@ class Linearized:
     use of a tangent, and `uses` lists the tangents' numbers, in the order in which the core's
     backward pass would add up what the uses contribute. So both get the same sums. If the result's
     tangent is that of an operand, `passed_on` is the number of that one.
+
+    Raises:
+      NotImplementedError: the result's tangent is known, as that of `x**0` is.
     """
 
     __slots__ = ("known", "residuals", "uses", "linear", "passed_on", "aval", "params",
@@ -68,8 +71,10 @@ class Linearized:
 
     def __init__(self, closed: ClosedJaxpr, n_primals: int):
         unknowns = tuple(i >= n_primals for i in range(len(closed.invars)))
-        known, linear, _, n_residuals, forwarded = partial_eval_jaxpr(
-            closed, unknowns, (False, True))
+        known, linear, out_unknowns, n_residuals, forwarded = partial_eval_jaxpr(
+            closed, unknowns, (False, False))
+        if not out_unknowns[1]:
+            raise NotImplementedError("This tangent does not depend on the tangents.")
         distinct = [*dict.fromkeys(known.outvars)]  # the result may also be a residual
         computed = [n_primals + distinct.index(v) for v in known.outvars]
         new = iter(computed[len(computed) - n_residuals:])
