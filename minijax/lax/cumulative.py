@@ -97,6 +97,15 @@ def _accumulate(ufunc):
     return rule
 
 
+def _from_zero(rule):
+    """The rule as XLA computes it: it begins with 0, and 0 + -0 is 0."""
+    def running_sum(x, axis):
+        out = rule(x, axis)
+        return out if out.dtype.kind in "iu" else out + out.dtype.type(0)
+
+    return running_sum
+
+
 def _log_of_running_sum(x, axis):
     if x.dtype.kind != "c" or not x.size:
         return np.logaddexp.accumulate(x, axis, x.dtype)
@@ -190,7 +199,7 @@ _maximum, _minimum = extremum_rule("maximum", "GT"), extremum_rule("minimum", "L
 # The table
 
 cumsum_p, cumsum = cumulative_row(
-    "cumsum", NUMBER, _accumulate(np.add),
+    "cumsum", NUMBER, _from_zero(_accumulate(np.add)),
     _lower_cumulative(nary_rule("add"), lambda dtype: dtype.type(0)), "The running sum.")
 cumprod_p, cumprod = cumulative_row(
     "cumprod", NUMBER, _accumulate(np.multiply),
@@ -203,8 +212,8 @@ cummin_p, cummin = cumulative_row(
     "The running minimum.")
 leave_nan_to_xla(cummax_p, cummin_p)
 cumlogsumexp_p, cumlogsumexp = cumulative_row(
-    "cumlogsumexp", INEXACT, _log_of_running_sum, _lower_cumulative(_lower_logaddexp, lowest),
-    "The running log of the sum of exponentials.")
+    "cumlogsumexp", INEXACT, _from_zero(_log_of_running_sum),
+    _lower_cumulative(_lower_logaddexp, lowest), "The running log of the sum of exponentials.")
 
 
 # ----------------------------------------------------------------------------------------------
