@@ -44,6 +44,8 @@ KNOWN = [
           "and in JAX, whose rule is a loop, not",
           TWICE, ours=r"[\[({'a: ]*(Array|ShapeDtypeStruct)\(",
           theirs=r"ValueError: Reverse-mode differentiation does not work for lax.while"),
+    Known("JAX's random_gamma_grad of two weakly typed scalars is weakly typed, and of arrays not",
+          r"lax\.random_gamma_grad\(", kind="weak type", ours=r"\('array', \(\), .*False\)"),
     Known("JAX finds the only element of one array in an empty other array, if there is a size",
           r"(?s)= jnp\.zeros\(\(?0\W.*jnp\.intersect1d\((?=[^\n]*size=)", kind="value",
           ours=r"array\(", theirs=r"array\("),
