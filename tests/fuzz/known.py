@@ -80,6 +80,9 @@ KNOWN = [
           r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.checkpoint\b)"
           r"(?=.*(jax\.(grad|value_and_grad|jacrev|hessian)|pullback)\b)", kind="value",
           ours=r"array\(", theirs=r"array\("),
+    Known("JAX mixes up the axes of a reference that vmap batches in another axis than the first",
+          r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.vmap\([^\n]*in_axes=[^\n]*[1-9])", kind="value",
+          ours=r"array\(", theirs=r"array\("),
     Known("JAX differentiates a loop that changes a reference although nothing asks for that derivative; "
           "where something does, both refuse",
           r"(?s)(?=.*jax\.new_ref\()(?=.*lax\.while_loop\()"
