@@ -485,10 +485,23 @@ class use_abstract_mesh:
             raise ValueError("use_abstract_mesh cannot change the size of the mesh in force: "
                              f"{self.mesh} has {self.mesh.size} places, and {outer} has "
                              f"{outer.size}.")
+        if not outer.empty and outer.shape_tuple != self.mesh.shape_tuple:
+            _exchanged.update([(outer, self.mesh), (self.mesh, outer)])
         self._override.__enter__()
 
     def __exit__(self, *exc_info: object) -> None:
         self._override.__exit__(*exc_info)
+
+
+# Meshes that a program has put in force within one another. Its derivatives are computed outside.
+_exchanged: set[tuple[AbstractMesh, AbstractMesh]] = set()
+
+
+def is_foreign(mesh: AbstractMesh) -> bool:
+    """Whether a mesh has other axes than the one in force, and the program did not change that."""
+    around = abstract_mesh.value
+    return (around is not None and around is not mesh and not around.empty
+            and around.shape_tuple != mesh.shape_tuple and (around, mesh) not in _exchanged)
 
 
 class set_mesh:

@@ -30,7 +30,7 @@ from ..pytree.arguments import argument_avals
 from ..runtime import xla
 from ..runtime.jit import jit
 from ..runtime.structs import ShapeDtypeStruct
-from . import spmd  # noqa: F401  (what is computed from an array is computed where it lies)
+from . import spmd  # what is computed from an array is computed where it lies
 from .explicit import reshard
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
 from .memories import MemorySpace
@@ -228,7 +228,8 @@ class PlacedCreation(Extension):
         if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
                 and (x.shape == like.shape or like.is_fully_replicated)):
             device = like.sharding
-        if device is None and type(like) is ShapeDtypeStruct and x.shape == like.shape:
+        if (device is None and type(like) is ShapeDtypeStruct and x.shape == like.shape
+                and not spmd.is_abstract(like.sharding)):
             device = like.sharding
         is_new = device is None and type(x) is Array and not state.trace.staging
         if is_new and (mesh := mesh_in_force()) is not None:

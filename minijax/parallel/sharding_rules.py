@@ -17,7 +17,7 @@ from typing import Any
 from ..core.core import Primitive, ShapedArray
 from ..core.extension import Extension
 from ..errors import ShardingTypeError
-from .mesh import AbstractMesh, get_abstract_mesh
+from .mesh import AbstractMesh, get_abstract_mesh, is_foreign
 from .typed import (
     Entries,
     Placement,
@@ -61,7 +61,7 @@ class ShardingTypes(Extension):
         meshes = {mesh for aval in avals if (mesh := mesh_of(aval)) is not None}
         if not meshes:
             return _with_manual_sums(primitive, avals, params, out)
-        if len(meshes) > 1:
+        if len(meshes) > 1 or is_foreign(*meshes):
             raise _of_several_meshes(primitive, avals)
         if primitive in stated:
             return out

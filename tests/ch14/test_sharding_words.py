@@ -89,6 +89,12 @@ ERRORS = {
     "jx.vmap(lambda x: x, spmd_axis_name='y')(put(M, 'x'))": "Only one of spmd_axis_name or arrays",
     "put(np.arange(8), 'x') + jx.device_put(np.arange(8), N(line, P('i')))":
         "For primitive .*context mesh .* should match the aval mesh",
+    "jx.jit(lambda x: x * 3)(jx.device_put(np.arange(8), N(line, P('i'))))":
+        "For primitive mul, context mesh .* should match the aval mesh",
+    "jnp.tanh(jx.device_put(np.arange(8.0, dtype='f'), N(line, P('i'))))":
+        "For primitive tanh, context mesh .* should match the aval mesh",
+    "jx.jit(lambda x, y: (x, x.sum()))(jx.device_put(M, N(line, P('i'))), M)":
+        "For primitive reduce_sum, context mesh .* should match the aval mesh",
     "jnp.einsum('ij,jk->ik', M, M.T, out_sharding=N(line, P('i')))":
         "Context mesh .* should match the mesh of sharding",
     "jnp.einsum('ij,jk->ik', put(M, 'x', 'y'), put(M.T, 'y'), out_sharding=P('x', "
