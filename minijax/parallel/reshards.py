@@ -84,9 +84,15 @@ def _on_other_types(x, sharding):
     if (not isinstance(own, NamedSharding) or own.mesh.axis_types == types
             or own.mesh.shape_tuple != sharding.mesh.shape_tuple):
         return None
-    own = own.update(mesh=own.mesh.update(axis_types=types))
+    said = sharding.spec if sharding.mesh.are_all_axes_explicit else own.spec
+    moved = own.update(mesh=own.mesh.update(axis_types=types))
+    own = moved.update(spec=said) if _same_tiles(moved, said, x) else moved
     out = PlacedArray(None, Place(x.aval, own, x.committed, x.layout), x.shards)
     return out if out.aval == with_sharding(x.aval, sharding) else None
+
+
+def _same_tiles(sharding, spec, x):
+    return sharding.is_equivalent_to(sharding.update(spec=spec), x.ndim)
 
 
 def _back(ct, x, *, dst_sharding, **params):

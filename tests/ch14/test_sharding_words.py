@@ -197,6 +197,7 @@ def test_key_words(row):
 
 # fmt: off
 RESULTS = """
+within(lambda: known(auto_axes(lambda x: x @ x.T, out_sharding=P('x'))(put(M, 'x', 'y'))))
 within(lambda: known(jx.jit(jx.grad(lambda x: x.sum()))(put(M, 'x', 'y'))))
 within(lambda: str(jx.jit(lambda x: x * 2).lower(put(M, 'x', 'y')).out_info.sharding))
 within(lambda: str(jx.jit(lambda x: x * 2).trace(put(M, 'x', 'y')).out_info.sharding))
