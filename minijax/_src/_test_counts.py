@@ -16,6 +16,7 @@ from typing import Any
 from ..core.core import typeof
 from ..core.extension import Extension, registered
 from ..core.jit import programs
+from ..runtime.jit import jit
 
 Counter = Callable[[], contextlib.AbstractContextManager]
 
@@ -110,3 +111,22 @@ def assert_num_jit_and_pmap_compilations(times: int) -> Iterator[None]:
         yield
     if count() != times:
         raise AssertionError(f"Expected exactly {times} XLA compilations, but executed {count()}")
+
+
+def _jit(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+    """`jax.jit`, one of `JIT_IMPLEMENTATION`."""
+    return jit(fun, *args, **kwargs)
+
+
+def _noop(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+    """A function as it is, one of `JIT_IMPLEMENTATION`."""
+    return fun
+
+
+vars(_jit)["_name"], vars(_noop)["_name"] = "jit", "noop"
+JIT_IMPLEMENTATION = _jit, _noop
+
+
+def stablehlo_version_at_least(required_version: str) -> bool:
+    """Whether XLA reads this version of StableHLO: jaxlib's does."""
+    return True

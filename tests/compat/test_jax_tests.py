@@ -229,6 +229,32 @@ def inlined_operations_come_from_the_call(jx):
     return [(frame.function_name, frame.start_line == frames[0].start_line) for frame in frames]
 
 
+@row
+def private_names_of_references(jx):
+    primitives, types = private(jx, "state.primitives"), private(jx, "state.types")
+    discharge = private(jx, "state.discharge")
+    ref = jx.new_ref(X)
+    primitives.ref_set(ref, (0,), X[1])
+    primitives.ref_addupdate(ref, (slice(None), 1), X[:, 0])
+    old = primitives.ref_swap(ref, (1,), X[0])
+
+    def body(refs):
+        refs["a"][...] = refs["a"][...] + refs["b"][0]
+
+    out = discharge.run_state(body)({"a": X, "b": X[0]})
+    jaxpr = jx.make_jaxpr(lambda ref: ref[0])(types.shaped_array_ref((2, 3), np.dtype("float32")))
+    pure = discharge.discharge_state(jaxpr)
+    return (primitives.ref_get(ref, ()), old, out, [aval.shape for aval in pure.out_avals],
+            types.shaped_array_ref((2,), np.dtype("int32")).str_short())
+
+
+@row
+def ways_to_jit(jx):
+    util = private(jx, "test_util")
+    return [(jit._name, jit(lambda x, n: n * x, static_argnums=1)(X, 2))
+            for jit in util.JIT_IMPLEMENTATION]
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_row(name):
     both(lambda jx: lambda: ROWS[name](jx))

@@ -1,0 +1,58 @@
+"""What `jax._src.state` has besides its public names."""
+
+from __future__ import annotations
+
+# chapter 15
+from collections.abc import Callable
+from typing import Any
+
+from ..core.core import ShapedArray, typeof
+from ..core.jaxpr import ClosedJaxpr
+from ..core.tree import tree_map
+from ..state.discharge import discharge
+from ..state.functions import (
+    RefView as TransformedRef,
+    addupdate as ref_addupdate,
+    freeze,
+    get as ref_get,
+    new_ref,
+    set as ref_set,
+    swap as ref_swap,
+)
+from ..state.refs import AbstractRef
+
+__all__ = ["TransformedRef", "ref_addupdate", "ref_get", "ref_set", "ref_swap"]
+
+
+def shaped_array_ref(shape: tuple, dtype: Any, weak_type: bool = False) -> AbstractRef:
+    """The type of references to arrays of this type."""
+    return AbstractRef(ShapedArray(shape, dtype, weak_type))
+
+
+def get_ref_aval_from_value(x: Any) -> tuple[AbstractRef, Any]:
+    """The type of a reference to this value, and the value."""
+    return AbstractRef(typeof(x)), x
+
+
+def discharge_state(closed_jaxpr: ClosedJaxpr, *, should_discharge: bool = True) -> ClosedJaxpr:
+    """A pure jaxpr: references become arrays, and their contents at the end are further results.
+
+    `should_discharge` must be `True`, for all references.
+    """
+    if should_discharge is not True:
+        raise NotImplementedError("discharge_state discharges all references here.")
+    return discharge(closed_jaxpr)
+
+
+def run_state(f: Callable) -> Callable:
+    """A function that calls `f` with references to the arrays of a pytree, and returns what they
+    hold in the end."""
+    def wrapped(args):
+        refs = tree_map(new_ref, args)
+        f(refs)
+        return tree_map(freeze, refs)
+
+    return wrapped
+
+
+run_state_reference = run_state
