@@ -186,6 +186,9 @@ def _pooling_layer(name: str, does: str, reducer: Callable, start: float,
         windows, steps = _in_all_dimensions(window_shape, spec), _in_all_dimensions(strides, spec)
 
         def init_fun(rng, input_shape):
+            if len(input_shape) != len(windows):
+                raise ValueError(f"{name}: the layer pools arrays of {len(windows)} dimensions "
+                                 f"({spec!r}), got the input shape {tuple(input_shape)}.")
             pads = padtype_to_pads(input_shape, windows, steps, padding)
             ones = (1,) * len(windows)
             return reduce_window_shape_tuple(input_shape, windows, steps, pads, ones, ones), ()

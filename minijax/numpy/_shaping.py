@@ -91,12 +91,18 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
       out_sharding: the sharding of the result, on a mesh with axes of type Explicit (chapter 14).
 
     Raises:
-      TypeError: another number of elements.
+      TypeError: another number of elements; a ValueError if `a` is an array of NumPy.
 
     >>> reshape(jnp.arange(6), (2, -1)).shape
     (2, 3)
     """
-    return reshape_method(ensure_array("reshape", a), shape, order=order, out_sharding=out_sharding)
+    x = ensure_array("reshape", a)
+    try:
+        return reshape_method(x, shape, order=order, out_sharding=out_sharding)
+    except (TypeError, ZeroDivisionError):
+        if isinstance(a, np.ndarray):
+            a.reshape(shape, order=order)  # type: ignore[call-overload]  # raises NumPy's own
+        raise
 
 
 def ravel(a, order: str = "C", *, out_sharding=None):

@@ -84,3 +84,18 @@ def test_the_function_of_a_ufunc_stays():
     function = subject.numpy.frompyfunc(lambda x: x, 1, 1)
     with pytest.raises(AttributeError):
         function._func = None
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (-1, 2), (2, 0), (-1, 0), (-1, -1), 0])
+def test_an_array_of_numpy_is_reshaped_or_refused_as_by_numpy(shape):
+    both(lambda jx: lambda: jx.numpy.reshape(np.ones(3), shape), raises=ValueError)
+
+
+def test_pooling_has_as_many_dimensions_as_its_windows():
+    import importlib
+
+    def program(jx):
+        stax = importlib.import_module(f"{jx.__name__}.example_libraries.stax")
+        return lambda: stax.MaxPool((2, 2))[0](None, (2, 5))
+
+    both(program, raises=ValueError)
