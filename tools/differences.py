@@ -244,6 +244,11 @@ OTHERWISE: dict[str, list[str]] = {
     "what jit is told of results is an equation of the jaxpr here, not a parameter": [
         "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
         "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],
+    "types do not say here in which memory an array is, so results are in the usual one": [
+        "jax.jit(lambda x: x * 2)(jax.device_put(np.ones(8), jax.NamedSharding(jax.make_mesh("
+        "(8,), ('x',)), jax.P('x'), memory_kind='pinned_host'))).sharding.memory_kind",
+        "str(jax.typeof(jax.device_put(1.0, jax.memory.Space.Host)))",
+        "jax.jit(lambda x: jax.device_put(x, jax.memory.Space.Host))(1.0)"],
     "the type of an array on all devices says nothing of a mesh here, so it fits any other type": [
         "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
         "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],
