@@ -146,7 +146,7 @@ def fast_take(function: Callable) -> Callable:
 def fast_take_along_axis(function: Callable) -> Callable:
     def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, **options):
         if mode is None and not options and type(axis) is int and (
-                np.ndim(arr) == np.ndim(indices)):
+                getattr(arr, "ndim", None) == getattr(indices, "ndim", 0)):
             found = taken(arr, indices, axis, along=True)
             if found is not None:
                 return found

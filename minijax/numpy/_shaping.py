@@ -47,7 +47,8 @@ from ._ufuncs import remainder
 
 def shape(a) -> tuple[int, ...]:
     """The sizes of the dimensions of `a`."""
-    (a,) = with_own_arrays([a])
+    if not hasattr(a, "shape"):
+        (a,) = with_own_arrays([a])
     return a.shape if hasattr(a, "shape") else np.shape(a)
 
 

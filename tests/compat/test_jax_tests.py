@@ -248,6 +248,30 @@ def private_names_of_references(jx):
             types.shaped_array_ref((2,), np.dtype("int32")).str_short())
 
 
+@row
+def arrays_of_other_classes(jx):
+    class Duck:
+        shape, dtype, ndim, size = (2, 3), np.dtype("float32"), 2, 6
+
+        def __jax_array__(self):
+            raise ValueError("a shape needs no contents")
+
+    class Wrapper:
+        def __init__(self, x):
+            self.x = x
+
+        def __jax_array__(self):
+            return self.x
+
+        def __array__(self, *args, **kwargs):
+            raise ValueError("not NumPy's")
+
+    jx.tree_util.register_pytree_node(Wrapper, lambda w: ([w.x], None), lambda _, x: Wrapper(*x))
+    jnp = jx.numpy
+    return (jnp.shape(Duck()), jnp.size(Duck(), 0), jnp.ndim(Duck()),
+            jnp.take_along_axis(Wrapper(jnp.arange(5.0)), Wrapper(jnp.arange(3)), axis=0))
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_row(name):
     both(lambda jx: lambda: ROWS[name](jx))
