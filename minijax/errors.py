@@ -319,6 +319,11 @@ class JaxprTypeError(TypeError):
     """A jaxpr is not well typed."""
 
 
+class InconclusiveDimensionOperation(Exception):
+    """A size that is not known stands where an integer is needed, or is compared without an answer.
+    """
+
+
 class TypePromotionError(ValueError):
     """There is no implicit promotion between dtypes."""
 

@@ -55,7 +55,7 @@ HOLES: dict[str, dict[str, str]] = {
             NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
-    "batching": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "iota empty_ref create_token",
+    "batching": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "dim_as_value iota empty_ref create_token",
                  TOKENS: "after_all",
                  AS_IN_JAX: "call_exported linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform",
@@ -63,7 +63,7 @@ HOLES: dict[str, dict[str, str]] = {
     "transpose": {
         RULE_LOST: "rule_lost",
         DISCHARGED: "free_ref",
-        NO_OPERANDS: "axis_index iota create_token", TOKENS: "after_all",
+        NO_OPERANDS: "axis_index dim_as_value iota create_token", TOKENS: "after_all",
         NO_DERIVATIVE: "pmax pmin", EXPORTED: "call_exported",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
@@ -97,7 +97,7 @@ HOLES: dict[str, dict[str, str]] = {
             pbroadcast pmax pmin ppermute preduced psum psum_invariant pvary reduce_scatter
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
-        TYPE_GIVEN: "empty_ref",
+        TYPE_GIVEN: "empty_ref", NO_OPERANDS: "dim_as_value",
         BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log",
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",

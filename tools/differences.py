@@ -17,7 +17,6 @@ ACCELERATORS = "for GPUs and TPUs only"
 XLA_OBJECTS = "objects of MLIR and XLA: our lowering writes StableHLO as text"
 MUTABLE = "internal names of mutable references"
 GUARDS = "guards and records of JAX's own machinery, which we do not have"
-SHAPES = "shapes with unknown sizes: functions are exported for shapes that are known"
 HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add two of them"
 OLD_NAMES = "old names, which JAX itself advises against"
 GOING_ON = "jobs that go on when a process fails, or is told to leave: here all end"
@@ -71,9 +70,6 @@ MISSING: dict[str, dict[str, str]] = {
     MUTABLE: {"": "array_garbage_collection_guard",
               "extend.core.primitives": "empty2_p",
               "experimental": "EArray primal_tangent_dtype"},
-    SHAPES: {"export": "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape",
-             "errors": "InconclusiveDimensionOperation",
-             "extend.core": "InconclusiveDimensionOperation"},
     HALF_MADE: {"numpy": "float6_e2m3fn float6_e3m2fn int1 uint1"},
     OLD_NAMES: {"": "host_count host_id host_ids",
                 "custom_derivatives": "remat_opt_p"},

@@ -49,6 +49,7 @@ SOURCES = {
     "export": "export",
     "export._export": "export exporting.exported exporting.calling",
     "export.serialization": "exporting.serialization",
+    "export.shape_poly": "export exporting.dimensions",
     "ffi": "ffi foreign",
     "flatten_util": "flatten_util",
     "frozen_dict": "lax.attributes",

@@ -155,6 +155,18 @@ def select_n(which: ShapedArray, cases: Sequence[ShapedArray]) -> None:
 # Shapes
 
 
+symbolic_sizes: set[type] = set()  # classes of sizes that are not known yet (chapter 16)
+
+
+def size_of(size) -> int:
+    """An entry of a shape as an int, or as it is if it is symbolic.
+
+    Raises:
+      TypeError: it is no integer.
+    """
+    return size if type(size) in symbolic_sizes else operator.index(size)
+
+
 def known_sizes(shape) -> tuple[int, ...]:
     """The entries of a shape as ints, whatever their sign; an int alone is a shape of one entry.
 
@@ -162,7 +174,7 @@ def known_sizes(shape) -> tuple[int, ...]:
       TypeError: an entry is traced, or not an integer.
     """
     try:
-        return tuple(map(operator.index, (shape,) if isinstance(shape, int) else shape))
+        return tuple(map(size_of, (shape,) if isinstance(shape, int) else shape))
     except TypeError as error:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.\nIf "

@@ -62,11 +62,11 @@ class ShapedArray:
 
     def __new__(cls, shape, dtype, weak_type=False, placement=None, *, sharding=None):
         try:
-            return cls._interned[shape, dtype, weak_type, sharding or placement]
+            return cls._interned[shape, dtype, weak_type, stated := sharding or placement]
         except (KeyError, TypeError):
             if not isinstance(dtype, dtypes.ExtendedDType):
                 dtype = np.dtype(dtype)
-            return cls._intern((*map(int, shape),), dtype, bool(weak_type), sharding or placement)
+            return cls._intern((*[d.__index__() for d in shape],), dtype, bool(weak_type), stated)
 
     @classmethod
     def _intern(cls, shape, dtype, weak_type, placement):
@@ -74,7 +74,7 @@ class ShapedArray:
         self = object.__new__(cls)
         self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
         self.placement = placement = checks.stated(placement, shape)
-        self.ndim, self.size = len(shape), int(np.prod(shape, dtype=np.int64))
+        self.ndim, self.size = len(shape), np.prod(shape, dtype=object)
         return cls._interned.setdefault((shape, dtype, weak_type, placement), self)
 
     def update(self, **changes) -> ShapedArray:

@@ -33,8 +33,9 @@ def annotated_call(name: str, attributes: Callable[..., dict[str, str]],
     def lower(ctx, *operands, jaxpr, **params):
         said = attribute_text(attributes(jaxpr, **params))
         outs = ctx.call(jaxpr, operands, name)
-        ctx.lines[-1] = ctx.lines[-1].replace(
-            ") : (", f") {{mhlo.frontend_attributes = {said}}} : (", 1)
+        if ctx.lines and "func.call @" in ctx.lines[-1]:  # else it was written in place
+            ctx.lines[-1] = ctx.lines[-1].replace(
+                ") : (", f") {{mhlo.frontend_attributes = {said}}} : (", 1)
         return outs
 
     primitive.def_impl(partial(apply_primitive, primitive))

@@ -7,4 +7,14 @@ bytes, and called in another process, by minijax or by JAX.
     export : jit(a → b) → types of a → Exported
     Exported.serialize : Exported → bytes,   deserialize : bytes → Exported
     Exported.call : a → b, like any function: under `jit`, and with a gradient if one was exported
+
+    exported.py       `export`, and what it returns
+    calling.py        its call: a primitive
+    modules.py        the StableHLO module
+    dimensions.py     sizes that are not known yet, such as `b` and `2*b`
+    values.py         such a size as a value
+    words.py          random keys at the border of the module
+    serialization.py  the bytes, in JAX's format
+    flatbuffer.py     the encoding of that format
+    trees.py          which pytrees can be stored
 """

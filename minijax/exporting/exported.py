@@ -256,8 +256,15 @@ def _export_traced(traced, platforms, disabled_checks) -> Exported:
         raise NotImplementedError(
             "serialization of host_callbacks is not yet implemented: the function calls Python. "
             "Export it without callbacks and `debug.print`.")
+    try:
+        artifact = load("minijax.runtime.portable").serialize(lowered.text)
+    except Exception as error:
+        if not module.is_symbolic:
+            raise
+        raise NotImplementedError(
+            "export: the function has an operation that minijax cannot write for sizes that are "
+            f"not known. Export it for sizes that are known. {error}") from None
     _check_calls(lowered.text, platforms, disabled_checks)
-    artifact = load("minijax.runtime.portable").serialize(lowered.text)
     unspecified = (None,) * len(jaxpr.in_avals), (None,) * len(jaxpr.out_avals)
     return Exported(
         spec.name, info.in_tree, tuple(jaxpr.in_avals), info.out_tree, tuple(jaxpr.out_avals),

@@ -19,6 +19,7 @@ from ..core.tree import PyTreeDef, tree_structure
 from ..errors import api_boundary
 from ..random.key_functions import resolve_implementation
 from ..random.keys import KeyTy
+from .dimensions import SymbolicScope, parse
 from .exported import DisabledSafetyCheck, Exported
 from .flatbuffer import Table, Writer
 from .trees import by_name, by_type
@@ -107,8 +108,9 @@ def _read_exported(table: Table) -> Exported:
             f"deserialize: the function was exported for {count} devices. Export it for one.")
     if table.tables(ORDERED_EFFECTS) or table.tables(UNORDERED_EFFECTS):
         raise NotImplementedError("deserialize: the function has effects.")
-    in_avals = _read_avals(table, IN_AVALS, IN_AVAL_NUMBERS)
-    out_avals = _read_avals(table, OUT_AVALS, OUT_AVAL_NUMBERS)
+    scope = SymbolicScope()  # the constraints are not stored, as in JAX
+    in_avals = _read_avals(table, IN_AVALS, IN_AVAL_NUMBERS, scope)
+    out_avals = _read_avals(table, OUT_AVALS, OUT_AVAL_NUMBERS, scope)
     unspecified = (None,) * len(in_avals), (None,) * len(out_avals)
     derivative = table.table(VJP)
     in_tree, out_tree = (_read_tree(table.table(number), avals) for number, avals in
@@ -147,18 +149,18 @@ def _dtype_number(dtype) -> int:
     return _DTYPES.index(dtype)
 
 
-def _read_avals(table, number, numbers) -> tuple[ShapedArray, ...]:
+def _read_avals(table, number, numbers, scope) -> tuple[ShapedArray, ...]:
     if not table.scalars(numbers, "I"):  # as JAX stored it before April 2026
-        return tuple(map(_read_aval, table.tables(number)))
-    avals = [*map(_read_aval, table.tables(UNIQUE_AVALS))]
+        return tuple(_read_aval(one, scope) for one in table.tables(number))
+    avals = [_read_aval(one, scope) for one in table.tables(UNIQUE_AVALS)]
     return tuple(avals[i] for i in table.scalars(numbers, "I"))
 
 
-def _read_aval(table: Table) -> ShapedArray:
+def _read_aval(table: Table, scope: SymbolicScope) -> ShapedArray:
     number = table.scalar(2, "b")
     dtype: Any = _DTYPES[number] if number < len(_DTYPES) else KeyTy(
         resolve_implementation(_KEYS[number - len(_DTYPES)]))
-    return ShapedArray(tuple(map(int, table.strings(1))), dtype)
+    return ShapedArray(parse(",".join(table.strings(1)), scope, "the stored shape"), dtype)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import same_dtypes
+from ..checks.primitives import same_dtypes, symbolic_sizes
 from ..checks.sequences import integers, size_along
 from ..core.array import def_numpy
 from ..core.batching import (
@@ -188,7 +188,14 @@ def _ranges(x, start_indices, limit_indices, strides):
 
 
 def _slice_shape(x, *, start_indices, limit_indices, strides):
-    return [len(range(*bound)) for bound in _ranges(x, start_indices, limit_indices, strides)]
+    return [_length(*bound) for bound in _ranges(x, start_indices, limit_indices, strides)]
+
+
+def _length(start, stop, step):
+    """How many positions there are from `start` to `stop`."""
+    if not symbolic_sizes & {type(start), type(stop)}:
+        return len(range(start, stop, step))
+    return stop - start if step == 1 else (stop - start + step - 1) // step
 
 
 def _slice(x, *, start_indices, limit_indices, strides):

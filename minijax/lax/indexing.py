@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.primitives import size_of, symbolic_sizes
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, state, typeof
 from ..core.extension import hooks, point
@@ -117,12 +118,12 @@ def _simple_getitem(x, index):
     if type(index) is int:
         if not -size <= index < size:
             return None
-        index %= size
+        index = index + size if index < 0 else index
         row = x if size == 1 else slice_p.bind(
             x, start_indices=(index, *rest), limit_indices=(index + 1, *shape[1:]), strides=None)
         return squeeze_p.bind(row, dimensions=(0,))
     if (index.step is not None or type(index.start) not in _BOUNDS
-            or type(index.stop) not in _BOUNDS):
+            or type(index.stop) not in _BOUNDS or type(size) is not int):
         return None
     start, stop, _ = index.indices(size)
     if (start, stop) == (0, size):
@@ -206,8 +207,8 @@ def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, 
       IndexError: one of them is traced.
     """
     try:
-        bounds = [None if bound is None else operator.index(bound)
-                  for bound in (entry.start, entry.stop, entry.step)]
+        start, stop, step = bounds = [None if bound is None else size_of(bound)
+                                      for bound in (entry.start, entry.stop, entry.step)]
     except TypeError as error:
         if not any(isinstance(bound, Tracer) for bound in (entry.start, entry.stop, entry.step)):
             raise
@@ -216,7 +217,25 @@ def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, 
             f"Got slice({entry.start}, {entry.stop}, {entry.step}) at position {position}. "
             "To take a box of static size at a traced place, use lax.dynamic_slice."
         ) from error
+    if symbolic_sizes & {type(size), *map(type, bounds)}:
+        return _symbolic_bounds(start, stop, step, size)
     return builtins.slice(*bounds).indices(size)
+
+
+def _symbolic_bounds(start, stop, step, size) -> tuple:
+    """The start, the stop and the step of a slice of a dimension whose size is not known.
+
+    Raises:
+      NotImplementedError: a step that is not 1.
+    """
+    if step not in (None, 1):
+        raise NotImplementedError(f"A dimension of the size {size!s}, which is not known, can only "
+                                  f"be sliced with the step 1, got {step}.")
+    ends = []
+    for bound, default in ((start, 0), (stop, size)):
+        bound = default if bound is None else bound if bound >= 0 else size + bound
+        ends.append(bound if size >= bound else size)
+    return *ends, 1
 
 
 def _take_box(x, cuts):
@@ -261,10 +280,18 @@ def _from_front(start, size):
     return select(lt(start, n.dtype.type(0)), add(start, n), start)
 
 
+def _range(cut, n):
+    """The positions that a cut of a dimension of size `n` takes: a range, or a slice with the step
+    1 if the size or a bound is not known."""
+    if symbolic_sizes & {type(n), type(cut.start), type(cut.stop)}:
+        start = cut.start if cut.start >= 0 else cut.start + n
+        return builtins.slice(start, start + 1 if cut.drop else cut.stop, 1)
+    return range(n)[cut.start:][:1] if cut.drop else range(cut.start, cut.stop, cut.step)
+
+
 def _take_static(x, cuts):
     """`slice` along all dimensions at once, then `rev` along those with a negative step."""
-    ranges = [range(n)[cut.start:][:1] if cut.drop else range(cut.start, cut.stop, cut.step)
-              for cut, n in zip(cuts, typeof(x).shape)]
+    ranges = [_range(cut, n) for cut, n in zip(cuts, typeof(x).shape)]
     backwards = [d for d, r in enumerate(ranges) if r.step < 0]
     ranges = [r if r.step > 0 else r[::-1] if r else range(0) for r in ranges]
     starts = [r.start for r in ranges]

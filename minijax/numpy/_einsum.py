@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..checks.operators import with_own_arrays
+from ..checks.primitives import symbolic_sizes
 from ..core.core import typeof
 from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
@@ -26,6 +27,20 @@ def _opt_einsum() -> Any:
     import opt_einsum
 
     return opt_einsum
+
+
+class _StandIn:
+    """What opt_einsum sees of an array whose sizes are not all known: it counts with 8."""
+
+    def __init__(self, array, shape):
+        self.stands_for, self.shape = array, shape
+
+
+def _with_known_sizes(x):
+    shape = getattr(x, "shape", ())
+    if not isinstance(shape, tuple) or not symbolic_sizes & {*map(type, shape)}:
+        return x
+    return _StandIn(x, tuple(8 if type(size) in symbolic_sizes else size for size in shape))
 
 
 def _optimizer(optimize):
@@ -71,11 +86,12 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     (subscripts,) = with_own_arrays([subscripts])
     try:
         arrays, contractions = _opt_einsum().contract_path(
-            subscripts, *operands, einsum_call=True, use_blas=True, optimize=_optimizer(optimize))
+            subscripts, *map(_with_known_sizes, operands), einsum_call=True, use_blas=True,
+            optimize=_optimizer(optimize))
     except KeyError as error:
         raise KeyError(f"einsum: the dimension {error} of the result is not one of the operands'."
                        ) from None
-    arrays = [ensure_array("einsum", x) for x in arrays]
+    arrays = [ensure_array("einsum", getattr(x, "stands_for", x)) for x in arrays]
     if out_sharding is not None and not _ends_with_one_operation(contractions, arrays):
         return call_sharded(einsum, *given, optimize=optimize, precision=precision,
                             preferred_element_type=preferred_element_type,

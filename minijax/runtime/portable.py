@@ -6,8 +6,9 @@ read the artifacts of the last six months.
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jaxlib import _jax
@@ -91,25 +92,46 @@ def _new_name(wanted, old, fresh, taken) -> str:
     return new
 
 
-def refine(text: str) -> str:
-    """A module whose functions have unknown sizes, with those that follow from the arguments of
-    `@main`.
+def refined(module: Any, types: Sequence[str]) -> Any:
+    """A module in whose functions sizes are not known, with those that follow from the types of the
+    arguments of `@main`.
 
     Raises:
       ValueError: a size does not follow from them.
     """
-    module = xla().compiler_ir(text, None)
+    ir = load_module("jaxlib.mlir.ir")
     with module.context:
-        refined = _jax.mlir.refine_polymorphic_shapes(
-            _bytecode(module), enable_shape_assertions=True, validate_static_shapes=True,
-            enable_shardy=True)
-        ir = load_module("jaxlib.mlir.ir")
-        return ir.Module.parse(refined, module.context).operation.get_asm(use_local_scope=True)
+        main = ir.SymbolTable(module.operation)["main"].type
+        name, functions = as_private(module, lambda name: f"{name}_", "callee")
+        text = "\n".join(["module {", _caller(name, types, main), *functions, "}"])
+        try:
+            refined = _jax.mlir.refine_polymorphic_shapes(
+                _bytecode(ir.Module.parse(text)), enable_shape_assertions=True,
+                validate_static_shapes=True, enable_shardy=True)
+        except Exception as error:
+            raise ValueError(f"The sizes of an exported function could not be found for arguments "
+                             f"of the types {[*types]}: {error}") from None
+        return ir.Module.parse(refined)
+
+
+def _caller(name, types, main) -> str:
+    """A function that converts arguments of these types to those of another one, and calls it."""
+    inputs, results = [*map(str, main.inputs)], ", ".join(map(str, main.results))
+    lines, names = [], []
+    for i, (given, wanted) in enumerate(zip(types, inputs)):
+        names.append(f"%arg{i}" if given == wanted else f"%c{i}")
+        if given != wanted:
+            lines.append(f"    %c{i} = stablehlo.convert %arg{i} : ({given}) -> {wanted}")
+    arguments = ", ".join(f"%arg{i}: {given}" for i, given in enumerate(types))
+    call = f"func.call @{name}({', '.join(names)}) : ({', '.join(inputs)}) -> ({results})"
+    count = len(main.results)
+    outs = ", ".join(f"%r#{i}" for i in range(count))
+    lines.append(f"    %r:{count} = {call}" if count else f"    {call}")
+    lines.append(f"    return {outs} : {results}" if count else "    return")
+    return "\n".join([f"  func.func public @main({arguments}) -> ({results}) {{", *lines, "  }"])
 
 
 def _bytecode(module) -> bytes:
-    import io
-
     file = io.BytesIO()
     module.operation.write_bytecode(file)
     return file.getvalue()

@@ -3,7 +3,7 @@
 # chapter 1
 from ...core.core import Primitive, set_current_trace, typeof
 from ...checks.primitives import valid_jaxtype
-from ...errors import JaxprTypeError
+from ...errors import InconclusiveDimensionOperation, JaxprTypeError
 from ...core.core import Trace as _Trace, eval_trace as _eval_trace, state as _state
 from ...core.array import Array as _Array
 from ...core.dtypes import float0 as _float0, issubdtype as _issubdtype

@@ -1,0 +1,573 @@
+"""Chapter 16: sizes that are not known when a function is exported, such as `b` or `2*b + 1`.
+
+A `Dim` is a polynomial of variables, each of which stands for an integer of at least 1. It is no
+integer: where a program needs one, an `InconclusiveDimensionOperation` says so. Comparisons are
+answered if the answer is the same for all values of the variables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..checks.primitives import symbolic_sizes
+from ..core.core import typeof
+from ..core.tree import tree_flatten
+from ..errors import InconclusiveDimensionOperation
+from ..pytree.functions import broadcast_prefix
+from ..runtime.structs import ShapeDtypeStruct
+
+INFINITY = float("inf")
+
+
+class Operation(NamedTuple):
+    """A factor of a polynomial that is no variable: `floordiv(a, b)`, `mod`, `max` or `min`."""
+
+    name: str
+    left: Any
+    right: Any
+
+    def __str__(self):
+        return f"{self.name}({self.left!s}, {self.right!s})"
+
+
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b,
+    "max": lambda a, b: a if a >= b else b, "min": lambda a, b: b if a >= b else a}
+
+Monomial = tuple  # pairs of a factor, a name or an `Operation`, and its power
+
+
+class SymbolicScope:
+    """The variables of one exported function, and what is known of them.
+
+    Args:
+      constraints_str: what holds, as "a >= 2", "a <= 8" or "a >= b".
+
+    >>> from minijax import export
+    >>> a, b = export.symbolic_shape("a, b", scope=export.SymbolicScope(("a >= b",)))
+    >>> a >= b
+    True
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()):
+        if isinstance(constraints_str, str):
+            raise ValueError("The symbolic constraints should be a sequence of strings. Got "
+                             f"{constraints_str!r}")
+        self.constraints = tuple(constraints_str)
+        self.nonnegative: list[Dim] = []  # what is at least 0
+        for text in self.constraints:
+            self._add(text)
+
+    def _add(self, text):
+        parts = re.split(r"(>=|<=)", text)
+        if len(parts) != 3:
+            raise ValueError(f"Constraint {text!r} must have the form `e1 >= e2` or `e1 <= e2`. "
+                             "minijax knows no others.")
+        left, kind, right = parts
+        (left, right) = (parse(part, self, text)[0] for part in (left, right))
+        difference = left - right if kind == ">=" else right - left
+        if isinstance(difference, int):
+            if difference < 0:
+                raise ValueError(f"Unsatisfiable explicit constraint: {text}")
+            return
+        self.nonnegative.append(difference)
+
+    def bounds_of_variable(self, name: str) -> tuple[float, float]:
+        """The least and the greatest value of a variable, as far as constraints state them."""
+        low, high = 1.0, INFINITY
+        for e in self.nonnegative:
+            factor = e.coefficients.get(((name, 1),))
+            if factor and len(e.coefficients) <= 2 and {((name, 1),), ()} >= e.coefficients.keys():
+                bound = -e.coefficients.get((), 0) / factor
+                low, high = (max(low, bound), high) if factor > 0 else (low, min(high, bound))
+        return low, high
+
+    def __str__(self):
+        constraints = "".join(f"\n  {c}" for c in self.constraints)
+        return f"{id(self)}" + (f" with constraints:{constraints}" if constraints else "")
+
+
+class Dim:
+    """A size that is not known: `coefficients` maps monomials to integers."""
+
+    __slots__ = ("coefficients", "scope", "_hash")
+
+    def __init__(self, coefficients: Mapping[Monomial, int], scope: SymbolicScope):
+        self.coefficients, self.scope = dict(coefficients), scope
+        self._hash: int | None = None
+
+    # Text
+
+    def __str__(self):
+        terms = sorted(self.coefficients, key=_order, reverse=True)
+        text = " ".join(_term_text(monomial, self.coefficients[monomial]) for monomial in terms)
+        return text.removeprefix("+ ")
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        """As the types in StableHLO write it. Messages say `{size!s}`."""
+        return "?"
+
+    # Arithmetic
+
+    def __add__(self, other):
+        if not _is_size(other):
+            return _with_arrays(self, other, lambda x, y: x + y)
+        return _sum(self, other, 1)
+
+    def __sub__(self, other):
+        if not _is_size(other):
+            return _with_arrays(self, other, lambda x, y: x - y)
+        return _sum(self, other, -1)
+
+    def __rsub__(self, other):
+        return _sum(-self, other, 1) if _is_size(other) else NotImplemented
+
+    def __neg__(self):
+        return _made({m: -k for m, k in self.coefficients.items()}, self.scope)
+
+    def __mul__(self, other):
+        if not _is_size(other):
+            return _with_arrays(self, other, lambda x, y: x * y)
+        out: dict = {}
+        for m, k in self.coefficients.items():
+            for n, j in _coefficients(other, self).items():
+                product = _product(m, n)
+                out[product] = out.get(product, 0) + k * j
+        return _made(out, self.scope)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __pow__(self, power: int):
+        out: Any = 1
+        for _ in range(power):
+            out = out * self
+        return out
+
+    def __truediv__(self, other):
+        return _with_arrays(self, other, lambda x, y: x / y)
+
+    def __divmod__(self, other):
+        exact = _divided(self, other)
+        if exact is not None:
+            return exact
+        quotient, rest = (_operation(name, self, other) for name in ("floordiv", "mod"))
+        return quotient, rest
+
+    def __floordiv__(self, other):
+        return divmod(self, other)[0] if _is_size(other) else NotImplemented
+
+    def __mod__(self, other):
+        return divmod(self, other)[1] if _is_size(other) else NotImplemented
+
+    def __rfloordiv__(self, other):
+        return _operation("floordiv", other, self)
+
+    def __rmod__(self, other):
+        return _operation("mod", other, self)
+
+    def __abs__(self):
+        return self if self >= 0 else -self
+
+    # Comparisons
+
+    def __eq__(self, other):
+        if not _is_size(other) or (isinstance(other, Dim) and other.scope is not self.scope):
+            return False
+        difference = self - other
+        return isinstance(difference, int) and difference == 0
+
+    def __hash__(self):
+        if self._hash is None:
+            self._hash = hash((frozenset(self.coefficients.items()), id(self.scope)))
+        return self._hash
+
+    def __ge__(self, other):
+        return self._at_least(self - other, f"'{self!s}' >= '{other!s}'")
+
+    def __le__(self, other):
+        return self._at_least(other - self, f"'{self!s}' <= '{other!s}'")
+
+    def __gt__(self, other):
+        return not self._at_least(other - self, f"'{self!s}' > '{other!s}'")
+
+    def __lt__(self, other):
+        return not self._at_least(self - other, f"'{self!s}' < '{other!s}'")
+
+    def _at_least(self, difference, text) -> bool:
+        low, high = bounds(difference)
+        if low >= 0:
+            return True
+        if high < 0 or any(bounds(difference + e)[1] < 0 for e in self.scope.nonnegative):
+            return False
+        if any(bounds(difference - e)[0] >= 0 for e in self.scope.nonnegative):
+            return True
+        where = f"\nUsing symbolic scope {self.scope}" if self.scope.constraints else ""
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension comparison {text} is inconclusive.{where}\nIt has no one answer "
+            "for all values of the variables. Add a constraint to the shapes, as in "
+            'symbolic_shape("b", constraints=["b >= 8"]).')
+
+    def __bool__(self):
+        return not self._at_least(-self, f"'{self!s}' != '0'")
+
+    def check_same_scope(self, other: Dim) -> None:
+        """Raise `ValueError` unless it is of the same scope."""
+        if other.scope is not self.scope:
+            raise ValueError(
+                f"Invalid mixing of symbolic scopes: '{self!s}' is of scope {self.scope} and "
+                f"'{other!s}' of scope {other.scope}. Make all shapes of a function by one "
+                "`symbolic_args_specs`, or with one `scope`.")
+
+    # Where an integer is needed
+
+    def __index__(self):
+        """Itself, for who keeps sizes in a shape. Python accepts only an integer."""
+        return self
+
+    def __int__(self):
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension '{self!s}' used in a context that requires a constant")
+
+    def __jax_array__(self):
+        from .values import dimension_as_value
+
+        return dimension_as_value(self)
+
+
+symbolic_sizes.add(Dim)
+
+
+def _with_arrays(dim: Dim, other: Any, operator: Callable) -> Any:
+    """The result of an operation with what is no size: arrays and floats."""
+    if hasattr(other, "__jax_array__") or hasattr(other, "dtype") or isinstance(other, float):
+        return operator(dim.__jax_array__(), other)
+    return NotImplemented
+
+
+def _is_size(x: Any) -> bool:
+    return isinstance(x, Dim) or hasattr(x, "__index__") and not hasattr(x, "aval")
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a size is not known.
+
+    >>> from minijax import export
+    >>> [export.is_symbolic_dim(size) for size in export.symbolic_shape("b, 4")]
+    [True, False]
+    """
+    return isinstance(p, Dim)
+
+
+def _order(monomial):
+    degree = sum(power * (1 if isinstance(f, str) else 2) for f, power in monomial)
+    return degree, [(str(f), power) for f, power in reversed(monomial)]
+
+
+def _term_text(monomial, coefficient):
+    factors = [str(f) if power == 1 else f"{f}^{power}" for f, power in monomial]
+    size = abs(coefficient)
+    parts = [str(size)] * (size != 1 or not factors) + factors
+    return f"{'+' if coefficient > 0 else '-'} {'*'.join(parts)}"
+
+
+def _coefficients(x, like: Dim) -> Mapping[Monomial, int]:
+    if not isinstance(x, Dim):
+        return {(): int(x)}
+    like.check_same_scope(x)
+    return x.coefficients
+
+
+def _made(coefficients, scope) -> Any:
+    """A polynomial, or an integer if it is constant."""
+    kept = {m: k for m, k in coefficients.items() if k}
+    return kept.get((), 0) if kept.keys() <= {()} else Dim(kept, scope)
+
+
+def _sum(x: Any, y: Any, sign: int) -> Any:
+    if not isinstance(x, Dim):
+        return x + sign * y
+    out = dict(x.coefficients)
+    for m, k in _coefficients(y, x).items():
+        out[m] = out.get(m, 0) + sign * k
+    return _made(out, x.scope)
+
+
+def _product(m: Monomial, n: Monomial) -> Monomial:
+    powers = dict(m)
+    for factor, power in n:
+        powers[factor] = powers.get(factor, 0) + power
+    by_name = lambda item: (not isinstance(item[0], str), str(item[0]))
+    return tuple(sorted(powers.items(), key=by_name))
+
+
+def _divided(x: Dim, y: Any) -> tuple[Any, Any] | None:
+    """Quotient and remainder, if the quotient is a polynomial."""
+    divisor = _coefficients(y, x)
+    if len(divisor) != 1:
+        return None
+    ((monomial, number),) = divisor.items()
+    out: dict = {}
+    rest = 0
+    for m, k in x.coefficients.items():
+        if m == () and not monomial:
+            out[()], rest = divmod(k, number)
+            continue
+        powers = dict(m)
+        if k % number or any(powers.get(f, 0) < power for f, power in monomial):
+            return None
+        left = {f: power - dict(monomial).get(f, 0) for f, power in m}
+        out[tuple((f, power) for f, power in left.items() if power)] = k // number
+    return _made(out, x.scope), rest
+
+
+def _operation(name: str, x: Any, y: Any) -> Any:
+    """An operation that is not carried out before the values are known."""
+    if not (isinstance(x, Dim) or isinstance(y, Dim)):
+        return OPERATIONS[name](x, y)
+    scope = x.scope if isinstance(x, Dim) else y.scope
+    if name in ("max", "min"):
+        low, high = bounds(x - y)
+        if low >= 0:
+            return x if name == "max" else y
+        if high <= 0:
+            return y if name == "max" else x
+    return Dim({((Operation(name, x, y), 1),): 1}, scope)
+
+
+# ----------------------------------------------------------------------------------------------
+# Bounds, values, variables
+
+
+def bounds(x: Any) -> tuple[float, float]:
+    """The least and the greatest value that a size may have, or numbers beyond them."""
+    if not isinstance(x, Dim):
+        return x, x
+    low = high = 0.0
+    for monomial, coefficient in x.coefficients.items():
+        a, b = 1.0, 1.0
+        for factor, power in monomial:
+            lo, hi = _bounds_of_factor(factor, x.scope)
+            ends = [(u * v if u and v else 0.0) for u in (a, b) for v in (lo ** power, hi ** power)]
+            a, b = min(ends), max(ends)
+        ends = sorted((a * coefficient, b * coefficient))
+        low, high = low + ends[0], high + ends[1]
+    return low, high
+
+
+def _bounds_of_factor(factor, scope) -> tuple[float, float]:
+    if isinstance(factor, str):
+        return scope.bounds_of_variable(factor)
+    (a, b), (c, d) = bounds(factor.left), bounds(factor.right)
+    if factor.name in ("max", "min"):
+        pick = max if factor.name == "max" else min
+        return pick(a, c), pick(b, d)
+    if factor.name == "mod" and c > 0:
+        return 0.0, min(d - 1, b) if a >= 0 else d - 1
+    if factor.name == "floordiv" and c > 0 and a >= 0:
+        return a // d if d < INFINITY else 0.0, b // c if b < INFINITY else INFINITY
+    return -INFINITY, INFINITY
+
+
+def evaluate(x: Any, values: Mapping[str, Any]) -> Any:
+    """A size, for these values of its variables."""
+    if not isinstance(x, Dim):
+        return x
+    total: Any = 0
+    for monomial, coefficient in x.coefficients.items():
+        term: Any = coefficient
+        for factor, power in monomial:
+            value = values[factor] if isinstance(factor, str) else OPERATIONS[factor.name](
+                evaluate(factor.left, values), evaluate(factor.right, values))
+            term = term * value ** power
+        total = total + term
+    return total
+
+
+def variables(x: Any) -> set[str]:
+    """The variables that a size depends on."""
+    if not isinstance(x, Dim):
+        return set()
+    found: set[str] = set()
+    for factor, _ in (item for monomial in x.coefficients for item in monomial):
+        found |= {factor} if isinstance(factor, str) else (
+            variables(factor.left) | variables(factor.right))
+    return found
+
+
+# ----------------------------------------------------------------------------------------------
+# From texts
+
+
+def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
+                   scope: SymbolicScope | None = None,
+                   like: Sequence[int | None] | None = None) -> tuple:
+    """A shape in which sizes are variables, or made of variables.
+
+    Args:
+      shape_spec: sizes with commas between them: numbers, variables, `+`, `-`, `*`, `^`, and
+        `floordiv`, `mod`, `max`, `min` of two. "_" stands for a size of `like`, "..." for all
+        others.
+      constraints: what holds of the variables, as "a >= 2" or "a <= b".
+      scope: whose variables these are; by default, of a new scope.
+      like: a shape that fills placeholders.
+
+    Raises:
+      ValueError: a text that is no shape; or `like` has another one.
+
+    >>> from minijax import export
+    >>> b, n = export.symbolic_shape("b, 4")
+    >>> b * n + 1
+    4*b + 1
+    """
+    if shape_spec is not None and not isinstance(shape_spec, str):
+        raise ValueError("polymorphic shape spec should be None or a string. Found "
+                         f"{shape_spec!r}.")
+    if scope is not None and constraints:
+        raise ValueError("Cannot specify both a `scope` and `constraints`.")
+    scope = SymbolicScope(constraints) if scope is None else scope
+    return parse("..." if shape_spec is None else shape_spec, scope, shape_spec, like)
+
+
+def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str] = (),
+                        scope: SymbolicScope | None = None) -> Any:
+    """The types of arguments, with symbolic shapes.
+
+    Args:
+      args: a pytree of arrays, or of what has a shape and a dtype.
+      shapes_specs: a prefix of `args` of texts, as `symbolic_shape` takes them. `None` stands for
+        the shape as it is.
+      constraints, scope: as for `symbolic_shape`; all shapes are of one scope.
+
+    Returns:
+      a pytree of `ShapeDtypeStruct`s.
+
+    >>> from minijax import export
+    >>> specs = export.symbolic_args_specs((np.ones((8, 4), "float32"),), "b, ...")
+    >>> export.export(jax.jit(lambda x: x.sum(1)))(*specs).out_avals
+    (ShapedArray(float32[b]),)
+    """
+    if scope is not None and constraints:
+        raise ValueError("Cannot use both `scope` and `constraints`")
+    scope = SymbolicScope(constraints) if scope is None else scope
+    leaves, tree = tree_flatten(args)
+    specs = shapes_specs if isinstance(shapes_specs, str | None) else (
+        tuple(shapes_specs) if isinstance(shapes_specs, list) else shapes_specs)
+    texts = broadcast_prefix(specs, args, is_leaf=lambda x: x is None)
+    avals = [x if hasattr(x, "shape") and hasattr(x, "dtype") else typeof(x) for x in leaves]
+    return tree.unflatten([
+        ShapeDtypeStruct(symbolic_shape(text, like=aval.shape, scope=scope), aval.dtype)
+        for text, aval in zip(texts, avals)])
+
+
+_TOKENS = re.compile(r"\s*(\.\.\.|[A-Za-z]\w*|_|\d+|\S)")
+
+
+def parse(text: str, scope: SymbolicScope, shown: Any, like: Sequence | None = None) -> tuple:
+    """The sizes in a text; `shown` is what errors show."""
+    text = text.strip()
+    if text.startswith("(") and text.endswith(")"):
+        text = text[1:-1]
+    return _Parser(_TOKENS.findall(text), scope, shown, like).shape()
+
+
+class _Parser:
+    """The rest of a text, as tokens."""
+
+    def __init__(self, tokens: list[str], scope: SymbolicScope, shown: Any, like: Any):
+        self.tokens, self.scope, self.shown, self.like = tokens, scope, shown, like
+        self.sizes: list[Any] = []
+
+    def error(self, what: str) -> ValueError:
+        return ValueError(f"syntax error in symbolic shape {self.shown!r} in dimension "
+                          f"{len(self.sizes)}: {what}. Remaining: {' '.join(self.tokens)!r}.")
+
+    def next(self) -> str:
+        return self.tokens[0] if self.tokens else ""
+
+    def take(self, *expected: str) -> str:
+        if self.next() not in expected:
+            raise self.error(f"expecting one of {expected} but found {self.next()!r}")
+        return self.tokens.pop(0)
+
+    def shape(self) -> tuple:
+        while self.tokens:
+            if self.next() == "...":
+                self.tokens.pop(0)
+                self._fill(len(self._like()) - len(self.sizes))
+                if self.tokens:
+                    raise self.error("`...` can only be at the end")
+            elif self.next() == "_":
+                self.tokens.pop(0)
+                self._fill(1)
+            else:
+                self.sizes.append(self.sum())
+            if self.tokens:
+                self.take(",")
+        self._check_like()
+        return tuple(self.sizes)
+
+    def _like(self):
+        if self.like is None:
+            raise self.error("spec contains ... or _ but no 'like' shape was given")
+        return self.like
+
+    def _fill(self, count):
+        start = len(self.sizes)
+        for size in self._like()[start: start + count]:
+            if size is None:
+                raise self.error("a placeholder stands for a size that 'like' does not say")
+            self.sizes.append(size)
+
+    def _check_like(self):
+        if self.like is None:
+            return
+        if len(self.like) != len(self.sizes):
+            raise ValueError(f"symbolic shape {self.shown!r} has {len(self.sizes)} dimensions, and "
+                             f"the argument has the shape {tuple(self.like)}.")
+        for i, (size, other) in enumerate(zip(self.sizes, self.like)):
+            if isinstance(size, int) and isinstance(other, int) and size != other:
+                raise ValueError(f"symbolic shape {self.shown!r} has the size {size} in dimension "
+                                 f"{i}, and the argument {other}.")
+
+    def sum(self) -> Any:
+        sign = -1 if self.next() == "-" and self.tokens.pop(0) else 1
+        total = sign * self.product()
+        while self.next() in ("+", "-"):
+            sign = 1 if self.tokens.pop(0) == "+" else -1
+            total = total + sign * self.product()
+        return total
+
+    def product(self) -> Any:
+        out = self.factor()
+        while self.next() == "*":
+            self.tokens.pop(0)
+            out = out * self.factor()
+        return out
+
+    def factor(self) -> Any:
+        token = self.next()
+        if token.isdigit():
+            self.tokens.pop(0)
+            out: Any = int(token)
+        elif token in OPERATIONS:
+            self.tokens.pop(0)
+            self.take("(")
+            left = self.sum()
+            self.take(",")
+            right = self.sum()
+            self.take(")")
+            out = _operation(token, left, right) if token in ("max", "min") else (
+                left // right if token == "floordiv" else left % right)
+        elif token[:1].isalpha():
+            self.tokens.pop(0)
+            out = Dim({((token, 1),): 1}, self.scope)
+        else:
+            raise self.error(f"expecting a name or a number but found {token!r}")
+        if self.next() == "^":
+            self.tokens.pop(0)
+            out = out ** int(self.tokens.pop(0))
+        return out
