@@ -52,9 +52,9 @@ def test_texts_that_are_no_shapes(spec):
 OPERATIONS = [
     "a+b-1", "a*b", "(2*a)//2", "(a*b)//b", "(2*a+4)%2", "(a+1)//2", "a**2", "(2*a+1)%2", "(2*a+1)//2", "(a*b+b)//b",
     "6*a//4", "3-a", "-a", "max(a, 1)", "a//b", "7//a", "7%a"]
-ANSWERED = ["a*b==b*a", "a==b", "a==3", "a>=1", "a>0", "a!=0", "2*a>a", "a+b>1", "a*b>=a", "bool(a)", "a%4<4",
+ANSWERED = ["a*b==b*a", "a==b", "a==3", "a>=1", "a>0", "a!=0", "2*a>a", "a+b>1", "bool(a)", "a%4<4",
             "c>=d", "c==d", "c>d", "c-d>=1", "e>=3", "e>3", "e<10", "2*e>=8", "d<=c", "d>=c", "hash(a)==hash(b)"]
-OPEN = ["a>=b", "a>=2", "a<b", "e>=5", "a*b>4"]
+OPEN = ["a>=b", "a*b>=a", "a>=2", "a<b", "e>=5", "a*b>4"]
 
 
 def sizes(jx):
