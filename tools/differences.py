@@ -196,6 +196,8 @@ OTHERWISE: dict[str, list[str]] = {
         "jnp.uint4(8) >> jnp.uint4(1)"],
     "0.0 and -0.0 are equal, and which of them is the greater is left to NumPy here": [
         "jnp.signbit(jnp.maximum(0.0, -0.0))", "jnp.signbit(jnp.minimum(-0.0, 0.0))"],
+    "JAX drops a keyword argument; here it counts": [
+        "jnp.vectorize(lambda a, b=1: a + b, excluded={'c'})(jnp.arange(3), b=3)"],
     "JAX forgets the mask of a masked array; here it is refused": [
         "jnp.array(np.ma.masked_array([1, 2], [0, 1]))"],
     "static arguments of `checkpoint` that are equal but of two types are two here": [
