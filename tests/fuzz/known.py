@@ -61,6 +61,8 @@ KNOWN = [
           ours=r"\('array', .*False\)", theirs=r"\('array', .*True\)"),
     Known("sparse arrays are a small room here", r"sparse\.",
           ours=r"NotImplementedError: (sparse rule for|The elementwise product of two sparse)"),
+    Known("JAX's derivatives by the elements of a sparse array have the dtype of the product",
+          r"sparse\.(grad|value_and_grad|jac\w+)\(", kind="dtype", ours=r"\('array'", theirs=r"\('array'"),
     Known("JAX's sparse arrays forget along which axes of a mesh they vary",
           r"(?s)(?=.*jax\.shard_map\()(?=.*sparse\.)", ours=r"(?s)TypeError: .*along which they vary"),
     Known("cotangents of densities at weakly typed arrays: JAX adds its constants without conversion",
