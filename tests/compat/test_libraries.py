@@ -8,6 +8,7 @@ import ctypes
 import gzip
 import inspect
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
