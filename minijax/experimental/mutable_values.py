@@ -10,7 +10,8 @@ arrays there are). The traced function changes a *shadow* of the value. The shad
 are further results of the program, and each call ends by storing them in the value itself.
 
 A function may close over such a value. Tracing finds out at the first operation on it: the
-operation raises `Touched`, and the function is traced again with a shadow of that value, too.
+operation raises `Touched`, and the function is traced again. This time a shadow stands for that
+value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chapter 16: programs that outlive the process: `jax.export`.
 
-A function is exported for arguments of certain types. What remains of it is StableHLO in a stable
+A function is exported for arguments of certain types. The result holds StableHLO in a stable
 form, and how to call it: the types and pytrees of arguments and results. That can be stored as
 bytes, and called in another process, by minijax or by JAX.
 

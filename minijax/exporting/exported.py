@@ -210,7 +210,7 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
       ValueError: `fun_jit` is not jitted.
       ValueError (when called): it calls a function that is not in StableHLO and may change.
       NotImplementedError (when called): it calls Python, runs on several devices, or is to run on
-        another platform and uses what only this one has.
+        another platform and uses what only this machine's has.
 
     >>> from minijax import export
     >>> exported = export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), "float32"))

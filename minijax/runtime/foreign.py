@@ -33,7 +33,7 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
     """Make the type of a foreign function's state known to XLA.
 
     Args:
-      name: of the type, which only this one has.
+      name: the name of the type, different from those of all others.
       type_registration: a dictionary with the capsules "type_id" and, if there is one, "type_info".
       platform: where functions use it.
     """

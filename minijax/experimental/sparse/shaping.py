@@ -326,7 +326,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
 
 def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO:
-    """The sparse array with the indices of `sparr`, and the elements of a dense array there.
+    """The elements of a dense array at the indices of `sparr`, as a sparse array.
 
     Args:
       sparr: a sparse array.
