@@ -9,7 +9,7 @@ So there is no other rule for loops over references than this equation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.batching import BatchTracer, WithTrace, batch_subtrace, primitive_batchers
@@ -24,6 +24,7 @@ from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
+from ..remat.primitive import remat_p
 from .discharge import apply_discharged
 from .primitives import addupdate_p, contents_of, inner_type, swap_p
 from .refs import ACCUM, MADE, WRITE, is_ref, uses_refs
@@ -110,12 +111,27 @@ def _jvp_rule(primitive: Primitive, rule: Callable) -> Callable:
     return jvp
 
 
+def _batches_refs(primitive: Primitive, args: Sequence, dims: Sequence, params: dict) -> bool:
+    """Whether batching enters with the references.
+
+    A batch of references cannot be transposed, for instance for a loop that takes a row in each step.
+    If examples take different branches, each must write to its own part alone.
+    """
+    if primitive is scan_p:
+        in_place = not any(map(is_ref, args[params["num_consts"] + params["num_carry"]:]))
+    else:
+        in_place = primitive in (jit_p, remat_p) or primitive is cond_p and dims[0] is None
+    return in_place and not any(dim and is_ref(x) for x, dim in zip(args, dims))
+
+
 def _batching_rule(primitive: Primitive, entry: Any) -> WithTrace:
     def batch(trace, args, dims, **params):
-        if _has_refs(params):
+        has_refs = _has_refs(params)
+        if has_refs and not _batches_refs(primitive, args, dims, params):
             fun = discharged(primitive, params)
             return batch_subtrace(fun, trace.axis_data, dims, args, trace.tag)
-        if any(dim is not None for dim in dims) or entry.always or trace.axis_data.name is not None:
+        if (has_refs or any(dim is not None for dim in dims) or entry.always
+                or trace.axis_data.name is not None):
             return entry.rule(trace, args, dims, **params)
         outs = primitive.bind(*args, **params)
         return outs, [None] * len(outs)
