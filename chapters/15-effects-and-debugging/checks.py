@@ -154,7 +154,7 @@ def branches(discharge_branches):
     "In the body, put the rows and the whole operands in their places: for each operand the next "
     "row, or itself.",
     "The carry can be (). The result of scan is (carry, ys), and ys is the list you need.",
-], hole="debugging.callbacks._one_by_one")
+], hole="debugging.callbacks.one_by_one")
 def one_by_one(_one_by_one):
     seen = []
 

@@ -19,7 +19,12 @@ from typing import Any, NamedTuple
 
 from .. import settings
 from ..checks import jit as checks
-from ..checks.arguments import check_callable, fun_signature, resolve_argnums
+from ..checks.arguments import (
+    check_callable,
+    fun_signature,
+    references_apart,
+    resolve_argnums,
+)
 from ..core.array import Array
 from ..core.calls import call_rules
 from ..core.core import install_methods
@@ -198,6 +203,10 @@ class Wrapped(JitFunction):
         """
         call = self._call(args, kwargs)
         jaxpr, out_tree, closed = tracing = self._traced(call)
+        info = jaxpr.jaxpr.debug_info
+        if closed and info:
+            references_apart(f"{info.func_src_info} for jit", call.leaves, closed,
+                             lambda: info.arg_names)
         spec = self._spec(call, tracing)
         spec = spec._replace(donated_invars=(False,) * len(closed) + spec.donated_invars)
         places = places_of(jaxpr, spec, [*closed, *self._placed(call)])

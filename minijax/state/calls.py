@@ -114,7 +114,7 @@ def _jvp_rule(primitive: Primitive, rule: Callable) -> Callable:
 def _batches_refs(primitive: Primitive, args: Sequence, dims: Sequence, params: dict) -> bool:
     """Whether batching enters with the references.
 
-    A batch of references cannot be transposed, for instance for a loop that takes a row in each step.
+    A batch of references cannot be transposed, as a loop over its rows would need.
     If examples take different branches, each must write to its own part alone.
     """
     if primitive is scan_p:

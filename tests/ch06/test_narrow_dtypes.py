@@ -60,7 +60,7 @@ lax.max(x, y) | lax.min(x, y) | lax.clamp(y, x, y[::-1])
 lax.sign(x) | lax.square(x) | lax.integer_pow(x, 3)
 x & y | lax.bitwise_or(x, y) | x ^ y
 lax.shift_left(x, y) | lax.shift_right_arithmetic(x, y) | lax.shift_right_logical(x, y)
-lax.population_count(x) | lax.clz(x)
+lax.clz(x)
 lax.cummax(x) | lax.cummin(x) | lax.cumsum(x) | lax.cumprod(x)
 lax.reduce_max(x, (0,)) | lax.reduce_min(x, (0,)) | lax.reduce_sum(x, (0,)) | lax.reduce_prod(x, (0,))
 x @ y | jnp.dot(x, y) | jnp.vdot(x, y) | jnp.tensordot(x, y, 1) | x[:, None] @ y[None]
