@@ -236,3 +236,14 @@ def test_conditions_of_loops_have_effects_in_order():
         return run
 
     both(program)
+
+
+@pytest.mark.parametrize("value", ["x", "1.0", "jnp.float32(1)"])
+def test_a_batch_of_padding_values_is_as_weak_as_the_array(value):
+    def program(jx):
+        names = {"jnp": jx.numpy}
+        pad = lambda x: jx.lax.pad(jx.numpy.broadcast_to(x, (2,)), eval(value, names | {"x": x}),
+                                   [(1, 0, 0)])
+        return lambda: jx.vmap(pad)(jx.numpy.stack([jx.numpy.asarray(2.0)] * 2))
+
+    both(program)

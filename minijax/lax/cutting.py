@@ -379,7 +379,8 @@ def _batch_pad(args, dims, *, padding_config):
     config = inserted(padding_config, bdim, (0, 0, 0))
     if value_dim is None:
         return pad(x, value, config), bdim
-    padded = pad_p.bind(x, typeof(x).dtype.type(0), padding_config=config)
+    zero = constant(0, typeof(x).dtype, typeof(x).weak_type)
+    padded = pad_p.bind(x, zero, padding_config=config)
     inside = pad_p.bind(full_like(x, True, np.dtype(bool)), np.False_, padding_config=config)
     return select(inside, padded, broadcast_in_dim(value, typeof(padded).shape, (bdim,))), bdim
 
