@@ -24,7 +24,7 @@ control_flow_allowed_effects.add_type(BoxEffect)
 
 @dataclass(frozen=True)
 class BoxTypeState:
-    """What is known of a box: the structure of its contents, and the types of the leaves."""
+    """The static part of a box: the structure of its contents, and the types of the leaves."""
 
     leaf_avals: tuple
     treedef: PyTreeDef
@@ -34,20 +34,24 @@ class BoxTypeState:
         return BoxTypeState(tuple(a.to_tangent_aval() for a in self.leaf_avals), self.treedef)
 
 
-class BoxTy(MutableHiType):
-    """The type of boxes."""
+class _OnlyType(MutableHiType):
+    """The one type of its class, which is its own tangent type."""
 
     def __hash__(self):
-        return hash(BoxTy)
+        return hash(type(self))
 
     def __eq__(self, other):
-        return isinstance(other, BoxTy)
+        return isinstance(other, type(self))
+
+    def to_tangent_aval(self):
+        return type(self)()
+
+
+class BoxTy(_OnlyType):
+    """The type of boxes."""
 
     def __repr__(self):
         return "BoxTy"
-
-    def to_tangent_aval(self):
-        return BoxTy()
 
     def lo_ty_qdd(self, box_state):
         """The types of the arrays of a box in this state."""
@@ -111,11 +115,11 @@ class Box:
         box_set(self, val)
 
     def cur_qdd(self) -> BoxTypeState:
-        """What is known of the box."""
+        """The static part of the box."""
         return self.type_state()
 
     def type_state(self) -> BoxTypeState:
-        """What is known of the box."""
+        """The static part of the box."""
         leaves, treedef = tree_flatten(self._val)
         return BoxTypeState(
             tuple(hi_type(x) if is_high(x) else typeof(x) for x in leaves), treedef)
@@ -189,22 +193,13 @@ def box_get(box: Box) -> Any:
 # Logs
 
 
-class LogTy(MutableHiType):
+class LogTy(_OnlyType):
     """The type of logs. A traced function gets an empty one, and what it collects is appended."""
 
     is_writer = True
 
-    def __hash__(self):
-        return hash(LogTy)
-
-    def __eq__(self, other):
-        return isinstance(other, LogTy)
-
     def __repr__(self):
         return "Log"
-
-    def to_tangent_aval(self):
-        return LogTy()
 
     def read_loval_in(self, qdd, log):
         """A traced function gets no arrays of a log."""

@@ -204,7 +204,7 @@ def guarded(out: Any, name: str) -> Any:
 
 
 def cur_qdd(x: Any) -> Any:
-    """What is known of the state of a value that changes.
+    """The static part of the state of a value that changes.
 
     >>> from minijax.experimental.boxes import Box
     >>> jax.experimental.cur_qdd(Box(1.0)).leaf_avals

@@ -132,7 +132,7 @@ def save_and_offload_only_these_names(
     Args:
       names_which_can_be_saved: of the values that stay where they are.
       names_which_can_be_offloaded: of those that wait in another memory. On a CPU there is one
-        memory: they stay, too.
+        memory: they stay.
       offload_src, offload_dst: the two memories, as "device" and "pinned_host".
 
     Raises:
