@@ -158,6 +158,11 @@ def select_n(which: ShapedArray, cases: Sequence[ShapedArray]) -> None:
 symbolic_sizes: set[type] = set()  # classes of sizes that are not known yet (chapter 16)
 
 
+def any_symbolic(*sizes) -> bool:
+    """Whether one of these sizes and bounds is not known yet."""
+    return bool(symbolic_sizes) and not symbolic_sizes.isdisjoint(map(type, sizes))
+
+
 def size_of(size) -> int:
     """An entry of a shape as an int, or as it is if it is symbolic.
 

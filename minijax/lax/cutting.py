@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import same_dtypes, symbolic_sizes
+from ..checks.primitives import any_symbolic, same_dtypes
 from ..checks.sequences import integers, size_along
 from ..core.array import def_numpy
 from ..core.batching import (
@@ -193,7 +193,7 @@ def _slice_shape(x, *, start_indices, limit_indices, strides):
 
 def _length(start, stop, step):
     """How many positions there are from `start` to `stop`."""
-    if not symbolic_sizes & {type(start), type(stop)}:
+    if not any_symbolic(start, stop):
         return len(range(start, stop, step))
     return stop - start if step == 1 else (stop - start + step - 1) // step
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import size_of, symbolic_sizes
+from ..checks.primitives import any_symbolic, size_of
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, state, typeof
 from ..core.extension import hooks, point
@@ -217,7 +217,7 @@ def slice_bounds(entry: builtins.slice, size: int, position: int) -> tuple[int, 
             f"Got slice({entry.start}, {entry.stop}, {entry.step}) at position {position}. "
             "To take a box of static size at a traced place, use lax.dynamic_slice."
         ) from error
-    if symbolic_sizes & {type(size), *map(type, bounds)}:
+    if any_symbolic(size, *bounds):
         return _symbolic_bounds(start, stop, step, size)
     return builtins.slice(*bounds).indices(size)
 
@@ -283,7 +283,7 @@ def _from_front(start, size):
 def _range(cut, n):
     """The positions that a cut of a dimension of size `n` takes: a range, or a slice with the step
     1 if the size or a bound is not known."""
-    if symbolic_sizes & {type(n), type(cut.start), type(cut.stop)}:
+    if any_symbolic(n, cut.start, cut.stop):
         start = cut.start if cut.start >= 0 else cut.start + n
         return builtins.slice(start, start + 1 if cut.drop else cut.stop, 1)
     return range(n)[cut.start:][:1] if cut.drop else range(cut.start, cut.stop, cut.step)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..checks.operators import with_own_arrays
-from ..checks.primitives import symbolic_sizes
+from ..checks.primitives import any_symbolic
 from ..core.core import typeof
 from ..core.primitives import convert, select
 from ..lax.bitwise import bitwise_and
@@ -38,9 +38,9 @@ class _StandIn:
 
 def _with_known_sizes(x):
     shape = getattr(x, "shape", ())
-    if not isinstance(shape, tuple) or not symbolic_sizes & {*map(type, shape)}:
+    if not isinstance(shape, tuple) or not any_symbolic(*shape):
         return x
-    return _StandIn(x, tuple(8 if type(size) in symbolic_sizes else size for size in shape))
+    return _StandIn(x, tuple(8 if any_symbolic(size) else size for size in shape))
 
 
 def _optimizer(optimize):

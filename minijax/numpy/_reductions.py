@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import symbolic_sizes
+from ..checks.primitives import any_symbolic
 from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.core import ArrayMethods, Primitive, state, typeof
@@ -288,7 +288,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=No
 
 def _as_scalar(count, dtype):
     """A number of elements as a scalar; if it is not known, as the array that will have it."""
-    if type(count) in symbolic_sizes:
+    if any_symbolic(count):
         return convert(count.__jax_array__(), dtype)
     return dtype.type(count)
 
