@@ -36,7 +36,7 @@ from .control_flow.common import (
     op_with_regions,
     region_arguments,
 )
-from .cutting import pad, slice_in_dim
+from .cutting import concatenate, slice_in_dim
 from .out_shardings import call_sharded
 from .shaping import full, reshape, squeeze
 
@@ -253,19 +253,26 @@ def _as_one_dimension(x, dimensions):
 
 
 def _by_halves(combine, inits, *xs):
-    """Reduce the first dimension: combine the first half with the second until one is left."""
-    rest = typeof(xs[0]).shape[1:]
-    for _ in range(1 + len(rest)):
-        combine = vmap(combine)
+    """Reduce the first dimension: combine the first half with the second until one is left, and
+    this with the initial value, which may be another than the identity.
+
+    XLA leaves the initial value out for a single element, and so is it here. JAX leaves it out for
+    any number, of the value that it returns beside the tangent, too.
+    """
+    size, *rest = typeof(xs[0]).shape
+    starts = [full(rest, init) for init in inits]
+    if size < 2:
+        return [squeeze(x, (0,)) for x in xs] if size else starts
+    rows = functools.reduce(lambda f, _: vmap(f), rest, combine)
+    pairs = vmap(rows)
     while (n := typeof(xs[0]).shape[0]) > 1:
-        half = (n + 1) // 2
-        first = [slice_in_dim(x, 0, half) for x in xs]
-        second = [slice_in_dim(x, half, None) for x in xs]
+        half = n // 2
+        left_over = [slice_in_dim(x, 2 * half, None) for x in xs]
+        xs = pairs(*[slice_in_dim(x, 0, half) for x in xs],
+                   *[slice_in_dim(x, half, 2 * half) for x in xs])
         if n % 2:
-            config = [(0, 1, 0)] + [(0, 0, 0)] * len(rest)
-            second = [pad(x, init, config) for x, init in zip(second, inits)]
-        xs = combine(*first, *second)
-    return [squeeze(x, (0,)) for x in xs] if n else [full(rest, init) for init in inits]
+            xs = [concatenate(both, 0) for both in zip(xs, left_over)]
+    return rows(*starts, *[squeeze(x, (0,)) for x in xs])
 
 
 def _reduce_batching(args, dims, *, dimensions, **params):

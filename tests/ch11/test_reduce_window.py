@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 
@@ -127,6 +128,25 @@ def test_the_function_may_use_arrays():
         np.testing.assert_allclose(sums, X.sum(1), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("op", ["add", "mul", "max"])
+def test_derivatives_of_reduce_know_the_initial_value(op, size):
+    """It may be another value than the identity. JAX leaves it out, of the value, too. XLA leaves
+    it out for a single element."""
+    combine, start = getattr(minijax.lax, op), np.float32(0.75)
+    x = X[0, 0, :size, :2]
+
+    def program(reduce):
+        return [reduce(x), minijax.jvp(reduce, (x,), (x + 1,)),
+                minijax.grad(lambda x: reduce(x).sum())(x)]
+
+    actual = program(lambda x: minijax.lax.reduce(x, start, combine, (0,)))
+    expected = program(lambda x: x[0] if size == 1 else functools.reduce(
+        combine, x, minijax.numpy.full(2, start)))
+    for a, e in zip(minijax.tree.leaves(actual), minijax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-6)
+
+
 @pytest.mark.parametrize("op", ["add", "max"])
 def test_pooling_compiles_as_in_jax(op):
     for order in (0, 1):
@@ -172,6 +192,7 @@ REDUCTIONS = {
     "bits": lambda m, x: m.lax.reduce(x.astype("int32"), -1, m.lax.bitwise_and, (2,)),
     "function": lambda m, x: m.lax.reduce(x, np.float32(1), lambda a, b: a * b + m.lax.sin(a),
                                           (2, 0)),
+    "own product": lambda m, x: m.lax.reduce(x, 1.0, lambda a, b: b * a, (2, 0)),
     "nothing": lambda m, x: m.lax.reduce(x[:0], 2.0, lambda a, b: a * b, (0,)),
     "several": lambda m, x: m.lax.reduce(
         (x, [x * 2]), (1.0, [np.float32(0)]), lambda a, b: (a[0] * b[0], [a[1][0] + b[1][0]]),
@@ -190,10 +211,10 @@ def test_reduce(name):
                           re.sub("0x[0-9a-f]+", "", str(text(x))) if name in ("not from 0",)
                           else text(x))
 
-    both(program, x, text=name != "function" and name != "nothing" and name != "several")
+    both(program, x, text=name not in ("function", "own product", "nothing", "several"))
 
 
-@pytest.mark.parametrize("name", ["sum", "product", "function", "several", "nothing"])
+@pytest.mark.parametrize("name", ["sum", "product", "own product", "several", "nothing"])
 def test_derivatives_of_reduce(name):
     def program(m):
         f = lambda x: m.tree.leaves(REDUCTIONS[name](m, x))[0]
@@ -202,7 +223,7 @@ def test_derivatives_of_reduce(name):
         return lambda x: (jvp(x), m.jit(m.grad(lambda x: (g(x) ** 2).sum()))(x),
                           m.make_jaxpr(jvp)(x))
 
-    both(program, X[0, :, :3])
+    both(program, X[0, :, :3], text=name not in ("own product", "several"))  # the initial value
 
 
 # ----------------------------------------------------------------------------------------------
