@@ -61,6 +61,9 @@ from .core import operators as _operators  # gives arrays their operators
 from . import typing, version
 from .version import __version__, __version_info__
 
+# chapter 6
+from . import fast as _fast  # short cuts, before the functions that they are for
+
 # chapter 3
 from . import tree, tree_util
 from .core.api import jvp
@@ -74,7 +77,6 @@ from .runtime.structs import ShapeDtypeStruct
 from .core.api import eval_shape, make_jaxpr
 
 # chapter 6
-from . import fast as _fast  # short cuts
 from .runtime.devices import (
     block_until_ready,
     copy_to_host_async,

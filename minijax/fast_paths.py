@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .core.extension import hooks, point
+
+Function = TypeVar("Function", bound=Callable)
 
 
 @point
@@ -31,7 +33,7 @@ def compiled_function(self, function: Any) -> Any:
 on_numpy_if: dict[Any, tuple[Callable, Callable[..., bool]]] = {}
 
 
-def with_fast_path(function: Callable) -> Callable:
+def with_fast_path(function: Function) -> Function:
     """Decorator: `function`, or the faster one that an extension has for it."""
     for faster in hooks.public_function:
         function = faster(function)

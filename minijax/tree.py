@@ -5,15 +5,15 @@ from .errors import renamed as _renamed
 from .pytree.registration import static as static
 from .pytree.functions import tree_all as _all
 from .pytree.functions import tree_broadcast as _broadcast
-from .core.tree import tree_flatten as _flatten
+from .pytree.functions import tree_flatten as _flatten
 from .pytree.paths import tree_flatten_with_path as _flatten_with_path
-from .core.tree import tree_leaves as _leaves
+from .pytree.functions import tree_leaves as _leaves
 from .pytree.paths import tree_leaves_with_path as _leaves_with_path
-from .core.tree import tree_map as _map
+from .pytree.functions import tree_map as _map
 from .pytree.paths import tree_map_with_path as _map_with_path
 from .pytree.functions import tree_reduce as _reduce
 from .pytree.functions import tree_reduce_associative as _reduce_associative
-from .core.tree import tree_structure as _structure
+from .pytree.functions import tree_structure as _structure
 from .pytree.functions import tree_transpose as _transpose
 from .core.tree import tree_unflatten as _unflatten
 

@@ -12,10 +12,6 @@ from .checks.tree import (
 from .core.tree import (
     Partial,
     PyTreeDef,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_structure,
     tree_unflatten,
 )
 from .pytree.registration import (
@@ -33,8 +29,12 @@ from .pytree.functions import (
     is_tree_node,
     tree_all,
     tree_broadcast,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
     tree_reduce,
     tree_reduce_associative,
+    tree_structure,
     tree_transpose,
     treedef_children,
     treedef_is_leaf,

@@ -39,7 +39,7 @@ ROOMS = {
         "runtime.client", "runtime.devices", "runtime.effects",
         "runtime.stages", "fast.batching", "fast.evaluation", "fast.indexing", "fast.jit",
         "fast.operators", "fast.repeated", "fast.rules", "fast.specialised", "fast.staged",
-        "fast.staging"),
+        "fast.staging", "fast.trees"),
     7: ("core.partial_eval", "checks.partial_eval"),
     8: ("core.transposition", "checks.transposition", "fast.derivatives"),
     9: ("lax.families", "lax.dtypes", "lax.precision", "lax.elementwise", "lax.bitwise",

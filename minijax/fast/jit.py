@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, NoReturn
@@ -24,13 +23,13 @@ from ..core.core import eval_trace, state
 from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
 from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember, traces
-from ..core.tree import BUILTIN_NODE_TYPES, registry
 from ..core.util import partition_list
 from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.jit import array_classes
 from ..settings import trace_context
 from .repeated import DIFFERENT, Unwritable, repeated
+from .trees import tree_registry
 
 # ----------------------------------------------------------------------------------------------
 # The leaves of arguments
@@ -301,49 +300,6 @@ class FastCall(JitFunction):
 
 
 # ----------------------------------------------------------------------------------------------
-# Flattening in C++
-
-_registry: Any = None
-_copied = {*BUILTIN_NODE_TYPES}  # the node types that the copy has
-_lock = threading.Lock()
-
-
-def tree_registry() -> Any:
-    """A copy of the registry of pytree nodes in XLA's C++, which flattens in half the time.
-
-    All threads share one, because structures of two registries do not mix.
-    """
-    global _registry
-    if _registry is None:
-        with _lock:
-            _registry = _registry or _copy_registry()
-    return _registry
-
-
-def _copy_registry():
-    copy = xla().PyTreeRegistry(
-        enable_none=True,
-        enable_tuple=True,
-        enable_namedtuple=True,
-        enable_list=True,
-        enable_dict=True,
-    )
-    for node_type in list(registry.values()):
-        _register(copy, node_type)
-    return copy
-
-
-def _register(copy, node_type):
-    """Enter a node type in the copy, once."""
-    if node_type not in _copied:
-        _copied.add(node_type)
-        if fields := getattr(node_type, "fields", None):
-            copy.register_dataclass_node(node_type.python_type, *map(list, fields))
-        else:
-            copy.register_node(node_type.python_type, node_type.flatten, node_type.unflatten)
-
-
-# ----------------------------------------------------------------------------------------------
 # The extension
 
 
@@ -353,15 +309,10 @@ def _with_fast_path(cls):
 
 
 class FastJit(Extension):
-    """Jitted functions have the fast path, and XLA's registry follows the core's."""
+    """Jitted functions have the fast path."""
 
     def jit_class(self, cls, options):
         return _with_fast_path(cls)
-
-    def node_type_registered(self, node_type):
-        with _lock:
-            if _registry is not None:
-                _register(_registry, node_type)
 
 
 register(FastJit())

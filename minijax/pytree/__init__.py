@@ -27,10 +27,6 @@ from ..core.tree import (
     flatten_axes,
     prefix_subtrees,
     registry,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_structure,
     tree_unflatten,
 )
 from .functions import (
@@ -41,8 +37,12 @@ from .functions import (
     is_tree_node,
     tree_all,
     tree_broadcast,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
     tree_reduce,
     tree_reduce_associative,
+    tree_structure,
     tree_transpose,
     treedef_children,
     treedef_is_leaf,

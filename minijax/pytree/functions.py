@@ -10,6 +10,7 @@ from typing import Any
 from ..checks import tree as checks
 from ..checks.sequences import elements
 from ..checks.tree import KeyEntry, flatten_with_keys
+from ..core import tree as trees
 from ..core.core import install_methods
 from ..core.tree import (
     DICT,
@@ -24,10 +25,14 @@ from ..core.tree import (
     flatten_up_to,
     node_type_of,
     registry,
-    tree_flatten,
-    tree_leaves,
-    tree_structure,
 )
+from ..fast_paths import with_fast_path
+
+# The core's functions, as users get them
+tree_flatten = with_fast_path(trees.tree_flatten)
+tree_leaves = with_fast_path(trees.tree_leaves)
+tree_map = with_fast_path(trees.tree_map)
+tree_structure = with_fast_path(trees.tree_structure)
 
 # ----------------------------------------------------------------------------------------------
 # Reduce

@@ -10,23 +10,15 @@ from typing import Any, TypeVar
 
 from ..checks import tree as checks
 from ..checks.tree import DictKey, GetAttrKey
-from ..core.extension import hooks, point
 from ..core.tree import NodeType, registry, sorted_keys
 
 Class = TypeVar("Class", bound=type)
-
-
-@point
-def node_type_registered(self, node_type: Any) -> None:
-    """Called when a type has become a node of pytrees."""
 
 
 def register_node_type(node_type: NodeType) -> None:
     """Enter `node_type` in the registry. A type has at most one entry, which never changes."""
     checks.registered_once(node_type, registry)
     registry.setdefault(node_type.python_type, node_type)
-    for node_type_registered in hooks.node_type_registered:
-        node_type_registered(node_type)
 
 
 def register_pytree_node(

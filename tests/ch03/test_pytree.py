@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minijax import pytree
-from minijax.core.extension import Extension, registered
+from minijax.runtime import xla
 from tests.ch03.trees import (
     TREES,
     Dropped,
@@ -33,6 +33,8 @@ from tests.oracle import both, jax
 
 jax_api_util = jax._src.api_util
 jax_tree_util = jax._src.tree_util
+
+xla()  # from now on, C++ flattens, unless there are no fast paths
 
 PAIRS = list(itertools.product(TREES, TREES))
 every_tree = pytest.mark.parametrize("tree", TREES, ids=lambda tree: repr(tree)[:40])
@@ -371,20 +373,6 @@ def test_static_fields():
     assert pytree.tree_flatten(Scale(2.0))[0] == [2.0]
     assert dict(dataclasses.fields(Scale)[1].metadata) == {"static": True, "unit": "m"}
     assert pytree.tree_map(str, Scale(2.0, "n")) == Scale("2.0", "n")
-
-
-def test_extensions_hear_of_new_types():
-    heard = []
-
-    class Hearing(Extension):
-        def node_type_registered(self, node_type):
-            heard.append(node_type)
-
-    with registered(Hearing()):
-        New = pytree.register_static(type("New", (), {}))
-        Data = pytree.register_dataclass(dataclasses.make_dataclass("Data", ["x"]))
-    assert [node_type.python_type for node_type in heard] == [New, Data]
-    assert pytree.registry[New] is heard[0]
 
 
 # -- errors --------------------------------------------------------------------------------------
