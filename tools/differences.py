@@ -242,14 +242,13 @@ OTHERWISE: dict[str, list[str]] = {
     "what jit is told of results is an equation of the jaxpr here, not a parameter": [
         "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
         "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],
-    "types do not say here in which memory an array is, so results are in the usual one": [
-        "jax.jit(lambda x: x * 2)(jax.device_put(np.ones(8), jax.NamedSharding(jax.make_mesh("
-        "(8,), ('x',)), jax.P('x'), memory_kind='pinned_host'))).sharding.memory_kind",
-        "str(jax.typeof(jax.device_put(1.0, jax.memory.Space.Host)))",
-        "jax.jit(lambda x: jax.device_put(x, jax.memory.Space.Host))(1.0)"],
-    "the type of an array on all devices says nothing of a mesh here, so it fits any other type": [
-        "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
-        "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],
+    "a value that is on no mesh shows the mesh in force as that of its type": [
+        "(lambda m: [jax.set_mesh(m), str(jax.typeof(np.ones(3)).sharding), jax.set_mesh(None)][1]"
+        ")(jax.make_mesh((8,), ('x',)))"],
+    "shard_map closes over arrays on its mesh here": [
+        "(lambda x: str(jax.make_jaxpr(jax.shard_map(lambda s: s + x[:1], in_specs=jax.P('x'), "
+        "mesh=x.sharding.mesh, out_specs=jax.P('x')))(np.ones((8, 1)))))(jax.device_put("
+        "np.ones(1), jax.NamedSharding(jax.sharding.Mesh(jax.devices(), 'x'), jax.P())))"],
     "XLA takes whole operands of an operation for summands if its result is unreduced, so JAX "
     "counts them several times; here the value is right, or a loop that closes over summands is "
     "refused": [

@@ -367,9 +367,8 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     value = _scalar_fill(convert(of_any_size(fill_value, dtype), dtype, weak))
     if sharding is not None:
         return _filled(value, shape, sharding)
-    if aval.placement is not None:
-        return _filled_like(value, canonical_shape(shape), aval)
-    filled = broadcast(value, shape)
+    filled = (broadcast(value, shape) if aval.placement is None else
+              _filled_like(value, canonical_shape(shape), aval))
     placed = isinstance(filled, Array) and type(x) is not Array and (
         isinstance(x, Array) or getattr(x, "sharding", None) is not None)
     return on_device(filled, None, like=x) if placed else filled

@@ -37,7 +37,7 @@ from .partition_spec import UNCONSTRAINED, P, PartitionSpec
 from .placed import Place, PlacedArray, sees_to_places
 from .sharding import NamedSharding, Sharding, is_unreduced
 from .spmd import is_abstract
-from .typed import entries_of, mesh_of, sums_of, varying_axes, with_sharding
+from .typed import entries_of, says_split, sums_of, varying_axes, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # What users write for a sharding
@@ -247,7 +247,7 @@ def _within_shard_map(x, sharding):
 def _constrained_type(aval, *, sharding, **params):
     if not isinstance(sharding, NamedSharding):
         return aval
-    if mesh_of(aval) is not None and not sharding.mesh.are_all_axes_explicit:
+    if says_split(aval) and not sharding.mesh.are_all_axes_explicit:
         return aval  # a constraint speaks of the other axes
     return with_sharding(aval, sharding)
 
@@ -331,7 +331,7 @@ def _lower_sharding(ctx, x, *, sharding, **params):
     mesh = sharding.mesh if mesh is None else mesh
     if is_unreduced(sharding):
         return as_summands(ctx, x, sharding, mesh)
-    if isinstance(sharding, NamedSharding) and sharding.mesh.auto_axes and mesh_of(x.aval):
+    if isinstance(sharding, NamedSharding) and sharding.mesh.auto_axes and says_split(x.aval):
         sharding = _beside_explicit(sharding, x.aval)
     return constraint(ctx, x, sharding, mesh)
 

@@ -15,6 +15,7 @@ from ..core.staging import shaped_abstractify
 from ..core.tree import flatten_axes, tree_flatten, tree_map
 from ..errors import api_boundary, wraps
 from .constraints import check_fits
+from .memories import MemorySpace
 from .mesh import (
     AbstractMesh,
     AxisType,
@@ -30,6 +31,7 @@ from .typed import (
     explicit_part,
     mesh_of,
     sharding_of_type,
+    space_of,
     sums_of,
     varying_axes,
 )
@@ -260,4 +262,5 @@ def _manual_axis_type(aval):
 install_methods({
     "sharding": property(lambda aval: sharding_of_type(aval, get_abstract_mesh())),
     "manual_axis_type": property(_manual_axis_type),
+    "memory_space": property(lambda aval: space_of(aval) or MemorySpace.Device),
 }, ShapedArray)

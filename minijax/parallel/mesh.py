@@ -485,7 +485,7 @@ class use_abstract_mesh:
             raise ValueError("use_abstract_mesh cannot change the size of the mesh in force: "
                              f"{self.mesh} has {self.mesh.size} places, and {outer} has "
                              f"{outer.size}.")
-        if not outer.empty and outer.shape_tuple != self.mesh.shape_tuple:
+        if not outer.empty and outer is not self.mesh:
             _exchanged.update([(outer, self.mesh), (self.mesh, outer)])
         self._override.__enter__()
 
@@ -498,10 +498,13 @@ _exchanged: set[tuple[AbstractMesh, AbstractMesh]] = set()
 
 
 def is_foreign(mesh: AbstractMesh) -> bool:
-    """Whether a mesh has other axes than the one in force, and the program did not change that."""
+    """Whether a mesh is not the one in force, the program did not change that, and the user has
+    some axes in hand. `shard_map` closes over values on the mesh outside."""
     around = abstract_mesh.value
-    return (around is not None and around is not mesh and not around.empty
-            and around.shape_tuple != mesh.shape_tuple and (around, mesh) not in _exchanged)
+    if around is None or around is mesh or around.empty or around.manual_axes:
+        return False
+    return (not (around.are_all_axes_auto and mesh.are_all_axes_auto)
+            and (around, mesh) not in _exchanged)
 
 
 class set_mesh:

@@ -18,7 +18,7 @@ from ..runtime.modules import ProgramBody, ProgramModule
 from .mesh import AbstractMesh, Mesh
 from .partition_spec import P
 from .sharding import NamedSharding, Sharding, quoted, sdy_mesh, sdy_sharding
-from .typed import entries_of, mesh_of, sharding_of_type, split_over, sums_of
+from .typed import entries_of, mesh_of, says_split, sharding_of_type, split_over, sums_of
 
 
 class PartitionedBody(ProgramBody):
@@ -179,7 +179,7 @@ def as_summands(ctx: Body, x: Value, sharding: NamedSharding, mesh: Mesh | Abstr
     """A value of which devices hold summands, as the sharding says. What is split already over
     these axes stays where it is, among zeros."""
     if not sharding.spec.unreduced <= sums_of(x.aval)[0]:
-        entries = None if mesh_of(x.aval) is None else entries_of(x.aval)
+        entries = entries_of(x.aval) if says_split(x.aval) else None
         plain = sharding.spec.update(entries, unreduced=sums_of(x.aval)[0])
         x = constraint(ctx, x, sharding.update(spec=plain), mesh)
     x = constraint(ctx, x, sharding, mesh)

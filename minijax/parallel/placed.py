@@ -36,7 +36,8 @@ from ..runtime import cuda, xla, xla_on_devices
 from ..runtime.dispatch import apply_primitive
 from ..runtime.jit import array_classes
 from .layouts import Layout, in_order
-from .mesh import Mesh, concrete_mesh
+from .memories import space_of_kind
+from .mesh import Mesh, abstract_mesh, concrete_mesh
 from .partition_spec import P
 from .sharding import (
     NamedSharding,
@@ -45,7 +46,7 @@ from .sharding import (
     is_unreduced,
     tile_assignment,
 )
-from .typed import WhileAlive, mesh_of, split_over, with_sharding
+from .typed import WhileAlive, in_space, mesh_of, split_over, with_sharding
 
 
 class Shard:
@@ -81,13 +82,14 @@ class Shard:
 @functools.lru_cache(4096)
 def _typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
     """The type of an array with this sharding, of which it states the axes of type Explicit."""
+    aval = in_space(aval, space_of_kind(sharding.memory_kind))
     if isinstance(sharding, NamedSharding):
         return with_sharding(aval, sharding)
     return split_over(aval, (), None)
 
 
 placed_arrays = WhileAlive()
-typed_arrays = WhileAlive()  # those whose types state a sharding
+typed_arrays = WhileAlive()  # those whose types name a mesh
 
 
 @functools.lru_cache(4096)
@@ -371,9 +373,16 @@ def _on_mesh(primitive, out, mesh):
 
 
 def mesh_in_force() -> Mesh | None:
-    """The mesh of `set_mesh`, if it is of several devices."""
+    """The mesh of `set_mesh`, if it is of several devices. Its axes have the types that they have
+    now, as in `auto_axes`, but for those of a `shard_map`."""
     mesh = concrete_mesh.value
-    return None if mesh is None or mesh.size < 2 else mesh
+    if mesh is None or mesh.size < 2:
+        return None
+    around = abstract_mesh.value
+    if (around is None or around is mesh.abstract_mesh or around.manual_axes
+            or around.shape_tuple != mesh.shape_tuple):
+        return mesh
+    return mesh.update(axis_types=around.axis_types)
 
 
 class ContextMesh(Extension):

@@ -33,7 +33,7 @@ from ..runtime.structs import ShapeDtypeStruct
 from . import spmd  # what is computed from an array is computed where it lies
 from .explicit import reshard
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
-from .memories import MemorySpace
+from .memories import MemorySpace, space_of_kind
 from .mesh import get_abstract_mesh, get_mesh
 from .partition_spec import P, PartitionSpec
 from .placed import (
@@ -48,7 +48,7 @@ from .placed import (
 from .reshards import lower_stated, with_batch_entry
 from .sharding import NamedSharding, Sharding, is_unreduced
 from .sharding_rules import stated
-from .typed import with_sharding
+from .typed import in_space, space_of, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # The primitive
@@ -73,8 +73,16 @@ sees_to_places.add(device_put_p)
 
 @device_put_p.def_abstract_eval
 def _result_types(*avals, devices, srcs, copy_semantics):
-    return [with_sharding(aval, where) if _says_type(where) else aval
-            for aval, where in zip(avals, devices)]
+    return [*map(_type_there, avals, devices)]
+
+
+def _type_there(aval, where):
+    """The type of a value that was moved."""
+    if isinstance(where, MemorySpace):
+        return in_space(aval, where)
+    if isinstance(where, Sharding):
+        aval = in_space(aval, space_of_kind(where.memory_kind))
+    return with_sharding(aval, where) if isinstance(where, NamedSharding) else aval
 
 
 def _says_type(where):
@@ -100,13 +108,20 @@ def _transpose(cts, *operands, devices, srcs, copy_semantics):
                          "have to go where the donated memory was.")
     backs = moved and device_put_p.bind(
         *[cts[i] for i in moved],
-        devices=tuple([srcs[i] for i in moved]),
+        devices=tuple([_origin(operands[i], srcs[i], devices[i]) for i in moved]),
         srcs=tuple([devices[i] for i in moved]),
         copy_semantics=(_COPY,) * len(moved),
     )
     for i, back in zip(moved, backs):
         out[i] = back
     return out
+
+
+def _origin(x, src, where):
+    """Where an operand came from: if nobody said it, the memory that its type names."""
+    if src is None and isinstance(where, MemorySpace):
+        return space_of(x.aval) or MemorySpace.Device
+    return src
 
 
 primitive_transposes[device_put_p] = _transpose
@@ -143,6 +158,8 @@ def _put(x, where, copy):
     """Move one array."""
     if where is None:
         return _stay(x, copy)
+    if isinstance(where, MemorySpace):
+        where = _in_memory(x, where)
     layout = where.layout if isinstance(where, Format) else _same_layout(x)
     if isinstance(where, Format):
         where = where.sharding or x.sharding
@@ -274,8 +291,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     leaves, tree = tree_flatten(x)
     avals = argument_avals(leaves, "device_put", lambda: leaf_names("x", x))
     wheres = [*map(concrete_sharding, _for_leaves("device_put device", device, tree))]
-    wheres = [_in_memory(x, where) if isinstance(where, MemorySpace) else where
-              for x, where in zip(leaves, wheres)]
+    wheres = [_in_memory(x, where) if isinstance(where, MemorySpace) and not isinstance(x, Tracer)
+              else where for x, where in zip(leaves, wheres)]
     for aval, where in zip(avals, wheres):
         _check_place(aval, where)
     srcs = map(concrete_sharding, _for_leaves("device_put source", src, tree))
@@ -299,10 +316,6 @@ def _for_leaves(name, prefix, tree):
 
 def _in_memory(x, space):
     """The sharding of an array, in another memory of its devices."""
-    if isinstance(x, Tracer):
-        raise NotImplementedError(f"device_put to {space!r} of a traced value: types do not say in "
-                                  "which memory it is. Move the array outside, or give the result "
-                                  "a sharding with a memory_kind by out_shardings.")
     sharding = x.sharding if isinstance(x, Array) else on_one_device(xla().default_device())
     if space is MemorySpace.Any:
         return sharding
@@ -332,7 +345,7 @@ def _check_place(aval, where):
     if isinstance(where, Sharding):
         where.check_compatible_aval(aval.shape)
         where.shard_shape(aval.shape)
-    elif where is not None and not hasattr(where, "device_kind"):
+    elif not (where is None or isinstance(where, MemorySpace) or hasattr(where, "device_kind")):
         raise ValueError("device_put takes a device, a Sharding, a PartitionSpec, None, or a "
                          f"pytree of these. Received invalid value: {where!r}")
 

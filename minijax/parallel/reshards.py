@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.batching import BatchTrace, WithTrace, primitive_batchers
-from ..core.core import Primitive, ShapedArray, typeof
+from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.extension import Extension, register, remove
 from ..core.lowering import register_lowering
 from ..core.transposition import deflinear2
@@ -74,8 +74,15 @@ def _reshard(x, *, dst_sharding, concrete_mesh):
         dst_sharding = dst_sharding.update(mesh=mesh)
     if type(x) is PlacedArray and x.sharding == dst_sharding and x.committed:
         return x
+    if type(x) is not PlacedArray and is_abstract(dst_sharding) and not _says_split(dst_sharding):
+        return x  # the devices are not known, and all of them are to have it
     return evaluated(x, dst_sharding, lambda sharding: apply_primitive(
         reshard_p, x, dst_sharding=sharding, concrete_mesh=concrete_mesh))
+
+
+def _says_split(sharding):
+    spec = sharding.spec
+    return bool(spec.all_axes() or spec.unreduced or spec.reduced)
 
 
 def _on_other_types(x, sharding):
@@ -165,20 +172,20 @@ pp_rules["reshard"] = lambda params: {}  # the type of the result says it
 
 
 class SameShardings(Extension):
-    """Values that meet a type get its sharding. Registered while there are arrays or meshes with
-    axes of type Explicit."""
+    """Values that meet a type get its sharding. Registered while there are arrays whose types name
+    a mesh, or a mesh with axes of type Explicit is in force."""
 
     def batch_placement(self, axis_data, in_dims, args):
-        said = {(entries_of(aval)[d], mesh_of(aval)) for x, d in zip(args, in_dims)
-                if d is not None and mesh_of(aval := typeof(x)) is not None}
-        said = {(entry, mesh) for entry, mesh in said if entry is not None}
-        if not said:
-            return axis_data
+        mapped = [(typeof(x), d) for x, d in zip(args, in_dims) if d is not None]
+        said = {entries_of(aval)[d]: mesh_of(aval) for aval, d in mapped
+                if type(aval) is ShapedArray}
         if len(said) > 1:
             raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
-                             f"same, got {', '.join(str(entry) for entry, _ in said)}. Reshard "
-                             "some, by `jax.sharding.reshard`.")
-        ((entry, mesh),) = said
+                             f"same. Got inconsistent axis specs: {' vs '.join(map(str, said))}. "
+                             "Reshard some, by `jax.sharding.reshard`.")
+        if said.keys() <= {None}:
+            return axis_data
+        ((entry, mesh),) = said.items()
         if axis_data.spmd_name not in (None, entry, (entry,)):
             raise ValueError("vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` "
                              "mesh axis type is allowed to say how the batch is split, but "
@@ -193,9 +200,17 @@ class SameShardings(Extension):
             return x
         own, sums = sums_of(typeof(x)), sums_of(aval)  # those of cotangents are the other way round
         if entries_of(typeof(x)) == entries_of(aval) and (any(own) or own == sums):
-            return x
+            is_new = not aval.ndim and mesh_of(typeof(x)) is None  # a number, as `grad` passes it
+            if not (is_new and state.trace.staging and _says_mesh_in_types()):
+                return x
         spec = P(*entries_of(aval), unreduced=sums[0], reduced=sums[1])
         return bind_reshard(x, NamedSharding(mesh, spec))
+
+
+def _says_mesh_in_types():
+    """Whether numbers have to be brought to the mesh of a type: the context does not say it."""
+    around = meshes.get_abstract_mesh()
+    return not (around.manual_axes or around.are_all_axes_auto)
 
 
 class ReducedOperands(Extension):

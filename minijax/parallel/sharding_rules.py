@@ -15,14 +15,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.core import Primitive, ShapedArray
-from ..core.extension import Extension
+from ..core.extension import Extension, register, remove
 from ..errors import ShardingTypeError
-from .mesh import AbstractMesh, get_abstract_mesh, is_foreign
+from .mesh import AbstractMesh, abstract_mesh, get_abstract_mesh, is_foreign
 from .typed import (
     Entries,
     Placement,
     entries_of,
+    in_space,
     mesh_of,
+    says_split,
+    space_of,
     split_over,
     stated_placement,
     sums_of,
@@ -58,14 +61,14 @@ class ShardingTypes(Extension):
         return same and sums_of(aval) == sums_of(ct)[::-1]
 
     def join_placements(self, primitive, avals, params, out):
-        meshes = {mesh for aval in avals if (mesh := mesh_of(aval)) is not None}
+        meshes = dict.fromkeys([mesh for aval in avals if (mesh := mesh_of(aval)) is not None])
         if not meshes:
             return _with_manual_sums(primitive, avals, params, out)
-        if len(meshes) > 1 or is_foreign(*meshes):
-            raise _of_several_meshes(primitive, avals)
         if primitive in stated:
             return out
-        (mesh,) = meshes
+        mesh = _one_mesh(meshes)
+        if mesh is None or not any(map(says_split, avals)):
+            return _on_mesh(primitive, out, mesh)
         rule = sharding_rules.get(primitive.name)
         if rule is None:
             raise ShardingTypeError(
@@ -79,11 +82,81 @@ class ShardingTypes(Extension):
         return outs if primitive.multiple_results else outs[0]
 
 
-def _of_several_meshes(primitive, avals):
-    mesh, around = [*filter(None, map(mesh_of, avals))][-1], get_abstract_mesh()
-    return ValueError(f"For primitive {primitive}, context mesh {around} should match the aval "
-                      f"mesh {mesh}, and that of all operands, {_texts(avals)}. Bring them to one "
-                      "mesh, by `jax.device_put`.")
+def _one_mesh(meshes):
+    """The mesh of the result of operands on these meshes; `None` if the compiler has all of them in
+    hand.
+
+    Raises:
+      ValueError: there are several, and the user has axes of one in hand.
+    """
+    mesh, *others = meshes
+    if not others:
+        return mesh
+    if all(mesh.are_all_axes_auto for mesh in meshes):
+        return None
+    if mesh.manual_axes or any(other.manual_axes for other in others):
+        (mesh,) = [mesh for mesh in meshes if mesh.manual_axes]
+        return mesh  # `shard_map` closes over the other values
+    raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {mesh} and another mesh: "
+                     f"{others[0]}. Bring the arrays to one mesh, by `jax.device_put`.")
+
+
+def _on_mesh(primitive, out, mesh):
+    """The types of results on a mesh, none of whose axes splits them."""
+    if primitive.multiple_results:
+        return [split_over(aval, (), mesh) for aval in out]
+    return split_over(out, (), mesh)
+
+
+class MemorySpaces(Extension):
+    """Types in a memory: the operands that are not numbers must be in the same, and so are the
+    results."""
+
+    def join_placements(self, primitive, avals, params, out):
+        if not any(map(space_of, avals)) or not _has_rule(primitive):
+            return out
+        first, *others = [aval for aval in avals if aval.ndim] or [None]
+        for other in others:
+            if space_of(other) is not space_of(first):
+                raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the "
+                                 f"same. Got one operand with type: {first.str_short()} and "
+                                 f"another operand with type: {other.str_short()}. Bring them to "
+                                 "one memory, by `jax.device_put`.")
+        space = None if first is None else space_of(first)
+        if primitive.multiple_results:
+            return [in_space(aval, space) for aval in out]
+        return in_space(out, space)
+
+
+def _has_rule(primitive):
+    """Whether the types of a primitive's results follow from those of its operands here."""
+    apart = primitive.name in ("device_put", "optimization_barrier") or primitive in stated
+    return primitive.name in sharding_rules and not apart
+
+
+class ForeignOperands(Extension):
+    """Refuses operands on another mesh than the one in force. Registered while there is one."""
+
+    def stage_operands(self, builder, primitive, invars, params):
+        for v in invars:
+            mesh = mesh_of(v.aval)
+            if mesh is not None and is_foreign(mesh) and primitive.name in sharding_rules:
+                raise ValueError(f"For primitive {primitive}, context mesh {get_abstract_mesh()} "
+                                 f"should match the aval mesh {mesh} for shape "
+                                 f"{v.aval.str_short()}. Bring the array to the context mesh, by "
+                                 "`jax.device_put`.")
+        return invars
+
+
+_foreign_operands = ForeignOperands()
+
+
+def _watch(mesh: AbstractMesh | None, begins: bool) -> None:
+    if mesh is not None and not (mesh.empty or mesh.manual_axes):
+        (register if begins else remove)(_foreign_operands)
+
+
+abstract_mesh.watchers.append(_watch)
 
 
 def _with_manual_sums(primitive, avals, params, out):
@@ -384,7 +457,7 @@ rows("dot_general", _dot_general)
 def _convolution(avals, params, outs):
     x, kernel = avals
     feature = params["dimension_numbers"].lhs_spec[1]
-    if mesh_of(kernel) is not None or entries_of(x)[feature] is not None:
+    if says_split(kernel) or entries_of(x)[feature] is not None:
         raise ShardingTypeError(f"conv_general_dilated of {_texts(avals)}: the kernel and the "
                                 "features must not be split. Please specify the output sharding "
                                 "via `out_sharding`.")

@@ -20,7 +20,14 @@ from ..core.array import as_array
 from ..core.core import Tracer, eval_trace, install_methods, set_current_trace
 from ..core.dtypes import ExtendedDType
 from ..core.extension import Extension, register
-from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.jaxpr import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    jaxpr_as_fun,
+    jaxprs_in_params,
+    no_effects,
+)
 from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
 from ..core.tree import tree_flatten
 from ..lax.shaping import expand_dims
@@ -97,6 +104,7 @@ def _values(tracer: DynamicJaxprTracer) -> Any:
     """The values on all devices, stacked; `None` if they are not known, or not to this process."""
     axes, evaluate, call = _evaluators[tracer._trace]
     so_far = tracer._trace.builder.build([tracer.atom])
+    so_far = ClosedJaxpr(_without_prints(so_far.jaxpr), so_far.consts)
     leaves, consts = call.values(), _without_tangents(so_far.consts)
     if leaves is None or consts is None:
         return None
@@ -110,6 +118,35 @@ def _values(tracer: DynamicJaxprTracer) -> Any:
     with set_current_trace(eval_trace):
         whole = evaluate(jaxpr, leaves)
     return whole if whole.is_fully_addressable else None
+
+
+_PRINTS = "debug_print", "debug_callback"
+
+
+def _without_prints(jaxpr: Jaxpr) -> Jaxpr:
+    """A jaxpr that computes the same values. The whole body prints, when it runs."""
+    if not jaxpr.effects:
+        return jaxpr
+    eqns = [_eqn_without_prints(eqn) for eqn in jaxpr.eqns if eqn.primitive.name not in _PRINTS]
+    return Jaxpr(jaxpr.constvars, jaxpr.invars, jaxpr.outvars, eqns, None, jaxpr.debug_info)
+
+
+def _eqn_without_prints(eqn: JaxprEqn) -> JaxprEqn:
+    inner = [*jaxprs_in_params(eqn.params)]
+    if not eqn.effects or not inner:
+        return eqn
+    left = no_effects.union(*[_without_prints(jaxpr).effects for jaxpr in inner])
+    gone = no_effects.union(*[jaxpr.effects for jaxpr in inner]) - left
+    params = {name: _param_without_prints(x) for name, x in eqn.params.items()}
+    return eqn.replace(params=params, effects=eqn.effects - gone)
+
+
+def _param_without_prints(x: Any) -> Any:
+    if isinstance(x, ClosedJaxpr):
+        return ClosedJaxpr(_without_prints(x.jaxpr), x.consts)
+    if isinstance(x, Jaxpr):
+        return _without_prints(x)
+    return tuple(map(_param_without_prints, x)) if isinstance(x, tuple) else x
 
 
 def _shown(tracer: DynamicJaxprTracer) -> str | None:

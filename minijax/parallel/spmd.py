@@ -32,7 +32,7 @@ from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..runtime import timed, xla, xla_on_devices
 from ..runtime.structs import ShapeDtypeStruct
 from .layouts import AUTO, Format, default_layout, given_layout
-from .memories import is_elsewhere
+from .memories import MemorySpace, is_elsewhere, space_of_kind
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import (
     PartitionedModule,
@@ -59,7 +59,7 @@ from .sharding import (
     sdy_sharding,
     spec_of,
 )
-from .typed import entries_of, mesh_of, sharding_of_type, with_sharding
+from .typed import entries_of, in_space, mesh_of, sharding_of_type, space_of, with_sharding
 
 # ----------------------------------------------------------------------------------------------
 # Where a program runs
@@ -184,8 +184,8 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
         chosen = others = _meshes_of_unread(args, stated)
     if chosen:
         devices = _common_devices(jaxpr, spec, shardings, others)
-    elif (device := default_device()) is not None:
-        devices = (device,)
+    elif (device := default_device()) is not None or any(map(_in_host_memory, jaxpr.out_avals)):
+        devices = (device or xla().default_device(),)
     else:
         return None
     meshes = [x if isinstance(x, Mesh) else getattr(x, "mesh", None) for x in chosen]
@@ -198,6 +198,10 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
     return Places(devices, shardings, outs, mesh, bool(chosen), arrays,
                   tuple(map(given_layout, args)), wanted.out_layouts, typed)
+
+
+def _in_host_memory(aval):
+    return type(aval) is ShapedArray and space_of(aval) is MemorySpace.Host
 
 
 def _stated_mesh(jaxpr):
@@ -281,9 +285,11 @@ class PlacedPrograms(Extension):
         return struct_sharding(sharding, shape)
 
     def struct_placement(self, struct):
-        if not isinstance(struct.sharding, NamedSharding):
-            return None
-        return with_sharding(ShapedArray(struct.shape, struct.dtype), struct.sharding).placement
+        aval = in_space(ShapedArray(struct.shape, struct.dtype),
+                        space_of_kind(struct.sharding.memory_kind))
+        if isinstance(struct.sharding, NamedSharding):
+            aval = with_sharding(aval, struct.sharding)
+        return aval.placement
 
 
 register(PlacedPrograms())
@@ -477,6 +483,10 @@ class PlacedProgram(Program):
                           in zip(module.hoisted, ins[len(self.kept):])]
         asked = enumerate(zip(places.out_shardings, _put_at_the_end(jaxpr)))
         self.elsewhere = [(i, x) for i, xs in asked for x in xs if is_elsewhere(x)]
+        moved = {i for i, _ in self.elsewhere}
+        self.elsewhere += [(i, x.with_memory_kind("pinned_host")) for i, (x, aval)
+                           in enumerate(zip(outs, jaxpr.out_avals))
+                           if i not in moved and _in_host_memory(aval)]
         self.run = self._runner(jaxpr.effects)
 
     def __call__(self, args):

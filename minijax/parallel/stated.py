@@ -47,7 +47,7 @@ from .reshards import bind_reshard, lower_stated, with_batch_entry
 from .sharding import NamedSharding
 from .sharding_rules import stated
 from .spmd import is_abstract
-from .typed import mesh_of, sharding_of_type, sums_of, with_sharding
+from .typed import explicit_mesh_of, sharding_of_type, sums_of, with_sharding
 from .unreduced import sums_of_stated
 
 with_parameter: dict[Primitive, Primitive] = {}  # the usual primitive -> the one with a parameter
@@ -89,9 +89,9 @@ def bind_stated(base: Primitive, args: Sequence, params: dict, sharding: NamedSh
 
 
 def _mesh_of(*values) -> AbstractMesh | None:
-    """The mesh of which the types of values speak, if one does."""
+    """The mesh with axes of type Explicit of which the types of values speak, if one does."""
     avals = [x.aval if is_undefined_primal(x) else typeof(x) for x in values if type(x) is not Zero]
-    return next((mesh for aval in avals if (mesh := mesh_of(aval)) is not None), None)
+    return next((mesh for aval in avals if (mesh := explicit_mesh_of(aval)) is not None), None)
 
 
 def _back_to(x: Any, mesh: AbstractMesh) -> NamedSharding:
@@ -294,8 +294,8 @@ class StatedShardings(Extension):
         return on_device(broadcast_in_dim_p.bind(value, **params), sharding)
 
     def filled_like(self, value, shape, aval):
-        mesh = mesh_of(aval)
-        if mesh is None or shape != aval.shape:
+        mesh = explicit_mesh_of(aval)
+        if mesh is None or shape != aval.shape or not shape:  # `vary_like` reshards a number
             return value
         params = {"shape": shape, "broadcast_dimensions": ()}
         return bind_stated(broadcast_in_dim_p, [value], params, sharding_of_type(aval, mesh))

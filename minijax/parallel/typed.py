@@ -4,9 +4,11 @@
     f32[2]{V:y}       inside `shard_map`: differs along the axis y of type Manual
     f32[8]{U:x}       unreduced: the devices along x hold parts of a sum, which is the value
     f32[8]{R:x}       reduced: all devices along x hold the value; its cotangents are unreduced
+    f32<host>[8]      in the memory of the host
 
-All stand in the slot `placement` of the type. It holds `None` for types that say nothing. So a
-type without a mesh and one that is the same on all devices are equal.
+All stand in the slot `placement` of the type. It holds `None` for types that say nothing. The type
+of an array that lies on a mesh names that mesh, also if no axis of type Explicit splits the array:
+it prints as `f32[8]`, like a type without a mesh, but the two differ.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 from ..core.core import ShapedArray
 from ..core.extension import Extension, register, remove
+from .memories import MemorySpace
 from .mesh import AbstractMesh, Immutable, get_abstract_mesh, interned
 from .partition_spec import P
 from .sharding import NamedSharding, check_no_axis_twice
@@ -63,14 +66,15 @@ Entries = tuple[Any, ...]  # for each dimension `None`, an axis, or a tuple of a
 class Placement(Immutable):
     """What types say of a mesh. `placement` makes it."""
 
-    __slots__ = ("varying", "entries", "mesh", "unreduced", "reduced", "registration",
+    __slots__ = ("varying", "entries", "mesh", "unreduced", "reduced", "space", "registration",
                  "__weakref__")
 
     varying: frozenset  # the axes along which a value differs
-    entries: Entries  # the explicit axes that split each dimension; () without a mesh
+    entries: Entries  # the explicit axes that split each dimension; () if none does
     mesh: AbstractMesh | None  # the one of the `entries`, and of the sums if they are explicit
     unreduced: frozenset  # the axes over which a sum is still to be made
     reduced: frozenset  # those over which a sum of the cotangents is still to be made
+    space: MemorySpace | None  # the memory, if it is not that of the devices
     registration: Any  # of what is needed while there are reduced types
 
     def without(self, axis: int) -> Placement | None:
@@ -79,11 +83,12 @@ class Placement(Immutable):
 
     def _with_entries(self, entries: Entries) -> Placement | None:
         entries = () if self.mesh is None else entries
-        return placement(self.varying, entries, self.mesh, self.unreduced, self.reduced)
+        return placement(self.varying, entries, self.mesh, self.unreduced, self.reduced, self.space)
 
     def of_cotangents(self) -> Placement | None:
         """The placement of cotangents of values that are placed like this."""
-        return placement(self.varying, self.entries, self.mesh, self.reduced, self.unreduced)
+        return placement(self.varying, self.entries, self.mesh, self.reduced, self.unreduced,
+                         self.space)
 
     def check_whole(self, axis: int) -> None:
         """Raise a ValueError if a dimension is split that a loop runs along."""
@@ -97,9 +102,28 @@ class Placement(Immutable):
         return self._with_entries((*self.entries[:axis], None, *self.entries[axis:]))
 
     @property
-    def stated_sharding(self) -> NamedSharding | None:
-        """The sharding that the type states."""
-        return None if self.mesh is None else NamedSharding(self.mesh, self._spec())
+    def says_split(self) -> bool:
+        """Whether a dimension is split, or a sum is to be made: the mesh alone says neither."""
+        return bool(self.entries or self.unreduced or self.reduced)
+
+    def agrees(self, other: Placement | None) -> bool:
+        """Whether a loop may carry values of the one placement as such of the other, or `None`.
+        Meshes matter only if the user has some of their axes in hand."""
+        if self is other or self.says_split or self.varying or self.space:
+            return self is other
+        if other is None:
+            return True
+        if self.mesh is None or other.mesh is None or other.says_split or other.space:
+            return False
+        return not (self.mesh.explicit_axes or other.mesh.explicit_axes)
+
+    def stated_sharding(self, ndim: int) -> NamedSharding | None:
+        """The sharding that a type of so many dimensions states, if the user has all axes in
+        hand."""
+        if self.mesh is None or not self.mesh.are_all_axes_explicit:
+            return None
+        spec = self._spec()
+        return NamedSharding(self.mesh, spec if self.says_split else spec.update([None] * ndim))
 
     def _spec(self) -> P:
         return P(*self.entries, unreduced=self.unreduced, reduced=self.reduced)
@@ -114,18 +138,20 @@ class Placement(Immutable):
             return aval.placement and aval.placement.with_new(axis)
         entries = (*own[:axis], new, *own[axis:])
         check_no_axis_twice(P(*entries))
-        return placement(varying_axes(aval), entries, self.mesh, *sums_of(aval))
+        return placement(varying_axes(aval), entries, self.mesh, *sums_of(aval), space_of(aval))
 
     def shape_text(self, shape: Sequence[int]) -> str:
         """What follows the dtype where the type is printed, as `[8@x,2]{V:y}`."""
+        space = f"<{self.space.name.lower()}>" if self.space else ""
         splits = map(_split_text, self.entries or (None,) * len(shape))
         sizes = ",".join([f"{n}{split}" for n, split in zip(shape, splits)])
         axes = {"V": self.varying, "U": self.unreduced, "R": self.reduced}
         texts = [f"{kind}:{_axes_text(names, self.mesh)}" for kind, names in axes.items() if names]
-        return f"[{sizes}]" + (f"{{{', '.join(texts)}}}" if texts else "")
+        return f"{space}[{sizes}]" + (f"{{{', '.join(texts)}}}" if texts else "")
 
     def __reduce__(self):
-        return placement, (self.varying, self.entries, self.mesh, self.unreduced, self.reduced)
+        return placement, (self.varying, self.entries, self.mesh, self.unreduced, self.reduced,
+                           self.space)
 
     def __repr__(self):
         return f"Placement(varying={set(self.varying)}, {self._spec()})"
@@ -147,15 +173,21 @@ _NOWHERE: frozenset = frozenset()
 
 
 def placement(varying: frozenset, entries: Entries = (), mesh: AbstractMesh | None = None,
-              unreduced: frozenset = _NOWHERE, reduced: frozenset = _NOWHERE) -> Placement | None:
-    """The placement with these axes; `None` if it says nothing."""
+              unreduced: frozenset = _NOWHERE, reduced: frozenset = _NOWHERE,
+              space: MemorySpace | None = None) -> Placement | None:
+    """The placement with these axes; `None` if it says nothing.
+
+    A mesh whose axes split nothing is left out inside `shard_map`, where the context says it.
+    """
     if not (unreduced or reduced or any(entry is not None for entry in entries)):
-        if not varying:
-            return None
-        entries, mesh = (), None
-    return interned(Placement, varying, entries, mesh, unreduced, reduced, make=lambda:
+        entries = ()
+        if varying or mesh is None or mesh.empty or mesh.manual_axes:
+            mesh = None
+            if not (varying or space):
+                return None
+    return interned(Placement, varying, entries, mesh, unreduced, reduced, space, make=lambda:
                     Placement._new(varying=varying, entries=entries, mesh=mesh,
-                                   unreduced=unreduced, reduced=reduced,
+                                   unreduced=unreduced, reduced=reduced, space=space,
                                    registration=reduced_types.one_more() if reduced else None))
 
 
@@ -168,7 +200,8 @@ def along(aval: ShapedArray, axes) -> ShapedArray:
     """The same type of values that vary along these axes."""
     mesh = mesh_of(aval)
     entries = () if mesh is None else entries_of(aval)
-    return aval.update(placement=placement(frozenset(axes), entries, mesh, *sums_of(aval)))
+    return aval.update(placement=placement(frozenset(axes), entries, mesh, *sums_of(aval),
+                                           space_of(aval)))
 
 
 def entries_of(aval: ShapedArray) -> Entries:
@@ -178,8 +211,19 @@ def entries_of(aval: ShapedArray) -> Entries:
 
 
 def mesh_of(aval: ShapedArray) -> AbstractMesh | None:
-    """The mesh whose explicit axes split an array of this type, if some do."""
+    """The mesh that an array of this type lies on, if the type says it."""
     return None if aval.placement is None else aval.placement.mesh
+
+
+def says_split(aval: ShapedArray) -> bool:
+    """Whether axes of type Explicit split an array of this type, or it has sums over them."""
+    return aval.placement is not None and aval.placement.says_split
+
+
+def explicit_mesh_of(aval: ShapedArray) -> AbstractMesh | None:
+    """The mesh of a type, if some of its axes are of type Explicit."""
+    mesh = mesh_of(aval)
+    return None if mesh is None or not mesh.explicit_axes else mesh
 
 
 def sums_of(aval: ShapedArray) -> tuple[frozenset, frozenset]:
@@ -191,7 +235,23 @@ def sums_of(aval: ShapedArray) -> tuple[frozenset, frozenset]:
 
 def with_sums(aval: ShapedArray, unreduced: frozenset, reduced: frozenset) -> ShapedArray:
     """The same type inside `shard_map`, with these unreduced and reduced axes of type Manual."""
-    return aval.update(placement=placement(varying_axes(aval), (), None, unreduced, reduced))
+    return aval.update(placement=placement(varying_axes(aval), (), None, unreduced, reduced,
+                                           space_of(aval)))
+
+
+def space_of(aval: ShapedArray) -> MemorySpace | None:
+    """The memory that values of a type are in; `None` for that of the devices."""
+    return None if aval.placement is None else aval.placement.space
+
+
+def in_space(aval: ShapedArray, space: MemorySpace | None) -> ShapedArray:
+    """The same type in a memory."""
+    space = None if space is MemorySpace.Device else space
+    if space is space_of(aval):
+        return aval
+    entries = () if aval.placement is None else aval.placement.entries
+    return aval.update(placement=placement(varying_axes(aval), entries, mesh_of(aval),
+                                           *sums_of(aval), space))
 
 
 def split_over(aval: ShapedArray, entries: Sequence, mesh: AbstractMesh | None,
@@ -200,7 +260,8 @@ def split_over(aval: ShapedArray, entries: Sequence, mesh: AbstractMesh | None,
     explicit = () if mesh is None else mesh.explicit_axes
     entries = tuple([explicit_part(entry, explicit) for entry in entries])
     sums = unreduced.intersection(explicit), reduced.intersection(explicit)
-    return aval.update(placement=placement(varying_axes(aval), entries, mesh, *sums))
+    return aval.update(placement=placement(varying_axes(aval), entries, mesh, *sums,
+                                           space_of(aval)))
 
 
 def explicit_part(entry: Any, explicit: Sequence) -> Any:

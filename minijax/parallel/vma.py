@@ -33,7 +33,7 @@ from ..custom_rules.vjp import custom_lin_p
 from ..lax.control_flow.axes import axis_size
 from ..remat import optimization_barrier_p
 from .mesh import abstract_mesh
-from .sharding_rules import ShardingTypes
+from .sharding_rules import MemorySpaces, ShardingTypes
 from .typed import along, mesh_of, sums_of, varying_axes, with_sums
 
 
@@ -289,6 +289,7 @@ class VaryingTypes(Extension):
 
 register(VaryingTypes())
 register(ShardingTypes())
+register(MemorySpaces())
 
 
 class VaryingOperands(Extension):

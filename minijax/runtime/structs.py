@@ -123,7 +123,7 @@ class Structs(Extension):
 
 def stated_sharding(aval: ShapedArray) -> Any:
     """The sharding that a type states (chapter 14); `None` if it states none."""
-    return None if aval.placement is None else aval.placement.stated_sharding
+    return None if aval.placement is None else aval.placement.stated_sharding(aval.ndim)
 
 
 register(Structs())

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+import minijax
 from tests.ch14.test_spmd_collectives import mesh
 from tests.oracle import both, subject
 
@@ -145,3 +146,30 @@ def test_cotangents_of_custom_rules_vary_as_their_arguments(returned, spec):
 
     fits = (returned == "2 * g") or (spec == "P()") == ("axis_index" not in returned)
     both(program, raises=None if fits else ValueError)
+
+
+def test_what_a_body_prints_before_a_branch_appears_once_on_each_device():
+    log: list = []
+
+    def body(x):
+        total = minijax.lax.psum(x.sum(), "i")
+        minijax.debug.callback(lambda v: log.append(("first", float(v))), x.sum())
+        if total > 0:
+            x = minijax.jit(_double_and_tell(log))(x)
+        return x + 1 if minijax.lax.psum(x.sum(), "i") > 100 else x
+
+    f = minijax.shard_map(body, mesh=mesh(minijax, 2), in_specs=minijax.P("i"),
+                          out_specs=minijax.P("i"))
+    for _ in range(2):
+        log.clear()
+        f(np.arange(4, dtype=np.float32)).block_until_ready()
+        minijax.effects_barrier()
+        assert sorted(log) == [("first", 1.0), ("first", 5.0), ("inner", 2.0), ("inner", 10.0)]
+
+
+def _double_and_tell(log):
+    def double(x):
+        minijax.debug.callback(lambda v: log.append(("inner", float(v))), 2 * x.sum())
+        return 2 * x
+
+    return double

@@ -15,7 +15,8 @@ CELLS = [*sharded_types.cells()]
 ROWS = [*dict.fromkeys((row, mesh) for row, mesh, *_ in CELLS)]
 
 # Where an operand that all devices hold meets one that is split, JAX sometimes wants the user to
-# reshard. Here types of arrays on all devices say nothing of a mesh, so they fit any other.
+# reshard. Here the types of values that are traced from no array name no mesh, so they fit any
+# other type.
 LENIENT = re.compile(r"select|where|concatenate|lax\.sort\(\(|c \+ a\[0\]")
 
 

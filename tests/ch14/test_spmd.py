@@ -178,7 +178,7 @@ def test_programs_in_flight_are_bounded():
     np.testing.assert_allclose(a.sum(), 0, atol=1e-4)
 
 
-def test_programs_are_compiled_once():
+def test_programs_are_compiled_once_for_a_mesh():
     calls = []
 
     def f(a):
@@ -188,8 +188,9 @@ def test_programs_are_compiled_once():
     jitted, a = minijax.jit(f), _sharded(minijax)
     first = jitted(a)
     assert jitted(first).sharding == first.sharding
-    assert jitted(_sharded(minijax, 4)).sharding.num_devices == 4
     assert len(calls) == 1 and jitted._cache_size() == 1
+    assert jitted(_sharded(minijax, 4)).sharding.num_devices == 4
+    assert len(calls) == 2 and jitted._cache_size() == 2  # types name the mesh, as in JAX
 
 
 COLLECTIVES = {

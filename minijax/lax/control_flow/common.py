@@ -273,7 +273,13 @@ def forwarded(jaxpr: ClosedJaxpr) -> list[int | None]:
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are equal up to weak types."""
-    return a is b or (a.shape, a.dtype, a.placement) == (b.shape, b.dtype, b.placement)
+    return a is b or (a.shape, a.dtype) == (b.shape, b.dtype) and _same_placement(a, b)
+
+
+def _same_placement(a, b):
+    if a.placement is b.placement:
+        return True
+    return b.placement.agrees(None) if a.placement is None else a.placement.agrees(b.placement)
 
 
 def same_types(avals: Sequence[ShapedArray], others: Sequence[ShapedArray]) -> bool:

@@ -1,0 +1,100 @@
+"""Types say in which memory values are: `f32<host>[8]`, after `device_put(x, jax.memory.Space.Host)`
+and wherever a sharding has a `memory_kind`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.oracle import both
+from tests.oracle.text import jaxpr_text
+
+X = np.arange(16, dtype=np.float32).reshape(8, 2)
+
+
+def words(library):
+    """The names that rows of the tables use."""
+    space, types, sharding = library.memory.Space, library.sharding.AxisType, library.NamedSharding
+    auto = library.make_mesh((8,), ("x",), (types.Auto,))
+    mesh = library.make_mesh((8,), ("x",))
+
+    def lies(f, *args):
+        out = f(*args)
+        return str(library.typeof(out)), out.sharding.memory_kind, np.asarray(out).tolist()
+
+    return {
+        "jax": library, "jnp": library.numpy, "lax": library.lax, "N": sharding, "Space": space,
+        "X": X, "P": library.P, "auto": auto, "lies": lies,
+        "text": lambda f, *args: jaxpr_text(library.make_jaxpr(f)(*args)),
+        "host": lambda x: library.device_put(x, space.Host),
+        "device": lambda x: library.device_put(x, space.Device),
+        "by_xla": library.device_put(X, sharding(auto, library.P("x"))),
+        "split": library.device_put(X, sharding(mesh, library.P("x"))),
+    }
+
+
+ROWS = """
+text(host, X)
+text(lambda x: device(host(x)), X)
+text(lambda x: jnp.sin(host(x)) + 1.0, X)
+text(lambda x: host(x) + jnp.float32(2), X)
+text(jax.vmap(host), X)
+text(jax.vmap(lambda r: host(r) * 2, in_axes=1, out_axes=1), X)
+text(host, by_xla)
+text(jax.jit(host), X)
+text(lambda x: lax.scan(lambda c, r: (c, host(r)), 0.0, x), X)
+text(lambda x: jax.device_put(x, Space.Any), X)
+text(device, X)
+text(lambda x: lax.cond(True, host, host, x), X)
+text(lambda x: lax.optimization_barrier(host(x)), X)
+text(lambda x: host(x).reshape(16)[0], X)
+text(lambda x: (host(x) + host(x), host(x) @ host(x).T, host(x).sum()), X)
+lies(jax.jit(host), X)
+lies(jax.jit(host), by_xla)
+lies(jax.jit(host), split)
+lies(jax.jit(lambda x: device(host(x)) * 2), X)
+lies(jax.jit(lambda x: device(host(x)) * 2), split)
+lies(jax.jit(lambda x: host(x) * 2), X)
+lies(host, X)
+lies(host, by_xla)
+lies(jnp.sin, host(X))
+lies(jax.jit(jnp.sin), host(X))
+lies(jax.jit(lambda x: device(x) * 2), host(X))
+lies(jax.vmap(host), X)
+lies(jax.jit(jnp.sin, out_shardings=N(auto, P("x"), memory_kind="pinned_host")), by_xla)
+lies(jax.jit(lambda x: jax.device_put(x, N(auto, P("x"), memory_kind="pinned_host"))), by_xla)
+lies(jax.grad(lambda y: device(host(y * y)).sum()), X)
+str(jax.eval_shape(host, X))
+[str(jax.typeof(x).memory_space) for x in (X, host(X))]
+""".strip().splitlines()
+
+REFUSED = """
+text(lambda x: host(x) + x, X)
+host(X) * jnp.asarray(X)
+text(lambda x: lax.cond(True, host, lambda x: x, x), X)
+text(lambda x: lax.while_loop(lambda c: c.sum() < 3, host, x), X)
+""".strip().splitlines()
+
+
+def program(row):
+    return lambda library: lambda: eval(row, words(library))
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_rows(row):
+    both(program(row))
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_refused(row):
+    both(program(row), raises=(ValueError, TypeError))
+
+
+def test_cotangents_of_traced_values_go_back_to_their_memory():
+    """JAX refuses this under `make_jaxpr` and `jit`: only arrays say where they came from."""
+    import minijax
+
+    names = words(minijax)
+    back = minijax.jit(minijax.grad(lambda y: names["device"](names["host"](y) ** 2).sum()))(X)
+    assert str(minijax.typeof(back)) == "float32[8,2]"
+    np.testing.assert_allclose(back, 2 * X)
