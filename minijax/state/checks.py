@@ -31,6 +31,13 @@ def contents(x: Any, is_ref: bool) -> None:
                          "Did you forget to read it with `[...]`?")
 
 
+def view_mapped(aval: Any) -> Exception:
+    """The error for a view among the arguments of a mapped function."""
+    return TypeError("TransformedRefs are not allowed among the arguments of `vmap`: one is a "
+                     f"view, as `ref.at[i]`, of {aval}. Pass the reference, and make the view "
+                     "inside of the mapped function.")
+
+
 def number_of_indices(entries: Sequence, shape: tuple[int, ...]) -> None:
     """Raise `ValueError` if there are more indices than dimensions."""
     given = sum(entry is not None and entry is not Ellipsis for entry in entries)

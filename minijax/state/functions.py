@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ..checks.array import IMMUTABLE
+from ..checks.tree import GetAttrKey
+from ..core.batching import BatchTracer
 from ..core.core import ArrayMethods, Tracer, install_methods, typeof
 from ..core.primitives import convert
 from ..core.staging import shaped_abstractify
+from ..core.tree import NodeType
 from ..errors import api_boundary
 from ..lax.indexing import getitem
+from ..pytree.registration import register_node_type
 from . import checks
 from .indexing import parse, selected_shape
 from .primitives import (
@@ -184,6 +188,36 @@ class RefView:
 
     def __repr__(self):
         return f"RefView({self.ref!r}, shape={self.shape})"
+
+
+def _children(view):
+    return (view.ref, view.operands), _hashable(view.tree)
+
+
+def _named_children(view):
+    (ref, operands), tree = _children(view)
+    return ((GetAttrKey("ref"), ref), (GetAttrKey("operands"), operands)), tree
+
+
+def _view(tree, children):
+    ref, operands = children
+    if type(ref) is BatchTracer:
+        raise checks.view_mapped(typeof(ref))
+    return RefView(ref, _with_slices(tree), tuple(operands))
+
+
+def _hashable(tree):
+    """A static index with tuples for its slices, which have no hash in older Pythons."""
+    return tuple(tuple((e.start, e.stop, e.step) if isinstance(e, slice) else e for e in index)
+                 for index in tree)
+
+
+def _with_slices(tree):
+    return tuple(tuple(slice(*e) if isinstance(e, tuple) else e for e in index) for index in tree)
+
+
+# A view enters a traced function as its reference and the operands of its index.
+register_node_type(NodeType(RefView, _children, _view, _named_children))
 
 
 class _Viewer:

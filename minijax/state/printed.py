@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ..documents import AnyDoc, Concat, Text
 from ..printing import pp_eqn_rules
-from .indexing import HOLE, Indices, number_selected
+from .indexing import HOLE, Indices, selections
 
 
 def _slice_text(entry: builtins.slice, size: int) -> str:
@@ -34,12 +34,11 @@ def _entry_text(entry, size: int, names: Iterator[str]) -> str:
 
 def _selected(printer, ref, operands: Sequence, tree: Indices) -> AnyDoc:
     """`a[0,:]`"""
-    shape = ref.aval.shape
+    steps = selections(tree, [x.aval for x in operands], ref.aval.shape)
     names = (str(x.pretty_print(printer, print_dtype=False)) for x in operands)
     text = "" if tree else "[...]"
-    for index in tree:
-        text += f"[{','.join(_entry_text(e, n, names) for e, n in zip(index, shape))}]"
-        shape = [number_selected(e) for e in index if e is not HOLE]
+    for index, step in zip(tree, steps):
+        text += f"[{','.join(_entry_text(e, n, names) for e, n in zip(index, step.shape))}]"
     return Concat([printer.atom(ref), text])
 
 
