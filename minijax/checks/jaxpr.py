@@ -110,6 +110,7 @@ class EffectTypeSet:
 
 
 ordered_effects = EffectTypeSet()  # they happen in the order of the program
+shardable_ordered_effects = EffectTypeSet()  # they may be in programs for several devices
 lowerable_effects = EffectTypeSet()  # XLA can perform them
 control_flow_allowed_effects = EffectTypeSet()  # they may happen in loops and branches
 remat_allowed_effects = EffectTypeSet()  # they may happen again in the backward pass

@@ -30,6 +30,7 @@ from ..checks.jaxpr import (
     lowerable_effects,
     ordered_effects,
     remat_allowed_effects,
+    shardable_ordered_effects,
 )
 from ..core import dtypes
 from ..core.array import Array, as_array
@@ -96,6 +97,7 @@ for _kind in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect):
     control_flow_allowed_effects.add_type(_kind)
 for _kind in (OrderedIOEffect, OrderedDebugEffect):
     ordered_effects.add_type(_kind)
+shardable_ordered_effects.add_type(OrderedIOEffect)
 for _kind in (DebugEffect, OrderedDebugEffect):
     remat_allowed_effects.add_type(_kind)
 

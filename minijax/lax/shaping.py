@@ -18,7 +18,7 @@ from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array, as_array, ensure_array
 from ..core.batching import defvectorized, primitive_batchers, shifted_dims
-from ..core.core import ArrayMethods, ShapedArray, typeof, vary_like
+from ..core.core import ArrayMethods, ShapedArray, Tracer, state, typeof, vary_like
 from ..core.extension import hooks, point
 from ..core.forward import defjvp_zero, deflinear_jvp
 from ..core.lowering import ints_text, lowering_rules, register_lowering, tensor_type
@@ -352,6 +352,24 @@ def on_device(x: Array, device: Any, like: Any = None, out_sharding: Any = None)
     for place_new in hooks.place_new:
         x = place_new(x, device, like)
     return x
+
+
+@point
+def constrain_new(self, x: Any, sharding: Any) -> Any:
+    """A traced array, constrained to the sharding that the user named; `None` leaves it to
+    `place_new`."""
+    return None
+
+
+def converted_on(x: Array, device: Any, out_sharding: Any = None) -> Array:
+    """As `on_device`, of an array that was made of another one: while a function is traced, it is
+    constrained to a sharding."""
+    if device is not None and out_sharding is None and (
+            isinstance(x, Tracer) or state.trace.staging):
+        for constrain_new in hooks.constrain_new:
+            if (out := constrain_new(x, device)) is not None:
+                return out
+    return on_device(x, device, out_sharding=out_sharding)
 
 
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):

@@ -34,6 +34,7 @@ from ..lax.shaping import (
     broadcast_in_dim,
     broadcast_to,
     broadcasted_iota,
+    converted_on,
     copy_p,
     expand_dims,
     iota,
@@ -81,7 +82,7 @@ def array(object, dtype=None, *, copy: bool = True, order: str | None = "K", ndm
         raise NotImplementedError("Only implemented for order='K'")
     out = _array(object, user_dtype(dtype, "array"), copy)
     out = expand_dims(out, range(ndmin - out.ndim)) if ndmin > out.ndim else out
-    return on_device(out, device, out_sharding=out_sharding)
+    return converted_on(out, device, out_sharding)
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None,
@@ -102,7 +103,7 @@ def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None
             and device is out_sharding is None:
         return a if dtype is None else convert(a, a.aval.dtype)
     out = _array(a, user_dtype(dtype, "asarray"), bool(copy))
-    return on_device(out, device, out_sharding=out_sharding)
+    return converted_on(out, device, out_sharding)
 
 
 def _array(x, dtype, copy):
@@ -487,7 +488,7 @@ def astype(x, dtype, /, *, copy: bool = False, device=None) -> Any:
     [1, 2]
     """
     out = astype_method(ensure_array("astype", x), dtype, copy)
-    return on_device(out, device)
+    return converted_on(out, device)
 
 
 def identity(n: int, dtype=None):

@@ -29,7 +29,7 @@ from . import (
     _ufuncs,
     _views,
 )
-from ._constructors import copy, on_device
+from ._constructors import converted_on, copy, on_device
 
 
 def _round_method(self, ndigits: int | None = None):
@@ -97,7 +97,7 @@ def _searchsorted(self, v, side: str = "left", sorter=None, *, method: str = "sc
 def _astype(self, dtype, copy: bool = False, device=None):
     """`jnp.astype` of the array."""
     out = astype(self, dtype, copy)
-    return out if device is None else on_device(out, device)
+    return out if device is None else converted_on(out, device)
 
 
 def _to_device(self, device, *, stream=None):

@@ -17,7 +17,7 @@ from ..lax.rounding import floor
 from ..lax.shaping import broadcast_shapes, broadcast_to, expand_dims, iota, reshape, transpose
 from ..settings import enable_x64
 from ._arguments import ensure_array, ensure_arrays, static_index, user_dtype
-from ._constructors import empty, on_device
+from ._constructors import converted_on, empty, on_device
 from ._staged import staged
 from ._ufuncs import log10, power, sign
 
@@ -50,7 +50,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
             numbers = quiet.run(_between, *ends, num, endpoint)
             return on_device(Array(numbers, ShapedArray(numbers.shape, numbers.dtype)), device)
     out = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
-    return on_device(out, device)
+    return converted_on(out, device)
 
 
 def _float32(x):

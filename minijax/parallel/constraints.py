@@ -299,6 +299,11 @@ def _batch(trace, args, dims, *, sharding, context_mesh, layout, **params):
 
 def _with_batch_dimension(sharding, d, ndim, spmd_name):
     if not isinstance(sharding, NamedSharding):
+        if spmd_name is not None:
+            raise ValueError("If you are using spmd_axis_name parameter of jax.vmap, please make "
+                             "sure to run your jitted function inside the mesh context manager. "
+                             "Only `jax.lax.with_sharding_constraint` with a NamedSharding names "
+                             f"axes that the batch could be split over, got {sharding}.")
         return sharding
     names = () if spmd_name is None else spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
     if set(names) & set(sharding.spec.all_axes()):

@@ -31,6 +31,7 @@ from ..runtime import xla
 from ..runtime.jit import jit
 from ..runtime.structs import ShapeDtypeStruct
 from . import spmd  # what is computed from an array is computed where it lies
+from .constraints import constrain
 from .explicit import reshard
 from .layouts import AUTO, Format, Layout, check_layout, check_order, layout_constraint_p, settled
 from .memories import MemorySpace, space_of_kind
@@ -252,6 +253,13 @@ class PlacedCreation(Extension):
         if is_new and (mesh := mesh_in_force()) is not None:
             device = NamedSharding(mesh, P())
         return at_default(x) if device is None else device_put(x, device)
+
+    def constrain_new(self, x, sharding):
+        where = concrete_sharding(sharding)
+        if not isinstance(where, NamedSharding) or _says_type(where):
+            return None
+        _check_place(typeof(x), where)
+        return constrain(x, where)
 
 
 register(PlacedCreation())

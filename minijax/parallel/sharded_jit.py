@@ -103,6 +103,10 @@ class ShardedJitFunction(JitFunction):
         super().__init__(fun, _with_placement(options, shardings))
 
     def _traced(self, call):
+        said = self._options.more.placement
+        if said.device is not None and said.entered and not said.mesh().empty:
+            raise ValueError("Mesh context manager should not be used with jit when backend or "
+                             "device is also specified as an argument to jit.")
         self._check_layouts(call)
         names = [*call.kwargs, *(place for place, *_ in call.statics if isinstance(place, str))]
         if names and self._options.more.placement.ins is not None:
@@ -272,6 +276,9 @@ def _shardings(placement: Placement) -> Shardings:
     ins, outs, device, backend = placement
     entered = isinstance(placement, EnteredPlacement)
     ins = tuple(ins) if isinstance(ins, list) else ins
+    if backend is not None and device is not None:
+        raise ValueError(f"jit: can't specify both a device and a backend for jit, got {device=} "
+                         f"and {backend=}. The device says the backend.")
     if backend is not None:
         device = xla().devices(backend)[0]
     (ins, in_layouts), (outs, out_layouts) = _split(ins), _split(outs)
@@ -279,7 +286,9 @@ def _shardings(placement: Placement) -> Shardings:
         _hashable(ins, "in_shardings", entered), _hashable(outs, "out_shardings", entered),
         in_layouts, out_layouts, entered, device)
     if device is not None and (shardings.ins is not None or shardings.outs is not None):
-        raise ValueError("jit: either a device is given, or in_shardings and out_shardings.")
+        name = "in_shardings" if shardings.ins is not None else "out_shardings"
+        raise ValueError("If backend or device is specified on jit, then "
+                         f"{name} should not be specified.")
     return shardings
 
 
@@ -318,6 +327,8 @@ class ShardedJit(Extension):
         return [*map(Format, in_layouts, ins)], [*map(Format, out_layouts, outs)], Format()
 
     def check_places(self, program, args):
+        if isinstance(program, PlacedProgram) and program.takes_all:
+            return
         placed = [type(x := args[i]) is PlacedArray and x.committed for i in program.kept]
         ins = self.program_formats(program)[0] if any(placed) else []
         for i, (sharding, layout) in zip(program.kept, [(x.sharding, x.layout) for x in ins]):

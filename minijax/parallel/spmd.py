@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..checks.jaxpr import ordered_effects
+from ..checks.jaxpr import ordered_effects, shardable_ordered_effects
 from ..core.array import Array
 from ..core.core import ShapedArray
 from ..core.dtypes import ExtendedDType, float0
@@ -91,6 +91,7 @@ class Places(NamedTuple):
     in_layouts: tuple = ()
     out_layouts: tuple = ()
     typed: tuple[bool, ...] = ()  # which results lie as their types say
+    named: bool = False  # whether the user named the device, so that arguments are brought there
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
@@ -145,7 +146,9 @@ class Places(NamedTuple):
 
 
 def _check_not_ordered(jaxpr):
-    if ordered := ordered_effects.filter_in(jaxpr.effects):
+    ordered = [effect for effect in ordered_effects.filter_in(jaxpr.effects)
+               if not shardable_ordered_effects.contains(effect)]
+    if ordered:
         raise ValueError("The following ordered effects are not supported for more than 1 "
                          f"device: {ordered}")
 
@@ -172,7 +175,7 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     wanted = spec.placement or Wanted()
     if wanted.device is not None:
         nowhere = (None,) * len(args), (None,) * len(jaxpr.out_avals), None
-        return Places((wanted.device,), *nowhere, committed=True)
+        return Places((wanted.device,), *nowhere, committed=True, named=True)
     read, named = _summary(jaxpr)
     shardings = tuple([committed_sharding(x) if i in read or spec.keep_unused else None
                        for i, x in enumerate(args)])
@@ -463,7 +466,7 @@ class PlacedProgram(Program):
 
     array_class = PlacedArray
     __slots__ = ("in_shardings", "out_shardings", "inputs", "out_places", "in_layouts",
-                 "out_layouts", "elsewhere")
+                 "out_layouts", "elsewhere", "takes_all")
 
     def _set(self, loaded, module, jaxpr, ins, outs, committed, places):
         """Set the attributes; `ins` are the shardings of the arguments and the constants."""
@@ -471,6 +474,7 @@ class PlacedProgram(Program):
                     for sharding, aval in zip(outs, jaxpr.out_avals)]
         self.executable = xla().Executable(loaded, handlers)
         self.in_avals, self.out_avals = jaxpr.in_avals, jaxpr.out_avals
+        self.takes_all = places.named
         self.kept, self.donated = module.kept, module.donated
         self.in_shardings, self.out_shardings = ins[:len(self.kept)], outs
         self.inputs = [(i, jaxpr.in_avals[i], x) for i, x in zip(self.kept, self.in_shardings)]

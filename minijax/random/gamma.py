@@ -31,7 +31,7 @@ from ..runtime.jit import jit
 from .arguments import check_shape, draw, float_dtype
 from .continuous import exponential, normal
 from .key_functions import typed_key
-from .keys import impl_of, random_split_p
+from .keys import impl_of, in_mode, mode, split_keys
 from .threefry_keys import THREEFRY
 from .uniform import rademacher, split_key, uniform
 
@@ -98,14 +98,14 @@ def _positive(key, c):
 
 def _samples(key, alpha, *, log_space):
     keys_ndim, shape = typeof(key).ndim, typeof(alpha).shape
-    keys = random_split_p.bind(key, shape=(math.prod(shape[keys_ndim:]),)).flatten()
+    keys = split_keys(key, (math.prod(shape[keys_ndim:]),)).flatten()
     one_sample = functools.partial(_one_sample, log_space=log_space)
     if impl_of(keys) is not THREEFRY:  # `vmap` may draw the bits of all samples from one key
         return reshape(loop_map(lambda args: one_sample(*args), (keys, alpha.flatten())), shape)
     return reshape(vmap(one_sample)(keys, alpha.flatten()), shape)
 
 
-def _tangent(t, sample, key, alpha, *, log_space):
+def _tangent(t, sample, key, alpha, *, log_space, **mode):
     """Samples move with `alpha`, at the probability that they have."""
     if not log_space:
         return lax.mul(t, random_gamma_grad(alpha, sample))
@@ -124,10 +124,10 @@ def _batch(args, dims, **params):
 
 random_gamma_p = Primitive("random_gamma")
 random_gamma_p.def_impl(functools.partial(apply_primitive, random_gamma_p))
-random_gamma_p.def_abstract_eval(lambda key, alpha, *, log_space: alpha)
+random_gamma_p.def_abstract_eval(lambda key, alpha, **params: alpha)
 primitive_batchers[random_gamma_p] = _batch
 defjvp2(random_gamma_p, None, _tangent)
-register_lowering(random_gamma_p, lower_fun(_samples))
+register_lowering(random_gamma_p, lower_fun(in_mode(_samples)))
 
 
 @functools.partial(jit, static_argnames=("shape", "dtype", "log_space"))
@@ -136,7 +136,7 @@ def _gamma(key, a, shape, dtype, log_space=False):
         shape = np.shape(a)
     check_shape("gamma", shape, np.shape(a))
     alpha = jnp.broadcast_to(convert(a, dtype), shape)
-    return random_gamma_p.bind(key, alpha, log_space=log_space)
+    return random_gamma_p.bind(key, alpha, log_space=log_space, **mode())
 
 
 @shardable

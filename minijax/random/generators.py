@@ -15,7 +15,7 @@ from .. import numpy as jnp
 from ..core.api import vmap
 from ..lax.generators import rng_bit_generator
 from .custom import define_prng_impl
-from .keys import random_fold_in_p, random_seed_p, random_split_p, register, unwrap, wrap
+from .keys import random_fold_in_p, random_seed_p, register, split_keys, unwrap, wrap
 from .threefry_keys import THREEFRY
 
 ROUNDS = 10  # of the generator, whose last output counts: that is to be a hash function
@@ -36,7 +36,7 @@ def _in_halves(function):
 
 
 def _split(words, shape):
-    split = _in_halves(lambda keys: random_split_p.bind(keys, shape=shape))
+    split = _in_halves(lambda keys: split_keys(keys, shape))
     return jnp.reshape(jnp.moveaxis(split(words), 0, -2), (*shape, 4))
 
 

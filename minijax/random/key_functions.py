@@ -25,12 +25,12 @@ from .keys import (
     IMPLEMENTATIONS,
     KeyTy,
     PRNGImpl,
+    bits_of,
     is_key_array,
-    random_bits_p,
     random_clone_p,
     random_fold_in_p,
     random_seed_p,
-    random_split_p,
+    split_keys,
     unwrap,
     wrap,
 )
@@ -228,7 +228,7 @@ def split(key, num: int | tuple[int, ...] = 2):
     """
     typed = typed_key("split", key)
     shape = canonical_shape(num if isinstance(num, Sequence) else (num,))
-    return _in_style_of(key, random_split_p.bind(typed, shape=shape))
+    return _in_style_of(key, split_keys(typed, shape))
 
 
 def fold_in(key, data):
@@ -281,4 +281,4 @@ def bits(key, shape: Sequence[int] = (), dtype=None):
     if not dtypes.issubdtype(dtype, np.unsignedinteger):
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")
     shape = canonical_shape(shape)
-    return random_bits_p.bind(typed, bit_width=8 * dtype.itemsize, shape=shape)
+    return bits_of(typed, 8 * dtype.itemsize, shape)

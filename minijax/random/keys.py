@@ -30,6 +30,8 @@ from ..lax.cutting import index_in_dim, stack
 from ..lax.dtypes import prng_key
 from ..lax.families import lower_fun
 from ..lax.shaping import broadcast, copy_p, full, reshape
+from ..printing import pp_rules
+from .settings import threefry_partitionable
 
 # ----------------------------------------------------------------------------------------------
 # The dtype
@@ -223,9 +225,43 @@ register_lowering(random_unwrap_p, _reinterpret)
 # The primitives that the implementation computes, for evaluation and for XLA alike
 
 
+def mode() -> dict[str, Any]:
+    """The parameter of an equation that says which numbers are wanted, if it is not the usual ones.
+    The setting may be another one when the program is lowered."""
+    return {} if threefry_partitionable.value else {"partitionable": False}
+
+
+def in_mode(function: Callable) -> Callable:
+    """`function`, computed as the parameter of `mode` says."""
+    def computed(*args, partitionable=True, **params):
+        if threefry_partitionable.value == partitionable:
+            return function(*args, **params)
+        with threefry_partitionable(partitionable):
+            return function(*args, **params)
+
+    return computed
+
+
+def split_keys(keys, shape: tuple[int, ...]):
+    """`shape` new keys for each key."""
+    return random_split_p.bind(keys, shape=shape, **mode())
+
+
+def bits_of(keys, bit_width: int, shape: tuple[int, ...]):
+    """`shape` unsigned integers of random bits for each key."""
+    return random_bits_p.bind(keys, bit_width=bit_width, shape=shape, **mode())
+
+
+def _printed(params):
+    return {name: x for name, x in params.items() if name != "partitionable"}
+
+
+pp_rules |= dict.fromkeys(("random_split", "random_bits", "random_gamma"), _printed)
+
+
 def _primitive(name: str, function: Callable, result_type: Callable) -> Primitive:
     """A primitive that is evaluated and lowered as `function`."""
-    primitive = Primitive(name)
+    primitive, function = Primitive(name), in_mode(function)
     primitive.def_impl(function)
     primitive.def_abstract_eval(result_type)
     defvectorized(primitive)
@@ -260,11 +296,11 @@ def _fold_in_type(keys, data):
 random_seed_p = _primitive("random_seed", _seed, _seed_type)
 random_split_p = _primitive(
     "random_split", lambda keys, *, shape: impl_of(keys).split(keys, shape),
-    lambda keys, *, shape: ShapedArray(keys.shape + shape, keys.dtype))
+    lambda keys, *, shape, **mode: ShapedArray(keys.shape + shape, keys.dtype))
 random_bits_p = _primitive(
     "random_bits",
     lambda keys, *, bit_width, shape: impl_of(keys).random_bits(keys, bit_width, shape),
-    lambda keys, *, bit_width, shape: ShapedArray(keys.shape + shape, f"uint{bit_width}"))
+    lambda keys, *, bit_width, shape, **mode: ShapedArray(keys.shape + shape, f"uint{bit_width}"))
 random_fold_in_p = _primitive(
     "random_fold_in", lambda keys, data: impl_of(keys).fold_in(keys, data), _fold_in_type)
 defbroadcasting(random_fold_in_p)

@@ -19,7 +19,7 @@ from ..lax.cutting import concatenate, index_in_dim, slice_in_dim, stack
 from ..lax.shaping import full_like, iota_p, reshape
 from ..runtime.dispatch import apply_primitive
 from ..settings import enable_x64
-from .keys import KeyTy, PRNGImpl, random_bits_p, random_unwrap_p, random_wrap_p, register
+from .keys import KeyTy, PRNGImpl, mode, random_bits_p, random_unwrap_p, random_wrap_p, register
 from .settings import threefry_partitionable
 from .threefry import FEW, MASK, numbered_blocks, one_block, threefry2x32_p
 
@@ -108,7 +108,7 @@ MANY = 10_000  # elements from which on it pays to compile
 
 def _random_bits(keys, bit_width, shape):
     if type(keys) is Array and math.prod(shape) * keys.aval.size >= MANY:
-        return apply_primitive(random_bits_p, keys, bit_width=bit_width, shape=shape)
+        return apply_primitive(random_bits_p, keys, bit_width=bit_width, shape=shape, **mode())
     if not threefry_partitionable.value:
         return _old_bits(keys, bit_width, shape)
     dtype = np.dtype(f"uint{bit_width}")

@@ -22,17 +22,17 @@ from ..numpy._arguments import constant_like
 from ..runtime.jit import jit
 from .arguments import at_hand, check_shape, float_dtype, int_dtype
 from .key_functions import typed_key
-from .keys import random_bits_p, random_split_p
+from .keys import bits_of, split_keys
 
 
 def random_bits(key, bit_width: int, shape):
     """Unsigned integers of random bits."""
-    return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
+    return bits_of(key, bit_width, shape)
 
 
 def split_key(key, num: int = 2) -> list:
     """The keys that `split` makes of a new-style key."""
-    return list(random_split_p.bind(key, shape=(num,)))
+    return list(split_keys(key, (num,)))
 
 
 # ----------------------------------------------------------------------------------------------

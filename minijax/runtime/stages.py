@@ -268,6 +268,14 @@ class Compiled(Stage):
         return self._program.executable.memory_analysis()
 
     @property
+    def out_info(self) -> Any:
+        """The result as a pytree of `ShapeDtypeStruct`s, with its sharding and layout."""
+        formats = tree_flatten(self.output_formats)[0]
+        return self.out_tree.unflatten([
+            ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=where)
+            for a, where in zip(self._info.jaxpr.out_avals, formats)])
+
+    @property
     def input_shardings(self) -> Any:
         """How the arguments lie: a pair (args, kwargs), with `None` for those that are not needed.
         """

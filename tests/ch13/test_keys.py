@@ -376,3 +376,24 @@ def test_more_numbers_than_32_bits_count():
 def test_no_floats_of_4_bits(kind):
     with pytest.raises(TypeError, match="uniform only accepts 8-, 16-, 32-, or 64-bit dtypes"):
         getattr(subject.random, kind)(subject.random.key(0), (3,), "float4_e2m1fn")
+
+
+@pytest.mark.parametrize("outer, inner", [(True, False), (False, True)])
+def test_the_kind_of_numbers_is_that_of_the_call(outer, inner):
+    """The setting may be another one when the program is lowered."""
+    def program(jx):
+        def numbers(key):
+            with jx.threefry_partitionable(inner):
+                return (jx.random.uniform(key, (4,)), jx.random.bits(key, (3,)),
+                        jx.random.key_data(jx.random.split(key, 3)), jx.random.gamma(key, 2.0, (2,)))
+
+        def run():
+            with jx.threefry_partitionable(outer):
+                key = jx.random.key(3)
+                return (jx.jit(numbers)(key), jx.vmap(jx.jit(numbers))(jx.random.split(key, 2)),
+                        jx.lax.scan(lambda c, _: (c, numbers(key)), 0, None, length=2)[1],
+                        jx.make_jaxpr(numbers)(key) if outer else None)
+
+        return run
+
+    both(program)
