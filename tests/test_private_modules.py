@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 import minijax
@@ -51,3 +53,50 @@ def test_shardings_of_xla():
 
 def test_what_dir_shows():
     both(lambda jx: lambda: [n for n in dir(import_module(f"{jx.__name__}.experimental.hijax")) if n[0] != "_"])
+
+
+def test_private_names_of_arrays():
+    """Libraries read these. Before, `_value` was `None` for the result of a jitted function."""
+    def program(jx):
+        def read(x):
+            y = jx.jit(lambda x: x * 2)(jx.numpy.asarray(x))
+            y._check_if_deleted()
+            return y._value, y._arrays, type(y._value).__name__, y._value.flags.writeable
+
+        return read
+
+    both(program, np.arange(3, dtype=np.float32))
+    both(program, np.float32(2))
+    y = minijax.jit(lambda x: x + 1)(np.arange(3, dtype=np.float32))
+    assert y._npy_value is None and y._value.tolist() == [1, 2, 3] and y._npy_value is not None
+    y.delete()
+    for read in (lambda: y._value, y._check_if_deleted):
+        with pytest.raises(RuntimeError, match="Array has been deleted"):
+            read()
+
+
+def test_questions_of_the_core():
+    def program(jx):
+        core, util = private(jx, "core"), private(jx, "util")
+        aval = lambda *args, **kwargs: jx.typeof(jx.numpy.zeros(*args, **kwargs))
+
+        def questions(x):
+            def traced(y):
+                inside = core.unsafe_am_i_under_a_jit(), core.unsafe_am_i_under_a_vmap()
+                return inside, core.to_concrete_value(y) is None, core.get_referent(y) is y, \
+                    core.is_constant_dim(y), core.unsafe_get_axis_names()
+
+            answers = []
+            jx.jit(lambda y: answers.append(traced(y)))(x)
+            jx.vmap(lambda y: answers.append(traced(y)[:2]), axis_name="i")(x[None])
+            return (str(answers), core.canonicalize_shape((np.int32(2), 3)), core.canonicalize_shape(4),
+                    core.is_constant_shape((1, np.int64(2))), core.is_constant_dim(2.5), core.is_symbolic_dim(3),
+                    core.definitely_equal(2, np.int32(2)), core.definitely_equal(2, 3),
+                    core.typematch(jx.typeof(1.0), aval(())), core.typecompat(aval(2), aval(3)),
+                    core.to_concrete_value(3), core.same_referent(x, x), core.nonempty_axis_env(),
+                    util.subs_list([None, 0], ["new"], ["a"]), util.fun_qual_name(partial(program)))
+
+        return questions
+
+    both(program, np.float32([1, 2]))
+    both(lambda jx: lambda: private(jx, "core").canonicalize_shape((1.5,)), raises=TypeError)

@@ -32,7 +32,7 @@ SOURCES = {
     "compiler": "runtime",
     "compute_on": "experimental.compute_on",
     "config": "_src._config . settings",
-    "core": "_src._names _src._traces core core.core extend.core core.jaxpr "
+    "core": "_src._names _src._traces _src._core core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
             "util errors checks.staging state.functions state.refs lax.order_tokens "
             "experimental.hijax experimental.mutable_values core.batching parallel.vma",
@@ -156,7 +156,7 @@ SOURCES = {
     "tree": "tree",
     "tree_util": "_src._names tree_util pytree pytree.functions checks.tree pytree.paths",
     "typing": "typing core.core",
-    "util": "util _src._names core.util _src._util",
+    "util": "util _src._names core.util _src._util _src._core",
     "xla_metadata": "experimental.xla_metadata",
     "xla_bridge": "_src._names extend.backend . settings",
 }

@@ -256,4 +256,4 @@ def get_scalar_listeners() -> list:
 
 def is_persistent_cache_enabled() -> bool:
     """Whether compiled programs are kept on disk."""
-    return bool(settings.compilation_cache_dir.value)
+    return bool(settings.compilation_cache_dir.value and settings.enable_compilation_cache.value)

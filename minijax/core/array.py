@@ -45,20 +45,20 @@ class Array(ArrayMethods, metaclass=_ArrayType):
     Array([1., 2., 3.], dtype=float32)
     """
 
-    __slots__ = ("aval", "_value", "_buffer", "__weakref__")
+    __slots__ = ("aval", "_host", "_buffer", "__weakref__")
     __hash__ = None  # type: ignore[assignment]
 
     aval: ShapedArray
 
     def __init__(self, value, aval: ShapedArray, buffer: Any = None):
-        self.aval, self._value, self._buffer = aval, value, buffer
+        self.aval, self._host, self._buffer = aval, value, buffer
 
     def _numpy(self):
         """The contents as an `ndarray` or a NumPy scalar, never to be written to."""
-        if self._value is None:
+        if self._host is None:
             self._check_alive()
-            self._value = xla().to_numpy(self._buffer)
-        return self._value
+            self._host = xla().to_numpy(self._buffer)
+        return self._host
 
     def _check_alive(self):
         checks.alive(self)
@@ -117,18 +117,18 @@ class Array(ArrayMethods, metaclass=_ArrayType):
 
     def block_until_ready(self) -> Array:
         """Wait until the contents are computed; returns the array."""
-        if self._value is None:
+        if self._host is None:
             self._check_alive()
             xla().wait(self._buffer)
         return self
 
     def is_deleted(self) -> bool:
         """Whether the contents were given away (donated to a jitted function, or deleted)."""
-        return self._value is None and (self._buffer is None or self._buffer.is_deleted())
+        return self._host is None and (self._buffer is None or self._buffer.is_deleted())
 
     def delete(self) -> None:
         """Free the contents now."""
-        self._value = self._buffer = None
+        self._host = self._buffer = None
 
 
 # ----------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def buffer_of(x: Any, aval: ShapedArray) -> Any:
         return xla().put(stored_contents(x, aval), stored(aval))
     if x._buffer is None:
         x._check_alive()
-        value, inside = np.asarray(x._value), stored(aval)
+        value, inside = np.asarray(x._host), stored(aval)
         # XLA would take any bytes. What a wrong evaluation rule made must not get that far.
         assert (value.shape, value.dtype) == (inside.shape, inside.dtype), (value, aval)
         x._buffer = xla().put(value, inside, owned=True)

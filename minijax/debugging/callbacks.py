@@ -161,7 +161,7 @@ def _reported(api: str, callback: Callable) -> Callable:
 def _strong(x) -> Array:
     """A concrete operand as an array; it comes without its weak type, as out of a program."""
     x = as_array(x)
-    return Array(x._value, x.aval.strip_weak_type(), x._buffer) if x.aval.weak_type else x
+    return Array(x._host, x.aval.strip_weak_type(), x._buffer) if x.aval.weak_type else x
 
 
 def _evaluate(callback: Callable, args: Sequence, avals: Sequence[ShapedArray]) -> list[Array]:

@@ -39,7 +39,7 @@ def any_arguments(primitive: Primitive, rule: Callable) -> Callable:
         avals, values, foreign = [], [], []
         for x in args:
             if type(x) is Array:
-                value = x._value
+                value = x._host
                 avals.append(x.aval)
                 values.append(x._numpy() if value is None else value)
             else:
@@ -67,10 +67,10 @@ def one_array(primitive: Primitive, rule: Callable, evaluate: Callable) -> Calla
     known: dict[tuple, ShapedArray] = {}
 
     def fast(x):
-        if type(x) is Array and x._value is not None:
+        if type(x) is Array and x._host is not None:
             out_aval = known.get((x.aval,))
             if out_aval is not None:
-                return Array(quiet.run(rule, x._value), out_aval)
+                return Array(quiet.run(rule, x._host), out_aval)
             return _remembered(known, (x.aval,), evaluate(x))
         return evaluate(x)
 
@@ -84,11 +84,11 @@ def two_arrays(primitive: Primitive, rule: Callable, evaluate: Callable) -> Call
     def fast(x, y):
         if type(x) is Array:
             if type(y) is Array:
-                y_value, y_aval = y._value, y.aval
+                y_value, y_aval = y._host, y.aval
             else:
                 y_value, y_aval = y, SCALAR_AVALS.get(type(y))
             out_aval = known.get((x.aval, y_aval))
-            x_value = x._value
+            x_value = x._host
             if x_value is not None and y_value is not None:
                 if out_aval is not None:
                     return Array(quiet.run(rule, x_value, y_value), out_aval)

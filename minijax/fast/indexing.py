@@ -21,7 +21,7 @@ from ..core.extension import Extension, hooks, register
 
 def is_concrete(x: Any) -> bool:
     """Whether NumPy has the contents of `x`, and nothing is traced."""
-    return (type(x) is Array and x._value is not None and isinstance(x.aval.dtype, np.dtype)
+    return (type(x) is Array and x._host is not None and isinstance(x.aval.dtype, np.dtype)
             and state.trace is eval_trace and not hooks.evaluate)
 
 
@@ -36,7 +36,7 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False) -> Array 
     if not (is_concrete(x) and type(indices) is Array and indices.aval.dtype.kind == "i"
             and (axis is None or type(axis) is int)):
         return None
-    value, places, aval = x._value, indices._value, x.aval
+    value, places, aval = x._host, indices._host, x.aval
     if places is None:
         return None
     try:
@@ -68,12 +68,12 @@ def updated(x: Any, index: Any, y: Any) -> Array | None:
     if any(entry is None for entry in entries):
         return None
     dtype = x.aval.dtype
-    if type(y) is Array and y._value is not None and y.aval.dtype == dtype:
-        y = y._value
+    if type(y) is Array and y._host is not None and y.aval.dtype == dtype:
+        y = y._host
     elif not (type(y) is float and dtype.kind in "fc"
               or type(y) is int and dtype.kind in "iufc" and -2**31 <= y < 2**31):
         return None
-    out = np.array(x._value)
+    out = np.array(x._host)
     try:
         if np.ndim(y) and np.ndim(y) > out[entries].ndim:
             return None
@@ -86,7 +86,7 @@ def updated(x: Any, index: Any, y: Any) -> Array | None:
 def _entry(entry: Any) -> Any:
     """An integer, a slice or an array of integers, for NumPy; `None` for what else may index."""
     if type(entry) is Array:
-        return entry._value if entry.aval.dtype.kind == "i" else None
+        return entry._host if entry.aval.dtype.kind == "i" else None
     return entry if type(entry) in (int, slice) else None
 
 
@@ -112,7 +112,7 @@ def fast_getitem(self, index):
     """`x[index]`, a view of the contents if nothing is indexed by arrays."""
     if (type(self) is Array and state.trace is eval_trace
             and not (hooks.evaluate or hooks.after_evaluation)):
-        value, kind = self._value, type(index)
+        value, kind = self._host, type(index)
         if value is not None and (kind is slice or kind is int or (
                 kind is tuple and _BASIC.issuperset(map(type, index)))):
             try:
@@ -125,7 +125,7 @@ def fast_getitem(self, index):
                 out_aval = _view_aval(aval, view.shape)
             if out_aval is not None:
                 out = new(Array)  # as `Array(view, out_aval)`, in two thirds of the time
-                out.aval, out._value, out._buffer = out_aval, view, None
+                out.aval, out._host, out._buffer = out_aval, view, None
                 return out
     return ArrayMethods.__getitem__(self, index)  # type: ignore[attr-defined]
 

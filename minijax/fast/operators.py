@@ -117,7 +117,7 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
             if out_aval is not None:
                 if kind is Array:
                     if y.aval is aval:
-                        other = y._value
+                        other = y._host
                         if other is None:
                             other = y._numpy()
                 elif kind is float:
@@ -125,13 +125,13 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
                 elif kind is int:
                     other = ints.get((y, aval))
                 if other is not None:
-                    value = x._value
+                    value = x._host
                     if value is None:
                         value = x._numpy()
                     if reflected:
                         value, other = other, value
                     out = new(Array)  # as `Array(value, out_aval)`, in two thirds of the time
-                    out.aval, out._value = out_aval, quiet.run(ufunc, value, other)
+                    out.aval, out._host = out_aval, quiet.run(ufunc, value, other)
                     out._buffer = None
                     return out
             known.learn(aval, y)

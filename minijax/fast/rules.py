@@ -186,7 +186,7 @@ class Program:
             values = []
             for x in args:
                 if type(x) is Array:
-                    value = x._value
+                    value = x._host
                     values.append(x._numpy() if value is None else value)
                 elif type(x) in SCALAR_AVALS:
                     values.append(x)

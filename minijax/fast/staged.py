@@ -108,7 +108,7 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
             kind = type(x)
             if kind is Array:
                 key.append(x.aval)
-                value = x._value
+                value = x._host
                 values.append(x._numpy() if value is None else value)
             elif place in static:
                 if not is_plain(x):

@@ -26,7 +26,7 @@ class WrapAround(Extension):
         @functools.wraps(evaluate)
         def narrowed(*args, **params):
             out = evaluate(*args, **params)
-            dtype, value = out.aval.dtype, out._value
+            dtype, value = out.aval.dtype, out._host
             if dtype.kind != "V" or value is None or value.dtype == dtype:
                 return out
             return Array(value.astype(dtype), out.aval) if issubdtype(dtype, np.integer) else out

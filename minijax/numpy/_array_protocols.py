@@ -55,7 +55,7 @@ def _dlpack_device(self):
 
 def _is_ready(self) -> bool:
     """Whether the contents are computed already."""
-    if self._value is None:
+    if self._host is None:
         checks.alive(self)
         return self._buffer.is_ready()
     return True
@@ -82,6 +82,22 @@ def _unsafe_buffer_pointer(self) -> int:
     return buffer_of(self, self.aval).unsafe_buffer_pointer()
 
 
+def _value_on_host(self) -> np.ndarray:
+    """JAX's private name for the contents in NumPy. Libraries read it, and must not write to it."""
+    checks.alive(self)
+    return np.asarray(self)
+
+
+def _kept_on_host(self) -> np.ndarray | None:
+    """The contents in NumPy if the array holds them there already: a private name of JAX's."""
+    return None if self._host is None else np.asarray(self)
+
+
+def _arrays(self) -> list:
+    """The parts on each device of this process, as arrays: a private name of JAX's."""
+    return [shard.data for shard in self.addressable_shards]
+
+
 def _is_fully_addressable(self) -> bool:
     """Whether this process holds all of the array."""
     return True
@@ -99,6 +115,8 @@ install_methods({
     "copy_to_host_async": _copy_to_host_async,
     "unsafe_buffer_pointer": _unsafe_buffer_pointer,
     "on_device_size_in_bytes": _on_device_size_in_bytes,
+    "_value": property(_value_on_host), "_npy_value": property(_kept_on_host),
+    "_arrays": property(_arrays), "_check_if_deleted": checks.alive,
     "is_fully_addressable": property(_is_fully_addressable),
     "is_fully_replicated": property(_is_fully_replicated),
 }, Array)

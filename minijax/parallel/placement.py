@@ -222,8 +222,8 @@ def moved(x: Any, sharding: Sharding, committed: bool = True,
     aval = typeof(x)
     if is_unreduced(sharding):
         return _resharder(sharding)(x)
-    if type(x) is Array and x._value is not None:
-        x = Array(x._value, aval)  # without the buffer, which may be donated one day
+    if type(x) is Array and x._host is not None:
+        x = Array(x._host, aval)  # without the buffer, which may be donated one day
     return PlacedArray(None, Place(aval, sharding, committed, layout), shards_of(x, aval, sharding))
 
 
@@ -391,9 +391,9 @@ def _as_placed(x: Array) -> PlacedArray:
 def _buffer_pointer(x: Array) -> int:
     """The address of the contents, which is valid as long as the array lives."""
     x._check_alive()
-    if x._value is None:
+    if x._host is None:
         return x._buffer.unsafe_buffer_pointer()
-    return np.asarray(x._value).ctypes.data
+    return np.asarray(x._host).ctypes.data
 
 
 _ANSWERS: dict[str, Any] = {

@@ -316,8 +316,10 @@ def _memory_kind(kind: str | None, devices: Sequence[Any]) -> str | None:
         return device.default_memory().kind
     kinds = [memory.kind for memory in device.addressable_memories()]
     if kind not in kinds:
-        raise ValueError(f"Could not find memory addressable by device {device} of kind {kind!r}. "
-                         f"It has {kinds}.")
+        name = device.device_kind
+        raise ValueError(f"Could not find memory addressable by device {name}. Device {name} can "
+                         f"address the following memory kinds: {', '.join(kinds)}. Got memory "
+                         f"kind: {kind}")
     return kind
 
 

@@ -63,6 +63,16 @@ def _tell(event: str) -> None:
         record_event(f"/jax/compilation_cache/{event}")
 
 
+_told: set[str] = set()
+
+
+def _tell_once(event: str) -> None:
+    """Tell of an event that counts once for each process."""
+    if event not in _told:
+        _told.add(event)
+        _tell(event)
+
+
 def _tell_seconds(event: str, seconds: float) -> None:
     for record_duration in hooks.record_duration:
         record_duration(f"/jax/compilation_cache/{event}", seconds)
@@ -203,8 +213,11 @@ def load_or_compile(client: Any, compile: Callable, text: str, options: Any,
       compile: compiles the module `text` with these `options` for these `devices`.
     """
     folder = directory.value
+    if not enable.value:
+        _tell_once("task_disabled_cache")
     if not (folder and enable.value and max_size.value != 0):
         return compile()
+    _tell_once("tasks_using_cache")
     _tell("compile_requests_use_cache")
     path = os.path.join(folder, file_name(client, text, options, devices))
     there = False
@@ -350,5 +363,7 @@ def set_cache_dir(path: str) -> None:
 
 
 def reset_cache() -> None:
-    """Warn again of a folder that cannot be used. (Nothing else is remembered; files stay.)"""
+    """Warn again of a folder that cannot be used, and count again that this process uses it.
+    (Nothing else is remembered; files stay.)"""
     _warned.clear()
+    _told.clear()

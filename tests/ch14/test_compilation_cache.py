@@ -194,7 +194,7 @@ import minijax as jax, minijax.numpy as jnp
 told = []
 jax.monitoring.register_event_listener(lambda event: told.append(event.rpartition("_")[2]))
 x = np.eye(3, dtype=np.float32) * 4
-print(float(jax.jit(lambda x: jnp.linalg.cholesky(x).sum())(x)), *told[1:], "jax" in sys.modules)
+print(float(jax.jit(lambda x: jnp.linalg.cholesky(x).sum())(x)), told[-1], "jax" in sys.modules)
 """
 
 

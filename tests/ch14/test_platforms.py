@@ -311,7 +311,7 @@ def test_smoke_programs_operation_by_operation(one_by_one, name):
 def test_results_stay_on_the_device(one_by_one):
     x = minijax.numpy.asarray(X)
     for y in (x + x, x * 2.0, minijax.numpy.sin(x)[0], minijax.grad(lambda x: (x * x).sum())(x)):
-        assert type(y) is Array and y._value is None and y._buffer is not None
+        assert type(y) is Array and y._host is None and y._buffer is not None
 
 
 def test_python_sees_values_in_custom_rules(one_by_one):

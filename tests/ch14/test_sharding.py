@@ -244,7 +244,7 @@ MESSAGES = {
     "N('x', mesh=abstract).device_set": "because its mesh is an AbstractMesh",
     "P(('x', ('y',)))": "a tuple inside of an entry",
     "P('x', unreduced={'x'})": "every axis can have one role",
-    "Single(devices[0], 'q')": "Could not find memory .* of kind 'q'. It has",
+    "Single(devices[0], 'q')": "Could not find memory addressable by device .*Got memory kind: q",
 }
 
 

@@ -1,0 +1,108 @@
+"""What `jax._src.core` and `jax._src.util` have besides the names that other modules give them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..checks.primitives import known_sizes, symbolic_sizes
+from ..core.batching import BatchTracer
+from ..core.core import Tracer
+from ..core.forward import JVPTracer
+from ..errors import fun_name
+from ..extend.core import (
+    nonempty_axis_env_DO_NOT_USE as nonempty_axis_env,
+    unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit,
+    unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap,
+    unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names,
+)
+
+__all__ = ["nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am_i_under_a_vmap",
+           "unsafe_get_axis_names"]
+
+# ----------------------------------------------------------------------------------------------
+# Shapes
+
+
+def canonicalize_shape(shape: Any, context: str = "") -> tuple:
+    """A shape as a tuple of sizes.
+
+    Raises:
+      TypeError: an entry is traced, or not an integer.
+    """
+    return known_sizes(shape)
+
+
+def is_constant_dim(size: Any) -> bool:
+    """Whether a size is a known integer, and not traced or a symbol of `jax.export`."""
+    if type(size) in symbolic_sizes or isinstance(size, Tracer) and size.concrete_value() is None:
+        return False
+    return hasattr(size, "__index__")
+
+
+def is_symbolic_dim(size: Any) -> bool:
+    """Whether a size is a symbol of `jax.export`."""
+    return type(size) in symbolic_sizes
+
+
+def is_constant_shape(shape: Sequence) -> bool:
+    """Whether all sizes are known."""
+    return all(map(is_constant_dim, shape))
+
+
+def definitely_equal(x: Any, y: Any) -> bool:
+    """Whether two sizes are equal, whatever symbols in them stand for."""
+    if isinstance(x, Tracer) or isinstance(y, Tracer):
+        return same_referent(x, y)
+    return x is y or x == y
+
+
+# ----------------------------------------------------------------------------------------------
+# Types and values
+
+
+def typematch(x: Any, y: Any) -> bool:
+    """Whether two types are equal but for being weak."""
+    return x == y or x.strip_weak_type() == y.strip_weak_type()
+
+
+typecompat = typematch
+
+
+def to_concrete_value(x: Any) -> Any:
+    """The value behind `x` if it is known, else `None`."""
+    return x.concrete_value() if hasattr(x, "concrete_value") else x
+
+
+def get_referent(x: Any) -> Any:
+    """What a tracer of a derivative or of a batch stands for; any other value is itself."""
+    while isinstance(x, JVPTracer | BatchTracer):
+        x = x.primal if isinstance(x, JVPTracer) else x.val
+    return x
+
+
+def same_referent(x: Any, y: Any) -> bool:
+    """Whether two values stand for the same one."""
+    return get_referent(x) is get_referent(y)
+
+
+# ----------------------------------------------------------------------------------------------
+# Lists
+
+
+def subs_list(subs: Sequence[int | None], src: Sequence, base: Sequence) -> list:
+    """Elements of `src`, by the numbers in `subs`, and in place of each `None` the next of `base`.
+
+    >>> subs_list([None, 0], ["new"], ["a"])
+    ['a', 'new']
+    """
+    given = iter(base)
+    return [src[i] if i is not None else next(given) for i in subs]
+
+
+def fun_qual_name(fun: Callable) -> str:
+    """The qualified name of a function, or of the function that a `partial` calls."""
+    while not hasattr(fun, "__qualname__") and isinstance(fun, functools.partial):
+        fun = fun.func
+    return getattr(fun, "__qualname__", None) or fun_name(fun)
