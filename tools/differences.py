@@ -242,6 +242,9 @@ OTHERWISE: dict[str, list[str]] = {
     "what jit is told of results is an equation of the jaxpr here, not a parameter": [
         "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
         "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],
+    "an array on all devices fits one that is split here, where JAX wants the user to reshard": [
+        "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
+        "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],
     "a value that is on no mesh shows the mesh in force as that of its type": [
         "(lambda m: [jax.set_mesh(m), str(jax.typeof(np.ones(3)).sharding), jax.set_mesh(None)][1]"
         ")(jax.make_mesh((8,), ('x',)))"],

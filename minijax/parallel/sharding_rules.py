@@ -5,7 +5,7 @@ types of the results without shardings. Most rules are rows of a family. If data
 between devices, or if there is more than one good answer, the rule raises a `ShardingTypeError`.
 Then the user says what is wanted, by `out_sharding=` or `reshard`.
 
-A type that says nothing stands for an array that all devices hold, so it fits any other.
+A type that no axis splits stands for an array that all devices hold, so it fits any other.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def alike(which: str) -> Rule:
     """The operands that are arrays must have one sharding, which is that of the result."""
 
     def rule(avals, params, outs):
-        said = {entries_of(aval) for aval in avals if mesh_of(aval) is not None and aval.ndim}
+        said = {entries_of(aval) for aval in avals if says_split(aval) and aval.ndim}
         if len(said) > 1:
             raise ShardingTypeError(f"{which}: {_texts(avals)}. Reshard some of them, by "
                                     "`jax.sharding.reshard`.")
@@ -332,7 +332,7 @@ def along_axis(name: str, parameter: str) -> Rule:
     same = alike(f"Arguments to {name} must have equal shardings, got")
 
     def rule(avals, params, outs):
-        arrays = [aval for aval in avals if mesh_of(aval) is not None and aval.ndim]
+        arrays = [aval for aval in avals if says_split(aval) and aval.ndim]
         for aval in arrays:
             _whole(f"Arguments to {name} must be unsharded over the dimension along which it runs",
                    aval, params[parameter])
@@ -657,7 +657,7 @@ def _whole_reference(avals, params, outs):
                                     f"{part.str_short(True)} of the contents of "
                                     f"{ref.str_short(True)}. Read or write all of it, "
                                     "as `ref[...]`.")
-        if mesh_of(part) is not None and entries_of(part) != entries_of(ref):
+        if says_split(part) and entries_of(part) != entries_of(ref):
             raise ShardingTypeError(f"{part.str_short(True)} and {ref.str_short(True)} must have "
                                     "the same sharding. Reshard the array, by "
                                     "`jax.sharding.reshard`.")

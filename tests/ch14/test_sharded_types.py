@@ -15,8 +15,7 @@ CELLS = [*sharded_types.cells()]
 ROWS = [*dict.fromkeys((row, mesh) for row, mesh, *_ in CELLS)]
 
 # Where an operand that all devices hold meets one that is split, JAX sometimes wants the user to
-# reshard. Here the types of values that are traced from no array name no mesh, so they fit any
-# other type.
+# reshard. Here an array on all devices fits one that is split.
 LENIENT = re.compile(r"select|where|concatenate|lax\.sort\(\(|c \+ a\[0\]")
 
 
