@@ -148,7 +148,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "experimental.sparse.bcsr_broadcast_in_dim": "sharding",
         "pure_callback": "sharding", "experimental.io_callback": "sharding",
         "interpreters.mlir.emit_python_callback":
-            "operand_avals returns_token partitioned sharding",
+            "operand_avals returns_token sharding",
     },
     "devices are what the operating system says: one kind of memory, no physical mesh": {
         "experimental.mesh_utils.create_device_mesh":

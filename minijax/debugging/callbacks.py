@@ -176,10 +176,11 @@ def _evaluate(callback: Callable, args: Sequence, avals: Sequence[ShapedArray]) 
 
 
 def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[ShapedArray],
-                   effects: frozenset | set) -> list:
+                   effects: frozenset | set, partitioned: bool = False) -> list:
     """Have the program call `callback`, from arrays to a list of arrays.
 
-    XLA may call it in a thread of its own, where this thread's settings do not hold.
+    XLA may call it in a thread of its own, where this thread's settings do not hold. If
+    `partitioned`, each device calls it with its own part of the operands.
     """
     in_avals = [x.aval.strip_weak_type() for x in operands]
     x64 = settings.enable_x64.value
@@ -189,17 +190,20 @@ def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[
             with settings.enable_x64(x64):
                 return on_host(*values)
         with eval_context():
-            outs = callback(*map(Array, values, in_avals))
+            types = [aval.update(shape=x.shape) for x, aval in zip(values, in_avals)] \
+                if partitioned else in_avals
+            outs = callback(*map(Array, values, types))
             return tuple(_checked_results(outs, avals))
 
-    outs = call_python(ctx, on_host, operands, avals, bool(effects), is_ordered(effects))
+    outs = call_python(ctx, on_host, operands, avals, bool(effects), is_ordered(effects),
+                       partitioned)
     return on_all_devices(ctx, outs)
 
 
 def call_python(ctx, function: Callable, operands: Sequence, avals: Sequence[ShapedArray],
-                has_side_effect: bool, ordered: bool) -> list:
+                has_side_effect: bool, ordered: bool, partitioned: bool = False) -> list:
     """Append a call of a function from NumPy arrays to a tuple of them. An ordered one takes and
-    gives a token, which is nothing in Python."""
+    gives a token, which is nothing in Python. A partitioned one has no results."""
     call = function
     if ordered:
         call = lambda token, *xs: (token, *function(*xs))
@@ -210,12 +214,21 @@ def call_python(ctx, function: Callable, operands: Sequence, avals: Sequence[Sha
     backend_config = f"{{index = {add_host_callback(ctx, call)} : ui64}}"
     options = (f"api_version = 4 : i32, backend_config = {backend_config}, "
                f"has_side_effect = {str(has_side_effect).lower()}{_caller(ctx, avals)}")
-    results = ctx.ops(f"stablehlo.custom_call @xla_ffi_python_cpu_callback({names}) "
+    if partitioned:  # XLA cuts the operands, and asks for their layouts
+        options += f", operand_layouts = [{', '.join(map(_layout, operands))}], result_layouts = []"
+    target = f"xla_ffi{'_partitioned' * partitioned}_python_cpu_callback"
+    results = ctx.ops(f"stablehlo.custom_call @{target}({names}) "
                       f"{{{options}}} : ({kinds}) -> ({outs})", avals)
     if ordered:
         token, *results = results
         set_token(ctx, token)
     return results
+
+
+def _layout(operand) -> str:
+    """Row-major."""
+    rank = len(operand.aval.shape)
+    return f"dense<{[*range(rank)][::-1] if rank else ''}> : tensor<{rank}xindex>"
 
 
 def _caller(ctx, avals) -> str:
@@ -443,11 +456,11 @@ def define_debug_rules(primitive: Primitive, callback_of: Callable) -> None:
     def evaluate(*args, **params):
         return _debug_evaluate(*args, callback=callback_of(**params)[0])
 
-    def lower(ctx, *operands, **params):
-        callback, effect = callback_of(**params)
+    def lower(ctx, *operands, partitioned=False, **params):
+        callback, effect = callback_of(partitioned=partitioned, **params)
         if _automatic_axes(ctx) and not is_ordered({effect}):
-            return _lower_for_one(ctx, primitive, operands, params)
-        return lower_callback(ctx, callback, operands, [], {effect})
+            return _lower_for_one(ctx, primitive, operands, params | {"partitioned": partitioned})
+        return lower_callback(ctx, callback, operands, [], {effect}, partitioned)
 
     primitive.def_impl(evaluate)
     sees_to_places.add(primitive)

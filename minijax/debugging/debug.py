@@ -44,7 +44,8 @@ def callback(callback: Callable | None = None, *args: Any, ordered: bool = False
         arguments: `callback(ordered=True)(f, x)`.
       *args, **kwargs: pytrees, passed on; leaves that are no arrays are passed as they are.
       ordered: whether the calls have to happen in the order of the program.
-      partitioned: accepted for JAX's sake.
+      partitioned: whether each device of a jitted function sees its own part of the arrays;
+        otherwise one device sees them whole.
 
     Raises:
       TypeError: `callback` is not callable.
@@ -127,7 +128,8 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
         `print(ordered=True)("x is {}", x)`.
       *args, **kwargs: what to format: pytrees of arrays, and anything else.
       ordered: whether to print in the order of the program.
-      partitioned: accepted for JAX's sake.
+      partitioned: whether each device of a jitted function sees its own part of the arrays;
+        otherwise one device sees them whole.
       skip_format_check: do not check that the format uses all arguments.
 
     Raises:

@@ -98,11 +98,12 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
       operands: the values to hand over; `operand_avals` their types.
       result_avals: the types of the results.
       has_side_effect: whether it has to be called though nobody reads the results.
-      returns_token, partitioned, sharding: accepted for JAX's sake.
+      partitioned: whether each device calls it with its own part of the operands.
+      returns_token, sharding: accepted for JAX's sake.
 
     Returns:
       the results, the next token (or `None`), and the function.
     """
     results = _call_python(
-        ctx, callback, operands, result_avals, has_side_effect, token is not None)
+        ctx, callback, operands, result_avals, has_side_effect, token is not None, partitioned)
     return results, _ordered_token(ctx) if token is not None else None, callback

@@ -156,7 +156,10 @@ def prepare(text: str, options: Any) -> str:
             f"this program calls {call[1]}, which computes on CPUs only: there is no such "
             "factorization for the platform 'cuda' here. Put the arrays on a CPU, by "
             "`jax.device_put(x, jax.devices('cpu')[0])`.")
-    return text.replace("@xla_ffi_python_cpu_callback", "@xla_ffi_python_gpu_callback")
+    for part in ("", "_partitioned"):
+        text = text.replace(f"@xla_ffi{part}_python_cpu_callback",
+                            f"@xla_ffi{part}_python_gpu_callback")
+    return text
 
 
 @functools.cache

@@ -82,6 +82,33 @@ def test_in_a_shard_map_each_device_calls(program):
     both(lambda library: lambda: calls(library, program, per_shard))
 
 
+def watched_in_parts(library, look, x):
+    y = x * 2
+    library.debug.callback(look, y, y[0], y.sum(), partitioned=True)
+    return y + 1
+
+
+def watched_rows_in_parts(library, look, x):
+    return library.vmap(lambda x: (library.debug.callback(look, x * 3, partitioned=True), x)[1])(x)
+
+
+def scanned_in_parts(library, look, x):
+    def step(carry, row):
+        library.debug.callback(look, row, carry, partitioned=True)
+        return carry + 1, row + 1
+    return library.lax.scan(step, 0.0, x)[1]
+
+
+@pytest.mark.parametrize("way", ["jit", "eager", "shard_map"])
+@pytest.mark.parametrize("program", [watched_in_parts, watched_rows_in_parts, scanned_in_parts])
+def test_each_device_sees_its_part(program, way):
+    """`partitioned` was accepted, and one device called with whole arrays."""
+    ways = {"jit": lambda lib, mesh, f: lib.jit(f), "eager": lambda lib, mesh, f: f,
+            "shard_map": lambda lib, mesh, f: lib.jit(lib.shard_map(
+                f, mesh=mesh, in_specs=lib.P("x"), out_specs=lib.P("x"), check_vma=False))}
+    both(lambda library: lambda: calls(library, program, ways[way]))
+
+
 @pytest.mark.parametrize("program", [watched, watched_rows, scanned, constant])
 def test_eager_callbacks_see_the_whole_array(program):
     both(lambda library: lambda: calls(library, program, lambda lib, mesh, f: f))
