@@ -9,11 +9,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape  # noqa: F401 (for the classes)
+from ..checks.primitives import canonical_shape
 from ..core import dtypes
 from ..core.core import Tracer
 from ..errors import ConcretizationTypeError
 from ..lax.compile_time import concrete_or_error
+from ..lax.convolution import conv_dimension_numbers
+from ..lax.windows import GatherScatterMode
 
 
 class SparseEfficiencyError(ValueError):
@@ -235,11 +237,70 @@ def sparse_format(given: str, formats: dict) -> type:
     return formats[given]
 
 
-def eye(N: Any, M: Any, k: Any, given_format: str) -> tuple[int, int, int]:
+def eye(N: Any, M: Any, k: Any) -> tuple[int, int, int]:
     """The arguments of `eye` as integers, which must be known."""
-    sparse_format(given_format, {"bcoo": None})
     N, M, k = (concrete_or_error(operator.index, n) for n in (N, N if M is None else M, k))
     return N, M, k
+
+
+def matrix_shape(cls: type, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a matrix of a class without batch and dense dimensions."""
+    shape = tuple(shape)
+    if len(shape) != 2:
+        raise ValueError(f"{cls.__name__} must have ndim=2; got {shape=}")
+    return canonical_shape(shape)
+
+
+def no_axes(axes: Any) -> None:
+    """A matrix has one transpose."""
+    if axes is not None:
+        raise NotImplementedError(f"axes argument to transpose(): got {axes!r}, but a sparse "
+                                  "matrix of this class has one transpose. Leave it out.")
+
+
+def dense_factor(other: Any, sparse: type) -> None:
+    """The other factor of a product with a sparse matrix is a dense vector or matrix."""
+    if isinstance(other, sparse):
+        raise NotImplementedError("matmul between two sparse objects. Use BCOO, or todense().")
+    if np.ndim(other) not in (1, 2):
+        raise NotImplementedError(f"matmul with object of shape {np.shape(other)}")
+
+
+def product_sizes(mat: Any, other: Any, size: int) -> None:
+    """The dense factor has as many rows as the sparse matrix has columns."""
+    if other.shape[:1] != (size,):
+        raise TypeError(f"{type(mat).__name__} product: expected a dense operand with {size} rows, "
+                        f"got shape {other.shape}.")
+
+
+def gather_mode(mode: Any, dimension_numbers: Any) -> None:
+    """A gather from a sparse array has indices in bounds, and no batching dimensions."""
+    if GatherScatterMode.from_any(mode or "promise_in_bounds") != (
+            GatherScatterMode.PROMISE_IN_BOUNDS):
+        raise NotImplementedError(f"bcoo_gather: {mode=} not yet supported. "
+                                  'Use mode="promise_in_bounds".')
+    if dimension_numbers.operand_batching_dims:
+        raise NotImplementedError("bcoo_gather: operand_batching_dims are not supported.")
+
+
+def convolution(lhs: Any, rhs: Any, shape: Sequence[int], **options: Any) -> None:
+    """A sparse convolution is that of one vector with another."""
+    ones = (1,) * (len(lhs.shape) - 2)
+    for name in ("lhs_dilation", "rhs_dilation", "window_strides"):
+        if tuple(options[name] or ones) != ones:
+            raise NotImplementedError(f"bcoo convolution with {name}={options[name]}: expected "
+                                      "ones. Use todense().")
+    if len(lhs.shape) != 3 or (*lhs.shape[:2], *rhs.shape[:2]) != (1, 1, 1, 1):
+        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1), or "
+                                  f"not one spatial dimension: got shapes {lhs.shape} and "
+                                  f"{rhs.shape}. Use todense().")
+    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, options["dimension_numbers"])
+    if set(numbers) != {(0, 1, 2)}:
+        raise NotImplementedError(f"bcoo convolution with dimension_numbers={numbers}: the spatial "
+                                  "dimension must be the last.")
+    if lhs.dtype != rhs.dtype:
+        raise TypeError(f"bcoo convolution: expected operands of one dtype, got {lhs.dtype} and "
+                        f"{rhs.dtype}.")
 
 
 def random_nse(nse: Any, sparse_size: int, dtype: Any) -> int:

@@ -754,12 +754,6 @@ def test_compilation_can_be_forbidden():
     assert after(2.0) == 8.0
 
 
-@pytest.mark.parametrize("name", ["COO", "CSR", "CSC"])
-def test_sparse_classes_that_are_missing(name):
-    with pytest.raises(AttributeError, match="Use BC"):
-        getattr(part(subject, "experimental.sparse"), name)
-
-
 # ----------------------------------------------------------------------------------------------
 # Lists that hold traced values, as the values of an update
 

@@ -322,14 +322,18 @@ def test_refused(text):
     both(of_library, raises=REFUSED[text])
 
 
-# What JAX has, and what is refused here.
-UNBUILT = ["M[jnp.array([0, 1])]"]
+def test_gather_by_brackets():
+    """What is stored is also the same."""
+    def of_library(jx):
+        M = jx.experimental.sparse.BCOO.fromdense(jx.numpy.asarray(DENSE))
 
+        def run():
+            out = M[jx.numpy.array([0, 2, 0])]
+            return out.todense(), out.nse, out.n_batch
 
-@pytest.mark.parametrize("text", UNBUILT)
-def test_unbuilt_is_refused(text):
-    with pytest.raises(NotImplementedError):
-        eval(text, {"M": sparse.BCOO.fromdense(DENSE), "sparse": sparse, "jnp": jnp})
+        return run
+
+    both(of_library)
 
 
 def test_arrays_that_share_their_indices():

@@ -3,7 +3,9 @@
     transform.py  `sparsify`, which runs a function of dense arrays on sparse ones
     bcoo.py       `BCOO`, batched coordinates, and all operations
     shaping.py    slices, concatenation, reshape for `BCOO`
-    bcsr.py       `BCSR`, batched compressed rows, and new arrays of both classes
+    windows.py    slices at many places, and convolutions
+    coo.py, csr.py  `COO`, `CSR`, `CSC`: matrices, and their products with dense arrays
+    bcsr.py       `BCSR`, batched compressed rows, and new arrays of all classes
     ad.py         derivatives with respect to sparse arrays
     linalg.py     linear systems
     eigenvalues.py  the largest eigenvalues
@@ -21,13 +23,8 @@ from .shaping import (
 from .bcsr import (
     BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general, bcsr_extract, bcsr_fromdense,
     bcsr_sum_duplicates, bcsr_todense, empty, eye, random_bcoo)
+from .coo import COO, coo_fromdense, coo_matmat, coo_matvec, coo_todense
+from .csr import CSC, CSR, csr_fromdense, csr_matmat, csr_matvec, csr_todense
+from .windows import bcoo_conv_general_dilated, bcoo_gather
 from .ad import grad, jacfwd, jacrev, jacrev as jacobian, value_and_grad
 from . import linalg
-
-
-def __getattr__(name):
-    if name in ("COO", "CSR", "CSC"):
-        other = "BCOO" if name == "COO" else "BCSR"
-        raise AttributeError(f"minijax has no sparse arrays of class {name}, which JAX keeps for "
-                             f"tests. Use {other}: `{other}.fromdense(x)` or `.from_scipy_sparse`.")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -473,6 +473,17 @@ class BCOO(JAXSparse):
         return make_bcoo(jnp.zeros((*batch, nse, *shape[n:]), dtype),
                          jnp.broadcast_to(end, (*batch, nse, len(end))), shape, True, True)
 
+    @classmethod
+    def _eye(cls, N, M, k, *, dtype=None, index_dtype="int32", n_batch=0, n_dense=0):
+        checks.dimension_counts((N, M), n_batch, n_dense)
+        rows = jnp.arange(max(0, -k), max(0, -k, min(N, M - k)), dtype=index_dtype)
+        mat = make_bcoo(jnp.ones(len(rows), dtype), jnp.stack([rows, rows + k], 1), (N, M), True,
+                        True)
+        if not (n_batch or n_dense):
+            return mat
+        return bcoo_fromdense(mat.todense(), n_batch=n_batch, n_dense=n_dense,
+                              index_dtype=index_dtype)
+
     fromdense = staticmethod(bcoo_fromdense)
     todense, sort_indices = bcoo_todense, bcoo_sort_indices
 

@@ -24,10 +24,11 @@ from .bcoo import (
     bcoo_broadcast_in_dim,
     bcoo_dot_general,
     bcoo_sum_duplicates,
-    make_bcoo,
     nfold_vmap,
     sparse_class,
 )
+from .coo import COO
+from .csr import CSC, CSR
 from .shaping import bcoo_concatenate, bcoo_extract
 from .transform import elementwise_rules, sparse_rules, sparsify
 
@@ -131,6 +132,8 @@ sparse_rules[BCSR] = {**elementwise_rules, lax.dot_general_p: bcsr_dot_general}
 # ----------------------------------------------------------------------------------------------
 # New arrays
 
+_formats: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
+
 
 def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32",
           sparse_format: str = "bcoo", **kwds) -> JAXSparse:
@@ -140,22 +143,20 @@ def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32",
     >>> sparse.empty((2, 3))
     BCOO(float32[2, 3], nse=0)
     """
-    cls = checks.sparse_format(sparse_format, {"bcsr": BCSR, "bcoo": BCOO})
+    cls = checks.sparse_format(sparse_format, _formats)
     return cls._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = "int32",
-        sparse_format: str = "bcoo") -> BCOO:
+        sparse_format: str = "bcoo", **kwds) -> JAXSparse:
     """A sparse matrix with ones on its `k`th diagonal.
 
     >>> from minijax.experimental import sparse
     >>> sparse.eye(3)
     BCOO(float32[3, 3], nse=3)
     """
-    N, M, k = checks.eye(N, M, k, sparse_format)
-    rows = jnp.arange(max(0, -k), max(0, -k, min(N, M - k)), dtype=index_dtype)
-    indices = jnp.stack([rows, rows + k], 1)
-    return make_bcoo(jnp.ones(len(rows), dtype), indices, (N, M), True, True)
+    cls = checks.sparse_format(sparse_format, {k: c for k, c in _formats.items() if k != "bcsr"})
+    return cls._eye(*checks.eye(N, M, k), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = int,

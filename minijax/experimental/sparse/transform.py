@@ -125,7 +125,7 @@ elementwise_rules[todense_p] = lambda x: x.todense()
 def todense(arr) -> jnp.ndarray:
     """The dense array of a sparse one; a dense one is returned as it is. In a function that is
     sparsified, this marks where an array is to become dense."""
-    return arr.todense() if is_sparse(arr) else todense_p.bind(jnp.asarray(arr))
+    return arr.todense() if hasattr(arr, "todense") else todense_p.bind(jnp.asarray(arr))
 
 
 # ----------------------------------------------------------------------------------------------
