@@ -15,7 +15,7 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from traceback import clear_frames
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar
@@ -74,26 +74,81 @@ def is_user_function(fun: Callable) -> bool:
     return code is None or _is_user_file(code.co_filename)
 
 
+class Transform(str):
+    """The name of a transformation, among the names of scopes in a `NameStack`."""
+
+    __slots__ = ()
+
+
+class NameStack(tuple):
+    """The names of the scopes and the transformations around an operation, the outermost first.
+
+    As text, a transformation is written around the scope inside of it.
+
+    >>> NameStack().extend("outer").transform("vmap").extend("inner")
+    outer/vmap(inner)
+    """
+
+    __slots__ = ()
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """The names."""
+        return tuple(self)
+
+    def extend(self, name: str) -> NameStack:
+        """With one more scope inside."""
+        return NameStack((*self, name))
+
+    def transform(self, transform_name: str) -> NameStack:
+        """With one more transformation inside."""
+        return NameStack((*self, Transform(transform_name)))
+
+    def __add__(self, inner) -> NameStack:
+        return NameStack((*self, *inner))
+
+    def __getitem__(self, places):
+        names = tuple(self)[places]
+        return NameStack(names) if isinstance(places, slice) else names
+
+    def __str__(self):
+        return _stack_text(tuple(self))
+
+    __repr__ = __str__
+
+
+@functools.lru_cache(4096)
+def _stack_text(names: tuple) -> str:
+    scopes: list[str] = []  # the innermost first
+    for name in reversed(names):
+        if type(name) is Transform:
+            inner = scopes.pop() if scopes else ""
+            name = f"{name}({inner})"
+        scopes.append(name)
+    return "/".join(reversed(scopes))
+
+
 class SourceInfo:
     """Where an equation comes from: a place in the user's code, and the named scopes around it.
 
-    `location` is `user_location()`, two references. It becomes text only when it is printed.
+    `location` is `user_location()`, two references. It becomes text only when it is printed, and so
+    do the scopes: `names` is what a `NameStack` is made of.
     """
 
-    __slots__ = ("location", "name_stack")
+    __slots__ = ("location", "names")
 
-    def __init__(self, location: tuple[CodeType, int] | None = None, name_stack: str = ""):
-        self.location, self.name_stack = location, name_stack
+    def __init__(self, location: tuple[CodeType, int] | None = None, names: tuple = ()):
+        self.location, self.names = location, names
+
+    @property
+    def name_stack(self) -> NameStack:
+        """The named scopes and the transformations around the equation, inside of its jaxpr."""
+        return NameStack(self.names)
 
     @property
     def traceback(self) -> SourceInfo | None:
         """JAX keeps a traceback here, of which tools ask for the user's frame."""
         return None if self.location is None else self
-
-    def joined(self, outer: str) -> str:
-        """The named scopes, inside those of an `outer` stack."""
-        return f"{outer}/{self.name_stack}" if outer and self.name_stack else (
-            self.name_stack or outer)
 
     def __str__(self):
         """`file.py:12:4 (function)`, as JAX prints it, with the column counted from 0."""
@@ -108,11 +163,11 @@ class _Source(threading.local):
     """The equation that this thread interprets now.
 
     `location` is the place in the user's code that the equation comes from, or `None` outside of
-    equations. `name_stack` has the named scopes, as "outer/inner".
+    equations. `names` are those of the scopes and transformations around, as in a `NameStack`.
     """
 
     location: tuple[CodeType, int] | None = None
-    name_stack = ""
+    names: tuple = ()
 
 
 source = _Source()
@@ -121,12 +176,51 @@ source = _Source()
 @contextlib.contextmanager
 def own_source() -> Iterator[None]:
     """A context for tracing a function of its own, which belongs to no scope and no equation."""
-    outside = source.location, source.name_stack
-    source.location, source.name_stack = None, ""
+    outside = source.location, source.names
+    source.location, source.names = None, ()
     try:
         yield
     finally:
-        source.location, source.name_stack = outside
+        source.location, source.names = outside
+
+
+nowhere = SourceInfo()
+
+
+def at_sources(eqns: Iterable) -> Iterator:
+    """Equations, for a loop that interprets them. While the loop is at one, operations come from
+    its place in the user's code, and belong to its scopes, which are inside of those around."""
+    location, names = source.location, source.names
+    try:
+        for eqn in eqns:
+            info = eqn.source_info or nowhere
+            source.location = info.location
+            source.names = names + info.names
+            yield eqn
+    finally:  # as soon as the loop ends, also by an exception: nothing else refers to this
+        source.location, source.names = location, names
+
+
+def named(name: str, fun: Callable) -> Callable:
+    """`fun`, whose operations belong to a scope of this name."""
+
+    def named_fun(*args, **kwargs):
+        outside = source.names
+        source.names = (*outside, name)
+        try:
+            return fun(*args, **kwargs)
+        finally:
+            source.names = outside
+
+    return named_fun
+
+
+def transformed(transformation: str, fun: Callable) -> Callable:
+    """`fun`, whose operations belong to a transformation, as name stacks show it."""
+    return named(_transforms[transformation], fun)
+
+
+_transforms = {name: Transform(name) for name in ("jvp", "vmap", "transpose")}
 
 
 def user_frame() -> FrameType | None:
@@ -157,9 +251,9 @@ def format_location(location: tuple[CodeType, int] | None) -> str:
     return f"{_short_path(code.co_filename)}:{positions[0]} ({code.co_name})"
 
 
-def new_source_info(name_stack: str = "") -> SourceInfo:
+def new_source_info(names: tuple = ()) -> SourceInfo:
     """The user's line that is running now."""
-    return SourceInfo(user_location(), name_stack)
+    return SourceInfo(user_location(), names)
 
 
 def _short_path(filename: str) -> str:
@@ -445,7 +539,7 @@ def describe(tracer: Any) -> str:
 
 
 def _is_differentiated(tracer: Any) -> bool:
-    """Whether a traced value is known, but has a tangent, too."""
+    """Whether a traced value is known, but also has a tangent."""
     return getattr(tracer, "concrete_value", lambda: None)() is not None
 
 
@@ -494,7 +588,7 @@ def api_boundary(fun: F) -> F:
     def at_boundary(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         trace, axis_sizes = _thread_state.trace, _thread_state.axis_sizes
-        location, name_stack = source.location, source.name_stack
+        location, names = source.location, source.names
         try:
             return fun(*args, **kwargs)
         except Exception as error:
@@ -504,7 +598,7 @@ def api_boundary(fun: F) -> F:
         except BaseException as interruption:
             clear_frames(interruption.__traceback__)
             _thread_state.trace, _thread_state.axis_sizes = trace, axis_sizes
-            source.location, source.name_stack = location, name_stack
+            source.location, source.names = location, names
             raise
     return at_boundary  # type: ignore[return-value]
 

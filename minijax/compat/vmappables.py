@@ -19,7 +19,7 @@ from ..core.batching import AxisData, BatchTracer, batch_subtrace, matchaxis
 from ..core.core import current_trace, typeof
 from ..core.extension import hooks
 from ..core.tree import flatten_axes, tree_flatten
-from ..errors import api_boundary
+from ..errors import api_boundary, transformed
 from ..lax.shaping import iota
 from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappables
 
@@ -92,7 +92,7 @@ def _batch(fun, leaves, in_tree, specs, out_axes, axis_data):
     dims = [*map(_batch_dim, leaves, specs)]
     for batch_placement in hooks.batch_placement:
         axis_data = batch_placement(axis_data, dims, leaves)
-    batch_subtrace(run, axis_data, dims, leaves)
+    batch_subtrace(transformed("vmap", run), axis_data, dims, leaves)
     return results[0]
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from ..checks import api as checks
 from ..checks.arguments import check_callable
 from ..checks.tree import aux_pair
-from ..errors import api_boundary
+from ..errors import api_boundary, transformed
 from . import dtypes
 from .array import as_array, owned
 from .core import state, typeof
@@ -61,7 +61,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     checks.jvp_arguments(primals, tangents)
     leaves, in_tree = _flatten_owned(tuple(primals))
     direction = map(_as_tangent, leaves, tree_leaves(tuple(tangents)))
-    fun, aux = _without_aux(fun, has_aux)
+    fun, aux = _without_aux(transformed("jvp", fun), has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun, in_tree)
     outs, out_tangents = jvpfun(flat_fun, leaves, [*direction])
     tangents_out = out_tree().unflatten(map(instantiate_zeros, out_tangents))
@@ -176,13 +176,13 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         in_dims = [None if d is None else d % typeof(x).ndim for x, d in zip(leaves, axes)]
         for batch_placement in hooks.batch_placement:
             axis_data = batch_placement(axis_data, in_dims, leaves)
-        flat_fun, out_tree = flatten_fun(fun, in_tree)
+        flat_fun, out_tree = flatten_fun(transformed("vmap", fun), in_tree)
         outs, out_dims = batch_subtrace(flat_fun, axis_data, in_dims, leaves)
         result = out_tree()
         destinations = flatten_axes("vmap out_axes", result, out_axes)
         checks.vmap_results(outs, out_dims, destinations, result)
-        moved = map(functools.partial(matchaxis, axis_data), out_dims, destinations, outs)
-        return result.unflatten([*moved])
+        place = functools.partial(transformed("vmap", matchaxis), axis_data)
+        return result.unflatten([*map(place, out_dims, destinations, outs)])
 
     return _vectorized(fun, vmap_f)
 
@@ -341,7 +341,7 @@ def _linearize(where: str, fun: Callable, primals: Sequence, has_aux: bool):
     """The value of `fun`, its linearization, the residuals, and a list with the aux, if any."""
     leaves, in_tree = _flatten_owned(tuple(primals))
     call_of_arrays(where, fun, primals, leaves)
-    fun_of_primals, aux = _without_aux(fun, has_aux)
+    fun_of_primals, aux = _without_aux(transformed("jvp", fun), has_aux)
     flat_fun, out_tree = flatten_fun_nokwargs(fun_of_primals, in_tree)
     outs, closed, nonzeros = linearize_flat(flat_fun, leaves)
     derivative = Linearization(closed.jaxpr, tuple(nonzeros), tuple(map(typeof, leaves)),
@@ -421,7 +421,7 @@ def _leaf_cotangents(derivative: Linearization, residuals: Sequence, cts: Sequen
     """The cotangents of the arguments' leaves, from those of the results' leaves."""
     cts = [ct for ct, nonzero in zip(cts, derivative.nonzeros) if nonzero]
     args = args or [UndefinedPrimal(v.aval) for v in derivative.jaxpr.invars]
-    outs = iter(backward_pass(derivative.jaxpr, residuals, args, cts))
+    outs = iter(transformed("transpose", backward_pass)(derivative.jaxpr, residuals, args, cts))
     return [next(outs) if _has_tangents(aval) else Zero(aval.to_cotangent_aval())
             for aval in derivative.in_avals]
 

@@ -20,9 +20,9 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, final
 
-from .. import errors, printing
+from .. import printing
 from ..checks import jaxpr as checks
-from ..errors import SourceInfo
+from ..errors import SourceInfo, at_sources
 from .core import Primitive, ShapedArray
 from .primitives import arrayed
 
@@ -253,7 +253,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     inputs = [*zip(jaxpr.constvars, consts), *zip(jaxpr.invars, args)]
     env = {v: value for v, value in inputs if v in last}
     del consts, args, inputs  # now `env` alone keeps the values alive
-    for eqn in jaxpr.eqns:
+    for eqn in at_sources(jaxpr.eqns):
         _eval_eqn(eqn, env, last)
     return [arrayed(atom.val) if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
 
@@ -261,17 +261,11 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | None]) -> None:
     """Put the results that will be read into `env`. A note on an exception names the equation."""
     operands = [atom.val if type(atom) is Literal else env[atom] for atom in eqn.invars]
-    info, source = eqn.source_info, errors.source
-    outside = source.location, source.name_stack
-    if info is not None:
-        source.location, source.name_stack = info.location, info.joined(outside[1])
     try:
         results = eqn.primitive.bind(*operands, **eqn.params)
     except Exception as error:
         checks.note_equation(error, eqn)
         raise
-    finally:
-        source.location, source.name_stack = outside
     clean_up_dead_vars(eqn, env, last)
     results = results if eqn.primitive.multiple_results else (results,)
     for v, result in zip(eqn.outvars, results, strict=True):

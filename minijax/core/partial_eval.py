@@ -21,6 +21,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..checks import partial_eval as checks
+from ..errors import source
 from . import dtypes
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, Trace, Tracer, new_trace, state, typeof
@@ -51,7 +52,7 @@ class JaxprTrace(Trace):
 
     def __init__(self, parent: Trace):
         super().__init__(parent)
-        self.builder = JaxprBuilder()
+        self.builder = JaxprBuilder(len(source.names))
 
     def new_arg(self, aval: ShapedArray) -> JaxprTracer:
         """An unknown argument."""

@@ -39,11 +39,15 @@ from .util import merge_lists, partition_list, split_list
 
 
 class JaxprBuilder:
-    """A jaxpr in the making: the equations so far, and the constants in them."""
+    """A jaxpr in the making: the equations so far, and the constants in them.
 
-    __slots__ = ("invars", "eqns", "_constants")
+    It is made inside of the first `n_outside` names of the current name stack.
+    """
 
-    def __init__(self):
+    __slots__ = ("invars", "eqns", "_constants", "n_outside")
+
+    def __init__(self, n_outside: int = 0):
+        self.n_outside = n_outside
         self.invars: list[Var] = []
         self.eqns: list[JaxprEqn] = []
         self._constants: dict[int, tuple[Var, Any]] = {}  # by `id`; the value stays alive here
@@ -70,7 +74,7 @@ class JaxprBuilder:
         out_aval = primitive.out_aval(tuple([v.aval for v in invars]), params)
         out: Any = [*map(Var, out_aval)] if primitive.multiple_results else Var(out_aval)
         outvars = out if primitive.multiple_results else [out]
-        info = SourceInfo(location, source.name_stack)
+        info = SourceInfo(location, source.names[self.n_outside:])
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, info))
         return out
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..checks import transposition as checks
+from ..errors import at_sources
 from . import primitives as lax
 from .calls import Call, rule_for_calls
 from .core import Primitive, ShapedArray, missing_rule, typeof, vary_like
@@ -97,10 +98,10 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts: Sequence,
         if is_undefined_primal(env.get(v)):
             env[v].accum(ct)
     affine = affine_transposes if any(type(ct) is not Zero for ct in cts) else ()
-    while linear_eqns:
-        eqn, operands = linear_eqns.pop()
+    for eqn in at_sources([eqn for eqn, _ in reversed(linear_eqns)]):
+        _, operands = linear_eqns.pop()
         cts = [env.pop(v).freeze() for v in eqn.outvars]
-        if eqn.effects or eqn.primitive in affine or any(type(ct) is not Zero for ct in cts):
+        if eqn.effects or eqn.primitive in affine or {*map(type, cts)} - {Zero}:
             for x, ct in zip(operands, _transpose_eqn(eqn, cts, operands)):
                 if isinstance(x, UndefinedPrimal):
                     x.accum(ct)
@@ -121,7 +122,8 @@ def _linear_eqns(jaxpr: Jaxpr, env: dict) -> Iterator[tuple[JaxprEqn, list]]:
                 env[v] = accumulators.get(type(v.aval), UndefinedPrimal)(v.aval)
             yield eqn, operands
         else:
-            outs = eqn.primitive.bind(*operands, **eqn.params)
+            for _ in at_sources([eqn]):
+                outs = eqn.primitive.bind(*operands, **eqn.params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
 
@@ -263,7 +265,7 @@ defbilinear(lax.dot_general_p, _dot_general_transpose_lhs, _dot_general_transpos
 
 
 def project_accums(jaxpr: ClosedJaxpr, operands: Sequence) -> tuple[tuple, list, tuple]:
-    """How a call passes operands on: known ones as values, and accumulators that say so, too.
+    """How a call passes operands on: known ones as values, accumulators as such.
 
     Returns:
       for each operand its class as an accumulator, or `None`; the values; and their types.

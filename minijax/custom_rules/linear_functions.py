@@ -27,7 +27,7 @@ from ..core.tree import (
     flatten_fun_nokwargs,
     tree_flatten,
 )
-from ..errors import api_boundary
+from ..errors import api_boundary, transformed
 
 # ----------------------------------------------------------------------------------------------
 # fwd_and_bwd
@@ -105,7 +105,8 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
         cts, tree = tree_flatten(ct)
         checks.linear_cotangents(cts, tree, closed.out_avals, out_tree())
         args = [*residuals, *map(UndefinedPrimal, in_avals)]
-        out = backward_pass(linear.jaxpr, linear.consts, args, cts)[len(residuals):]
+        transpose = transformed("transpose", backward_pass)
+        out = transpose(linear.jaxpr, linear.consts, args, cts)[len(residuals):]
         return in_tree.unflatten(arrayed(instantiate_zeros(ct)) for ct in out)
 
     return Partial(api_boundary(transposed_fun), residuals)

@@ -36,11 +36,11 @@ class named_scope(contextlib.ContextDecorator):
         return named_scope(self.name)  # a decorated function may call itself
 
     def __enter__(self):
-        self._outside = source.name_stack
-        source.name_stack = f"{self._outside}/{self.name}" if self._outside else self.name
+        self._outside = source.names
+        source.names = (*self._outside, self.name)
 
     def __exit__(self, *error):
-        source.name_stack = self._outside
+        source.names = self._outside
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:

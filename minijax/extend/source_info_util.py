@@ -4,24 +4,9 @@
 from .. import errors as _errors
 
 # chapter 5
-from ..errors import SourceInfo, new_source_info
+from ..errors import NameStack, SourceInfo, new_source_info
 
 import contextlib as _contextlib
-
-
-class NameStack(str):
-    """The named scopes around an operation, as "outer/inner"."""
-
-    def extend(self, name):
-        """With one more scope inside."""
-        return NameStack(f"{self}/{name}" if self else name)
-
-    def transform(self, transform_name):
-        """Marked as transformed: "transform(outer/inner)"."""
-        return NameStack(f"{transform_name}({self})")
-
-    def __add__(self, other):
-        return NameStack(f"{str(self)}/{other}" if self and other else str(self) or other)
 
 
 def new_name_stack(name: str = "") -> NameStack:
@@ -29,19 +14,19 @@ def new_name_stack(name: str = "") -> NameStack:
 
     >>> from minijax.extend import source_info_util
     >>> source_info_util.new_name_stack("outer").extend("inner")
-    'outer/inner'
+    outer/inner
     """
-    return NameStack(name)
+    return NameStack((name,) if name else ())
 
 
 def current() -> SourceInfo:
     """The place of the user's code that is running, or whose equation is interpreted."""
-    return new_source_info(_errors.source.name_stack)
+    return new_source_info(_errors.source.names)
 
 
 def current_name_stack() -> NameStack:
     """The named scopes around this."""
-    return NameStack(_errors.source.name_stack)
+    return NameStack(_errors.source.names)
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
@@ -52,16 +37,16 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
 @_contextlib.contextmanager
 def set_name_stack(name_stack):
     """A context with these named scopes."""
-    outside, _errors.source.name_stack = _errors.source.name_stack, str(name_stack)
+    outside, _errors.source.names = _errors.source.names, tuple(name_stack)
     try:
         yield
     finally:
-        _errors.source.name_stack = outside
+        _errors.source.names = outside
 
 
 def reset_name_stack():
     """A context without named scopes."""
-    return set_name_stack("")
+    return set_name_stack(NameStack())
 
 
 def extend_name_stack(name: str):
@@ -81,7 +66,7 @@ def user_context(traceback, *, name_stack=None):
     source = _errors.source
     outside, source.location = source.location, traceback or source.location
     try:
-        with set_name_stack(source.name_stack if name_stack is None else name_stack):
+        with set_name_stack(source.names if name_stack is None else name_stack):
             yield
     finally:
         source.location = outside

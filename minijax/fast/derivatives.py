@@ -7,6 +7,7 @@ whose transpose is also traced.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..core.array import as_array
@@ -50,6 +51,12 @@ def trace_jvp(primitive, params, avals, tangent_avals):
 
 # ----------------------------------------------------------------------------------------------
 # Linearization
+
+
+@functools.lru_cache(1024)
+def linear_source(names: tuple, n_outside: int) -> SourceInfo:
+    """Where linear equations come from, one object for those of the same scopes."""
+    return SourceInfo(None, names[n_outside:])
 
 
 class Linearized:
@@ -96,7 +103,7 @@ class Linearized:
         builder, outvar = trace.builder, Var(self.aval)
         invars = [builder.constant(values[i]) for i in self.residuals]
         invars += [tangents[i].atom for i in self.uses]
-        info = SourceInfo(None, source.name_stack)
+        info = linear_source(source.names, builder.n_outside)
         builder.eqns.append(JaxprEqn(linear_part_p, invars, [outvar], self.params, info))
         return values[len(primals)], JaxprTracer(trace, outvar)
 
@@ -205,7 +212,7 @@ class StagedLinearized:
             atoms.append(builder.constant(x if literal is None else
                                           DynamicJaxprTracer(program, literal)))
         atoms += [t.atom for t in tangents]
-        info, eqns = SourceInfo(None, source.name_stack), builder.eqns
+        info, eqns = linear_source(source.names, builder.n_outside), builder.eqns
         for primitive, places, params, aval in self.equations:
             operands, outvar = [atoms[i] for i in places], Var(aval)
             for stage_operands in hooks.stage_operands:

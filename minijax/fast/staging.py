@@ -21,7 +21,7 @@ def process_primitive(self, primitive: Primitive, args, params):
     for stage_operands in hooks.stage_operands:
         invars = stage_operands(self.builder, primitive, invars, params)
     outvar = Var(primitive.out_aval(tuple([v.aval for v in invars]), params))
-    info = SourceInfo(location, source.name_stack)
+    info = SourceInfo(location, source.names)
     self.builder.eqns.append(JaxprEqn(primitive, invars, [outvar], params, info))
     return DynamicJaxprTracer(self, outvar, location)
 

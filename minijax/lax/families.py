@@ -8,7 +8,7 @@ Batching is the same for all of them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..core.array import def_numpy
 from ..core.batching import defbroadcasting, defvectorized
 from ..core.core import Primitive, typeof
 from ..core.forward import defjvp, defjvp2
+from ..core.jaxpr import ClosedJaxpr
 from ..core.lowering import (
     Body,
     Value,
@@ -183,6 +184,13 @@ def emit_cast(ctx: Body, op: str, x: Value, dtype: np.dtype) -> Value:
     """Append a unary operation with a result of element type `dtype`."""
     out = with_dtype(x.aval, dtype)
     return ctx.op(typed_text(op, [x], out), out)
+
+
+def inline_in_scope(ctx: Body, name: str, jaxpr: ClosedJaxpr,
+                    operands: Sequence[Value]) -> list[Value]:
+    """`ctx.inline(jaxpr, operands)`, whose operations profiles show in a scope of this name."""
+    ctx.state["scope"] = name
+    return ctx.inline(jaxpr, operands)
 
 
 def lower_fun(fun: Callable, multiple_results: bool = False) -> Callable:

@@ -16,7 +16,7 @@ import re
 from ..checks.jaxpr import is_ordered
 from ..core.lowering import Body, Value, register_lowering, tensor_type
 from ..lax.control_flow.tokens import TOKEN, inline_with_token, ordered_token, set_token
-from ..runtime.modules import ProgramBody
+from ..runtime.modules import ProgramBody, nested
 from .modules import devices_of_module, manual_context, mesh_symbol
 from .partition_spec import P
 from .shard_map_primitive import Scope, inside, shard_map_p
@@ -34,7 +34,7 @@ def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
         raise ValueError(f"shard_map over {scope.mesh}: which devices are those? Pass a Mesh, put "
                          "one in force by `jax.set_mesh`, or pass arguments that lie on one.")
     body = ProgramBody(ctx.module, "", "shard_map", manual)
-    body.scope = f"{ctx.scope}/shard_map"
+    body.enclosing = nested(ctx.scope, "shard_map")
     ordered, avals, inline = is_ordered(jaxpr.effects), jaxpr.in_avals, ProgramBody.inline
     if ordered:
         avals, inline = [*avals, TOKEN], inline_with_token

@@ -42,7 +42,9 @@ from ..core.transposition import (
     transpose_jaxpr,
 )
 from ..core.util import merge_lists, partition_list, split_list
+from ..errors import named
 from ..lax.control_flow.common import traced_constants_apart
+from ..lax.families import inline_in_scope
 from ..lax.fewer_bits import bits_of, reduce_precision_p
 from .barrier import barrier
 from .choice import choose_saved
@@ -91,7 +93,7 @@ def _lower(ctx, *operands, jaxpr, prevent_cse, differentiated, policy):
     if differentiated and any(flags):
         free, guarded = partition_list(flags, operands)
         operands = merge_lists(flags, free, barrier(ctx, guarded))
-    return ctx.inline(jaxpr, operands)
+    return inline_in_scope(ctx, "checkpoint", jaxpr, operands)
 
 
 call_rules(remat_p, "jaxpr", _prevent_cse)
@@ -164,7 +166,8 @@ def _split(jaxpr: ClosedJaxpr, unknowns: tuple, policy: Callable) -> _Split:
     def again(*args):
         saved_values, all_args = split_list(args, [len(saved)])
         known_args, unknown_args = partition_list(unknowns, all_args)
-        computed = iter(jaxpr_as_fun(recompute)(*saved_values, *known_args))
+        computed = iter(named("rematted_computation", jaxpr_as_fun(recompute))(
+            *saved_values, *known_args))
         needed = [next(computed) if i is None else known_args[i] for i in forwarded]
         return jaxpr_as_fun(unknown)(*needed, *unknown_args)
 

@@ -343,7 +343,7 @@ def _called_here(jaxpr: Jaxpr) -> Jaxpr:
     """The same jaxpr, whose equations come from the line that is running now."""
     location = user_location()
     return jaxpr.replace(eqns=[
-        eqn.replace(source_info=SourceInfo(location, eqn.source_info.name_stack))
+        eqn.replace(source_info=SourceInfo(location, eqn.source_info.names))
         if eqn.source_info else eqn for eqn in jaxpr.eqns])
 
 

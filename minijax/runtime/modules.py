@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from ..core.core import ShapedArray
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn
-from ..core.jit import Spec
+from ..core.jit import Spec, jit_p
 from ..core.lowering import (
     Body,
     LoweredModule,
@@ -26,6 +27,7 @@ from ..core.lowering import (
     stored_contents,
     used_variables,
 )
+from ..errors import NameStack
 
 HOIST_BYTES = 1024  # larger constants become arguments of the program, instead of text
 
@@ -44,6 +46,30 @@ def jaxpr_to_lower(self, jaxpr: Any) -> Any:
     return jaxpr
 
 
+@functools.lru_cache(4096)
+def _location(enclosing: str, names: tuple, primitive: str, called: str | None) -> str:
+    """The end of the lines of an equation. The name of a `called` function is inside of
+    transformations, and a primitive's name is not: `vmap(jit(f))`, `vmap()/sin`."""
+    if called is None:
+        inner = nested(str(NameStack(names)), _OPERATIONS.get(primitive, primitive))
+    else:
+        inner = str(NameStack((*names, f"jit({called})")))
+    return f' loc("{_unquoted(nested(enclosing, inner))}")'
+
+
+_OPERATIONS = {"scan": "while"}  # how primitives are called in programs
+
+
+def _unquoted(name: str) -> str:
+    """A name without what ends or escapes text in MLIR."""
+    return re.sub(r'["\\\s]', "", name)
+
+
+def nested(outer: str, inner: str) -> str:
+    """One stack of names as text inside of another."""
+    return f"{outer}/{inner}" if outer and inner else outer or inner
+
+
 class ProgramBody(Body):
     """A function of a program.
 
@@ -54,25 +80,34 @@ class ProgramBody(Body):
 
     def __init__(self, module: Module, name: str, fun_name: str, context: tuple = ()):
         super().__init__(module, name, fun_name, context)
-        self.scope = "jit(" + re.sub(r'["\\\s]', "", fun_name) + ")"
+        # The scopes around an equation that is written in place are those of the function and of
+        # the equations that it is inside of; `names` are the current equation's own.
+        self.enclosing = f"jit({fun_name})" if name == "main" else ""
+        self.names: tuple = ()
         self.hoisted: dict[int, Value] = {}  # id of the array (kept by the module) -> argument
         self.is_empty_program = name == "main"
 
+    @property
+    def scope(self) -> str:
+        """The scopes of the current equation."""
+        return nested(self.enclosing, str(NameStack(self.names)))
+
     def inline(self, closed: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
-        outside = self.location
+        outside = self.location, self.enclosing, self.names
+        self.enclosing, self.names = nested(self.scope, self.state.pop("scope", "")), ()
         if self.is_empty_program:
             self.is_empty_program = False
             for jaxpr_to_lower in hooks.jaxpr_to_lower:
                 closed = jaxpr_to_lower(closed)
         outs = super().inline(closed, operands)
-        self.location = outside
+        self.location, self.enclosing, self.names = outside
         return outs
 
     def rule_of(self, eqn: JaxprEqn) -> Callable:
         if self.module.locations:
-            stack = eqn.source_info.name_stack if eqn.source_info else ""
-            scope = f"{self.scope}/{stack}" if stack else self.scope
-            self.location = f' loc("{scope}/{eqn.primitive.name}")'
+            self.names = eqn.source_info.names if eqn.source_info else ()
+            called = eqn.params["name"] if eqn.primitive is jit_p else None
+            self.location = _location(self.enclosing, self.names, eqn.primitive.name, called)
         return super().rule_of(eqn)
 
     def constant_name(self, value: Any, aval: ShapedArray) -> str:

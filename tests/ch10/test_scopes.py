@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
@@ -41,10 +42,128 @@ def test_names_in_stablehlo():
     assert names[subject] == names[oracle] == {"outer/inner/sin", "outer/call/cos"}
 
 
-def test_names_survive_differentiation():
-    """JAX marks them, `jvp(outer)`; we keep them as they are."""
-    jaxpr = subject.make_jaxpr(subject.grad(scoped(subject)))(1.0)
-    assert ("cos", "outer/inner") in stacks(jaxpr)
+# ----------------------------------------------------------------------------------------------
+# Transformations are named too
+
+
+def _elementwise(jx, x):
+    with jx.named_scope("foo"):
+        return jx.numpy.sin(x) * jx.numpy.exp(x)
+
+
+def _call(jx, x):
+    with jx.named_scope("foo"):
+        return jx.jit(jx.named_scope("bar")(lambda x: jx.numpy.sin(x) * 2))(x) + 1
+
+
+def _loop(jx, x):
+    body = jx.named_scope("body")(lambda c, x: (c * x, c + x))
+    with jx.named_scope("foo"):
+        return jx.lax.scan(body, x, jx.numpy.arange(8.0))[0]
+
+
+def _branches(jx, x):
+    true = jx.named_scope("true")(lambda x: x * 3)
+    with jx.named_scope("foo"):
+        return jx.lax.cond(True, true, jx.named_scope("false")(jx.numpy.sin), x)
+
+
+def _inner_grad(jx, x):
+    with jx.named_scope("outer"):
+        return jx.grad(lambda x: _elementwise(jx, x))(x) * 2
+
+
+def _inner_vmap(jx, x):
+    with jx.named_scope("outer"):
+        return jx.vmap(lambda x: _elementwise(jx, x))(x + jx.numpy.arange(2.0)).sum()
+
+
+def _linearized(jx, x):
+    y, push = jx.linearize(lambda x: _elementwise(jx, x), x)
+    with jx.named_scope("later"):
+        return push(y)
+
+
+FUNCTIONS = [_elementwise, _call, _loop, _branches, _inner_grad, _inner_vmap, _linearized]
+TRANSFORMS = {
+    "vmap": lambda jx, f: lambda x: jx.vmap(f)(x + jx.numpy.arange(2.0)),
+    "jvp": lambda jx, f: lambda x: jx.jvp(f, (x,), (x,)),
+    "value_and_grad": lambda jx, f: jx.value_and_grad(f),
+    "vmap grad": lambda jx, f: lambda x: jx.vmap(jx.grad(f))(x + jx.numpy.arange(2.0)),
+    "vmap jvp": lambda jx, f: lambda x: jx.vmap(lambda x: jx.jvp(f, (x,), (x,)))(
+        x + jx.numpy.arange(2.0)),
+    "grad jit": lambda jx, f: jx.grad(jx.jit(f)),
+    "jvp grad": lambda jx, f: lambda x: jx.jvp(jx.grad(f), (x,), (x,)),
+    "jacfwd": lambda jx, f: jx.jacfwd(f),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_names_of_transformations(function, transform):
+    """In jaxprs, with those inside of equations."""
+    def program(jx):
+        f = TRANSFORMS[transform](jx, lambda x: function(jx, x))
+        return lambda: sorted({*_all_stacks(jx.make_jaxpr(f)(1.0).jaxpr)} - {""})
+
+    both(program)
+
+
+def _all_stacks(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield str(eqn.source_info.name_stack)
+        for value in eqn.params.values():
+            for inner in value if isinstance(value, tuple) else (value,):
+                if hasattr(inner, "jaxpr"):
+                    yield from _all_stacks(inner.jaxpr)
+
+
+def test_names_of_a_vmap_over_containers():
+    """`vmap` of functions of sparse arrays takes another way."""
+    def program(jx):
+        def f(x, M):
+            with jx.named_scope("foo"):
+                return jx.numpy.sin(x) + M.todense().sum()
+
+        sparse = importlib.import_module(f"{jx.__name__}.experimental.sparse")
+        M = sparse.BCOO.fromdense(jx.numpy.eye(3), n_batch=1)
+        jaxpr = jx.make_jaxpr(jx.vmap(f))(jx.numpy.ones(3), M).jaxpr
+        return lambda: [str(eqn.source_info.name_stack) for eqn in jaxpr.eqns
+                        if eqn.primitive.name in ("sin", "reduce_sum")]
+
+    both(program)
+
+
+def test_names_of_transformations_in_programs():
+    """As XLA's profiles show them: in main, in functions, and in regions."""
+    f = subject.vmap(subject.grad(lambda x: _call(subject, x) + _branches(subject, x)))
+    text = subject.jit(f).lower(subject.numpy.arange(2.0)).as_text(debug_info=True)
+    names = {*re.findall(r'loc\("([^"]*)"', text)}
+    for name in ("jit(<lambda>)/vmap(transpose(jvp(foo)))/jit(<lambda>)", "bar/cos",
+                 "jit(<lambda>)/vmap(transpose(jvp(foo)))/cond/branch_1_fun/true/mul"):
+        assert name in names, names
+
+
+def test_names_of_loops_in_programs():
+    @subject.named_scope("foo")
+    def f(x):
+        return subject.lax.while_loop(subject.named_scope("test")(lambda x: x.sum() < 9),
+                                      subject.named_scope("step")(lambda x: x * 2), x)
+
+    text = subject.jit(subject.vmap(f)).lower(subject.numpy.ones((2, 3))).as_text("hlo", debug_info=True)
+    for name in ("cond/test/lt", "body/step/mul", "body_pred/test/lt"):
+        assert f'"jit(f)/vmap(foo)/while/{name}"' in text
+
+
+def test_a_recomputed_part_says_so():
+    def names(f):
+        text = subject.jit(f).lower(1.0).as_text("hlo", debug_info=True)
+        return " ".join(re.findall(r'op_name="([^"]*)"', text))
+
+    f = subject.checkpoint(lambda x: subject.numpy.sin(subject.numpy.sin(x)))
+    assert "checkpoint/sin" in names(f)
+    assert "rematted_computation" not in names(f)
+    assert "checkpoint/rematted_computation/cos" in names(subject.grad(f))
 
 
 def test_a_scope_ends_with_an_error():

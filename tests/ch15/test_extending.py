@@ -202,18 +202,20 @@ def test_emit_python_callback():
 
 def test_source_info():
     with source_info_util.extend_name_stack("outer"):
-        assert source_info_util.current_name_stack() == "outer"
+        assert str(source_info_util.current_name_stack()) == "outer"
         jaxpr = minijax.make_jaxpr(minijax.jit(lambda x: x * 2))(1.0)
         with source_info_util.reset_name_stack():
-            assert source_info_util.current_name_stack() == ""
-        with source_info_util.transform_name_stack("jvp"):
-            assert source_info_util.current_name_stack() == "jvp(outer)"
+            assert str(source_info_util.current_name_stack()) == ""
+        with (source_info_util.transform_name_stack("jvp"),
+              source_info_util.extend_name_stack("inner")):
+            assert str(source_info_util.current_name_stack()) == "outer/jvp(inner)"
     location = jaxpr.eqns[0].source_info.location
-    with source_info_util.user_context(location, name_stack="s"):
+    with source_info_util.user_context(location, name_stack=source_info_util.new_name_stack("s")):
         info = source_info_util.current()
-    assert (info.location, info.name_stack) == (location, "s")
+    assert (info.location, str(info.name_stack)) == (location, "s")
     assert "test_extending.py" in source_info_util.summarize(info)
-    assert source_info_util.new_name_stack("a") + source_info_util.new_name_stack("b") == "a/b"
+    both = source_info_util.new_name_stack("a") + source_info_util.new_name_stack("b")
+    assert (str(both), str(both[1:]), both.stack) == ("a/b", "b", ("a", "b"))
 
 
 def test_files_can_be_excluded_from_the_users_code(tmp_path):

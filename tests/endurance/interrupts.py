@@ -138,8 +138,8 @@ def work():
     return jax.jit(jax.vmap(jax.grad(f), axis_name="i"))(X.reshape(2, 2))
 
 def works():
-    state_now = state.trace is eval_trace, dict(state.axis_sizes), source.location, source.name_stack
-    assert state_now == (True, {}, None, ""), state_now
+    state_now = state.trace is eval_trace, dict(state.axis_sizes), source.location, source.names
+    assert state_now == (True, {}, None, ()), state_now
     np.testing.assert_allclose(work(), right, rtol=1e-5, atol=1e-5)
 
 right = work()

@@ -14,7 +14,7 @@ from ...core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, clean_up_dead_vars, la
 from ...core.primitives import arrayed
 from ...core.staging import trace_to_jaxpr
 from ...core.tree import tree_flatten
-from ...errors import api_boundary, source, wraps
+from ...errors import api_boundary, at_sources, wraps
 from .errors import (
     DivisionByZeroError,
     Error,
@@ -90,17 +90,10 @@ def interpret(closed: ClosedJaxpr, enabled: frozenset, error: Error, args: Seque
     jaxpr = closed.jaxpr
     last = last_used(jaxpr)
     env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True))
-    for eqn in jaxpr.eqns:
+    for eqn in at_sources(jaxpr.eqns):
         operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
         rule = rules.get(eqn.primitive.name, _unchecked)
-        outside = source.location, source.name_stack
-        if eqn.source_info is not None:
-            source.location = eqn.source_info.location
-            source.name_stack = eqn.source_info.joined(outside[1])
-        try:
-            error, outs = rule(error, enabled, eqn, operands)
-        finally:
-            source.location, source.name_stack = outside
+        error, outs = rule(error, enabled, eqn, operands)
         env.update(zip(eqn.outvars, outs, strict=True))
         clean_up_dead_vars(eqn, env, last)
     return error, [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]

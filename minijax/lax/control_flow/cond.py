@@ -56,6 +56,7 @@ from ...pytree.paths import keystr
 from .. import elementwise as lax
 from .. import shaping
 from ..compile_time import is_concrete
+from ..families import inline_in_scope
 from .common import (
     Staged,
     by_extension,
@@ -514,7 +515,8 @@ primitive_transposes[cond_p] = _transpose
 
 def _lower(ctx, index, *operands, branches):
     """A `case`, each branch in a region, where it sees the operands as they are."""
-    regions = [([], partial(ctx.inline, branch, operands)) for branch in branches]
+    regions = [([], partial(inline_in_scope, ctx, f"cond/branch_{i}_fun", branch, operands))
+               for i, branch in enumerate(branches)]
     ordered = any(is_ordered(branch.effects) for branch in branches)
     return op_with_regions(ctx, "stablehlo.case", [index], branches[0].out_avals, *regions,
                            ordered=ordered)

@@ -12,6 +12,7 @@ from ...core.extension import hooks, point
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
 from ...core.util import split_list
 from ..cutting import emit_slice
+from ..families import inline_in_scope
 from .common import (
     op_with_regions,
     region_arguments,
@@ -51,7 +52,8 @@ def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry
         blocks = [_rows(ctx, x, start, n) for x in xs]
         elements: list = [None] * n
         for i in reversed(range(n)) if reverse else range(n):
-            outs = ctx.inline(jaxpr, [*consts, *carry, *(_element(ctx, b, i) for b in blocks)])
+            outs = inline_in_scope(ctx, "while/body/closed_call", jaxpr, [
+                *consts, *carry, *(_element(ctx, b, i) for b in blocks)])
             carry, elements[i] = split_list(outs, [num_carry])
         return carry + [_with_rows(ctx, *y, start) for y in zip(ys, zip(*elements))]
 

@@ -47,7 +47,7 @@ from ...errors import ConcretizationTypeError, JaxprTypeError, api_boundary
 from ...pytree.arguments import argument_avals
 from ...pytree.functions import treedef_is_leaf, treedef_tuple
 from .. import reductions, shaping
-from ..families import lower_fun
+from ..families import inline_in_scope, lower_fun
 from .common import (
     Staged,
     add_inputs,
@@ -376,14 +376,14 @@ def _lower(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     pred_aval, avals = cond_jaxpr.out_avals[0], [x.aval for x in init]
 
     def condition(carry):
-        (pred,) = ctx.inline(cond_jaxpr, cond_consts + carry)
+        (pred,) = inline_in_scope(ctx, "while/cond", cond_jaxpr, cond_consts + carry)
         return [_any(ctx, pred) if pred_aval.ndim else pred]
 
     def body(carry):
-        new_carry = ctx.inline(body_jaxpr, body_consts + carry)
+        new_carry = inline_in_scope(ctx, "while/body", body_jaxpr, body_consts + carry)
         if not pred_aval.ndim:
             return new_carry
-        (pred,) = ctx.inline(cond_jaxpr, cond_consts + carry)
+        (pred,) = inline_in_scope(ctx, "while/body_pred", cond_jaxpr, cond_consts + carry)
         return [_select(ctx, pred, new, old) for new, old in zip(new_carry, carry)]
 
     if is_ordered(cond_jaxpr.effects):
