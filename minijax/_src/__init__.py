@@ -82,6 +82,7 @@ SOURCES = {
     "lax.utils": "_src._lax",
     "lax.windowed_reductions": "lax",
     "lax_reference": "_src._lax_reference",
+    "jaxpr_util": "_src._jaxpr_util",
     "layout": "experimental.layout",
     "lib": "_src._names runtime.client",
     "lib.mlir": "runtime.mlir",
