@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+# chapter 5
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from ..checks.primitives import known_sizes, symbolic_sizes
@@ -11,15 +13,18 @@ from ..core.batching import BatchTracer
 from ..core.core import Tracer
 from ..core.forward import JVPTracer
 from ..errors import fun_name
-from ..extend.core import (
-    nonempty_axis_env_DO_NOT_USE as nonempty_axis_env,
-    unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit,
-    unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap,
-    unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names,
-)
 
-__all__ = ["nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am_i_under_a_vmap",
-           "unsafe_get_axis_names"]
+PACKAGE = __package__.rpartition(".")[0]
+UNDER_PUBLIC_NAMES = ("nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am_i_under_a_vmap",
+                      "unsafe_get_axis_names")
+
+
+def __getattr__(name: str) -> Any:
+    """The names that `extend.core` has with a warning in them."""
+    if name in UNDER_PUBLIC_NAMES:
+        return getattr(import_module(f"{PACKAGE}.extend.core"), f"{name}_DO_NOT_USE")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 # ----------------------------------------------------------------------------------------------
 # Shapes
