@@ -71,6 +71,22 @@ CALLS = {
 }  # fmt: skip
 
 CONTROL = {
+    "lax.scan(lambda c, x: (c, x), 0, (jnp.ones(3), jnp.ones(4)))":
+        "^scan got values with different leading axis sizes: 3, 4.",
+    "lax.scan(lambda c, x: (c, x), 0, jnp.ones(3), length=4)":
+        r"^scan got `length` argument of 4 which disagrees with leading axis sizes \[3\].",
+    "lax.scan(lambda c, x: (c, x), 0, 3)": "^scan got value with no leading axis to scan over: 3.",
+    "lax.scan('f', 0, jnp.ones(3))": "^lax.scan: f argument should be a callable.",
+    "lax.cond(True, 1, 2)": "^lax.cond: true_fun and false_fun arguments should be callable.",
+    "lax.associative_scan(3, jnp.ones(5))":
+        "^lax.associative_scan: fn argument should be callable.",
+    "jax.random.poisson(jax.random.key(0, impl='rbg'), 2.0)":
+        "^`poisson` is only implemented for the threefry2x32 RNG, not rbg",
+    "jax.random.multivariate_normal(jax.random.key(0), jnp.ones(2), jnp.eye(3))":
+        r"requires cov.shape == \(..., n, n\) for n=2, but got cov.shape == \(3, 3\).",
+    "jax.random.multivariate_normal(jax.random.key(0), jnp.ones(()), jnp.eye(3))":
+        "requires mean.ndim >= 1, got mean.ndim == 0",
+    "np.asarray(jax.random.key(0))": "^JAX array with PRNGKey dtype cannot be converted to a NumPy array.",
     "lax.switch(0, [42])": "^lax.switch:.*callable",
     "lax.switch(0, [])": "^Empty branch sequence",
     "lax.switch('a', [abs, abs], 1)": "^Index type must be an integer, got a.",

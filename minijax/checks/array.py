@@ -33,8 +33,10 @@ def alive(x: Any) -> None:
 def numeric(x: Any, purpose: str) -> None:
     """The elements of an array are numbers, and not random keys."""
     if not isinstance(x.aval.dtype, np.dtype):
+        name = str(x.aval.dtype)
+        kind = "PRNGKey dtype" if name.startswith("key<") else f"dtype {name}"
         raise TypeError(
-            f"JAX array with dtype {x.aval.dtype} cannot be {purpose}. Use "
+            f"JAX array with {kind} cannot be {purpose}. Use "
             "jax.random.key_data(arr) if you wish to extract the underlying integer array.")
 
 

@@ -49,8 +49,8 @@ def poisson(key, lam, shape: Sequence[int] | None = None, dtype=None):
     """
     key = typed_key("poisson", key)
     if impl_of(key) is not THREEFRY:
-        raise NotImplementedError("poisson needs a key for threefry2x32, as its loops use keys of "
-                                  f"varying number; got one for {impl_of(key).name}.")
+        raise NotImplementedError("`poisson` is only implemented for the threefry2x32 RNG, not "
+                                  f"{impl_of(key).name}: its loops use keys of varying number.")
     dtype = check_and_canonicalize_user_dtype(int if dtype is None else dtype)
     shape = typeof(lam).shape if shape is None else canonical_shape(shape)
     return _poisson(key, convert(jnp.broadcast_to(lam, shape), np.dtype(np.float32)), shape, dtype)

@@ -53,11 +53,21 @@ def multivariate_normal(key, mean, cov, shape: Sequence[int] | None = None, dtyp
     return _multivariate_normal(key, mean, cov, shape, dtype, method)
 
 
+def _check_dimensions(mean, cov):
+    """The covariance is a square matrix, of the size of the mean."""
+    for name, x, least in (("mean", mean, 1), ("cov", cov, 2)):
+        if x.ndim < least:
+            raise ValueError(f"multivariate_normal requires {name}.ndim >= {least}, got "
+                             f"{name}.ndim == {x.ndim}")
+    n = mean.shape[-1]
+    if cov.shape[-2:] != (n, n):
+        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but "
+                         f"got cov.shape == {cov.shape}.")
+
+
 @functools.partial(jit, static_argnums=(3, 4, 5))
 def _multivariate_normal(key, mean, cov, shape, dtype, method):
-    if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != 2 * mean.shape[-1:]:
-        raise ValueError("multivariate_normal requires mean.shape == (..., n) and cov.shape == "
-                         f"(..., n, n), but got {mean.shape} and {cov.shape}")
+    _check_dimensions(mean, cov)
     batch_shapes = mean.shape[:-1], cov.shape[:-2]
     if shape is None:
         shape = broadcast_shapes(*batch_shapes)

@@ -577,7 +577,7 @@ def _keep(c, x):
 
 
 MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "not_callable": (lambda jx: jx.lax.scan(3, 0.0, VECTOR), "f must be callable"),
+    "not_callable": (lambda jx: jx.lax.scan(3, 0.0, VECTOR), "f argument should be a callable."),
     "number_for_xs": (lambda jx: jx.lax.scan(_keep, 0.0, 3.0), "xs is 3.0"),
     "scalar_for_xs": (lambda jx: jx.lax.scan(_keep, 0.0, (VECTOR, SCALAR)), r"xs\[1\] is .*0\.7"),
     "text_for_xs": (lambda jx: jx.lax.scan(_keep, 0.0, "abc"), "not a valid JAX type"),
@@ -585,7 +585,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no_length": (lambda jx: jx.lax.scan(_keep, 0.0), "`length` not provided"),
     "wrong_length": (
         lambda jx: jx.lax.scan(_keep, 0.0, VECTOR, length=4),
-        r"4 which disagrees with leading axis sizes \[3\]: xs of type f32\[3\]",
+        r"4 which disagrees with leading axis sizes \[3\]. xs of type f32\[3\]",
     ),
     "sizes_differ": (
         lambda jx: jx.lax.scan(_keep, 0.0, {"a": VECTOR, "b": VECTOR[:2]}),

@@ -43,7 +43,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     Array([0, 1, 3, 6], dtype=int32)
     """
     if not callable(fn):
-        raise TypeError(f"lax.associative_scan: fn must be callable, got {fn!r}.")
+        raise TypeError(f"lax.associative_scan: fn argument should be callable. Got {fn!r}.")
     leaves, tree = tree_flatten(elems)
     if not leaves:
         raise IndexError("lax.associative_scan: elems must have at least one array, got none.")

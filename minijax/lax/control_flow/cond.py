@@ -132,8 +132,8 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
 def _cond_with_two_operands(pred, x_true, true_fun, x_false=None, false_fun=None, *rest):
     """The old form `cond(pred, x_true, true_fun, x_false, false_fun)`."""
     if rest or not (callable(true_fun) and callable(false_fun)):
-        raise TypeError("lax.cond: true_fun and false_fun, the second and third arguments, must "
-                        f"be callable; got {x_true!r} and {true_fun!r}.")
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable. The "
+                        f"second and third argument are {x_true!r} and {true_fun!r}.")
     return cond(pred, lambda x, _: true_fun(x), lambda _, x: false_fun(x), x_true, x_false)
 
 

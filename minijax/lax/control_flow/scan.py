@@ -110,7 +110,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     (Array(10, dtype=int32), Array([ 0,  2,  9, 24], dtype=int32))
     """
     if not callable(f):
-        raise TypeError(f"lax.scan: f must be callable, got {f!r}.")
+        raise TypeError(f"lax.scan: f argument should be a callable. Got {f!r}.")
     return scan_loop("scan", f, init, xs, length, reverse, unroll)
 
 
@@ -200,7 +200,8 @@ def scan_length(xs_tree, leaves, length, loop: str = "scan") -> int:
     if () in shapes:
         x, name = leaves[i := shapes.index(())], _leaf_name(xs_tree, i)
         error = IndexError if hasattr(x, "shape") else ValueError  # as JAX
-        raise error(f"{loop} got value with no leading axis to scan over: {name} is {x!r}.")
+        raise error(f"{loop} got value with no leading axis to scan over: {x}. "
+                    f"Here {name} is {x!r}.")
     sizes = [shape[0] for shape in shapes]
     if length is None:
         if not leaves:
@@ -208,7 +209,7 @@ def scan_length(xs_tree, leaves, length, loop: str = "scan") -> int:
                 " and `length` not provided." if loop == "scan" else ": xs has no leaves."))
         if len(set(sizes)) > 1:
             raise ValueError(f"{loop} got values with different leading axis sizes: "
-                             f"{_listed(xs_tree, leaves)}.")
+                             f"{', '.join(map(str, sizes))}. {_listed(xs_tree, leaves)}.")
         return sizes[0]
     if isinstance(length, str):
         raise ValueError(f"scan: `length` must be an integer, got {length!r}.")
@@ -219,7 +220,7 @@ def scan_length(xs_tree, leaves, length, loop: str = "scan") -> int:
         raise ValueError(f"scan got a negative `length`: {length}.")
     if any(size != length for size in sizes):
         raise ValueError(f"scan got `length` argument of {length} which disagrees with leading "
-                         f"axis sizes {sizes}: {_listed(xs_tree, leaves)}.")
+                         f"axis sizes {sizes}. {_listed(xs_tree, leaves)}.")
     return length
 
 
