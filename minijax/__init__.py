@@ -6,13 +6,23 @@ The public names, in the order of the book's chapters: `import minijax as jax`.
 import gc as _gc
 from typing import TYPE_CHECKING
 
-from .first_use import Postponed as _Postponed, load as _load, postpone_imports
+from .first_use import (
+    Postponed as _Postponed,
+    keep_functions as _keep_functions,
+    load as _load,
+    postpone_imports,
+)
 
 _collects = _gc.isenabled()
 _gc.disable()  # an import leaves no garbage behind, and makes many objects
 
 # chapter 9
 postpone_imports("minijax.lax")
+
+# chapter 10
+postpone_imports("minijax.ad_checkpoint")
+postpone_imports("minijax.custom_batching")
+postpone_imports("minijax.custom_derivatives")
 
 # chapter 11
 postpone_imports("minijax.lax.linalg")
@@ -24,6 +34,12 @@ postpone_imports("minijax.numpy.linalg")
 # chapter 13
 postpone_imports("minijax.nn")
 postpone_imports("minijax.random")
+
+# chapter 14
+postpone_imports("minijax.sharding")
+
+# chapter 15
+postpone_imports("minijax.ref")
 
 # chapter 1
 from .settings import (
@@ -94,25 +110,26 @@ from . import stages
 from .core.api import linearize
 
 # chapter 8
-from .core.api import grad, value_and_grad, vjp
+from .core.api import grad, value_and_grad
 
 # chapter 9
 from . import lax
-from .lax.dynamic_slices import ds
+from .lax import indexing as _indexing, operators as _more_operators  # of arrays
 from .jacobians import hessian, jacfwd, jacobian, jacrev
 
 # chapter 10
 from . import linearization as _linearization
-from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose
-from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
-from .remat import checkpoint, checkpoint_policies, remat
 from .debugging.scopes import named_call, named_scope
 from . import ad_checkpoint, custom_batching, custom_derivatives
+
+if TYPE_CHECKING:
+    from .custom_rules.linear_functions import fwd_and_bwd, linear_transpose
+    from .custom_rules import closure_convert, custom_gradient, custom_jvp, custom_vjp
+    from .remat import checkpoint, checkpoint_policies, remat
 
 # chapter 11
 from . import dtypes
 from .lax.compile_time import ensure_compile_time_eval
-from .lax import advanced_indexing as _advanced_indexing  # arrays as indices, and `x.at[...]`
 from .lax import dot_algorithms as _dot_algorithms  # values of the setting default_matmul_precision
 from .lax import products as _products  # the rules of `dot_general` in full
 
@@ -135,12 +152,6 @@ from .random.settings import (
 # chapter 14
 from . import distributed, sharding
 from .runtime import compilation_cache as _compilation_cache, cuda as _cuda
-from .parallel.explicit import reshard
-from .parallel import stated
-from .parallel.mesh import make_mesh, set_mesh
-from .parallel.partition_spec import P
-from .parallel.placed import Shard, default_device_state as default_device
-from .parallel.placement import device_put, live_arrays
 from .runtime.processes import (
     local_device_count,
     local_devices,
@@ -148,9 +159,15 @@ from .runtime.processes import (
     process_index,
     process_indices,
 )
-from .parallel.sharding import NamedSharding
+from .settings import default_device
 
 if TYPE_CHECKING:
+    from .parallel.explicit import reshard
+    from .parallel.mesh import make_mesh, set_mesh
+    from .parallel.partition_spec import P
+    from .parallel.placed import Shard
+    from .parallel.placement import device_put, live_arrays
+    from .parallel.sharding import NamedSharding
     from .parallel.global_arrays import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -161,17 +178,14 @@ if TYPE_CHECKING:
     from .parallel.shard_map import shard_map, smap
 
 # chapter 15
+from . import doors as _doors  # what stands for rooms that are loaded later
 from .runtime.effects import effects_barrier
 from . import monitoring
-from .debugging import refusals as _refusals  # the settings no_execution, allow_f16_reductions
-from .debugging import value_checks as _value_checks  # the settings debug_nans, debug_infs
-
-from . import state as _state  # references under all transformations
 from . import ref
-from .ref import Ref, empty_ref, free_ref, freeze, new_ref
-from .state.gradients import ad, vjp  # noqa: F811 (now with residuals in sight, and `with_refs`)
 
 if TYPE_CHECKING:
+    from .ref import Ref, empty_ref, free_ref, freeze, new_ref
+    from .state.gradients import ad, vjp
     from . import debug
     from .debugging.callbacks import pure_callback
     from .debugging.environment import print_environment_info
@@ -214,6 +228,30 @@ _ON_FIRST_USE = {
     "make_array_from_callback": "parallel.global_arrays",
     "make_array_from_process_local_data": "parallel.global_arrays",
     "make_array_from_single_device_arrays": "parallel.global_arrays",
+    "fwd_and_bwd": "custom_rules.linear_functions",
+    "linear_transpose": "custom_rules.linear_functions",
+    "closure_convert": "custom_rules.closures",
+    "custom_gradient": "custom_rules.vjp",
+    "custom_jvp": "custom_rules.jvp",
+    "custom_vjp": "custom_rules.vjp",
+    "checkpoint": "remat.function",
+    "checkpoint_policies": "remat.policies",
+    "remat": "remat.function",
+    "Ref": "state.refs",
+    "empty_ref": "state.functions",
+    "free_ref": "state.functions",
+    "freeze": "state.functions",
+    "new_ref": "state.functions",
+    "ad": "state.gradients",
+    "vjp": "state.gradients",
+    "device_put": "parallel.placement",
+    "live_arrays": "parallel.placement",
+    "make_mesh": "parallel.mesh",
+    "set_mesh": "parallel.mesh",
+    "NamedSharding": "parallel.sharding",
+    "P": "parallel.partition_spec",
+    "Shard": "parallel.placed",
+    "reshard": "parallel.explicit",
     "pmap": "parallel.pmap",
     "shard_map": "parallel.shard_map",
     "smap": "parallel.shard_map",
@@ -222,6 +260,8 @@ _ON_FIRST_USE = {
 }
 _MODULES_ON_FIRST_USE = {"_src", "debug", "experimental", "export", "extend", "ffi",
                          "image", "interpreters", "ops", "profiler"}
+
+_keep_functions(__name__, ["remat"])
 
 
 def __getattr__(name):

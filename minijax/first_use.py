@@ -10,15 +10,29 @@ module. The file is plain Python for readers, type checkers and `python tools/cu
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 # Called before a module is imported on first use. What they return is called when that is done.
 watchers: list[Callable[[], Callable[[], None]]] = []
+# room -> called when the room has been loaded
+doors: dict[str, list[Callable[[], None]]] = {}
+
+
+@contextlib.contextmanager
+def first_use_of(room: str) -> Iterator[None]:
+    """Around the imports of modules that were postponed; `room` is the first of their names."""
+    done = [watch() for watch in watchers]
+    yield
+    for open_door in doors.pop(room, ()):
+        open_door()
+    for finish in done:
+        finish()
 
 
 class Postponed:
@@ -42,11 +56,20 @@ def load(postponed: Postponed) -> Any:
     path, name = postponed._module, postponed._name
     module = sys.modules.get(path)
     if module is None or getattr(module.__spec__, "_initializing", False):
-        done = [watch() for watch in watchers]
-        module = import_module(path)
-        for finish in done:
-            finish()
+        with first_use_of(path):
+            module = import_module(path)
     return getattr(module, name) if name else module
+
+
+class AttributeOnFirstUse:
+    """Stands for an attribute of a class, and is replaced by it when its module is loaded."""
+
+    def __init__(self, module: str, name: str):
+        self._postponed, self._name = Postponed(module, ""), name
+
+    def __get__(self, x: Any, cls: type) -> Any:
+        load(self._postponed)
+        return getattr(cls if x is None else x, self._name)
 
 
 class _Siblings:
@@ -72,7 +95,7 @@ def postpone_imports(package: str) -> None:
     def postpone(name, globals=None, locals=None, fromlist=(), level=0):
         if level == 0 or not running:
             return builtins.__import__(name, globals, locals, fromlist, level)
-        above = package.rsplit(".", level - 1)[0]
+        above = spec.parent.rsplit(".", level - 1)[0]
         return Postponed(f"{above}.{name}") if name else _Siblings(above)
 
     names["__builtins__"] = vars(builtins) | {"__import__": postpone}
@@ -85,22 +108,31 @@ def postpone_imports(package: str) -> None:
     _load_on_first_use(module, postponed)
 
 
-class _Package(ModuleType):
+class _PackageOfFunctions(ModuleType):
     """A package that offers functions under the names of its modules, as `random.gamma.gamma`.
 
     Python sets the module as the attribute when it has imported it. The function must stay.
     """
 
+    __functions__: Collection[str]
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in self.__all__):
+        if not (isinstance(value, ModuleType) and name in self.__functions__):
             super().__setattr__(name, value)
+
+
+def keep_functions(package: str, names: Collection[str]) -> None:
+    """Let a package's modules of these names not take the places of functions."""
+    module = sys.modules[package]
+    vars(module)["__functions__"] = names
+    module.__class__ = _PackageOfFunctions
 
 
 def _load_on_first_use(module: ModuleType, postponed: dict[str, Postponed]) -> None:
     names, package = vars(module), module.__name__
     modules = {f"{package}.{name}" for name, x in postponed.items() if x._name}
     if not modules.isdisjoint(x._module for x in postponed.values()):
-        module.__class__ = _Package
+        keep_functions(package, postponed)
     own = {*names} | {*postponed}
 
     def __getattr__(name: str) -> Any:

@@ -35,10 +35,7 @@ from .core.jit import jit_p
 from .core.partial_eval import JaxprTrace, default_partial_eval, without_dead_code
 from .core.staging import DynamicJaxprTracer, trace_to_jaxpr, weakref_cache
 from .core.util import merge_lists, partition_list
-from .lax.control_flow.cond import cond_p
-from .lax.control_flow.scan import scan_p
-from .lax.control_flow.while_loop import while_p
-from .remat.primitive import remat_p
+from .first_use import Postponed, doors, load
 from .settings import State, bool_state, traced_settings
 
 use_direct_linearize = bool_state(
@@ -215,7 +212,14 @@ def linearize_call(call: Call, trace: JaxprTrace, primals, tangents, params):
 
 
 deflinearization(jit_p, partial(linearize_call, calls[jit_p]))
-for _p in (scan_p, cond_p):
-    derive_linearization(_p, linear_inside=True)
-for _p in (while_p, remat_p):
-    derive_linearization(_p, linear_inside=False)
+
+
+def _derive_for_loops():
+    """The rules of loops and branches, when these are loaded."""
+    for module, name, linear_inside in (
+            ("scan", "scan_p", True), ("cond", "cond_p", True), ("while_loop", "while_p", False)):
+        primitive = load(Postponed(f"minijax.lax.control_flow.{module}", name))
+        derive_linearization(primitive, linear_inside)
+
+
+doors["minijax.lax.control_flow"] = [_derive_for_loops]

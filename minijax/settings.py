@@ -217,6 +217,13 @@ def _parse_optional_str(value: Any) -> str | None:
     return value
 
 
+def _parse_device(value: Any) -> Any:
+    if value in (None, "cpu", "gpu", "tpu", "cuda") or hasattr(value, "device_kind"):
+        return value
+    raise ValueError("jax.default_device must be a device, as `jax.devices()[0]`, or the name of a "
+                     f"platform, as 'cpu', or None; got: {value!r}")
+
+
 # ----------------------------------------------------------------------------------------------
 # Making settings
 
@@ -375,6 +382,9 @@ cpu_autotune = bool_state(
     "jax_cpu_autotune",
     "Whether programs for the CPU are tuned: after a few calls, the fastest of XLA's options is "
     "found by measuring.")
+default_device = define(
+    "jax_default_device", None, _parse_device,
+    "The device, or the platform, for what nobody put anywhere; None means the first device.")
 num_cpu_devices = number_state(
     "jax_num_cpu_devices", -1,
     "How many CPU devices to make out of this machine; -1 leaves it to XLA_FLAGS.")
@@ -423,7 +433,7 @@ checking_leaks = functools.partial(check_tracer_leaks, True)
 # The settings that change what tracing a function gives. Later chapters may add some.
 traced_settings = [enable_x64, disable_jit, numpy_rank_promotion, numpy_dtype_promotion,
                    default_matmul_precision, check_vma, allow_f16_reductions,
-                   softmax_custom_jvp]
+                   softmax_custom_jvp, default_device]
 
 
 class _TraceContext(threading.local):
@@ -445,15 +455,18 @@ def trace_context() -> int:
     """
     if _trace_context.changes != _changes:
         _trace_context.changes = _changes
-        values = tuple(state.value for state in traced_settings)
-        _trace_context.number = _contexts.setdefault(values, next(_new_numbers))
+        values = [state.value for state in traced_settings]
+        while values[-1] is None:  # a setting that is added later changes nothing while it is None
+            values.pop()
+        _trace_context.number = _contexts.setdefault(tuple(values), next(_new_numbers))
     return _trace_context.number
 
 
 def context_differences(new: int, old: int) -> Iterator[str]:
     """What tells apart the settings of two answers of `trace_context`, in words."""
     values_of = {number: values for values, number in _contexts.items()}
-    for state, now, before in zip(traced_settings, values_of[new], values_of[old]):
+    values = itertools.zip_longest(traced_settings, values_of[new], values_of[old])
+    for state, now, before in values:
         if now != before:
             yield f"{state.name or 'a context'} differs: now {now} and before {before}"
 

@@ -53,7 +53,7 @@ ROOMS = {
     12: ("numpy",),
     13: ("random", "scipy", "nn", "image"),
     14: ("parallel", "runtime.*"),
-    15: ("debugging.*", "state"),
+    15: ("debugging.*", "doors", "state"),
     16: ("alias", "experimental", "example_libraries", "exporting", "foreign", "test_util", "cli",
          "__main__"),
 }

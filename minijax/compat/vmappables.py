@@ -24,7 +24,7 @@ from ..lax.shaping import iota
 from ..pytree.vmappables import is_vmappable, make_iota_handlers, vmappables
 
 
-@functools.wraps(api.vmap)
+@functools.wraps(api.vmap, ("__name__", "__qualname__", "__doc__", "__annotations__"))
 def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
          axis_size: int | None = None, spmd_axis_name: Any = None) -> Callable:
     mapped = api.vmap(fun, in_axes, out_axes, axis_name, axis_size, spmd_axis_name)

@@ -120,9 +120,6 @@ def _switch(extension: Extension, forbidding: bool) -> Any:
     return watch
 
 
-_guard = _guard_transfers(TransferGuard())
-for _setting, _watch in ((no_execution, _switch(NoExecution(), True)),
-                         (allow_f16_reductions, _switch(No16BitSums(), False)),
-                         (transfer_guard, _guard), (transfer_guard_host_to_device, _guard)):
-    _setting.watchers.append(_watch)
-    _watch(_setting.value, True)  # it may come from the environment
+watch_execution = _switch(NoExecution(), True)
+watch_sums = _switch(No16BitSums(), False)
+watch_transfers = _guard_transfers(TransferGuard())

@@ -75,13 +75,8 @@ class ValueChecks(Extension):
 _checks = ValueChecks()
 
 
-def _watch(value: bool, begins: bool) -> None:
+def watch(value: bool, begins: bool) -> None:
     """The checks are registered once for each place where one of the settings is on: in the
     process, or in a thread's override."""
     if value:
         (register if begins else remove)(_checks)
-
-
-for _setting in (debug_nans, debug_infs):
-    _setting.watchers.append(_watch)
-    _watch(_setting.value, True)  # it may come from the environment

@@ -24,7 +24,6 @@ from ..checks.operators import own_array
 from ..core import dtypes
 from ..core.array import Array, as_array, ensure_array
 from ..core.core import ArrayMethods, install_methods, state, typeof
-from ..core.extension import Extension, register
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
@@ -403,16 +402,6 @@ def take_index(x, index, *, indices_are_sorted: bool = False, unique_indices: bo
     if how.reversed_dims:
         x = rev(x, how.reversed_dims)
     return expand_dims(x, how.new_dims) if how.new_dims else x
-
-
-class IndexingByArrays(Extension):
-    """`x[index]` by arrays."""
-
-    def index_by_arrays(self, x, index):
-        return take_index(x, index)
-
-
-register(IndexingByArrays())
 
 
 # ----------------------------------------------------------------------------------------------

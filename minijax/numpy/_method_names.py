@@ -6,10 +6,8 @@ the place of each, in the class of arrays and tracers.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 from ..core.core import install_methods
+from ..first_use import AttributeOnFirstUse
 
 METHODS = """
     all any argmax argmin max mean min prod ptp sum var std clip round __round__ conj conjugate real
@@ -20,16 +18,6 @@ METHODS = """
 OPERATORS = "floordiv mod divmod pow lshift rshift".split()
 
 
-class MethodOnFirstUse:
-    """Stands for a method, and is replaced by it."""
-
-    def __init__(self, name: str):
-        self._name = name
-
-    def __get__(self, x: Any, cls: type) -> Any:
-        import_module("minijax.numpy._methods")
-        return getattr(cls if x is None else x, self._name)
-
-
 _operator_methods = [f"__{prefix}{name}__" for name in OPERATORS for prefix in ("", "r")]
-install_methods({name: MethodOnFirstUse(name) for name in (*METHODS, *_operator_methods)})
+install_methods({name: AttributeOnFirstUse("minijax.numpy._methods", name)
+                 for name in (*METHODS, *_operator_methods)})

@@ -436,25 +436,10 @@ def _copies(aval, data, sharding):
     return Place(aval, everywhere, committed=False), shards
 
 
-if cuda.has_device():  # a look at files, which does not load XLA
-    register(placed_evaluation)
-
-
-def _parse_default_device(value: Any) -> Any:
-    if value in (None, "cpu", "gpu", "tpu", "cuda") or hasattr(value, "device_kind"):
-        return value
-    raise ValueError("jax.default_device must be a device, as `jax.devices()[0]`, or the name of a "
-                     f"platform, as 'cpu', or None; got: {value!r}")
-
-
-default_device_state = settings.define(
-    "jax_default_device", None, _parse_default_device,
-    "The device, or the platform, for what nobody put anywhere; None means the first device.")
-
 
 def default_device():
     """The device of the setting `jax_default_device`; `None` if that is the first one anyway."""
-    return _other_device(default_device_state.value)
+    return _other_device(settings.default_device.value)
 
 
 def _other_device(choice):
@@ -464,14 +449,11 @@ def _other_device(choice):
     return None if device == xla().default_device() else device
 
 
-def _watch_default_device(choice: Any, begins: bool) -> None:
+def watch_default_device(choice: Any, begins: bool) -> None:
+    """The setting `jax_default_device` begins or ends to have this value somewhere."""
     if choice is not None:
         (register if begins else remove)(placed_evaluation)
 
-
-default_device_state.watchers.append(_watch_default_device)
-_watch_default_device(default_device_state.value, True)
-settings.traced_settings.append(default_device_state)
 
 # ----------------------------------------------------------------------------------------------
 # Between arrays and buffers

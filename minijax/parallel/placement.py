@@ -262,7 +262,8 @@ class PlacedCreation(Extension):
         return constrain(x, where)
 
 
-register(PlacedCreation())
+placed_creation = PlacedCreation()
+register(placed_creation)
 
 # ----------------------------------------------------------------------------------------------
 # The function

@@ -346,7 +346,8 @@ class ShardedJit(Extension):
                                  f"and called with {x.sharding}. Move it with jax.device_put.")
 
 
-register(ShardedJit())
+sharded_jit = ShardedJit()
+register(sharded_jit)
 
 
 @api_boundary

@@ -46,6 +46,7 @@ from ..errors import named
 from ..lax.control_flow.common import traced_constants_apart
 from ..lax.families import inline_in_scope
 from ..lax.fewer_bits import bits_of, reduce_precision_p
+from ..linearization import derive_linearization
 from .barrier import barrier
 from .choice import choose_saved
 from .origins import log_saved
@@ -198,3 +199,6 @@ def _rounded(jaxpr: Jaxpr, saved: Sequence[Var]) -> list[JaxprEqn]:
         eqns += [JaxprEqn(reduce_precision_p, [x], [v], bits_of(v.aval.dtype), eqn.source_info)
                  for v, x in exact.items()]
     return eqns
+
+
+derive_linearization(remat_p, linear_inside=False)

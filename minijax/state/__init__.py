@@ -18,4 +18,9 @@ carry, and the loop is pure again.
 The counterparts in JAX are `jax/_src/state/` and `jax/_src/ref.py`.
 """
 
-from . import calls as calls, printed as printed, programs as programs
+from ..first_use import first_use_of as _first_use_of
+
+with _first_use_of(__name__):
+    from . import (
+        accumulation as accumulation, calls as calls, printed as printed, programs as programs,
+    )

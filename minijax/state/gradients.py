@@ -181,7 +181,7 @@ registry[VJP] = NodeType(
 
 
 @api_boundary
-@functools.wraps(api.vjp)
+@functools.wraps(api.vjp, ("__name__", "__qualname__", "__doc__", "__annotations__"))
 def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()) -> Any:
     check_callable(fun)
     out, derivative, residuals, aux = api._linearize("vjp", fun, primals, has_aux)

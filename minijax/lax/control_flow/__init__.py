@@ -13,4 +13,7 @@
     common.py            what they share
 """
 
-from . import scan_lowering, scan_reverse
+from ...first_use import first_use_of as _first_use_of
+
+with _first_use_of(__name__):
+    from . import cond, scan, scan_lowering, scan_reverse, while_loop
