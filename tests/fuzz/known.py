@@ -91,9 +91,22 @@ KNOWN = [
           r"(?=.*(jax\.(grad|value_and_grad|jacrev|hessian)|pullback)\b)",
           ours=r"[\[({'a: ]*Array\(",
           theirs=r"ValueError: Reverse-mode differentiation does not work for lax.while"),
+    Known("JAX's vmap inside of jacfwd and hessian takes the derivative of a reference's contents for "
+          "unbatched", r"(?s)(?=.*jax\.new_ref\()(?=.*jax\.(jacfwd|hessian)\()",
+          ours=r"[\[({'a: ]*Array\(",
+          theirs=r"ValueError: at vmap out_axes\S*, got axis spec None but output was batched"),
+    Known("JAX linearizes a jitted function that makes references to one that returns them",
+          r"(?s)(?=.*jax\.new_ref\()(?=.*(jax\.(jvp|jacfwd|hessian|grad|value_and_grad|jacrev)|pullback|"
+          r"linearized)\b)",
+          theirs=r"(?s)ValueError: .*traced for jit returned a mutable array reference .*"
+                 r"The returned mutable array was created on line <program>"),
     Known("JAX's sparse arrays lose their batch dimensions in derivatives of derivatives",
           r"(?s)(?=.*sparse\.)(?=.*(jax\.(jacrev|jacfwd|hessian)|pullback)\b)",
           theirs=r"ValueError: data batch dimensions not compatible"),
+    Known("JAX's sparse arrays have no batch of derivatives by forward mode",
+          r"(?s)(?=.*sparse\.)(?=.*jax\.vmap\()(?=.*(jax\.(jvp|jacfwd|hessian)|linearized)\b)",
+          ours=r"[\[({'a: ]*Array\(",
+          theirs=r"ValueError: batch_dims=.* out of range for indices with n_batch="),
     Known("loops within JAX's own functions refuse operands that vary over the axes of a mesh",
           r"(?s)(?=.*jax\.shard_map\()(?=.*jax\.(random|scipy)\.)",
           theirs=r"TypeError: while_loop body function carry input and carry output must have equal types"),
