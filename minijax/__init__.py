@@ -36,6 +36,7 @@ postpone_imports("minijax.nn")
 postpone_imports("minijax.random")
 
 # chapter 14
+postpone_imports("minijax.distributed")
 postpone_imports("minijax.sharding")
 
 # chapter 15

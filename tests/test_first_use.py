@@ -15,7 +15,7 @@ from minijax.core.core import ArrayMethods
 from minijax.first_use import AttributeOnFirstUse
 from minijax.numpy import _method_names, _methods
 
-PACKAGES = ["lax", "lax.linalg", "numpy", "numpy.linalg", "nn", "random", "sharding", "ref",
+PACKAGES = ["lax", "lax.linalg", "numpy", "numpy.linalg", "nn", "random", "sharding", "distributed", "ref",
             "ad_checkpoint", "custom_batching", "custom_derivatives"]
 
 
