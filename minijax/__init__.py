@@ -118,6 +118,9 @@ from . import lax
 from .lax import indexing as _indexing, operators as _more_operators  # of arrays
 from .jacobians import hessian, jacfwd, jacobian, jacrev
 
+if TYPE_CHECKING:
+    from .lax.dynamic_slices import ds
+
 # chapter 10
 from . import linearization as _linearization
 from .debugging.scopes import named_call, named_scope
@@ -229,6 +232,7 @@ _ON_FIRST_USE = {
     "make_array_from_callback": "parallel.global_arrays",
     "make_array_from_process_local_data": "parallel.global_arrays",
     "make_array_from_single_device_arrays": "parallel.global_arrays",
+    "ds": "lax.dynamic_slices",
     "fwd_and_bwd": "custom_rules.linear_functions",
     "linear_transpose": "custom_rules.linear_functions",
     "closure_convert": "custom_rules.closures",
@@ -259,8 +263,8 @@ _ON_FIRST_USE = {
     "pure_callback": "debugging.callbacks",
     "print_environment_info": "debugging.environment",
 }
-_MODULES_ON_FIRST_USE = {"_src", "debug", "experimental", "export", "extend", "ffi",
-                         "image", "interpreters", "ops", "profiler"}
+_MODULES_ON_FIRST_USE = {"_src", "custom_rules", "debug", "experimental", "export", "extend", "ffi",
+                         "image", "interpreters", "ops", "parallel", "profiler", "state"}
 
 _keep_functions(__name__, ["remat"])
 
