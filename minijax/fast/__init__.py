@@ -11,7 +11,8 @@ from .. import first_use
 
 ENABLED = os.environ.get("MINIJAX_FAST", "1") != "0"
 if ENABLED:
-    from . import batching, evaluation, indexing, jit, operators, rules, staged, staging, trees
+    from . import batching, evaluation, indexing, jit, large, operators, rules, staged, staging
+    from . import trees
     # chapter 8
     from . import derivatives
 

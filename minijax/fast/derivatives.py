@@ -21,7 +21,8 @@ from ..core.staging import DynamicJaxprTrace, DynamicJaxprTracer, trace_to_jaxpr
 from ..core.transposition import UndefinedPrimal, primitive_transposes, transpose_jaxpr
 from ..core.util import merge_lists, partition_list
 from ..errors import SourceInfo, source
-from .rules import Program, TracedRules, aval_of, by_binding
+from .programs import by_binding
+from .rules import Program, TracedRules, aval_of
 
 # ----------------------------------------------------------------------------------------------
 # Forward mode

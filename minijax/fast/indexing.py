@@ -25,13 +25,15 @@ def is_concrete(x: Any) -> bool:
             and state.trace is eval_trace and not hooks.evaluate)
 
 
-def taken(x: Any, indices: Any, axis: int | None, along: bool = False) -> Array | None:
+def taken(x: Any, indices: Any, axis: int | None, along: bool = False,
+          fill: bool = False) -> Array | None:
     """The elements of `x` at the indices, or `None` where NumPy would not do.
 
     Args:
       indices: what to take along the axis; if `along`, for each line its own (see
         `jnp.take_along_axis`).
       axis: an int. With `None`, `x` is flattened first, and `along` must be false.
+      fill: whether the usual value stands where an index is out of bounds.
     """
     if not (is_concrete(x) and type(indices) is Array and indices.aval.dtype.kind == "i"
             and (axis is None or type(axis) is int)):
@@ -40,15 +42,39 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False) -> Array 
     if places is None:
         return None
     try:
-        if along:
+        if along and aval.ndim > 1:
             index: list = [*_grid(aval.shape)]
             index[axis] = places  # type: ignore[index]
             out = value[tuple(index)]
         else:
             out = value.take(places, axis)
     except IndexError:
-        return None
+        out = _filled(value, places, axis, along) if fill else None
+        if out is None:
+            return None
     return Array(out, ShapedArray(out.shape, aval.dtype, aval.weak_type))
+
+
+def _filled(value: np.ndarray, places: np.ndarray, axis: int | None, along: bool) -> Any:
+    """The elements at places of which some are out of bounds: NaN or the lowest integer there."""
+    kind, value = value.dtype.kind, value.reshape(-1) if axis is None else value
+    if kind not in "if" or not value.size or not -value.ndim <= (axis or 0) < value.ndim:
+        return None
+    axis = (axis or 0) % value.ndim
+    size, places = value.shape[axis], places.astype(np.intp)
+    outside = (places + size).view(np.uintp) >= 2 * size  # what is negative is large
+    if along and value.ndim > 1:
+        index: list = [*_grid(value.shape)]
+        index[axis] = places % size
+        try:
+            out = value[tuple(index)]
+        except IndexError:  # of shapes that do not broadcast
+            return None
+    else:
+        out = np.asarray(value.take(places, axis, None, "wrap"))
+        outside = outside.reshape(outside.shape + (1,) * (value.ndim - axis - 1))
+    np.copyto(out, np.nan if kind == "f" else np.iinfo(value.dtype).min, where=outside)
+    return out
 
 
 @functools.lru_cache(maxsize=256)
@@ -136,8 +162,10 @@ def fast_getitem(self, index):
 
 def fast_take(function: Callable) -> Callable:
     def take(a, indices, axis=None, out=None, mode=None, *args, **options):
-        if mode is None and out is None and (found := taken(a, indices, axis)) is not None:
-            return found
+        if mode is None and out is None:
+            fill = not args and options.get("fill_value") is None
+            if (found := taken(a, indices, axis, fill=fill)) is not None:
+                return found
         return function(a, indices, axis, out, mode, *args, **options)
 
     return take
@@ -147,7 +175,7 @@ def fast_take_along_axis(function: Callable) -> Callable:
     def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, **options):
         if mode is None and not options and type(axis) is int and (
                 getattr(arr, "ndim", None) == getattr(indices, "ndim", 0)):
-            found = taken(arr, indices, axis, along=True)
+            found = taken(arr, indices, axis, along=True, fill=fill_value is None)
             if found is not None:
                 return found
         return function(arr, indices, axis, mode, fill_value, **options)

@@ -13,6 +13,7 @@ import inspect
 import threading
 from collections.abc import Callable, Collection, Sequence
 from sys import gettrace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from ..core.jit import cache_of, remember, traces
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import tree_flatten
 from ..settings import disable_jit, trace_context
-from .rules import USES, numpy_function, only
+from .large import Compiled, is_elementwise, is_large
+from .programs import numpy_function, only
+from .rules import USES
 
 _NUMBERS = {int, float, bool}
 _PLAIN = {int, bool, str, type(None), np.dtype}  # equal values of one of these mean the same
@@ -53,8 +56,9 @@ def never_inlined(function: Callable) -> Callable:
     return call
 
 
-def traced_call(fun: Callable, operands: Sequence) -> Callable:
-    """The calls of a function with arguments of some types, as a function of NumPy values.
+def traced_call(fun: Callable, operands: Sequence) -> Any:
+    """The calls of a function with arguments of some types: as a function of NumPy values, or
+    `Compiled`.
 
     Args:
       operands: arrays and Python numbers, by whose types `fun` is traced.
@@ -80,6 +84,8 @@ def traced_call(fun: Callable, operands: Sequence) -> Callable:
     forwards = not {*closed.jaxpr.invars}.isdisjoint(closed.jaxpr.outvars)
     if forwards or len(closed.eqns) > _LARGEST:
         raise ValueError("This function is called as it is.")
+    if any(map(is_large, operands)) and len(closed.eqns) > 1 and is_elementwise(closed):
+        return Compiled(fun)
     casts = [aval.dtype.type if type(x) in _NUMBERS else None for x, aval in zip(operands, avals)]
     return numpy_function(closed, casts, only if out_tree == _LEAF else out_tree.unflatten)
 
@@ -103,50 +109,75 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
         if (state.trace is not eval_trace or hooks.evaluate or hooks.after_evaluation
                 or gettrace() is not None):
             return function(*args, **kwargs)
-        key, values = [trace_context(), *kwargs], []
-        for place, x in enumerate(args) if not kwargs else (*enumerate(args), *kwargs.items()):
-            kind = type(x)
-            if kind is Array:
+        if kwargs or static:
+            return described(args, kwargs)
+        key, values = [trace_context()], []
+        for x in args:
+            if type(x) is Array:
                 key.append(x.aval)
                 value = x._host
                 values.append(x._numpy() if value is None else value)
-            elif place in static:
+            else:
+                key.append(type(x))
+                values.append(x)
+        program = found.get(tuple(key))
+        if type(program) is FunctionType:
+            try:
+                return quiet.run(program, *values)
+            except OverflowError:  # an integer that is too large for its type
+                return function(*args)
+        return described(args, kwargs)
+
+    def described(args, kwargs):
+        """The same for any call. The key has the names and the static arguments."""
+        key, operands = [trace_context(), *kwargs], []
+        for place, x in (*enumerate(args), *kwargs.items()):
+            kind = type(x)
+            if place in static and kind is not Array:
                 if not is_plain(x):
                     return function(*args, **kwargs)
                 key += kind, x
-            elif kind in _NUMBERS:
-                key.append(kind)
-                values.append(x)
+            elif kind is Array or kind in _NUMBERS:
+                key.append(x.aval if kind is Array else kind)
+                operands.append(x)
             elif x is None:
                 key.append(None)
             else:
                 return function(*args, **kwargs)
         program = found.get(signature := tuple(key), 0)
-        if callable(program):
-            try:
+        if type(program) is int:
+            program = program + 1
+            if program > USES or any(map(is_large, operands)):
+                program = traced(args, kwargs)
+            found.pop(signature, None)
+            remember(found, signature, program)
+        try:
+            if type(program) is FunctionType:
+                values = [x._numpy() if type(x) is Array else x for x in operands]
                 return quiet.run(program, *values)
-            except OverflowError:  # an integer that is too large for its type
-                pass
-        elif program is not None:
-            remember_use(signature, program + 1, args, kwargs)
+            if type(program) is Compiled:
+                return program.run(*operands)
+        except OverflowError:  # an integer that is too large for its type
+            pass
         return function(*args, **kwargs)
 
-    def remember_use(key, program, args, kwargs):
-        if program > USES:
-            given = {**dict(enumerate(args)), **kwargs}
-            places = [place for place, x in given.items() if type(x) is Array
-                      or type(x) in _NUMBERS and place not in static]
+    def traced(args, kwargs):
+        """The program of calls like this one; `None` if the function is called as it is."""
+        given = {**dict(enumerate(args)), **kwargs}
+        operands = {place: x for place, x in given.items() if type(x) is Array
+                    or type(x) in _NUMBERS and place not in static}
+        others = {place: x for place, x in given.items() if place not in operands}
+        places, number, names = [*operands], len(args), [*kwargs]
 
-            def fun(operands):
-                by_place = given | dict(zip(places, operands))
-                return function(*[by_place[i] for i, _ in enumerate(args)],
-                                **{name: by_place[name] for name in kwargs})
-            try:
-                program = traced_call(fun, [given[place] for place in places])
-            except Exception:  # to call the function raises what there is to raise
-                program = None
-        found.pop(key, None)
-        remember(found, key, program)
+        def fun(operands):
+            by_place = others | dict(zip(places, operands))
+            return function(*map(by_place.get, range(number)),
+                            **{name: by_place[name] for name in names})
+
+        try:
+            return traced_call(fun, [*operands.values()])
+        except Exception:  # to call the function raises what there is to raise
+            return None
 
     return call
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 
 import numpy as np
 
@@ -51,9 +52,17 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
+@functools.cache
+def _below_half(dtype):
+    """The greatest number below 1/2."""
+    return np.asarray(np.nextafter(dtype.type(0.5), dtype.type(0)))
+
+
 def _round(x, *, rounding_method):
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
+    if x.dtype.kind == "f":  # this number moves halves to the next whole one, and nothing below
+        return np.trunc(x + np.copysign(_below_half(x.dtype), x))
     whole = np.trunc(x)
     return whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..lax import elementwise as lax
 from ..lax.compile_time import concrete_or_error, is_concrete
 from ..lax.cutting import concatenate, stack_p
 from ..lax.dtypes import default_int_dtype, to_floating_dtype
-from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum, multiply
+from ..lax.operators import add, bitwise_or, greater, less, maximum, minimum
 from ..lax.reductions import argmax_p
 from ..lax.shaping import expand_dims as lax_expand_dims
 from ..lax.shaping import full_like
@@ -272,18 +273,24 @@ def sinc(x, /):
     """Elementwise sin(πx) / (πx), and 1 at 0."""
     (x,) = promote_dtypes_inexact(ensure_array("sinc", x))
     at_zero = lax.eq(x, constant_like(x, 0))
-    pi_x = lax.mul(constant_like(x, np.pi), x)
-    safe = _where(at_zero, constant_like(x, 1), pi_x)
-    near = _where(at_zero, pi_x, constant_like(x, 0))
-    return _where(at_zero, _sinc_series(near), lax.div(lax.sin(safe), safe))
+    t = lax.mul(constant_like(x, np.pi), x)
+    safe = _where(at_zero, constant_like(x, 1), t)
+    return _where(at_zero, _sinc_maclaurin(0, t), lax.div(lax.sin(safe), safe))
 
 
-def _sinc_series(t):
-    """1 - t²/6 + t⁴/120 - t⁶/5040: at 0 it has the derivatives of sin(t)/t up to the seventh."""
-    square, total = multiply(t, t), full_like(t, 0)
-    for coefficient in (-1 / 5040, 1 / 120, -1 / 6, 1.0):
-        total = lax.add(lax.mul(total, square), constant_like(t, coefficient))
-    return total
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _sinc_maclaurin(order: int, t):
+    """The derivative of this order of sin(t)/t at 0, whatever `t` is. Its own derivative is the one
+    of the next order, so that those of `sinc` at 0 are right."""
+    if order % 2:
+        return t * 0
+    return t * 0 + constant_like(t, (-1) ** (order // 2) / (order + 1))
+
+
+@_sinc_maclaurin.defjvp
+def _sinc_maclaurin_jvp(order, primals, tangents):
+    (t,), (dt,) = primals, tangents
+    return _sinc_maclaurin(order, t), _sinc_maclaurin(order + 1, t) * dt
 
 
 # ----------------------------------------------------------------------------------------------

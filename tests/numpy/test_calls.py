@@ -15,7 +15,6 @@ ROWS = rows()
 
 # Jaxprs that differ, by how our function does it: the rest of the row is the same.
 OTHER_TEXT = {
-    "a series, where JAX has a custom_jvp for each derivative at 0": "sinc",
     "the order of complex numbers": r"logaddexp2?\(c",
     "all pieces are computed and one is selected, where JAX maps a switch": "piecewise",
     "slices, where JAX gathers": r"diagonal|diagflat|diag\((sq|m)|repeat\(.*array|triu_indices_from"

@@ -89,3 +89,45 @@ def test_segments(name):
 def test_index_take():
     both(lambda m: m.jit(lambda x, i: m.lax.index_take(x, [i, i + 1], (0, 1))), X, I)
     both(lambda m: m.jit(lambda x, i: m.lax.index_take(x, [i], (1,))), X, I)
+
+
+TAKEN = {
+    "float32": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "int8": np.arange(12, dtype=np.int8).reshape(3, 4),
+    "uint8": np.arange(12, dtype=np.uint8).reshape(3, 4),
+    "bool": np.arange(12).reshape(3, 4) % 2 == 0,
+    "complex64": np.arange(12, dtype=np.complex64).reshape(3, 4),
+    "empty": np.zeros((3, 0), np.float32),
+}
+
+
+@pytest.mark.parametrize("index", ["int8", "int32"])
+@pytest.mark.parametrize("places", [
+    [0, -1, 2], [3, -3, 1], [-4, 5, 0], [100, -100, 2], [[4, 0], [-5, 1]], 1, 4, -5])
+@pytest.mark.parametrize("name", TAKEN)
+def test_some_indices_are_out_of_bounds(name, places, index):
+    x, places = TAKEN[name], np.array(places, index)
+
+    def program(jx):
+        jnp, outs = jx.numpy, []
+
+        def run(x, places):
+            for axis in (0, 1, -1, None) if x.size else ():
+                outs.append(jnp.take(x, places, axis))
+            if places.ndim == 2 and x.size:
+                outs.append(jnp.take_along_axis(x[:2], places, 1))
+                outs.append(jnp.take_along_axis(x[:, :2], places[:1], 0))
+                outs.append(jnp.take_along_axis(x[:2], places, -1))
+            return outs
+
+        return lambda: run(jnp.asarray(x), jnp.asarray(places))
+
+    both(program)
+
+
+def test_indices_of_few_bits_into_many_elements():
+    """JAX adds the size to a negative index in the index's own dtype: of 128 and more it wraps."""
+    x, places = np.arange(400, dtype=np.float32).reshape(2, 200), np.array([[1, -1, 127], [-128, 0, 5]])
+    both(lambda jx: lambda: [
+        f(jx.numpy.asarray(x)[:, :n], jx.numpy.asarray(places, "int8"), axis)
+        for f in (jx.numpy.take, jx.numpy.take_along_axis) for n in (3, 100) for axis in (1,)])

@@ -1,0 +1,114 @@
+"""Functions of large arrays are programs of XLA's, in the first call as in the later ones."""
+
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+from tests.test_fast_rules import outcome
+
+SHAPE = (2**10, 2**8)
+RNG = np.random.default_rng(0)
+X, Y = (RNG.standard_normal(SHAPE).astype(np.float32) * 3 for _ in range(2))
+I, J = (RNG.integers(-40, 40, SHAPE, np.int32) for _ in range(2))
+ROWS = RNG.standard_normal((2**17, 3)).astype(np.float32)
+
+CALLS = {
+    "hypot": lambda x, y, i, j: jnp.hypot(x, y),
+    "hypot of a number": lambda x, y, i, j: jnp.hypot(x, 2),
+    "where": lambda x, y, i, j: jnp.where(x > 0, y, 0),
+    "trunc": lambda x, y, i, j: jnp.trunc(x),
+    "nan_to_num": lambda x, y, i, j: jnp.nan_to_num(x / (i + 0.0), nan=3.0),
+    "floor_divide": lambda x, y, i, j: jnp.floor_divide(i, j),
+    "divmod": lambda x, y, i, j: jnp.divmod(x, y),
+    "heaviside": lambda x, y, i, j: jnp.heaviside(x, 2.0),
+    "isclose": lambda x, y, i, j: jnp.isclose(x, y, rtol=1.0),
+    "weak": lambda x, y, i, j: jnp.clip(x, 0, 2),
+    "selu": lambda x, y, i, j: minijax.nn.selu(x),
+    "shift_left": lambda x, y, i, j: lax.shift_left(i, j),
+    "shift_right": lambda x, y, i, j: lax.shift_right_logical(i, j),
+    "clz": lambda x, y, i, j: lax.clz(i),
+    "round": lambda x, y, i, j: lax.round(x),
+    "log1p": lambda x, y, i, j: lax.log1p(abs(x)),
+    "select": lambda x, y, i, j: lax.select(x > y, i, j),
+    "select by a scalar": lambda x, y, i, j: lax.select(jnp.bool_(True), x, y),
+    "int8": lambda x, y, i, j: lax.shift_left(i.astype(jnp.int8), j.astype(jnp.int8)),
+    "bfloat16": lambda x, y, i, j: jnp.where(x > 0, y, 0).astype(jnp.bfloat16) * 2,
+}
+
+
+@pytest.fixture(autouse=True)
+def _with_fast_paths():
+    if os.environ.get("MINIJAX_FAST") == "0":
+        pytest.skip("there are no fast paths")
+
+
+def compare(call, arrays):
+    """A call on the whole arrays against the calls on parts of them, by NumPy."""
+    whole = minijax.tree.leaves(call(*map(jnp.asarray, arrays)))
+    parts = [minijax.tree.leaves(call(*[jnp.asarray(a[k::8]) for a in arrays])) for k in range(8)]
+    for n, out in enumerate(whole):
+        for k, part in enumerate(parts):
+            assert (part[n].dtype, part[n].weak_type) == (out.dtype, out.weak_type)
+            ours, numpys = (np.asarray(a, None if a.dtype != jnp.bfloat16 else np.float32)
+                            for a in (out[k::8], part[n]))
+            np.testing.assert_allclose(ours, numpys, rtol=2e-6, atol=1e-6)
+    return whole
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_they_give_what_numpy_gives(name):
+    compare(CALLS[name], (X, Y, I, J))
+
+
+@pytest.mark.parametrize("reduce", ["reduce_max", "reduce_min", "reduce_sum", "reduce_prod"])
+def test_reductions_of_short_rows(reduce):
+    compare(lambda x: getattr(lax, reduce)(x, (1,)), (ROWS,))
+
+
+def test_each_call_gives_the_same_bits():
+    x, y = jnp.asarray(X), jnp.asarray(Y)
+    for call in (jnp.hypot, jnp.logaddexp, lambda x, y: lax.log1p(abs(x))):
+        first = outcome(lambda: call(x, y))
+        assert all(outcome(lambda: call(x, y)) == first for _ in range(8))
+    assert all(type(out) is minijax.Array for out in jnp.divmod(x, y))
+
+
+def test_no_call_is_kept_alive():
+    x = jnp.asarray(X)
+    for _ in range(3):
+        jnp.hypot(x, 2.5)
+    there = weakref.ref(x)
+    del x
+    gc.collect()
+    assert there() is None
+
+
+def test_transformations_and_options_see_the_function_itself():
+    x = jnp.asarray(X)
+    jnp.hypot(x, x)
+    assert minijax.grad(lambda x: jnp.hypot(x, x).sum())(x).shape == SHAPE
+    assert minijax.vmap(jnp.hypot)(x, x).shape == SHAPE
+    assert "name=hypot" in str(minijax.make_jaxpr(jnp.hypot)(x, x))
+    with minijax.disable_jit():
+        assert np.allclose(jnp.hypot(x, x), np.hypot(X, X))
+    with pytest.raises(OverflowError):
+        jnp.floor_divide(jnp.asarray(I), 2**40)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_a_forked_process_uses_numpy():
+    x = jnp.asarray(X)
+    expected = jnp.hypot(x, x).sum()
+    pid = os.fork()
+    if pid == 0:
+        good = np.allclose(jnp.hypot(x, x).sum(), expected) and lax.clz(jnp.asarray(I)).shape
+        os._exit(0 if good else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
