@@ -287,7 +287,7 @@ class PlacedArray(Array):
         return super().__dlpack__(**kwargs)
 
     def __deepcopy__(self, memo):
-        return self
+        return self.copy()  # the memory of this array may be given away
 
     def __reduce__(self):
         return restored, (np.asarray(self._numpy()), self.aval)
@@ -373,16 +373,22 @@ def _on_mesh(primitive, out, mesh):
 
 
 def mesh_in_force() -> Mesh | None:
-    """The mesh of `set_mesh`, if it is of several devices. Its axes have the types that they have
-    now, as in `auto_axes`, but for those of a `shard_map`."""
+    """The mesh of `set_mesh`, if it is of several devices, with the axes that are in force now, as
+    in `auto_axes`. It keeps its own in a `shard_map`."""
     mesh = concrete_mesh.value
     if mesh is None or mesh.size < 2:
         return None
     around = abstract_mesh.value
     if (around is None or around is mesh.abstract_mesh or around.manual_axes
-            or around.shape_tuple != mesh.shape_tuple):
+            or around.size != mesh.size):
         return mesh
-    return mesh.update(axis_types=around.axis_types)
+    return _with_axes(mesh, around)
+
+
+@functools.lru_cache(64)
+def _with_axes(mesh, around):
+    """The devices of a mesh, with the axes of an abstract one."""
+    return Mesh(mesh.devices.reshape(around.axis_sizes), around.axis_names, around.axis_types)
 
 
 class ContextMesh(Extension):

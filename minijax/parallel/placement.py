@@ -246,9 +246,8 @@ class PlacedCreation(Extension):
         if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
                 and (x.shape == like.shape or like.is_fully_replicated)):
             device = like.sharding
-        if (device is None and type(like) is ShapeDtypeStruct and x.shape == like.shape
-                and not spmd.is_abstract(like.sharding)):
-            device = like.sharding
+        if device is None and type(like) is ShapeDtypeStruct and x.shape == like.shape:
+            device = _over_devices(like.sharding)
         is_new = device is None and type(x) is Array and not state.trace.staging
         if is_new and (mesh := mesh_in_force()) is not None:
             device = NamedSharding(mesh, P())
@@ -260,6 +259,15 @@ class PlacedCreation(Extension):
             return None
         _check_place(typeof(x), where)
         return constrain(x, where)
+
+
+def _over_devices(sharding):
+    """A sharding with devices; an abstract one has those of the mesh in force, or is `None`."""
+    if sharding is None or not spmd.is_abstract(sharding):
+        return sharding
+    mesh = mesh_in_force()
+    same = mesh is not None and mesh.abstract_mesh is sharding.mesh
+    return sharding.update(mesh=mesh) if same else None
 
 
 placed_creation = PlacedCreation()

@@ -418,7 +418,13 @@ def _is_mixed(mesh):
 
 
 def _truly(said, found, aval):
-    """How a result lies: in the words that were said, if XLA did it."""
+    """How a result lies: in the words that were said, if XLA did it; over axes of the types that
+    its own type names, which a part of the program may have changed."""
+    own = mesh_of(aval) if type(aval) is ShapedArray else None
+    if (own is not None and isinstance(found, NamedSharding)
+            and found.mesh.shape_tuple == own.shape_tuple
+            and found.mesh.axis_types != own.axis_types):
+        found = found.update(mesh=found.mesh.update(axis_types=own.axis_types))
     if said is None and isinstance(found, NamedSharding) and found.mesh.explicit_axes:
         if not set(found.spec.all_axes()) <= set(found.mesh.explicit_axes):
             return found  # the compiler's choice
@@ -487,10 +493,11 @@ class PlacedProgram(Program):
                           in zip(module.hoisted, ins[len(self.kept):])]
         asked = enumerate(zip(places.out_shardings, _put_at_the_end(jaxpr)))
         self.elsewhere = [(i, x) for i, xs in asked for x in xs if is_elsewhere(x)]
-        moved = {i for i, _ in self.elsewhere}
+        said = {i for i, x in enumerate(places.out_shardings) if x is not None and not
+                (places.typed and places.typed[i])} | {i for i, _ in self.elsewhere}
         self.elsewhere += [(i, x.with_memory_kind("pinned_host")) for i, (x, aval)
                            in enumerate(zip(outs, jaxpr.out_avals))
-                           if i not in moved and _in_host_memory(aval)]
+                           if i not in said and _in_host_memory(aval)]
         self.run = self._runner(jaxpr.effects)
 
     def __call__(self, args):

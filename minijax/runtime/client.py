@@ -182,7 +182,12 @@ def start_service(address: str, num_processes: int, **timeouts: int):
 def connect(address: str, num_processes: int, process_id: int, own_host: str | None,
             **timeouts: int):
     """Join the other processes; returns when all have connected. Gloo moves data between them and
-    listens on `own_host`. With `None` they move no data."""
+    listens on `own_host`. With `None` they move no data.
+
+    If another process stops to send heartbeats, XLA ends this one in its own words. The client
+    takes a `missed_heartbeat_callback`, but in jaxlib 0.10 it cannot be called: its argument, a
+    status of XLA's, has no type in Python, and the process ends with `std::bad_cast`.
+    """
     client = _jax.get_distributed_runtime_client(
         address, process_id, use_compression=True, **timeouts)
     client.connect()

@@ -96,7 +96,15 @@ class ShapeDtypeStruct:
         return math.prod(self.shape)
 
     def update(self, **changes) -> ShapeDtypeStruct:
-        """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced."""
+        """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced.
+
+        Raises:
+          ValueError: it has a layout, and the new sharding says none.
+        """
+        if self._layout is not None and hasattr(changes.get("sharding"), "device_set"):
+            raise ValueError("You are updating ShapeDtypeStruct with a "
+                             f"{type(changes['sharding'])}, which says no layout, but it has "
+                             f"{self._layout}. Give a Format.")
         changed = replace(self, **changes)
         if "sharding" not in changes:
             changed._layout = self._layout
@@ -110,7 +118,7 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         place = "" if self.sharding is None else f", sharding={self.sharding}"
         place += "" if self._layout is None else f", format={self._layout}"
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{place})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"
 
 
 class Structs(Extension):

@@ -189,4 +189,6 @@ def test_update_of_a_struct_keeps_the_layout():
     columns = Format(Layout((1, 0)), minijax.numpy.ones(1).sharding)
     struct = minijax.ShapeDtypeStruct((2, 3), "float32", sharding=columns)
     assert struct.update(dtype="int8").format == columns
-    assert struct.update(sharding=columns.sharding).format.layout is None
+    assert struct.update(sharding=Format(None, columns.sharding)).format.layout is None
+    with pytest.raises(ValueError, match="Give a Format"):
+        struct.update(sharding=columns.sharding)

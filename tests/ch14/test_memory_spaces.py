@@ -28,6 +28,7 @@ def words(library):
         "text": lambda f, *args: jaxpr_text(library.make_jaxpr(f)(*args)),
         "host": lambda x: library.device_put(x, space.Host),
         "device": lambda x: library.device_put(x, space.Device),
+        "host_array": library.device_put(X, sharding(auto, library.P("x"), memory_kind="pinned_host")),
         "by_xla": library.device_put(X, sharding(auto, library.P("x"))),
         "split": library.device_put(X, sharding(mesh, library.P("x"))),
     }
@@ -65,6 +66,10 @@ lies(jax.jit(jnp.sin, out_shardings=N(auto, P("x"), memory_kind="pinned_host")),
 lies(jax.jit(lambda x: jax.device_put(x, N(auto, P("x"), memory_kind="pinned_host"))), by_xla)
 lies(jax.grad(lambda y: device(host(y * y)).sum()), X)
 str(jax.eval_shape(host, X))
+lies(jax.jit(lambda x: x, out_shardings=N(auto, P("x"))), host(by_xla))
+lies(jax.jit(lambda x: x * 2, out_shardings=N(auto, P("x"))), host(by_xla))
+lies(jax.jit(lambda x: lax.scan(lambda c, r: (c, device(r) + c), 1.0, x)[1]), host(by_xla))
+lies(jax.jit(lambda: device(host_array) * 2, out_shardings=N(auto, P("x"))))
 [str(jax.typeof(x).memory_space) for x in (X, host(X))]
 """.strip().splitlines()
 

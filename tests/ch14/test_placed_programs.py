@@ -3,6 +3,7 @@ what compiled programs say of their results, and ordered callbacks."""
 
 from __future__ import annotations
 
+import copy
 import warnings
 from importlib import import_module
 
@@ -118,6 +119,82 @@ def test_a_device_does_not_go_with_the_mesh_of_a_with_statement():
                 warnings.simplefilter("ignore")
                 with names["mesh"]:
                     names["pjit"](library.numpy.sin, device=names["d"][0])(1.0)
+        return run
+
+    both(program, raises=ValueError)
+
+
+def other_axes(library, mesh, **types):
+    """A context in which axes of the mesh in force have other types."""
+    types = {name: getattr(library.sharding.AxisType, kind) for name, kind in types.items()}
+    return library.sharding.use_abstract_mesh(mesh.abstract_mesh.update_axis_types(types))
+
+
+@pytest.mark.parametrize("spec", ["P(None, None)", "P('y', None)", "P(None, 'y')"])
+def test_a_result_lies_over_axes_of_the_types_that_a_part_of_the_program_gave_them(spec):
+    def program(library):
+        def run():
+            mesh = library.make_mesh((4, 2), ("x", "y"))
+
+            def f(x):
+                with other_axes(library, mesh, x="Auto"):
+                    return library.reshard(x, eval(spec, {"P": library.P})) * 2, x
+
+            with library.set_mesh(mesh):
+                outs = library.jit(f)(library.device_put(X, library.P("x", "y")))
+            return [(str(library.typeof(out)), str(out.sharding), np.asarray(out)) for out in outs]
+
+        return run
+
+    both(program)
+
+
+def test_new_arrays_lie_on_the_mesh_in_force():
+    def program(library):
+        def run():
+            jnp, types = library.numpy, library.sharding.AxisType
+            mesh = library.make_mesh((8,), ("x",))
+            with library.set_mesh(mesh):
+                with library.sharding.use_abstract_mesh(library.sharding.AbstractMesh((8,), "y")):
+                    other = jnp.arange(8)
+                with other_axes(library, mesh, x="Auto"):
+                    auto = jnp.arange(8) + 1
+                with library.set_mesh(library.make_mesh((8,), ("x",), (types.Auto,))):
+                    inner = jnp.ones(8)
+                split = library.NamedSharding(mesh.abstract_mesh, library.P("x"))
+                struct = library.ShapeDtypeStruct((8,), np.float32, sharding=split)
+                outs = other, auto, jnp.zeros_like(struct), *library.jit(lambda x, y: (x, y))(
+                    library.device_put(np.ones(8), library.P("x")), inner)
+            return [(str(out.sharding), np.asarray(out)) for out in outs]
+
+        return run
+
+    both(program)
+
+
+def test_a_copy_of_a_placed_array_outlives_it():
+    def program(library):
+        def run():
+            x = library.device_put(X, library.devices()[1])
+            other = copy.deepcopy(x)
+            x.delete()
+            return np.asarray(other), str(other.sharding)
+
+        return run
+
+    both(program)
+
+
+def test_a_struct_with_a_layout_wants_another_layout():
+    def program(library):
+        layout = import_module(f"{library.__name__}.experimental.layout")
+        one = library.sharding.SingleDeviceSharding(library.devices()[0])
+
+        def run():
+            where = layout.Format(layout.Layout((0, 1)), one)
+            struct = library.ShapeDtypeStruct((2, 2), np.int32, sharding=where)
+            return struct.update(sharding=one)
+
         return run
 
     both(program, raises=ValueError)
