@@ -388,3 +388,19 @@ def test_rules_for_other_platforms_are_not_used():
         return lambda x: jx.jit(p.bind)(x)
 
     same(program, F(1.0))
+
+
+def test_a_class_says_that_its_primitives_have_several_results():
+    """As those of libraries do, which mark losses and layers."""
+    def program(jx):
+        class Mark(jx.extend.core.Primitive):
+            multiple_results = True
+
+        mark = Mark("mark")
+        mark.def_impl(lambda *args: args)
+        mark.def_effectful_abstract_eval(lambda *avals: (avals, set()))
+        x = jx.numpy.ones(2)
+        return lambda: (mark.multiple_results, mark.bind(x, x)[1],
+                        str(jx.make_jaxpr(lambda x: mark.bind(x, x))(1.0)))
+
+    both(program)

@@ -379,7 +379,7 @@ class Primitive:
 
     def __init__(self, name: str, multiple_results: bool = False, memoize_avals: bool = True):
         self.name = name
-        self.multiple_results = multiple_results
+        self.multiple_results = multiple_results or self.multiple_results
         self.memoize_avals = memoize_avals
         self._out_avals: dict = {}
 
