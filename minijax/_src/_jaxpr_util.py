@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+# chapter 5
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
-from ..extend.source_info_util import summarize
 
 
 def all_eqns(jaxpr: Jaxpr, revisit_inner_jaxprs: bool = True) -> Iterator[tuple[Jaxpr, JaxprEqn]]:
@@ -57,7 +57,7 @@ def primitives(jaxpr: Jaxpr) -> dict[str, int]:
 def primitives_by_source(jaxpr: Jaxpr) -> dict[str, int]:
     """How often each line of a program applies each primitive: `add @ file.py:3:4 (f)`."""
     def key(eqn):
-        return eqn.primitive.name, summarize(eqn.source_info)
+        return eqn.primitive.name, str(eqn.source_info)
 
     return histogram(jaxpr, key, " @ ".join)
 
@@ -73,7 +73,7 @@ def primitives_by_shape(jaxpr: Jaxpr) -> dict[str, int]:
 
 def source_locations(jaxpr: Jaxpr) -> dict[str, int]:
     """How many equations come from each line of a program."""
-    return histogram(jaxpr, lambda eqn: summarize(eqn.source_info))
+    return histogram(jaxpr, lambda eqn: str(eqn.source_info))
 
 
 def var_defs_and_refs(jaxpr: Jaxpr) -> Any:
