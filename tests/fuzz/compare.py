@@ -32,7 +32,7 @@ INTERNAL_MESSAGES = ("a bytes-like object is required", "Linearization failed to
                      "No constant handler for type", "select cases must have the same shapes",
                      # References, and sparse arrays that are batched in another than the first axis.
                      "'ValAccum' object", "`JaxprInputEffect` ", "Invalid shape for `swap`",
-                     "got axis spec None but output was batched",
+                     "_closed_call_discharge_rule() got an unexpected keyword",
                      "Expected 0 < bdim <= n_batch", "DynamicJaxprTracer has no attribute accum",
                      "Triggering __jax_array__() during abstractification",
                      "Cannot transform type: ", "integer modulo by zero",
