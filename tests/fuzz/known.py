@@ -53,6 +53,11 @@ KNOWN = [
           "not apply the custom_vjp rule behind it",
           r"(?s)(?=.*lax\.(scan|fori_loop|while_loop|map)\()(?=.*custom_jvp.*custom_vjp)",
           ours=r"TypeError: (can't apply forward-mode autodiff|Custom VJP fwd rule)"),
+    Known("in a loop's body, a custom_jvp function's rule may read what a custom_vjp function returns: only "
+          "JAX asks for a tangent of it",
+          r"(?s)(?=.*lax\.(scan|fori_loop|while_loop|map)\()(?=.*custom_vjp.*custom_jvp)",
+          ours=r"[\[({'a: ]*Array\(",
+          theirs=r"TypeError: can't apply forward-mode autodiff"),
     Known("JAX computes powers of complex numbers by logarithms, and so does not find x in vander(x)",
           r"(?s)jnp\.vander.*jnp\.isin", kind="value", ours=r"array\(", theirs=r"array\("),
     Known("JAX's gradient of singular values is weakly typed if checkpoint and jit meet, and not without "
