@@ -200,13 +200,14 @@ def find_sources(avals: Sequence[ShapedArray]) -> dict[str, tuple[int, int, int,
 
 # Primitives whose rules write only the types of operands and results, or spread scalars.
 _SHAPELESS = frozenset("""
-    abs acos acosh add add_any and argmax argmin asin asinh atan atan2 atanh cbrt ceil clamp
-    concatenate cond conv_general_dilated convert_element_type copy cos cosh cumlogsumexp cummax
-    cummin cumprod cumsum custom_jvp_call custom_vjp_call dim_as_value div dot_general eq erf
-    erf_inv erfc exp exp2 expm1 floor gather ge gt imag integer_pow is_finite jit le log log1p
-    logistic lt max min mul name ne neg not optimization_barrier or pow real rem remat2 rev
-    round rsqrt scan scatter scatter-add select_n sign sin sinh sort sqrt square stop_gradient
-    sub tan tanh transpose while xor
+    abs acos acosh add add_any and argmax argmin asin asinh atan atan2 atanh bitcast_convert_type
+    cbrt ceil clamp concatenate cond conv_general_dilated convert_element_type copy cos cosh
+    cumlogsumexp cummax cummin cumprod cumsum custom_jvp_call custom_vjp_call dim_as_value div
+    dot_general eq erf erf_inv erfc exp exp2 expm1 fft floor gather ge gt imag integer_pow is_finite
+    jit le log log1p logistic lt max min mul name ne neg not optimization_barrier or
+    population_count pow random_bits random_unwrap random_wrap real rem remat2 rev round rsqrt scan
+    scatter scatter-add select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh
+    sort sqrt square stop_gradient sub tan tanh threefry2x32 transpose while xor
     """.split())
 
 
@@ -244,6 +245,12 @@ def _pad(ctx, x, value, *, padding_config):
                   f"({kinds}) -> {tensor_type(out)}", out)
 
 
+def _tile(ctx, x, *, reps):
+    """Each repetition is a dimension of its own, until the last reshape."""
+    pairs = tuple(n for pair in zip(reps, x.aval.shape) for n in pair)
+    return _reshape(ctx, ctx.broadcast(x, pairs, range(1, len(pairs), 2)))
+
+
 def _stack(ctx, *xs, axis):
     (out,) = ctx.avals_out
     shape = (*out.shape[:axis], 1, *out.shape[axis + 1:])
@@ -270,4 +277,4 @@ def _split(ctx, x, *, sizes, axis):
 DYNAMIC_RULES: dict[str, Callable] = {
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "squeeze": _reshape,
     "expand_dims": _reshape, "iota": _iota, "slice": _slice, "pad": _pad, "stack": _stack,
-    "split": _split}
+    "split": _split, "tile": _tile}

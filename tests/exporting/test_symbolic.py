@@ -138,8 +138,12 @@ FUNCTIONS = {
     "half": lambda x: x.astype("bfloat16") * 2,
     "jit": lambda x: minijax.jit(lambda y: minijax.jit(jnp.sin)(y) * 2)(x),
     "checkpoint": lambda x: minijax.checkpoint(lambda y: jnp.sin(y) * 2)(x),
+    "tile": lambda x: (jnp.tile(x, (2, 3)), jnp.tile(x[:, :1], (1, x.shape[0]))),
+    "dropout": lambda x: jnp.where(minijax.random.bernoulli(minijax.random.key(0), 0.5, x.shape), x, 0),
+    "fft": lambda x: jnp.abs(jnp.fft.fft(x)),
+    "shifts": lambda x: (x > 0).astype(int) << 2 >> 1,
 }
-WITHOUT_GRADIENT = {"classes", "rest", "stacked", "lookup", "half", "loops"}
+WITHOUT_GRADIENT = {"classes", "rest", "stacked", "lookup", "half", "loops", "fft", "shifts"}
 
 
 def for_all_sizes(f, vjp_order=0):
@@ -175,9 +179,33 @@ def test_types_as_in_jax():
     both(lambda jx: lambda: types(jx))
 
 
+SAMPLERS = {
+    "normal": lambda jx, key, x: jx.random.normal(key, x.shape),
+    "uniform": lambda jx, key, x: jx.random.uniform(key, (x.shape[0],)),
+    "bits": lambda jx, key, x: jx.random.bits(key, x.shape),
+    "bernoulli": lambda jx, key, x: jx.random.bernoulli(key, 0.3, x.shape),
+    "randint": lambda jx, key, x: jx.random.randint(key, x.shape, 0, 9),
+    "categorical": lambda jx, key, x: jx.random.categorical(key, x),
+    "truncated_normal": lambda jx, key, x: jx.random.truncated_normal(key, -1.0, 1.0, x.shape),
+    "exponential": lambda jx, key, x: jx.random.exponential(key, x.shape),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_random_numbers_as_in_jax(sampler, raw):
+    def program(jx):
+        key = (jx.random.PRNGKey if raw else jx.random.key)(3)
+        specs = jx.ShapeDtypeStruct(exporting(jx).symbolic_shape("b, 4"), "float32")
+        f = exporting(jx).export(jx.jit(lambda x: SAMPLERS[sampler](jx, key, x)))(specs).call
+        return lambda: [f(np.zeros((size, 4), "float32")) for size in (1, 5)]
+
+    both(program)
+
+
 REFUSED = {
-    "random": lambda x: x + minijax.random.normal(minijax.random.key(0), x.shape),
-    "tile": lambda x: jnp.tile(x, (1, 2)), "rows": lambda x: minijax.lax.scan(lambda c, r: (c + r, c), x[0], x),
+    "keys": lambda x: minijax.random.key_data(minijax.random.split(minijax.random.key(0), x.shape[0])),
+    "rows": lambda x: minijax.lax.scan(lambda c, r: (c + r, c), x[0], x),
 }
 
 
