@@ -111,7 +111,7 @@ from . import stages
 from .core.api import linearize
 
 # chapter 8
-from .core.api import grad, value_and_grad
+from .core.api import grad, value_and_grad, vjp
 
 # chapter 9
 from . import lax
@@ -182,6 +182,7 @@ if TYPE_CHECKING:
     from .parallel.shard_map import shard_map, smap
 
 # chapter 15
+globals().pop("vjp")  # now with residuals in sight, and `with_refs`: loaded on first use
 from . import doors as _doors  # what stands for rooms that are loaded later
 from .runtime.effects import effects_barrier
 from . import monitoring
@@ -189,7 +190,7 @@ from . import ref
 
 if TYPE_CHECKING:
     from .ref import Ref, empty_ref, free_ref, freeze, new_ref
-    from .state.gradients import ad, vjp
+    from .state.gradients import ad
     from . import debug
     from .debugging.callbacks import pure_callback
     from .debugging.environment import print_environment_info

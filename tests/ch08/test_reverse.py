@@ -17,7 +17,7 @@ from tests.ch01.same import close, outcome
 from tests.ch02.programs import PROGRAMS, arguments, jaxs, ours
 from tests.oracle import jax
 
-MINIJAX = SimpleNamespace(**vars(minijax) | {"lax": ours})
+MINIJAX = SimpleNamespace(**{name: getattr(minijax, name) for name in minijax.__all__} | {"lax": ours})
 JAX = SimpleNamespace(**vars(jax) | {"lax": jaxs})
 float0 = jax.dtypes.float0
 X = np.float32([[0.5, 2.0, 1.5], [1.0, 3.0, 0.25]])
