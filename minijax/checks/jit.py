@@ -69,3 +69,11 @@ def donations(jaxpr: ClosedJaxpr, not_donated: Sequence[int]) -> None:
             "dtype, so their memory cannot be used again (chapter 6 of the book).",
             stacklevel=user_stacklevel(),
         )
+
+
+def options_of_whole_programs(params: Mapping[str, Any]) -> None:
+    """Raise ValueError if a function within another program has options for the compiler."""
+    if options := params.get("options"):
+        raise ValueError("`compiler_options` can only be passed to top-level `jax.jit`. Got "
+                         f"compiler_options={dict(options)} specified on a nested jit with name: "
+                         f"{params['name']}. Give them to the outer jit.")

@@ -263,6 +263,8 @@ class Wrapped(JitFunction):
         donated = (False,) * len(tracing.outer_tracers) + spec.donated_invars
         params = {"name": spec.name, "donated_invars": donated, "keep_unused": spec.keep_unused,
                   "inline": spec.inline}
+        if spec.options:
+            params["options"] = spec.options
         for context in hooks.jit_context:
             params |= context()
         return params
@@ -334,6 +336,7 @@ def _evaluate(*args, ctx_mesh=None, **params):
 
 def _stage(trace, args, params):
     """One equation. If the user asked for `inline`, the equations of the function."""
+    checks.options_of_whole_programs(params)
     if params.get("inline"):
         return eval_jaxpr(_called_here(params["jaxpr"].jaxpr), params["jaxpr"].consts, *args)
     return trace.default_process_primitive(jit_p, args, params)

@@ -555,6 +555,20 @@ def test_a_module_can_be_asked_for_by_its_platform():
         traced.lower(lowering_platforms=("cpu", "tpu"))
 
 
+@pytest.mark.parametrize("use", ["nested", "scan", "make_jaxpr", "vmap", "vmap of a wrong one"])
+def test_compiler_options_are_for_whole_programs(use):
+    """Within another program they could not be kept, and JAX refuses them. They are never ignored."""
+    def program(jx):
+        options = {"no_such": 1} if "wrong" in use else {"xla_embed_ir_in_executable": True}
+        f = jx.jit(lambda x: x * 2, compiler_options=options)
+        return {"nested": lambda x: jx.jit(lambda x: f(x[0]))(x),
+                "scan": lambda x: jx.lax.scan(lambda c, _: (f(c), None), x, None, 2),
+                "make_jaxpr": jx.make_jaxpr(f)}.get(use, jx.vmap(f))
+
+    raises = None if use == "vmap" else "JaxRuntimeError" if "wrong" in use else ValueError
+    both(program, np.float32([1, 2]), raises=raises)
+
+
 def test_compiler_options():
     fast = {"xla_cpu_enable_fast_math": True}
     assert minijax.jit(lambda x: x * 2, compiler_options=fast)(1.0) == 2.0
