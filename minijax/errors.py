@@ -16,7 +16,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from traceback import clear_frames
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar
 
@@ -596,6 +595,8 @@ def api_boundary(fun: F) -> F:
                 _hide_frames(error)
             raise
         except BaseException as interruption:
+            from traceback import clear_frames  # not loaded for an import of minijax
+
             clear_frames(interruption.__traceback__)
             _thread_state.trace, _thread_state.axis_sizes = trace, axis_sizes
             source.location, source.names = location, names

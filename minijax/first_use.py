@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import importlib.util
 import sys
 from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -87,10 +87,15 @@ def postpone_imports(package: str) -> None:
 
     That file must do no more than import names and compute constants.
     """
-    spec = importlib.util.find_spec(package)
+    parent = package.rpartition(".")[0]
+    spec = PathFinder.find_spec(package, sys.modules[parent].__path__)
     assert spec is not None and spec.loader is not None, package
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(package)
     names, running = vars(module), True
+    names.update(__spec__=spec, __loader__=spec.loader, __package__=spec.parent,
+                 __file__=spec.origin, __cached__=spec.cached)
+    if spec.submodule_search_locations is not None:
+        names["__path__"] = spec.submodule_search_locations
 
     def postpone(name, globals=None, locals=None, fromlist=(), level=0):
         if level == 0 or not running:

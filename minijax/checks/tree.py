@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..core import tree as trees
@@ -143,56 +143,88 @@ def check_static_hashable(value: Any, name: str) -> None:
 # Names of places: the keys that lead from a tree to one of its leaves
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceKey:
+class _Key:
+    """A step of a path. The subclasses name what it holds."""
+
+    __slots__ = ("_value",)
+    __match_args__: tuple[str, ...] = ()
+
+    _value: Any
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self._value == other._value
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.__match_args__[0]}={self._value!r})"
+
+    def __hash__(self):  # those of the four classes differ, and are JAX's
+        return hash(self._value)
+
+
+class SequenceKey(_Key):
     """The step to element `idx` of a list or tuple."""
 
-    idx: int
+    __slots__ = ()
+    __match_args__ = ("idx",)
+
+    idx = property(attrgetter("_value"))
+
+    def __init__(self, idx: int):
+        self._value = idx
 
     def __str__(self) -> str:
-        return f"[{self.idx!r}]"
+        return f"[{self._value!r}]"
 
-    def __hash__(self) -> int:  # those of the four classes differ, and are JAX's
-        return hash(self.idx + 1)
+    def __hash__(self) -> int:
+        return hash(self._value + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class DictKey:
+class DictKey(_Key):
     """The step to the value under `key` of a mapping."""
 
-    key: Any
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    key = property(attrgetter("_value"))
+
+    def __init__(self, key: Any):
+        self._value = key
 
     def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-    def __hash__(self) -> int:
-        return hash(self.key)
+        return f"[{self._value!r}]"
 
 
-@dataclass(frozen=True, slots=True)
-class GetAttrKey:
+class GetAttrKey(_Key):
     """The step to attribute `name`."""
 
-    name: str
+    __slots__ = ()
+    __match_args__ = ("name",)
+
+    name = property(attrgetter("_value"))
+
+    def __init__(self, name: str):
+        self._value = name
 
     def __str__(self) -> str:
-        return f".{self.name}"
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+        return f".{self._value}"
 
 
-@dataclass(frozen=True, slots=True)
-class FlattenedIndexKey:
+class FlattenedIndexKey(_Key):
     """The step to child number `key` of a node whose registration names no keys."""
 
-    key: int
+    __slots__ = ()
+    __match_args__ = ("key",)
+
+    key = property(attrgetter("_value"))
+
+    def __init__(self, key: int):
+        self._value = key
 
     def __str__(self) -> str:
-        return f"[<flat index {self.key}>]"
+        return f"[<flat index {self._value}>]"
 
     def __hash__(self) -> int:
-        return hash(self.key + 42)
+        return hash(self._value + 42)
 
 
 KeyEntry = Any  # one of the four above, or any object that a registered type uses as its key

@@ -82,17 +82,17 @@ def _tell_seconds(event: str, seconds: float) -> None:
 # Names
 
 
-_LOCATION = re.compile(r' loc\("[^"\n]*"\)$', re.MULTILINE)
-_MODULE = re.compile(r"^module @(\w+)", re.MULTILINE)
+_LOCATION = r'(?m) loc\("[^"\n]*"\)$'
+_MODULE = r"(?m)^module @(\w+)"
 
 
 def file_name(client: Any, text: str, options: Any, devices: Sequence) -> str:
     """The name of a program's file: its own name, and the hash of all that the compiler sees."""
     import hashlib  # takes time to load
 
-    name = _MODULE.search(text)
+    name = re.search(_MODULE, text)
     if not locations_in_key.value:
-        text = _LOCATION.sub("", text)
+        text = re.sub(_LOCATION, "", text)
     platform = devices[0].client
     kinds = [device.device_kind for device in devices]
     parts = (_MAGIC.decode(), client.JAXLIB_VERSION, platform.platform, platform.platform_version,
@@ -168,7 +168,7 @@ def _write(path: str, data: bytes) -> None:
         raise
 
 
-_UNFINISHED = re.compile(r"\..*-cache-[0-9a-f]{16}")
+_UNFINISHED = r"\..*-cache-[0-9a-f]{16}"
 _ABANDONED_AFTER = 3600.0  # seconds
 
 
@@ -177,7 +177,7 @@ def _forget_unfinished(folder: str) -> None:
     """Delete what processes that were killed had begun to write: once for each folder."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if _UNFINISHED.fullmatch(entry.name):
+            if re.fullmatch(_UNFINISHED, entry.name):
                 with contextlib.suppress(OSError):  # another process deletes it, too
                     if time.time() - entry.stat().st_mtime > _ABANDONED_AFTER:
                         os.unlink(entry.path)

@@ -138,7 +138,7 @@ def start(load_plugin: Any) -> Any:
 # Programs
 
 
-_ON_CPU_ONLY = re.compile(r"@(lapack_\w+)")
+_ON_CPU_ONLY = r"@(lapack_\w+)"
 
 
 def prepare(text: str, options: Any) -> str:
@@ -151,7 +151,7 @@ def prepare(text: str, options: Any) -> str:
     if folder := _tools():
         flags["xla_gpu_cuda_data_dir"] = folder
     options.env_option_overrides = [*flags.items(), *options.env_option_overrides]
-    if call := _ON_CPU_ONLY.search(text):
+    if call := re.search(_ON_CPU_ONLY, text):
         raise NotImplementedError(
             f"this program calls {call[1]}, which computes on CPUs only: there is no such "
             "factorization for the platform 'cuda' here. Put the arrays on a CPU, by "

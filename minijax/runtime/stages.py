@@ -177,7 +177,7 @@ def _check_own_platform(platforms: Sequence[str] | None) -> None:
             f"on; got {tuple(platforms)}.")
 
 
-_LOCATION = re.compile(r' loc\("[^"\n]*"\)$', re.MULTILINE)
+_LOCATION = r'(?m) loc\("[^"\n]*"\)$'
 
 
 class Lowered(Stage):
@@ -206,7 +206,7 @@ class Lowered(Stage):
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"unknown dialect: {dialect}, expected 'stablehlo' or 'hlo'")
         text = self._module.text
-        return text if debug_info else _LOCATION.sub("", text)
+        return text if debug_info else re.sub(_LOCATION, "", text)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object of MLIR's ("stablehlo" or `None`) or of XLA's ("hlo").

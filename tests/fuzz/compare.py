@@ -34,6 +34,7 @@ INTERNAL_MESSAGES = ("a bytes-like object is required", "Linearization failed to
                      "'ValAccum' object", "`JaxprInputEffect` ", "Invalid shape for `swap`",
                      "_closed_call_discharge_rule() got an unexpected keyword",
                      "Expected 0 < bdim <= n_batch", "DynamicJaxprTracer has no attribute accum",
+                     "DynamicJaxprTracer has no attribute ref",
                      "Triggering __jax_array__() during abstractification",
                      "Cannot transform type: ", "integer modulo by zero",
                      "rhs batch dimensions to have the same shape, got (3, 1) and (1, 1)",

@@ -58,6 +58,9 @@ KNOWN = [
           r"(?s)(?=.*lax\.(scan|fori_loop|while_loop|map)\()(?=.*custom_vjp.*custom_jvp)",
           ours=r"[\[({'a: ]*Array\(",
           theirs=r"TypeError: can't apply forward-mode autodiff"),
+    Known("the derivative of a checkpointed function asks for none of what it does not use; in JAX, that "
+          "of a jitted function", r"(?s)(?=.*jax\.checkpoint\()(?=.*custom_vjp\()",
+          ours=r"[\[({'a: ]*Array\(", theirs=r"TypeError: can't apply forward-mode autodiff"),
     Known("JAX computes powers of complex numbers by logarithms, and so does not find x in vander(x)",
           r"(?s)jnp\.vander.*jnp\.isin", kind="value", ours=r"array\(", theirs=r"array\("),
     Known("JAX's gradient of singular values is weakly typed if checkpoint and jit meet, and not without "
