@@ -568,7 +568,12 @@ def _diag(v, k):
 def diagflat(v, k: int = 0):
     """The matrix with all elements of `v` on a diagonal; `k` as for `eye`."""
     flat = ravel(v)
-    return diag(convert(flat, flat.dtype), k)
+    n, k = flat.shape[0], operator.index(k)
+    rows = n + builtins.abs(k)
+    zeros = lax.full((rows * rows,), 0, flat.dtype)
+    i = lax.iota(default_int_dtype(), n)
+    places = i + k + i * rows if k >= 0 else i + (i - k) * rows
+    return zeros.at[places].set(flat).reshape(rows, rows)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple:

@@ -168,7 +168,10 @@ def _discharge_call(call):
         with call.inside(params):
             outs = call.primitive.bind(*values, **call.params(
                 params, jaxpr, in_sources, out_sources))
-        return split_results(outs, is_ref)
+        outs, contents = split_results(outs, is_ref)
+        refs = [pair for pair, ref in zip(zip(jaxpr.jaxpr.invars, values), is_ref) if ref]
+        return outs, [x if out is v else new  # unchanged, and of the type that it has here
+                      for (v, x), out, new in zip(refs, jaxpr.jaxpr.outvars[n_outs:], contents)]
 
     return rule
 

@@ -35,6 +35,11 @@ INTERNAL_MESSAGES = ("a bytes-like object is required", "Linearization failed to
                      "_closed_call_discharge_rule() got an unexpected keyword",
                      "Expected 0 < bdim <= n_batch", "DynamicJaxprTracer has no attribute accum",
                      "DynamicJaxprTracer has no attribute ref",
+                     "'TypedNdArray' object has no attribute 'accum'",
+                     "Error interpreting argument to reduce_sum as a JAX value. The problematic value is "
+                     "of type <class 'NoneType'>",
+                     "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
+                     "shape, got (17, 3) and (1, 3)",
                      "Triggering __jax_array__() during abstractification",
                      "Cannot transform type: ", "integer modulo by zero",
                      "rhs batch dimensions to have the same shape, got (3, 1) and (1, 1)",

@@ -61,6 +61,12 @@ KNOWN = [
     Known("the derivative of a checkpointed function asks for none of what it does not use; in JAX, that "
           "of a jitted function", r"(?s)(?=.*jax\.checkpoint\()(?=.*custom_vjp\()",
           ours=r"[\[({'a: ]*Array\(", theirs=r"TypeError: can't apply forward-mode autodiff"),
+    Known("JAX's derivative of reduce leaves the initial value out, and what its type says",
+          r"(?s)(?=.*lax\.reduce\()(?=.*(jax\.(jvp|grad|value_and_grad|jac\w+|hessian)|pullback|linearized)\b)",
+          kind="weak type", ours=r"\('array', .*False\)", theirs=r"\('array', .*True\)"),
+    Known("JAX's second derivative of the normal distribution's logcdf is nan in a loop, far from 0, and not "
+          "outside of the loop", r"(?s)(?=.*lax\.(scan|map|fori_loop)\()(?=.*(norm\.log(cdf|sf)|log_ndtr)\()",
+          kind="value", ours=r"array\(", theirs=r"(?s)array\(.*\bnan\b"),
     Known("JAX computes powers of complex numbers by logarithms, and so does not find x in vander(x)",
           r"(?s)jnp\.vander.*jnp\.isin", kind="value", ours=r"array\(", theirs=r"array\("),
     Known("JAX's gradient of singular values is weakly typed if checkpoint and jit meet, and not without "

@@ -37,6 +37,10 @@ jnp.diagonal(jnp.broadcast_to(jnp.asarray(0.5), (2, 2)))
 jnp.diag(jnp.broadcast_to(jnp.asarray(0.5), (2, 2)))
 jnp.diag(jnp.broadcast_to(jnp.asarray(0.5), (2,)))
 jnp.diagflat(jnp.asarray(2))
+jax.make_jaxpr(jnp.diagflat)(jnp.ones((2, 2)))
+jax.make_jaxpr(lambda x: jax.jvp(lambda x: jnp.diagflat(x, -2), (x,), (x,)))(jnp.zeros(0))
+jax.jacrev(lambda x: jax.jvp(lambda x: jax.lax.igamma(jnp.diagflat(x), jnp.diagflat(x)), (x,), (x,)))(jnp.zeros((0, 2)))
+jnp.diagflat(jnp.ones(2), 1.5) -> TypeError
 jnp.diagonal(jnp.zeros((0, 3)), -1)
 jnp.diagonal(jnp.zeros((3, 0)), 2)
 jnp.diagonal(jnp.ones((2, 3)), 7)
@@ -214,3 +218,27 @@ def test_dead_code_of_known_values_is_not_differentiated(function):
 def test_dead_code_is_not_in_jaxprs_of_known_values(function):
     both(lambda jx: jx.make_jaxpr(gradient_with_dead_code(jx, "jnp.sin(a)", function)),
          np.ones(2, np.float32), np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("calls", [1, 2])
+def test_weak_types_of_references_that_calls_take(writes, calls):
+    """What a call leaves alone has the type that it had before."""
+    def program(jx):
+        def f(a):
+            ref = jx.new_ref(a)
+
+            @jx.jit
+            def first(ref, a):
+                if writes:
+                    ref[...] = ref[...]
+                return a * 2
+
+            a = first(ref, a)
+            if calls == 2:
+                a = jx.jit(lambda ref, a: a * 2)(ref, a)
+            return jx.ref.get(ref)
+
+        return lambda x: (jx.jit(jx.checkpoint(f))(x), jx.jit(f)(x), f(x))
+
+    both(program, 2.0)
