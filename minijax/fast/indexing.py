@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import fast_paths  # noqa: F401  (it makes `public_function` a point of `Extension`)
 from ..core.array import Array, quiet
 from ..core.core import ArrayMethods, ShapedArray, eval_trace, install_methods, state
-from ..core.extension import Extension, hooks, register
+from ..core.extension import hooks, register
+from ..fast_paths import FastFunctions
 
 
 def is_concrete(x: Any) -> bool:
@@ -203,15 +203,5 @@ def fast_set(function: Callable) -> Callable:
 
 FAST = {"take": fast_take, "take_along_axis": fast_take_along_axis, "take_index": fast_take_index,
         "IndexUpdateRef.set": fast_set}
-
-
-class FastIndexing(Extension):
-    """Gives the functions that index by arrays their fast paths."""
-
-    def public_function(self, function):
-        fast = FAST.get(function.__qualname__)
-        return function if fast is None else functools.wraps(function)(fast(function))
-
-
-register(FastIndexing())
+register(FastFunctions(FAST))
 install_methods({"__getitem__": fast_getitem}, Array)

@@ -18,10 +18,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .. import fast_paths  # noqa: F401  (it makes `public_function` a point of `Extension`)
 from ..checks.tree import DictKey, GetAttrKey, KeyPath, SequenceKey, flatten_with_keys
 from ..core import tree
-from ..core.extension import Extension, register
+from ..core.extension import register
 from ..core.jit import cache_of, remember, traces
 from ..core.tree import (
     BUILTIN_NODE_TYPES,
@@ -33,6 +32,7 @@ from ..core.tree import (
     registry,
     sorted_keys,
 )
+from ..fast_paths import FastFunctions
 from ..runtime import xla
 
 new = object.__new__
@@ -86,8 +86,7 @@ def _flattened(tree: Any, is_leaf: Any) -> tuple[list, Any] | None:
 
 
 class PyTreeDef(tree.PyTreeDef):
-    """A structure that C++ has made. What the core knows of a structure is written down when it is
-    first asked for."""
+    """A structure that C++ has made. The core's description of it is made at its first use."""
 
     __slots__ = ("_in_xla",)
 
@@ -158,8 +157,8 @@ _hashes: dict[Any, int] = cache_of(traces, _hash_in_core, "hashes of structures"
 
 
 def _matched(structure: Any, trees: Sequence) -> list[list] | None:
-    """For each of the trees, its subtrees where a structure of C++ has leaves; `None` if one does
-    not match."""
+    """For each of the trees, its subtrees where a structure of C++ has leaves; `None` if the
+    structure does not match some tree."""
     try:
         return [structure.flatten_up_to(tree) for tree in trees]
     except Exception:
@@ -280,14 +279,4 @@ def fast_leaves_with_path(function: Callable) -> Callable:
 FAST = {"tree_flatten": fast_flatten, "tree_leaves": fast_leaves, "tree_structure": fast_structure,
         "tree_map": fast_map, "tree_flatten_with_path": fast_flatten_with_path,
         "tree_leaves_with_path": fast_leaves_with_path}
-
-
-class FastTrees(Extension):
-    """Gives the public functions of trees their fast paths."""
-
-    def public_function(self, function):
-        fast = FAST.get(function.__qualname__)
-        return function if fast is None else functools.wraps(function)(fast(function))
-
-
-register(FastTrees())
+register(FastFunctions(FAST))

@@ -256,8 +256,8 @@ def _by_halves(combine, inits, *xs):
     """Reduce the first dimension: combine the first half with the second until one is left, and
     this with the initial value, which may be another than the identity.
 
-    XLA leaves the initial value out for a single element, and so is it here. JAX leaves it out for
-    any number, of the value that it returns beside the tangent, too.
+    XLA leaves the initial value out for a single element, and so do we. JAX leaves it out for any
+    number, both of the tangent and of the value beside it.
     """
     size, *rest = typeof(xs[0]).shape
     starts = [full(rest, init) for init in inits]
