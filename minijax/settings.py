@@ -437,10 +437,9 @@ traced_settings = [enable_x64, disable_jit, numpy_rank_promotion, numpy_dtype_pr
 
 
 class _TraceContext(threading.local):
-    """A thread's last answer to `trace_context`, and how many changes had been made by then."""
+    """How many changes had been made when a thread last asked `trace_context`, and its answer."""
 
-    changes: int = -1
-    number: int = 0
+    answer: tuple[int, int] = (-1, 0)
 
 
 _trace_context = _TraceContext()
@@ -453,13 +452,15 @@ def trace_context() -> int:
 
     Every call of a jitted function needs it, so the answer is kept until some setting changes.
     """
-    if _trace_context.changes != _changes:
-        _trace_context.changes = _changes
+    changes, number = _trace_context.answer
+    if changes != _changes:
+        changes = _changes
         values = [state.value for state in traced_settings]
         while values[-1] is None:  # a setting that is added later changes nothing while it is None
             values.pop()
-        _trace_context.number = _contexts.setdefault(tuple(values), next(_new_numbers))
-    return _trace_context.number
+        number = _contexts.setdefault(tuple(values), next(_new_numbers))
+        _trace_context.answer = changes, number
+    return number
 
 
 def context_differences(new: int, old: int) -> Iterator[str]:

@@ -235,14 +235,19 @@ def compile_module(module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> 
 
 
 def program_of(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Program:
-    """The compiled program of a jaxpr for these arguments, kept while the jaxpr lives."""
+    """The compiled program of a jaxpr for these arguments."""
     places = places_of(jaxpr, spec, args)
+    make_module = lower if places is None else places.lower
+    return kept_program(jaxpr, spec, places, lambda: make_module(jaxpr, spec))
+
+
+def kept_program(jaxpr: ClosedJaxpr, spec: Spec, places: Any, make_module: Callable) -> Program:
+    """The program of the module that `make_module` makes, kept while the jaxpr lives."""
     cache = cache_of(programs, jaxpr, (spec, places))
     with cache.setdefault("lock", threading.Lock()):  # the first thread compiles, others wait
         if "program" not in cache:
-            module = lower(jaxpr, spec) if places is None else places.lower(jaxpr, spec)
             compile = compile_module if places is None else places.compile
-            cache["program"] = compile(module, jaxpr, dict(spec.options))
+            cache["program"] = compile(make_module(), jaxpr, dict(spec.options))
         return cache["program"]
 
 

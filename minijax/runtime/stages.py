@@ -21,7 +21,7 @@ from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
 from ..core.extension import hooks, point
 from ..core.jaxpr import ClosedJaxpr
-from ..core.jit import Program, Spec, compile_module, lower
+from ..core.jit import Program, Spec, compile_module, kept_program, lower
 from ..core.lowering import LoweredModule
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, tree_flatten
@@ -235,7 +235,10 @@ class Lowered(Stage):
         if not isinstance(compiler_options, Mapping | None):
             raise TypeError("compile: compiler_options must be a dictionary of XLA flags by name, "
                             f"got {compiler_options!r}.")
-        options = {**dict(info.spec.options), **(compiler_options or {})}
+        if not compiler_options:  # a call of the jitted function runs the same program
+            return Compiled(info, kept_program(
+                info.jaxpr, info.spec, info.places, lambda: self._module))
+        options = {**dict(info.spec.options), **compiler_options}
         compile = compile_module if info.places is None else info.places.compile
         return Compiled(info, compile(self._module, info.jaxpr, options))
 

@@ -291,6 +291,19 @@ def test_derivatives_of_a_jitted_function_are_compiled_once(monkeypatch):
     assert len(calls) == once
 
 
+def test_a_program_compiled_ahead_is_the_one_that_calls_run(monkeypatch):
+    compile_module, calls = counted(jit_room.compile_module)
+    monkeypatch.setattr(jit_room, "compile_module", compile_module)
+    f = minijax.jit(lambda x: jnp.sin(x) * x)
+    compiled = f.lower(x3).compile()
+    once = len(calls)
+    assert once == 1
+    assert (f(x3) == compiled(x3)).all()
+    f.lower(x3).compile()
+    f.lower(minijax.ShapeDtypeStruct(x3.shape, x3.dtype)).compile()
+    assert len(calls) == once
+
+
 def test_a_python_value_that_changes_is_seen_only_by_the_first_trace():
     scale = [2.0]
     f = minijax.jit(lambda x: x * scale[0])
