@@ -23,7 +23,7 @@ X = np.array([-1.5, 0.0, -0.0, 2.0, np.inf, np.nan, 3e38, 1e-40])
 NUMPY = ["float32", "float16", "bfloat16", "int32", "uint8", "int8", "bool", "complex64"]
 SCALARS = [2.0, 0.0, -0.0, -1.5, float("nan"), float("inf"), 1e300, 1e-50, 0, 1, -1, 2, 127, 128, 300,
            2**31 - 1, 2**31, True, False, 2j, np.float32(2), np.float64(2), np.int64(2), None, "a",
-           [1.0]]  # fmt: skip
+           [1.0], X[::-1].astype(np.float32), np.arange(8, dtype=np.int32)]  # fmt: skip
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.le,
              operator.gt, operator.ge, operator.eq, operator.ne, operator.and_, operator.or_]
 

@@ -53,7 +53,16 @@ CALLS += [f"jnp.{name}" for name in (
     "fft.rfftn(m, axes=(0,))", "copysign(x, -0.0)", "where(x > 0, x, -0.0) * 0.0 + -0.0")]
 CALLS += ["nn.standardize(m)", "nn.standardize(m, axis=0)", "jax.lax.rsqrt(jnp.abs(x))",
           "jnp.take(m, jnp.asarray([[0, -1], [5, 1]]), 1)", "jnp.take(i, i)", "jnp.take(x, -i)",
-          "jnp.take(x, jnp.asarray([200, 3], 'uint8'))", "jnp.take(x, jnp.asarray([-128], 'int8'))"]
+          "jnp.take(x, jnp.asarray([200, 3], 'uint8'))", "jnp.take(x, jnp.asarray([-128], 'int8'))",
+          "jnp.take(m, jnp.asarray([[2**31 - 1, -2**31, -3, 2]]), 0)", "nn.standardize(m, (0, 1))",
+          "jnp.argsort(t, 1)", "jnp.argsort(w)", "jax.lax.sort((t[::-1], t, t), 0, num_keys=2)",
+          "jax.lax.sort((n, m), 0)", "jnp.lexsort(x)", "jnp.cross(n, n)", "jnp.cross(m, n, axis=-1)",
+          "jnp.cross(x[:2], x[2:])", "jnp.cross(m.T, n.T, axis=0)", "jnp.linalg.cross(m, n)",
+          "jnp.cross(m[:0], n[:0])", "jnp.mean(m, 0, keepdims=True)", "jnp.mean(m, where=m > 0)",
+          "x ** 0.5", "w ** 0.5", "2 ** x", "jnp.nanmean(m, 1, keepdims=True)", "jnp.mean(x, 3)",
+          "nn.softmax(m[:, :1])", "nn.softmax(m[:1])", "nn.softmax(m, (0, 1))"]
+CALLS += [f"jnp.{name}({x})" for name in ("floor_divide", "remainder", "fmod") for x in (
+    "i, i", "i, 0", "i, -1", "i[:, None], i", "u, u", "u, 3", "0, i", "i - 2**31, i", "n, i[2]")]
 
 
 def result(row: str, arrays: dict = ARRAYS):

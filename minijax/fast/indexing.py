@@ -15,8 +15,10 @@ import numpy as np
 
 from ..core.array import Array, quiet
 from ..core.core import ArrayMethods, ShapedArray, eval_trace, install_methods, state
+from ..core.dtypes import promote_types
 from ..core.extension import hooks, register
 from ..fast_paths import FastFunctions
+from ..settings import numpy_dtype_promotion, trace_context
 
 
 def is_concrete(x: Any) -> bool:
@@ -61,20 +63,37 @@ def _filled(value: np.ndarray, places: np.ndarray, axis: int | None, along: bool
     if kind not in "if" or not value.size or not -value.ndim <= (axis or 0) < value.ndim:
         return None
     axis = (axis or 0) % value.ndim
-    size, places = value.shape[axis], places.astype(np.intp)
-    outside = (places + size).view(np.uintp) >= 2 * size  # what is negative is large
+    size = value.shape[axis]
+    if places.dtype.itemsize < 4 or size > 2**30:
+        places = places.astype(np.intp)
+    length, ends, unsigned = _bounds(size, places.dtype)
+    outside = np.greater_equal(np.add(places, length).view(unsigned), ends)
     if along and value.ndim > 1:
         index: list = [*_grid(value.shape)]
-        index[axis] = places % size
+        index[axis] = places % length
         try:
             out = value[tuple(index)]
         except IndexError:  # of shapes that do not broadcast
             return None
     else:
         out = np.asarray(value.take(places, axis, None, "wrap"))
-        outside = outside.reshape(outside.shape + (1,) * (value.ndim - axis - 1))
-    np.copyto(out, np.nan if kind == "f" else np.iinfo(value.dtype).min, where=outside)
+        if out.ndim > outside.ndim:
+            outside = outside.reshape(outside.shape + (1,) * (value.ndim - axis - 1))
+    np.copyto(out, _fill(value.dtype), where=outside)
     return out
+
+
+@functools.lru_cache(maxsize=256)
+def _bounds(size: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.dtype]:
+    """What makes an index from the end positive, where indices end then, and their dtype, in which
+    what is negative is large."""
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    return np.asarray(size, dtype), np.asarray(2 * size, unsigned), unsigned
+
+
+@functools.cache
+def _fill(dtype: np.dtype) -> np.ndarray:
+    return np.asarray(np.nan if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
 
 
 @functools.lru_cache(maxsize=256)
@@ -201,7 +220,38 @@ def fast_set(function: Callable) -> Callable:
     return set
 
 
-FAST = {"take": fast_take, "take_along_axis": fast_take_along_axis, "take_index": fast_take_index,
-        "IndexUpdateRef.set": fast_set}
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+_MANY = 4096  # elements: for more, the time is spent in NumPy
+
+
+def fast_cross(function: Callable) -> Callable:
+    """Each component of the product is computed in the same steps, but all in one pass."""
+    def cross(a, b, *places, **options):
+        usual = not (places or options) or not places and options == {"axis": -1}
+        if not (usual and is_concrete(a) and is_concrete(b)):
+            return function(a, b, *places, **options)
+        shape, out_aval = a.aval.shape, _aval_of_cross(a.aval, b.aval, trace_context())
+        if out_aval is None or shape[-1:] != (3,) or b.aval.shape != shape or a.size > _MANY:
+            return function(a, b)
+        x, y = (v._host.astype(out_aval.dtype, copy=False) for v in (a, b))
+        out = quiet.run(np.multiply, x.take(_NEXT, -1), y.take(_LAST, -1))
+        subtrahend = quiet.run(np.multiply, x.take(_LAST, -1), y.take(_NEXT, -1))
+        return Array(quiet.run(np.subtract, out, subtrahend), out_aval)
+
+    return cross
+
+
+@functools.lru_cache(maxsize=256)
+def _aval_of_cross(a: ShapedArray, b: ShapedArray, context: int) -> ShapedArray | None:
+    """The type of the product, if NumPy has its dtype and it follows from the dtypes alone."""
+    if a.dtype != b.dtype and numpy_dtype_promotion.value != "standard":
+        return None
+    plain = all(isinstance(aval.dtype, np.dtype) and aval.dtype.isbuiltin == 1
+                and aval.dtype.itemsize >= 4 and not aval.weak_type for aval in (a, b))
+    return ShapedArray(a.shape, promote_types(a.dtype, b.dtype)) if plain else None
+
+
+FAST = {"cross": fast_cross, "take": fast_take, "take_along_axis": fast_take_along_axis,
+        "take_index": fast_take_index, "IndexUpdateRef.set": fast_set}
 register(FastFunctions(FAST))
 install_methods({"__getitem__": fast_getitem}, Array)

@@ -28,7 +28,7 @@ UFUNCS: dict[str, tuple[np.ufunc, str]] = {
     "lt": (np.less, "iuf"), "le": (np.less_equal, "iuf"), "gt": (np.greater, "iuf"),
     "ge": (np.greater_equal, "iuf")}
 _MOST_SCALARS = 1024
-new = object.__new__
+new, ndarray = object.__new__, np.ndarray
 
 _context = contextvars.copy_context()
 _context.run(np.seterr, all="ignore")
@@ -129,6 +129,8 @@ def fast_operator(primitive: Primitive, otherwise: Callable, reflected: bool = F
                     other = floats.get((y, aval))
                 elif kind is int:
                     other = ints.get((y, aval))
+                elif kind is ndarray and y.dtype is aval.dtype and y.shape == aval.shape:
+                    other = y if not aval.weak_type else None
                 if other is not None:
                     value = x._host
                     if value is None:

@@ -24,6 +24,7 @@ Whatever is `DIFFERENT` goes the way of `jit.py`, which also raises what there i
 
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -71,7 +72,8 @@ class _Writer:
             self.refuse(f"type({name}) is not {self.known(kind)} or {name} != {expected}")
         elif isinstance(value, np.dtype):
             self.refuse(f"{name} is not {expected}")  # an equal one is for a key to find
-        elif kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__:
+        elif kind.__eq__ is object.__eq__ and (
+                kind.__hash__ is object.__hash__ or isinstance(value, enum.Enum)):
             self.refuse(f"{name} is not {expected}")
         else:  # equal to what it was, and with the same hash? That is for a key to find out
             raise Unwritable

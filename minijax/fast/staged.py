@@ -102,6 +102,8 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
     code = inspect.unwrap(function).__code__  # a signature takes long to make
     parameters = code.co_varnames[:code.co_argcount]
     static = {*static, *(i for i, name in enumerate(parameters) if name in static)}
+    # With no more positional arguments than this, none is static.
+    before_static = min((i for i in static if type(i) is int), default=len(code.co_varnames))
     found: dict[tuple, Any] = cache_of(traces, function, "traced calls")
 
     @functools.wraps(function)
@@ -109,7 +111,7 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
         if (state.trace is not eval_trace or hooks.evaluate or hooks.after_evaluation
                 or gettrace() is not None):
             return function(*args, **kwargs)
-        if kwargs or static:
+        if kwargs or len(args) > before_static:
             return described(args, kwargs)
         key, values = [trace_context()], []
         for x in args:

@@ -187,9 +187,9 @@ def _div(x, y):
     x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
-    floor = np.floor_divide(x, y)
-    truncated = floor + ((floor * y != x) & ((x < 0) != (y < 0)))
-    return np.where(y == 0, ~np.zeros_like(x), truncated).astype(x.dtype)
+    quotient = np.floor_divide(x - np.fmod(x, y), y)
+    by_zero = np.equal(y, 0)
+    return np.where(by_zero, ~np.zeros_like(x), quotient) if by_zero.any() else quotient
 
 
 def _integer_pow(x, *, y):
@@ -394,7 +394,8 @@ def _rem(x, y):
     x, y = in_bytes(x), in_bytes(y)
     if x.dtype.kind not in "iu":
         return np.fmod(x, y)
-    return np.where(y == 0, x, np.fmod(x, y)).astype(x.dtype)
+    by_zero = np.equal(y, 0)
+    return np.where(by_zero, x, np.fmod(x, y)) if by_zero.any() else np.fmod(x, y)
 
 
 def _pow(x, y):

@@ -151,7 +151,7 @@ def power(x, y):
 
 def known_integer(x) -> int | None:
     """`x` as a Python int, if it is a known integer scalar."""
-    if is_concrete(x):
+    if not getattr(x, "ndim", 0) and is_concrete(x):
         with contextlib.suppress(TypeError):
             return operator.index(x)
     return None

@@ -15,11 +15,13 @@ from ..core.batching import bdim_at_front, primitive_batchers
 from ..core.core import Primitive, ShapedArray, Tracer, state, typeof
 from ..core.forward import Zero, defjvp, instantiate_zeros, primitive_jvps
 from ..core.jaxpr import ClosedJaxpr
+from ..core.jit import cache_of, remember, traces
 from ..core.lowering import Value, register_lowering, tensor_type, with_shape
 from ..core.primitives import make_primitive, select
 from ..core.staging import trace_to_jaxpr
 from ..core.transposition import deftranspose, is_undefined_primal
 from ..runtime.dispatch import apply_primitive
+from ..settings import trace_context
 from . import elementwise as prim
 from . import slicing
 from .complex_order import leave_nan_to_xla
@@ -259,7 +261,14 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers, *
 
 
 def _applied_jaxpr(func, scalar):
-    """The jaxpr of a function of one element; the second argument is the unused update."""
+    """The jaxpr of a function of one element, for each function and type made once."""
+    known, key = cache_of(traces, func, "applied"), (scalar, trace_context())
+    closed = known.get(key)
+    return remember(known, key, _trace_applied(func, scalar)) if closed is None else closed
+
+
+def _trace_applied(func, scalar):
+    """The second argument is the unused update."""
     closed = trace_to_jaxpr(lambda x, _: [_one_array(func(x))], (scalar, scalar))
     (out,) = closed.out_avals
     if (out.shape, out.dtype) != ((), scalar.dtype):

@@ -111,6 +111,8 @@ def broadcast_to(x, shape: tuple[int, ...], *, out_sharding=None):
       ValueError: the shape of `x` does not broadcast to this one.
     """
     own = typeof(x).shape
+    if own == shape and out_sharding is None and not _foreign(x):
+        return x
     ndim = len(own)
     if ndim > len(shape):
         raise ValueError("Cannot broadcast to shape with fewer dimensions: "

@@ -52,7 +52,12 @@ def _sort(*operands, dimension, is_stable, num_keys):
     if len(operands) == 1 and operands[0].dtype.kind not in "cV":  # of NumPy's own real dtypes
         return [np.sort(operands[0], dimension, kind="stable")]
     order = _order(operands[:num_keys], dimension)
-    return [np.take_along_axis(x, order, dimension) for x in operands]
+    return [_along(x, order, dimension) for x in operands]
+
+
+def _along(x, order, axis):
+    """`np.take_along_axis`, which takes long to find out that there is one axis only."""
+    return x[order] if x.ndim == 1 else np.take_along_axis(x, order, axis)
 
 
 def _order(keys, axis):
@@ -61,7 +66,7 @@ def _order(keys, axis):
         keys = [x.astype(np.float32) if x.dtype.name == "bfloat16" else x for x in keys]
     keys = [part for x in keys for part in sort_keys(x)]
     if len(keys) == 1:
-        return np.argsort(keys[0], axis, kind="stable")
+        return keys[0].argsort(axis, kind="stable")
     return np.lexsort(keys[::-1], axis)
 
 
@@ -229,20 +234,21 @@ def _top_k_types(x, *, k, axis):
 
 
 def _top_k(x, *, k, axis):
-    """In reverse, a stable sort leaves of equal elements the last one last."""
-    n = x.shape[axis]
-    order = n - 1 - np.flip(_order([np.flip(_ranks(x), axis)], axis), axis)
-    order = order.take(np.arange(k), axis)
-    return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
+    """A stable sort of what is greatest first, so that of equal elements the first is first."""
+    order = _reversed_ranks(x).argsort(axis, kind="stable")
+    order = order[(slice(None),) * axis + (slice(k),)]
+    return [_along(x, order, axis), order.astype(np.int32)]
 
 
-def _ranks(x):
-    """Integers in the order that XLA sees in floats here, which is that of their bits: a negative
-    zero is less than a positive one."""
-    if not dtypes.issubdtype(x.dtype, np.floating):
-        return x
-    bits = x.view(f"i{x.dtype.itemsize}")
-    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+def _reversed_ranks(x):
+    """Integers in the opposite order of that which XLA sees in floats here, which is that of their
+    bits: a negative zero is less than a positive one."""
+    if dtypes.issubdtype(x.dtype, np.floating):
+        bits = x.view(f"i{x.dtype.itemsize}")
+        return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).min, ~bits)
+    if x.dtype.isbuiltin != 1:  # integers of less than a byte
+        x = x.astype(np.int8 if x.dtype.name.startswith("int") else np.uint8)
+    return ~x
 
 
 def _top_k_jvp(primals, tangents, *, k, axis):

@@ -37,8 +37,13 @@ def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...]
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        plain = eager and not state.trace.staging
-        return (function if plain else jitted())(*args, **kwargs)
+        return (jitted() if state.trace.staging else function)(*args, **kwargs)
+
+    @functools.wraps(function)
+    def compiled_call(*args, **kwargs):
+        return jitted()(*args, **kwargs)
+
+    call = call if eager else compiled_call
 
     for faster in hooks.staged_function if eager else ():
         call = faster(call, {*static_argnames, *(static_argnums or ())})

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.operators import own_array
+from ..core.array import Array
 from ..core.core import install_methods
 from ..core.operators import install_binary_operators
 from ..lax.operators import astype
@@ -149,6 +150,8 @@ def _of_own_arrays(function):
     """A staged function as an operator, whose other operand may be an object with an array."""
     @functools.wraps(function)
     def operator(x, y):
+        if type(x) is type(y) is Array:
+            return function(x, y)
         return function(own_array(x), own_array(y))
 
     return operator

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..checks.sequences import size_along
+from ..fast_paths import with_fast_path
 from ..lax.dtypes import check_and_canonicalize_user_dtype, result_type
 from ..lax.elementwise import mul
 from ..lax.operators import is_plain_product, matmul, multiply, plain_product
@@ -180,6 +181,7 @@ def kron(a, b):
     return reshape(blocks, [math.prod(sizes) for sizes in zip(a.shape, b.shape)])
 
 
+@with_fast_path
 @staged(static_argnames=("axisa", "axisb", "axisc", "axis"))
 def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None):
     """The cross product of vectors of two or three components.

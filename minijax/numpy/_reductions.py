@@ -265,6 +265,7 @@ def any(a, axis=None, out=None, keepdims: bool = False, *, where=None):
     return _reduce(ANY, a, _unnamed("any", axis), keepdims, None, out, None, where)
 
 
+@repeatable("axis", "dtype", "out", "keepdims")
 def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=None):
     """The arithmetic mean; arguments as for `sum`. Of integers it is a float.
 

@@ -99,6 +99,8 @@ def lexsort(keys, axis: int = -1):
     >>> jnp.lexsort((jnp.array([1, 0, 0]), jnp.array([5, 6, 5]))).tolist()
     [2, 0, 1]
     """
+    if getattr(keys, "ndim", 0) == 1:
+        keys = keys[:1]  # numbers, of which the first one says as much as all
     keys = tuple(ensure_array("lexsort", key) for key in keys)
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")

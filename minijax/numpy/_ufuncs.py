@@ -542,6 +542,7 @@ def pow(x1, x2, /):
     return power(x1, x2)
 
 
+@repeatable()
 def _power(x1, x2):
     x1, x2 = promote_shapes("power", x1, x2)
     base, exponent = promote_args_numeric("power", x1, x2)

@@ -148,6 +148,19 @@ def test_apply():
     both(lambda m: m.grad(lambda x: x.at[A].apply(m.numpy.cos).sum()), X[0])
 
 
+def test_apply_traces_a_function_once():
+    seen = []
+
+    def successor(a):
+        seen.append(a)
+        return a + 1
+
+    x = minijax.numpy.zeros(3)
+    for k in range(3):
+        x = x.at[k].apply(successor)
+    assert x.tolist() == [1.0] * 3 and len(seen) == 1
+
+
 def test_modes_and_fill_values():
     for x in (X, X.astype(int), X.astype("uint8"), X > 3, X.astype("complex64")):
         for index in (OUT, 9, S[:, OUT], np.uint32([1, 2**32 - 1])):

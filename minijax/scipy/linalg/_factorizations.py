@@ -39,7 +39,7 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
     return _cholesky(a, lower)
 
 
-@staged(static_argnames=("lower",))
+@staged(static_argnames=("lower",), eager=False)
 def _cholesky(a, lower):
     (a,) = inexact(a)
     if a.ndim < 2:
@@ -62,7 +62,7 @@ def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: 
 # Into triangles
 
 
-@staged(static_argnames=("permute_l", "overwrite_a", "check_finite"))
+@staged(static_argnames=("permute_l", "overwrite_a", "check_finite"), eager=False)
 def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The LU factorization: P L U = a, for a permutation `P`, `L` lower and `U` upper triangular.
 
@@ -78,7 +78,7 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
     return _lu(a, permute_l)
 
 
-@staged(static_argnames=("permute_l",))
+@staged(static_argnames=("permute_l",), eager=False)
 def _lu(a, permute_l):
     (a,) = inexact(a)
     factors, _, permutation = lax_linalg.lu(a)
@@ -91,7 +91,7 @@ def _lu(a, permute_l):
     return (jnp.matmul(p, l, precision=Precision.HIGHEST), u) if permute_l else (p, l, u)
 
 
-@staged(static_argnames=("overwrite_a", "check_finite"))
+@staged(static_argnames=("overwrite_a", "check_finite"), eager=False)
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
     """The LU factorization in the form that `lu_solve` takes.
 
@@ -123,7 +123,7 @@ def qr(a, overwrite_a: bool = False, lwork=None, mode: str = "full", pivoting: b
     return _qr(a, mode, pivoting)
 
 
-@staged(static_argnames=("mode", "pivoting"))
+@staged(static_argnames=("mode", "pivoting"), eager=False)
 def _qr(a, mode, pivoting):
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}. Use 'full', 'economic' "
@@ -205,7 +205,7 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: boo
     return _svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
-@staged(static_argnames=("full_matrices", "compute_uv"))
+@staged(static_argnames=("full_matrices", "compute_uv"), eager=False)
 def _svd(a, *, full_matrices, compute_uv):
     return lax_linalg.svd(*inexact(a), full_matrices=full_matrices, compute_uv=compute_uv)
 
@@ -230,7 +230,7 @@ def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a:
     return _eigh(a, b, lower, eigvals_only, eigvals, type)
 
 
-@staged(static_argnames=("lower", "eigvals_only", "eigvals", "type"))
+@staged(static_argnames=("lower", "eigvals_only", "eigvals", "type"), eager=False)
 def _eigh(a, b, lower, eigvals_only, eigvals, type):
     if b is not None or type != 1 or eigvals is not None:
         raise NotImplementedError("Only the case b=None, type=1, eigvals=None of eigh is "
@@ -259,14 +259,14 @@ def schur(a, output: str = "real"):
     return _schur(a, output)
 
 
-@staged(static_argnames=("output",))
+@staged(static_argnames=("output",), eager=False)
 def _schur(a, output):
     if output == "complex":
         a = a.astype(to_complex_dtype(a.dtype))
     return lax_linalg.schur(a)
 
 
-@staged(static_argnames=("calc_q", "check_finite", "overwrite_a"))
+@staged(static_argnames=("calc_q", "check_finite", "overwrite_a"), eager=False)
 def hessenberg(a, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The Hessenberg form: Q H Qᴴ = a, with unitary `Q`, and `H` zero below the first subdiagonal.
 

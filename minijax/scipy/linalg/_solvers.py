@@ -67,7 +67,7 @@ def solve_triangular(a, b, trans: int | str = 0, lower: bool = False, unit_diago
     return _solve_triangular(a, b, trans, lower, unit_diagonal)
 
 
-@staged(static_argnames=("trans", "lower", "unit_diagonal"))
+@staged(static_argnames=("trans", "lower", "unit_diagonal"), eager=False)
 def _solve_triangular(a, b, trans, lower, unit_diagonal):
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise ValueError(f"Invalid 'trans' value {trans!r}. Use 0 or 'N', 1 or 'T', 2 or 'C'.")
@@ -89,7 +89,7 @@ def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bo
     return _cho_solve(c, b, lower)
 
 
-@staged(static_argnames=("lower",))
+@staged(static_argnames=("lower",), eager=False)
 def _cho_solve(c, b, lower):
     c, b = inexact(c, b)
     signature = _signature("cho_solve", c, b)
@@ -100,7 +100,7 @@ def _cho_solve(c, b, lower):
     return b
 
 
-@staged(static_argnames=("trans", "overwrite_b", "check_finite"))
+@staged(static_argnames=("trans", "overwrite_b", "check_finite"), eager=False)
 def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False,
              check_finite: bool = True):
     """The solution `x` of a x = b, from the LU factorization of `a`.
@@ -145,7 +145,7 @@ def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: boo
     return _solve(a, b, assume_a, lower)
 
 
-@staged(static_argnames=("assume_a", "lower"))
+@staged(static_argnames=("assume_a", "lower"), eager=False)
 def _solve(a, b, assume_a, lower):
     if assume_a != "pos":
         return linalg.solve(a, b)

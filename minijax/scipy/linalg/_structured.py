@@ -135,7 +135,7 @@ def _circulant(c):
     return c[(places[:, None] - places) % len(c)]
 
 
-@staged(static_argnames=("n", "mode"))
+@staged(static_argnames=("n", "mode"), eager=False)
 def convolution_matrix(a, n: int, mode: str = "full"):
     """The matrix that multiplies vectors of `n` elements as `jnp.convolve(a, ·, mode)` does.
 
@@ -274,7 +274,7 @@ def _fiedler_companion(a):
 # Of a size only
 
 
-@staged(static_argnames=("n",))
+@staged(static_argnames=("n",), eager=False)
 def hilbert(n: int):
     """The Hilbert matrix, 1 / (i + j + 1).
 
@@ -285,7 +285,7 @@ def hilbert(n: int):
     return 1 / (i + i.T + 1)
 
 
-@staged(static_argnames=("n",))
+@staged(static_argnames=("n",), eager=False)
 def invhilbert(n: int):
     """The inverse of the Hilbert matrix, from binomial coefficients.
 
@@ -303,7 +303,7 @@ def _rows_and_columns(n, dtype):
     return numbers[:, None], numbers[None, :]
 
 
-@staged(static_argnames=("n", "kind"))
+@staged(static_argnames=("n", "kind"), eager=False)
 def pascal(n: int, kind: str | None = None):
     """The Pascal matrix, of binomial coefficients.
 
@@ -323,7 +323,7 @@ def pascal(n: int, kind: str | None = None):
     return lower if kind == "lower" else lower.T if kind == "upper" else jnp.dot(lower, lower.T)
 
 
-@staged(static_argnames=("n", "kind"))
+@staged(static_argnames=("n", "kind"), eager=False)
 def invpascal(n: int, kind: str | None = None):
     """The inverse of the Pascal matrix.
 
@@ -352,7 +352,7 @@ def _binom(n, k):
     return lax.exp(a - b - c)
 
 
-@staged(static_argnames=("n", "full"))
+@staged(static_argnames=("n", "full"), eager=False)
 def helmert(n: int, full: bool = False):
     """The Helmert matrix, whose rows are orthonormal, and orthogonal to the vector of ones.
 
@@ -374,7 +374,7 @@ def helmert(n: int, full: bool = False):
     return jnp.concatenate([jnp.full((1, n), 1.0 / jnp.sqrt(n), dtype=rows.dtype), rows], axis=0)
 
 
-@staged(static_argnames=("n", "dtype"))
+@staged(static_argnames=("n", "dtype"), eager=False)
 def hadamard(n: int, dtype=int):
     """The Hadamard matrix of Sylvester, of ones and minus ones in orthogonal rows.
 
@@ -397,7 +397,7 @@ def hadamard(n: int, dtype=int):
     return h
 
 
-@staged(static_argnames=("n", "scale", "dtype"))
+@staged(static_argnames=("n", "scale", "dtype"), eager=False)
 def dft(n: int, scale: str | None = None, *, dtype=None):
     """The matrix of the discrete Fourier transform.
 
