@@ -55,6 +55,22 @@ def _show_modules() -> None:
             sys.modules.setdefault(f"jax.{name}", sys.modules[f"{OURS}.{name}"])
 
 
+def _subclasses(cls: type) -> list[type]:
+    parts: list[type] = cls.__subclasses__()
+    return [cls, *(c for part in parts for c in _subclasses(part))]
+
+
+def _rename_classes() -> None:
+    """Say that the classes of arrays and tracers are in modules of `jax`, which they then are.
+
+    Libraries that serve arrays of several packages know an array's package by its class's module.
+    """
+    values = importlib.import_module(f"{OURS}.core.core").ArrayMethods
+    for cls in _subclasses(values):
+        if cls.__module__.startswith(f"{OURS}."):
+            cls.__module__ = "jax" + cls.__module__.removeprefix(OURS)
+
+
 class _Finder(MetaPathFinder, Loader):
     """Finds `jax.name` as the module `minijax.name`."""
 
@@ -111,3 +127,4 @@ def install() -> None:
                           "`install` before the first `import jax`, and before the imports of "
                           "libraries that import it.")
     sys.meta_path.insert(0, _Finder())
+    _rename_classes()

@@ -37,7 +37,7 @@ LIBRARY = {
         """,
 }
 PROGRAM = """
-    import sys
+    import pickle, sys
     import jax, jax.numpy as jnp, library
     import minijax
     layer = library.Linear(jnp.ones((2, 3)))
@@ -45,6 +45,12 @@ PROGRAM = """
     print(__name__, sys.argv[1:], jax.jit(jax.grad(loss))(layer, jnp.arange(3.0)).w.tolist())
     assert jax.Array is minijax.Array and jnp is minijax.numpy and jax is not minijax
     assert isinstance(jnp.ones(2), jax.Array) and jnp.__name__ == jnp.__spec__.name == "minijax.numpy"
+    kinds = [type(jnp.ones(2)), type(jnp.ones(2, "int4"))]  # libraries know arrays by their module
+    jax.jit(lambda x: kinds.append(type(x)))(1.0)
+    jax.vmap(lambda x: kinds.append(type(x)))(jnp.ones(2))
+    jax.grad(lambda x: kinds.append(type(x)) or x)(1.0)
+    assert {kind.__module__.partition(".")[0] for kind in kinds} == {"jax"}, kinds
+    assert pickle.loads(pickle.dumps((kinds[0], jnp.ones(2))))[0] is kinds[0]
     assert minijax.__version__ != jax.__version__ and jax.__name__ == "jax"
     try:
         import jax.no_such_module

@@ -89,6 +89,11 @@ class SymbolicZero:
             raise AttributeError(name)
         return getattr(self.aval, name)
 
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero tangent of a value."""
+        return SymbolicZero(Zero.from_primal_value(val).aval)
+
     def __repr__(self):
         return "SymbolicZero"
 

@@ -137,6 +137,8 @@ def test_a_symbolic_zero_may_be_returned():
     def program(jx):
         zero = jx.custom_derivatives.zero_from_primal
         f = make(jx, lambda x: (x, 2 * x), lambda p, t: ((p[0], 2 * p[0]), (t[0], zero(p[0]))))
+        symbolic = jx.custom_derivatives.SymbolicZero.from_primal_value(np.ones(2, "int32"))
+        assert (symbolic.shape, symbolic.dtype) == ((2,), jx.dtypes.float0)
         return lambda: jx.grad(lambda x: sum(f(x)))(3.0)
 
     both(program)

@@ -787,7 +787,9 @@ def test_updates_by_lists_of_traced_values(update, dtype, transformed):
 def test_pallas_is_refused_where_it_is_used():
     pallas = import_module("minijax.experimental.pallas")
     triton = import_module("minijax.experimental.pallas.triton")
-    for module in (pallas, triton):
+    masks = import_module(  # keras imports it before it knows whether there is a TPU
+        "minijax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask")
+    for module in (pallas, triton, masks, pallas.ops.tpu.splash_attention):
         with pytest.raises(AttributeError, match=r"pallas\.pallas_call: .*`jax.numpy`"):
             _ = module.pallas_call
     assert not hasattr(pallas, "__path_of_nothing__")

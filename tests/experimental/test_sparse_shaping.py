@@ -61,7 +61,7 @@ def test_reshaped():
 
 
 def test_layouts():
-    texts = [f"s.bcoo_update_layout(x, n_batch={n}, n_dense={m}, on_inefficient=None)"
+    texts = [f"x.update_layout(n_batch={n}, n_dense={m}, on_inefficient=None).block_until_ready()"
              for n in (0, 1, 2) for m in (0, 1)]
     def program(jx):
         sparse = _sparse(jx)
@@ -133,6 +133,7 @@ def test_transformations():
     ("s.bcoo_concatenate([x, X], dimension=0)", ValueError),
     ("s.bcoo_update_layout(x, n_batch=1)", "SparseEfficiencyError"),
     ("s.bcoo_update_layout(x, n_batch=-1)", ValueError),
+    ("x.update_layout(n_dense=1)", "SparseEfficiencyError"),
     ("s.bcoo_extract(X, X)", TypeError),
     ("s.bcoo_extract(x, X[0])", ValueError),
     ("s.bcoo_multiply_sparse(x, x[0])", TypeError),

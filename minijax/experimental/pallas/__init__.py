@@ -1,10 +1,27 @@
 """`jax.experimental.pallas`, which minijax does not have: a language for kernels of accelerators.
 
-Libraries import it where they offer such kernels beside plain functions. The import succeeds, so
-that the plain functions run. Each name of it is refused.
+Libraries import it, and the kernels that JAX has written in it, where they offer such kernels
+beside plain functions. The imports succeed, so that the plain functions run. Each name of these
+modules is refused.
 """
 
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
+
+MODULES = """
+    fuser mosaic_gpu tpu tpu_sc triton
+    ops ops.gpu ops.gpu.attention ops.gpu.decode_attention ops.gpu.layer_norm
+    ops.gpu.paged_attention ops.gpu.rms_norm ops.gpu.softmax
+    ops.tpu ops.tpu.flash_attention ops.tpu.matmul
+    ops.tpu.megablox ops.tpu.megablox.gmm ops.tpu.megablox.ops
+    ops.tpu.paged_attention ops.tpu.paged_attention.paged_attention_kernel
+    ops.tpu.ragged_paged_attention ops.tpu.ragged_paged_attention.kernel
+    ops.tpu.splash_attention ops.tpu.splash_attention.splash_attention_kernel
+    ops.tpu.splash_attention.splash_attention_mask""".split()
 
 
 def __getattr__(name: str) -> Any:
@@ -12,3 +29,23 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     raise AttributeError(f"pallas.{name}: minijax has no language for kernels of accelerators. "
                          "Write the function with `jax.numpy`, and compile it by `jax.jit`.")
+
+
+class Kernels(ModuleType):
+    """A module of kernels, which has no names."""
+
+    def __getattr__(self, name: str) -> Any:
+        return __getattr__(name)
+
+
+def _show(module: str) -> None:
+    """Make a module importable, as an attribute of its package too."""
+    name = f"{__name__}.{module}"
+    kernels = sys.modules[name] = Kernels(name)
+    kernels.__spec__, kernels.__path__ = ModuleSpec(name, None, is_package=True), []
+    above, _, last = name.rpartition(".")
+    vars(sys.modules[above])[last] = kernels
+
+
+for _module in MODULES:
+    _show(_module)

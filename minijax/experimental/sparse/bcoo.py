@@ -108,6 +108,12 @@ class JAXSparse:
         """The array with other buffers, and perhaps another shape."""
         return type(self).tree_unflatten(self.tree_flatten()[1] | static, buffers)
 
+    def block_until_ready(self) -> JAXSparse:
+        """Wait for the buffers, and return the array."""
+        for buffer in self.buffers:
+            buffer.block_until_ready()
+        return self
+
     def with_data(self, data) -> JAXSparse:
         """The array with the same indices and other elements."""
         return self.rebuilt((data, *self.buffers[1:]))
@@ -491,6 +497,14 @@ class BCOO(JAXSparse):
         """The array with its dimensions permuted, or reversed."""
         axes = [*range(self.ndim)][::-1] if axes is None else axes
         return bcoo_transpose(self, permutation=axes)
+
+    def update_layout(self, *, n_batch: int | None = None, n_dense: int | None = None,
+                      on_inefficient: str | None = "error") -> BCOO:
+        """`bcoo_update_layout` of this array."""
+        from .shaping import bcoo_update_layout
+
+        return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense,
+                                  on_inefficient=on_inefficient)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """The same array with unique indices in order, and without stored zeros.
