@@ -77,8 +77,8 @@ HOLES: dict[str, dict[str, str]] = {
             select_and_scatter""",
         NO_MATRIX: """cholesky cholesky_update eig eigh geqp3 geqrf hessenberg
             householder_product lu ormqr qr schur svd symmetric_product tridiagonal""",
-        ZERO_DERIVATIVE: """argmax argmin assert_consumed_value bitcast_convert_type ceil consume
-            floor random_bits random_clone
+        ZERO_DERIVATIVE: """argmax argmin assert_consumed_value bitcast_convert_type broadcast_to
+            ceil consume floor random_bits random_clone
             random_fold_in random_seed random_split random_unwrap random_wrap round sign
             stop_gradient""",
         BY_ITS_RULE: "custom_vjp_call", NOT_TRANSPOSED: "custom_vmap_call",

@@ -302,6 +302,8 @@ def reduced(avals: Avals, params: dict, outs: Avals) -> list[Entries]:
 
 
 rows("broadcast_in_dim", _broadcast_in_dim)
+rows("broadcast_to", lambda avals, params, outs:
+     (None,) * (outs[0].ndim - avals[0].ndim) + entries_of(avals[0]))
 rows("reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor argmax argmin",
      reduced)
 rows("reduce", lambda avals, params, outs: reduced(avals, {"axes": params["dimensions"]}, outs))

@@ -10,8 +10,10 @@ carry, and the loop is pure again.
     refs.py        the box, its abstract value, its effects
     indexing.py    the part of a reference that an index selects
     primitives.py  new_ref, get, swap, addupdate, freeze, and their rules
+    batching.py    reading and writing the references of all examples
     accumulation.py  the backward pass over references
     discharge.py   from a program with references to a pure one
+    loops.py       from a loop over references to one that carries their contents
     calls.py       the rules of loops, branches and calls that use references
     programs.py    running a compiled program that changes references
 
@@ -22,5 +24,6 @@ from ..first_use import first_use_of as _first_use_of
 
 with _first_use_of(__name__):
     from . import (
-        accumulation as accumulation, calls as calls, printed as printed, programs as programs,
+        accumulation as accumulation, batching as batching, calls as calls, printed as printed,
+        programs as programs,
     )

@@ -26,7 +26,7 @@ from ..lax.shaping import iota
 from ..lax.slicing import dynamic_slice_p
 from . import checks
 from .functions import addupdate, new_ref
-from .indexing import read, write
+from .indexing import may_repeat, read, write
 from .primitives import addupdate_p, empty_ref_p, freeze_p, get_p, inner_type, new_ref_p, swap_p
 from .refs import AbstractRef
 
@@ -93,7 +93,7 @@ def _swap_transpose(ct, ref, value, *operands, tree):
     if ref.is_zero and type(ct) is Zero:
         return [None, None, *no_more]
     was_zero, ct = ref.is_zero, instantiate_zeros(ct)
-    if not any(np.shape(x) for x in operands):
+    if not may_repeat(tree, operands):
         ct_value = swap_p.bind(ref.ref, ct, *operands, tree=tree)
     else:
         ct_value = _of_last(swap_p.bind(ref.ref, zeros(typeof(ct)), *operands, tree=tree),

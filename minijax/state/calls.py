@@ -16,18 +16,18 @@ from ..core.batching import BatchTracer, WithTrace, batch_subtrace, primitive_ba
 from ..core.calls import calls
 from ..core.core import Primitive, set_current_trace, state
 from ..core.forward import JVPTracer, Zero, jvpfun, primitive_jvps
-from ..core.jaxpr import Jaxpr, jaxprs_in_params
+from ..core.jaxpr import jaxprs_in_params
 from ..core.jit import jit_p
 from ..core.partial_eval import JaxprTrace, partial_eval_rules
-from ..core.staging import weakref_cache
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
 from ..lax.control_flow.scan import scan_p
-from ..lax.control_flow.while_loop import while_p
+from ..lax.control_flow.while_loop import has_own_lengths, while_p
 from ..remat.primitive import remat_p
-from .discharge import apply_discharged
-from .primitives import addupdate_p, contents_of, inner_type, swap_p
-from .refs import ACCUM, MADE, WRITE, is_ref, uses_refs
+from .discharge import apply_discharged, written_operands
+from .loops import condition_writes
+from .primitives import contents_of, inner_type, swap_p
+from .refs import MADE, is_ref, uses_refs
 
 
 def _innermost(ref):
@@ -45,38 +45,13 @@ def discharged(primitive: Primitive, params: dict) -> Callable:
         held = {id(ref): contents_of(x) for ref, x in zip(refs, args)}
         values = [x if ref is None else held[id(ref)] for ref, x in zip(refs, args)]
         outs, contents = apply_discharged(primitive, refs, values, params)
-        operands = [(x, w) for x, w in zip(args, _written(params, len(args))) if is_ref(x)]
+        operands = [(x, w) for x, w in zip(args, written_operands(params, len(args))) if is_ref(x)]
         for (ref, is_written), new in zip(operands, contents, strict=True):
             if is_written:
                 swap_p.bind(ref, new, tree=())
         return outs
 
     return fun
-
-
-def _written(params: dict, n_args: int) -> list[bool]:
-    """Which operands are references that a primitive with jaxprs writes to.
-
-    The last operands are those of its jaxprs. (Before them, a loop has what its condition closes
-    over, which only reads, and a choice has its index.)
-    """
-    flags = [False] * n_args
-    for jaxpr in jaxprs_in_params(params):
-        for i, v in enumerate(reversed(jaxpr.invars)):
-            flags[n_args - 1 - i] |= v in _written_variables(jaxpr)
-    return flags
-
-
-@weakref_cache
-def _written_variables(jaxpr: Jaxpr) -> set:
-    found = set()
-    for eqn in jaxpr.eqns:
-        if eqn.primitive in (swap_p, addupdate_p):
-            found.add(eqn.invars[0])
-        elif eqn.effects & (WRITE | ACCUM):
-            flags = _written(eqn.params, len(eqn.invars))
-            found.update(v for v, written in zip(eqn.invars, flags) if written)
-    return found
 
 
 def _has_refs(params: dict) -> bool:
@@ -98,7 +73,8 @@ def _keeps_refs(primitive: Primitive, params: dict) -> bool:
 
 def _differentiates_refs(primitive: Primitive, params: dict) -> bool:
     """Whether the JVP enters with the references. The linear part of a call can make some."""
-    forward_only = primitive is while_p and not isinstance(state.trace, JaxprTrace)
+    forward_only = (primitive is while_p and not isinstance(state.trace, JaxprTrace)
+                    and not condition_writes(params))
     return primitive is jit_p or forward_only or _keeps_refs(primitive, params)
 
 
@@ -111,23 +87,29 @@ def _jvp_rule(primitive: Primitive, rule: Callable) -> Callable:
     return jvp
 
 
-def _batches_refs(primitive: Primitive, args: Sequence, dims: Sequence, params: dict) -> bool:
+def _batches_refs(trace, primitive: Primitive, args: Sequence, dims: Sequence,
+                  params: dict) -> bool:
     """Whether batching enters with the references.
 
-    A batch of references cannot be transposed, as a loop over its rows would need.
-    If examples take different branches, each must write to its own part alone.
+    A batch of references cannot be transposed, so it must have the examples where the rule of the
+    primitive puts them. If examples take different branches, each must write to its own part alone.
     """
-    if primitive is scan_p:
-        in_place = not any(map(is_ref, args[params["num_consts"] + params["num_carry"]:]))
-    else:
-        in_place = primitive in (jit_p, remat_p) or primitive is cond_p and dims[0] is None
-    return in_place and not any(dim and is_ref(x) for x, dim in zip(args, dims))
+    if primitive is while_p and condition_writes(params):
+        return False
+    of_refs = [(i, dim) for i, (x, dim) in enumerate(zip(args, dims))
+               if dim is not None and is_ref(x)]
+    if primitive is scan_p:  # the steps come first in what it runs over
+        first = params["num_consts"] + params["num_carry"]
+        return all(dim == (1 if i >= first else 0) for i, dim in of_refs)
+    if any(dim for _, dim in of_refs):
+        return primitive is while_p and not has_own_lengths(trace.axis_data, dims, params)
+    return primitive in (jit_p, remat_p, while_p) or primitive is cond_p and dims[0] is None
 
 
 def _batching_rule(primitive: Primitive, entry: Any) -> WithTrace:
     def batch(trace, args, dims, **params):
         has_refs = _has_refs(params)
-        if has_refs and not _batches_refs(primitive, args, dims, params):
+        if has_refs and not _batches_refs(trace, primitive, args, dims, params):
             fun = discharged(primitive, params)
             return batch_subtrace(fun, trace.axis_data, dims, args, trace.tag)
         if (has_refs or any(dim is not None for dim in dims) or entry.always
@@ -168,9 +150,9 @@ _run_while = while_p.impl
 
 @while_p.def_impl
 def _while_on_references(*args, **params):
-    """A condition that reads a reference which the body changes sees the changes."""
+    """The condition and the body see what each other writes."""
     n_cond = params["cond_nconsts"]
-    changed = {id(x) for x in args[n_cond:] if is_ref(x)}
-    if any(id(x) in changed for x in args[:n_cond]):
+    of_body = {id(x) for x in args[n_cond:] if is_ref(x)}
+    if condition_writes(params) or any(id(x) in of_body for x in args[:n_cond]):
         return discharged(while_p, params)(*args)
     return _run_while(*args, **params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -140,13 +140,6 @@ def targets(leaves: Sequence, in_avals: Sequence, is_ref: Any, is_ref_type: Any,
         if is_ref(leaf) and leaf.aval.shape != aval.shape:
             raise ValueError(f"A reference of type {leaf.aval} cannot hold the cotangent of an "
                              f"argument of type {aval}: the shapes differ.")
-
-
-def condition_only_reads(effects: Iterable, writes: tuple) -> None:
-    """Raise `NotImplementedError` if the condition of a loop changes a reference."""
-    if any(isinstance(effect, writes) for effect in effects):
-        raise NotImplementedError("The condition of `while_loop` changes a reference. Change it in "
-                                  "the body instead; the condition may read it.")
 
 
 def contents_agree(spec: Any, aval: Any, axes: frozenset, check: bool) -> None:

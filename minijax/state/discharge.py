@@ -19,17 +19,15 @@ from ..checks.arguments import distinct_references
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
 from ..core.forward import Zero, add_tangents
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, jaxprs_in_params
 from ..core.primitives import filled, stop_gradient_p
 from ..core.staging import trace_to_jaxpr, weakref_cache
-from ..core.util import merge_lists, partition_list, split_list
+from ..core.util import split_list
 from ..custom_rules.calls import call_p, closed_call_p
 from ..custom_rules.common import Named, from_rule
 from ..custom_rules.jvp import custom_jvp_call_p
 from ..custom_rules.vjp import custom_vjp_call_p
 from ..lax.control_flow.cond import cond_p
-from ..lax.control_flow.scan import scan_p
-from ..lax.control_flow.while_loop import while_p
 from ..lax.shaping import copy_p
 from ..parallel.shard_map_primitive import _scope_of as scope_of
 from ..parallel.shard_map_primitive import inside, shard_map_p
@@ -38,7 +36,7 @@ from . import checks
 from . import primitives as prim
 from .indexing import accumulate, read, write
 from .primitives import inner_type
-from .refs import AbstractRef, AccumEffect, WriteEffect, uses_refs
+from .refs import ACCUM, WRITE, AbstractRef, uses_refs
 
 
 def is_ref_type(aval: Any) -> bool:
@@ -69,6 +67,38 @@ def run_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
             env[v] = stop_gradient_p.bind(x) if ignored else x
     outs = [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return outs + [env[v] for v in jaxpr.invars if is_ref_type(v.aval)]
+
+
+def written_operands(params: dict, n_args: int) -> list[bool]:
+    """Which operands are references that a primitive with jaxprs writes to."""
+    flags = [False] * n_args
+    for jaxpr in jaxprs_in_params(params):
+        for i, v in zip(_places_of_operands(jaxpr, params, n_args), jaxpr.invars):
+            flags[i] |= v in _written_variables(jaxpr)
+    return flags
+
+
+def _places_of_operands(jaxpr, params, n_args) -> list[int]:
+    """Which operands a jaxpr takes: the last ones. In front of these, a choice has its index, and a
+    loop what its condition closes over."""
+    n_first = params["cond_nconsts"] if jaxpr is _condition(params) else 0
+    return [*range(n_first), *range(n_args - len(jaxpr.invars) + n_first, n_args)]
+
+
+def _condition(params) -> Jaxpr | None:
+    return params["cond_jaxpr"].jaxpr if "cond_nconsts" in params else None
+
+
+@weakref_cache
+def _written_variables(jaxpr: Jaxpr) -> set:
+    found = set()
+    for eqn in jaxpr.eqns:
+        if eqn.primitive in (prim.swap_p, prim.addupdate_p):
+            found.add(eqn.invars[0])
+        elif eqn.effects & (WRITE | ACCUM):
+            flags = written_operands(eqn.params, len(eqn.invars))
+            found.update(v for v, written in zip(eqn.invars, flags) if written)
+    return found
 
 
 def pure_function(fun: Callable, multiple_results: bool) -> Callable:
@@ -106,7 +136,7 @@ def apply_discharged(primitive: Primitive, refs: Sequence, values: Sequence,
 def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
     """The results of an equation, and the new contents of the references among its operands."""
     refs = [v if is_ref_type(v.aval) else None for v in eqn.invars]
-    changed = eqn.invars[eqn.params.get("cond_nconsts", 0):]  # a loop's condition only reads
+    changed = eqn.invars[eqn.params.get("cond_nconsts", 0):]  # a condition may take the same ones
     distinct_references([v.aval for v in changed], eqn.primitive.name, changed)
     if any(refs) or uses_refs(eqn):
         if eqn.primitive not in discharge_rules:
@@ -150,7 +180,7 @@ discharge_rules.update({
 })
 
 # ----------------------------------------------------------------------------------------------
-# Calls, loops and branches
+# Calls and branches (the loops are in `loops.py`)
 
 
 def split_results(outs: Sequence, is_ref: Sequence[bool]) -> list[list]:
@@ -234,78 +264,6 @@ def _inlined(is_ref, values, params):
     return split_results(run_discharged(closed.jaxpr, closed.consts, values), is_ref)
 
 
-@weakref_cache
-def _carrying(jaxpr: ClosedJaxpr, is_ref: tuple[bool, ...]) -> ClosedJaxpr:
-    """The body of a loop whose constants `is_ref` marks, discharged.
-
-    The contents come after the other constants, and are the first results: a part of the carry.
-    A scan can also run over the rows of references; their contents stay the last results.
-    """
-    pure, n_consts, n_refs = discharge(jaxpr), len(is_ref), sum(is_ref)
-    n_outs = len(jaxpr.outvars)
-
-    def body(*args):
-        consts, contents, rest = split_list(args, [n_consts - n_refs, n_refs])
-        values = merge_lists(is_ref, consts, contents)
-        outs = jaxpr_as_fun(pure)(*values, *rest)
-        return [*outs[n_outs:n_outs + n_refs], *outs[:n_outs], *outs[n_outs + n_refs:]]
-
-    consts, contents = partition_list(is_ref, pure.in_avals[:n_consts])
-    return trace_to_jaxpr(body, [*consts, *contents, *pure.in_avals[n_consts:]], jaxpr.debug_info)
-
-
-def _discharge_scan(is_ref, values, params):
-    """A scan over references carries their contents."""
-    n_consts = params["num_consts"]
-    consts, contents = partition_list(is_ref[:n_consts], values[:n_consts])
-    changes = {"jaxpr": _carrying(params["jaxpr"], tuple(is_ref[:n_consts])),
-               "num_consts": len(consts), "num_carry": params["num_carry"] + len(contents)}
-    outs = scan_p.bind(*consts, *contents, *values[n_consts:], **params | changes)
-    contents, outs, rows = split_list(
-        outs, [len(contents), len(outs) - sum(is_ref)])
-    return outs, contents + rows
-
-
-def _discharge_while(is_ref, values, params):
-    """The loop carries the contents that its body uses. The condition can only read."""
-    checks.condition_only_reads(params["cond_jaxpr"].effects, (WriteEffect, AccumEffect))
-    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
-    cond_values, body_values, carry = split_list(values, [n_cond, n_body])
-    cond_is_ref, body_is_ref, _ = map(tuple, split_list(is_ref, [n_cond, n_body]))
-    consts, contents = partition_list(body_is_ref, body_values)
-    number = {id(x): i for i, x in enumerate(contents)}
-    places = tuple(number.get(id(x)) if ref else None for x, ref in zip(cond_values, cond_is_ref))
-    cond_consts = [x for x, place in zip(cond_values, places) if place is None]
-    cond = _reading_carry(params["cond_jaxpr"], places, tuple(map(typeof, contents)))
-    outs = while_p.bind(
-        *cond_consts, *consts, *contents, *carry, cond_jaxpr=cond, cond_nconsts=len(cond_consts),
-        body_jaxpr=_carrying(params["body_jaxpr"], body_is_ref), body_nconsts=len(consts))
-    contents, outs = split_list(outs, [len(contents)])
-    read_only = [x if place is None else contents[place]
-                 for x, place, ref in zip(cond_values, places, cond_is_ref) if ref]
-    return outs, read_only + contents
-
-
-@weakref_cache
-def _reading_carry(cond: ClosedJaxpr, places: tuple, contents_avals: tuple) -> ClosedJaxpr:
-    """The condition of a loop that carries contents, discharged.
-
-    `places` has an entry for each constant of the condition: its number among the contents that
-    are carried, or `None`.
-    """
-    pure, n_consts = discharge(cond), places.count(None)
-
-    def new_cond(*args):
-        consts, contents, carry = split_list(args, [n_consts, len(contents_avals)])
-        rest = iter(consts)
-        values = [next(rest) if place is None else contents[place] for place in places]
-        return jaxpr_as_fun(pure)(*values, *carry)[:1]
-
-    consts = [aval for aval, place in zip(pure.in_avals, places) if place is None]
-    avals = [*consts, *contents_avals, *pure.in_avals[len(places):]]
-    return trace_to_jaxpr(new_cond, avals, cond.debug_info)
-
-
 def _discharge_cond(is_ref, values, params):
     """Each branch returns the contents."""
     branches = tuple(map(discharge, params["branches"]))
@@ -338,8 +296,6 @@ def _discharge_shard_map(is_ref, values, params):
 discharge_rules.update({primitive: _discharge_call(call) for primitive, call in calls.items()})
 discharge_rules.update({
     shard_map_p: _discharge_shard_map,
-    scan_p: _discharge_scan,
-    while_p: _discharge_while,
     cond_p: _discharge_cond,
     custom_jvp_call_p: _discharge_custom_jvp,
     custom_vjp_call_p: _discharge_custom_vjp,

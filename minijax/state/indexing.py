@@ -3,7 +3,7 @@
     ref[i, 1:]   →   the static part (HOLE, slice(1, 3, 1)), and the operands (i,)
 
 An equation on references takes integers and arrays in an index as operands. The rest of the index
-is a parameter, with a `HOLE` for each operand. A view, as `ref.at[0]`, adds one index for each
+is a parameter, with a hole for each operand. A view, as `ref.at[0]`, adds one index for each
 step. `read`, `write` and `accumulate` apply them to the contents.
 
 The counterpart in JAX is `jax/_src/state/indexing.py`.
@@ -19,20 +19,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.core import ArrayMethods, state, typeof
+from ..core.core import ArrayMethods, Primitive, ShapedArray, state, typeof
+from ..core.forward import defjvp_zero
+from ..core.lowering import register_lowering
 from ..core.primitives import convert
 from ..core.staging import DynamicJaxprTrace
-from ..lax.advanced_indexing import IndexUpdateHelper
+from ..lax.advanced_indexing import IndexUpdateHelper, from_front
 from ..lax.dtypes import default_int_dtype
 from ..lax.dynamic_slices import SLICES, Slice
+from ..lax.elementwise import clamp
+from ..lax.families import lower_fun
 from ..lax.indexing import expand_ellipsis, getitem
 from ..lax.shaping import broadcast_shapes, broadcast_to, reshape, squeeze
 from ..lax.slicing import dynamic_slice, dynamic_update_slice
 from . import checks
 
-HOLE = "operand"  # in a static index: the next operand stands here
-# One entry for each dimension: a slice with its three bounds, a HOLE, or a `Slice` that starts at a
-# HOLE.
+# In a static index, one of these says that the next operand stands here. `vmap` writes the last
+# two. The operand was a number in each example, so it is clamped and selects nothing twice; or it
+# is the number of the example.
+HOLE, OWN, EXAMPLE = "operand", "own operand", "example"
+# One entry for each dimension: a slice with its three bounds, a hole, or a `Slice` that starts at a
+# hole.
 Index = tuple
 Indices = tuple  # one `Index` for each step of a view
 
@@ -90,11 +97,29 @@ def _of_one_shape(operands: list) -> list:
     if len({*shapes}) < 2:
         return operands
     shape = broadcast_shapes(*shapes)
-    return [x if np.shape(x) == shape else broadcast_to(x, shape) for x in operands]
+    return [x if np.shape(x) == shape else broadcast_to_p.bind(x, shape=shape) for x in operands]
+
+
+broadcast_to_p = Primitive("broadcast_to")  # in jaxprs, as in JAX
+broadcast_to_p.def_impl(lambda x, *, shape: broadcast_to(x, shape))
+broadcast_to_p.def_abstract_eval(lambda x, *, shape: ShapedArray(shape, x.dtype))
+register_lowering(broadcast_to_p, lower_fun(broadcast_to))
+defjvp_zero(broadcast_to_p)
 
 
 def _stride(entry: builtins.slice | Slice) -> int:
     return entry.step if isinstance(entry, builtins.slice) else entry.stride
+
+
+def strided(index: Index) -> bool:
+    """Whether a slice in a static index leaves elements out."""
+    return any(isinstance(e, SLICES) and _stride(e) != 1 for e in index)
+
+
+def may_repeat(tree: Indices, operands: Sequence) -> bool:
+    """Whether an index could select an element more than once."""
+    holes = [e for index in tree for e in index if not isinstance(e, builtins.slice)]
+    return any(hole == HOLE and np.shape(x) for hole, x in zip(holes, operands, strict=True))
 
 
 def number_selected(entry: builtins.slice | Slice) -> int:
@@ -109,6 +134,15 @@ class Selection(NamedTuple):
 
     entries: tuple
     shape: tuple[int, ...]
+    static: Index
+
+    @property
+    def clamped(self) -> tuple:
+        """The entries, those within bounds that select one box of each example."""
+        if OWN not in map(_hole, self.static):
+            return self.entries
+        return tuple(_clamped(e, n) if _hole(static) == OWN else e
+                     for static, e, n in zip(self.static, self.entries, self.shape))
 
     @property
     def is_box(self) -> bool:
@@ -150,18 +184,38 @@ class Selection(NamedTuple):
                      np.zeros(np.shape(e), int) for e in self.entries)
 
 
+def _hole(entry):
+    """The hole of an entry of a static index, if it has one."""
+    return entry.start if isinstance(entry, Slice) else entry
+
+
+def _clamped(entry, size: int):
+    """An entry that selects from a dimension of this size what `dynamic_slice` would."""
+    if isinstance(entry, Slice):
+        return replace(entry, start=_within(entry.start, size, size - entry.size))
+    return _within(entry, size, size - 1)
+
+
+def _within(start, size: int, last: int):
+    aval = typeof(start)
+    start = from_front(convert(start, aval.dtype), size)
+    dtype = typeof(start).dtype
+    last = min(last, int(np.iinfo(dtype).max))
+    return clamp(dtype.type(0), start, dtype.type(last))
+
+
 def _filled(entry, operands: Iterator):
     """An entry of a static index with its operand, if it has one."""
     if isinstance(entry, Slice):
         return replace(entry, start=next(operands))
-    return next(operands) if entry is HOLE else entry
+    return entry if isinstance(entry, builtins.slice) else next(operands)
 
 
 def selections(indices: Indices, operands: Sequence, shape: tuple[int, ...]) -> Iterator[Selection]:
     """The indices of a view, one after the other, with their operands."""
     rest = iter(operands)
     for index in indices:
-        step = Selection(tuple(_filled(e, rest) for e in index), shape)
+        step = Selection(tuple(_filled(e, rest) for e in index), shape, index)
         yield step
         shape = step.result_shape
 
@@ -182,7 +236,7 @@ def read(x: Any, indices: Indices, operands: Sequence) -> Any:
 
 def _read(x, step):
     if not step.is_box:
-        return getitem(x, step.entries)
+        return getitem(x, step.clamped)
     if all(isinstance(e, (int, builtins.slice)) for e in step.entries):
         return getitem(x, step.entries)
     return squeeze(dynamic_slice(x, step.starts, step.sizes), step.dropped)
@@ -204,12 +258,12 @@ def write(x: Any, indices: Indices, operands: Sequence, value: Any) -> Any:
 def _write(x, step, value):
     if step.is_box:
         return dynamic_update_slice(x, reshape(value, step.sizes), step.starts)
-    return IndexUpdateHelper(x)[step.entries].set(value)
+    return IndexUpdateHelper(x)[step.clamped].set(value)
 
 
 def accumulate(x: Any, indices: Indices, operands: Sequence, value: Any) -> Any:
     """The array `x` with `value` added to the part that a view shows."""
     steps = [*selections(indices, operands, typeof(x).shape)]
     if len(steps) == 1 and not steps[0].is_box:  # an element may be selected more than once
-        return IndexUpdateHelper(x)[steps[0].entries].add(value)
+        return IndexUpdateHelper(x)[steps[0].clamped].add(value)
     return write(x, indices, operands, read(x, indices, operands) + value)

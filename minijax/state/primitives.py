@@ -7,8 +7,8 @@
     freeze    : Ref a → a               the contents, at the end of the reference's life
 
 *Forward mode* pairs a reference with a second one for the tangent of its contents. *Transposition*
-runs backwards over a third one, for their cotangent (`accumulation.py`). *Batching* reads the whole
-contents, works on all examples, and writes them back.
+runs backwards over a third one, for their cotangent (`accumulation.py`). *Batching* adds an index
+for the examples (`batching.py`).
 
 The counterparts in JAX are in `jax/_src/state/primitives.py` and `jax/_src/core.py`.
 """
@@ -19,15 +19,7 @@ from typing import Any
 
 from ..checks.array import concrete
 from ..core.array import as_array
-from ..core.batching import (
-    BatchTrace,
-    BatchTracer,
-    WithTrace,
-    batch_subtrace,
-    bdim_at,
-    matchaxis,
-    primitive_batchers,
-)
+from ..core.batching import BatchTrace, BatchTracer, bdim_at
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.forward import JVPTrace, Zero, primitive_jvps
@@ -35,7 +27,7 @@ from ..core.partial_eval import JaxprTrace, default_partial_eval
 from ..core.primitives import convert, filled
 from ..lax.control_flow.scan import instantiate_later
 from . import checks
-from .indexing import HOLE, Indices, accumulate, read, selected_shape, write
+from .indexing import accumulate, read, selected_shape, write
 from .refs import ACCUM, MADE, READ, WRITE, AbstractRef, Ref, is_ref
 
 NO_GRAD = "no_grad_no_remat"
@@ -250,98 +242,7 @@ primitive_jvps.update({get_p: _get_jvp, swap_p: _swap_jvp, addupdate_p: _addupda
                        free_ref_p: lambda primals, tangents: (free_ref_p.bind(*primals), [])})
 
 # ----------------------------------------------------------------------------------------------
-# Batching
-
-
-def _batch_get(trace, args, dims, *, tree):
-    (ref, *operands), (dim, *operand_dims) = args, dims
-    if dim is not None and _is_static(tree, operands, operand_dims):
-        tree, out_dim = _with_whole_dim(tree, dim, trace.axis_data.size)
-        return get_p.bind(ref, *operands, tree=tree), out_dim
-    return _batch_on_contents(trace, args, dims, lambda x, *rest: [read(x, tree, rest)])
-
-
-def _is_static(tree, operands, operand_dims) -> bool:
-    """Whether an index selects the same box of every example."""
-    return len(tree) < 2 and not any(
-        dim is not None or typeof(x).shape for x, dim in zip(operands, operand_dims))
-
-
-def _with_whole_dim(tree: Indices, dim: int, size: int) -> tuple[Indices, int]:
-    """An index with the whole of a new dimension `dim`, and where this is in the selected part."""
-    if not tree:
-        return tree, dim
-    (index,) = tree
-    kept = sum(entry is not HOLE for entry in index[:dim])
-    return ((*index[:dim], slice(0, size, 1), *index[dim:]),), kept
-
-
-def _batch_on_contents(trace, args, dims, fun):
-    """The one result of `fun` on the contents of the reference `args[0]` and the others."""
-    contents = get_p.bind(args[0], tree=())
-    (out,), (dim,) = batch_subtrace(fun, trace.axis_data, dims, [contents, *args[1:]])
-    return out, dim
-
-
-def _batch_write(trace, args, dims, fun):
-    """Replace the contents of the reference `args[0]` by what `fun` makes of them."""
-    new, dim = _batch_on_contents(trace, args, dims, fun)
-    swap_p.bind(args[0], matchaxis(trace.axis_data, dim, dims[0], new), tree=())
-
-
-def _batch_swap(trace, args, dims, *, tree):
-    (ref, value, *operands), (dim, value_dim, *operand_dims) = args, dims
-    if dim is not None and _is_static(tree, operands, operand_dims):
-        tree, out_dim = _with_whole_dim(tree, dim, trace.axis_data.size)
-        value = matchaxis(trace.axis_data, value_dim, out_dim, value)
-        return swap_p.bind(ref, value, *operands, tree=tree), out_dim
-    old = _batch_get(trace, [ref, *operands], [dim, *operand_dims], tree=tree)
-    _batch_write(trace, args, dims, lambda x, value, *rest: [write(x, tree, rest, value)])
-    return old
-
-
-def _batch_addupdate(trace, args, dims, *, tree):
-    (ref, value, *operands), (dim, value_dim, *operand_dims) = args, dims
-    if dim is not None and _is_static(tree, operands, operand_dims):
-        tree, out_dim = _with_whole_dim(tree, dim, trace.axis_data.size)
-        value = matchaxis(trace.axis_data, value_dim, out_dim, value)
-        addupdate_p.bind(ref, value, *operands, tree=tree)
-    else:
-        _batch_write(trace, args, dims, lambda x, value, *rest: [accumulate(x, tree, rest, value)])
-    return [], []
-
-
-def _only_to_batches(operation, rule):
-    """A rule that writes to a batch of references. All examples would write to any other one, and
-    all but one of these writes would be lost."""
-
-    def batch(trace, args, dims, **params):
-        if dims[0] is None:
-            raise checks.batched_write(operation, typeof(args[0]))
-        return rule(trace, args, dims, **params)
-
-    return WithTrace(batch, always=True)
-
-
-def _only_if_batched(primitive, rule):
-    """A rule that is asked for also in traces with a named axis, where nothing may be batched."""
-
-    def batch(trace, args, dims, **params):
-        if any(dim is not None for dim in dims):
-            return rule(trace, args, dims, **params)
-        out = primitive.bind(*args, **params)
-        return out, [] if primitive.multiple_results else None
-
-    return WithTrace(batch)
-
-
-primitive_batchers.update({
-    get_p: _only_if_batched(get_p, _batch_get),
-    swap_p: _only_to_batches("a set/swap", _batch_swap),
-    addupdate_p: _only_to_batches("an addupdate", _batch_addupdate),
-    freeze_p: lambda args, dims: (freeze_p.bind(*args), dims[0]),
-    free_ref_p: lambda args, dims: (free_ref_p.bind(*args), []),
-})
+# Contents
 
 
 def inner_type(aval: Any) -> ShapedArray:

@@ -11,8 +11,9 @@ import builtins
 from collections.abc import Iterator, Sequence
 
 from ..documents import AnyDoc, Concat, Text
+from ..lax.dynamic_slices import Slice
 from ..printing import pp_eqn_rules
-from .indexing import HOLE, Indices, selections
+from .indexing import Indices, selections
 
 
 def _slice_text(entry: builtins.slice, size: int) -> str:
@@ -27,7 +28,7 @@ def _entry_text(entry, size: int, names: Iterator[str]) -> str:
     if isinstance(entry, builtins.slice):
         return _slice_text(entry, size)
     name = next(names)
-    if entry is HOLE:
+    if not isinstance(entry, Slice):
         return name
     return f"{name}:{name}+{entry.size}" + f":{entry.stride}" * (entry.stride != 1)
 

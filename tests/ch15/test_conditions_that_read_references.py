@@ -1,5 +1,6 @@
-"""A loop whose condition reads a reference. JAX refuses some of these loops, and in others its
-condition sees the contents from before the loop; so each is compared with a loop of Python's."""
+"""A loop whose condition reads or writes a reference. JAX refuses some of these loops, and in others
+its condition sees the contents from before the loop, or its last write is lost; so each is compared
+with a loop of Python's."""
 
 from __future__ import annotations
 
@@ -34,6 +35,17 @@ LOOPS = {
     "each by the other": lambda loop, a, b: loop(
         lambda c: c < a[...] + b[...],
         lambda c: (add(a, -1.0), add(b, a[...] * 0.25), c + 1)[2], 0.0),
+    "the condition writes": lambda loop, a, b: loop(
+        lambda c: (add(a, 1.0), c < 3)[1], lambda c: c + b[...] * 0 + 1, 0.0),
+    "the condition writes, the body reads": lambda loop, a, b: loop(
+        lambda c: (add(a, b[...]), c < 100)[1], lambda c: c + a[...], 0.0),
+    "both write": lambda loop, a, b: loop(
+        lambda c: (add(a, 1.0), c + a[...] < 20)[1], lambda c: (add(a, a[...]), c + 1)[1], 0.0),
+    "each writes what the other reads": lambda loop, a, b: loop(
+        lambda c: (add(a, b[...]), c + a[...] < 90)[1],
+        lambda c: (add(b, a[...] * 0.5), c + 1)[1], 0.0),
+    "no round": lambda loop, a, b: loop(
+        lambda c: (add(a, 1.0), c < -a[...])[1], lambda c: (add(b, 1.0), c + 1)[1], 0.0),
 }
 ROADS = {
     "eager": lambda f: f,
@@ -76,6 +88,20 @@ def test_references_from_outside(road):
             ROADS[road](call)()
         loop(python_loop, *expected)
         assert [float(r[...]) for r in refs] == [float(r[...]) for r in expected], row
+
+
+@pytest.mark.parametrize("row", [row for row in LOOPS if "write" in row])
+def test_derivatives(row):
+    """Forward mode, where each example has a loop of its own length."""
+    def run(loop, x):
+        a, b = jax.new_ref(x), jax.new_ref(x * x)
+        return LOOPS[row](loop, a, b) * x, a[...], b[...]
+
+    slopes = lambda loop: lambda x: jax.jvp(lambda x: run(loop, x), (x,), (1.0,))
+    xs = jnp.array([3.0, 1.5, 2.0])
+    want = [jax.tree.leaves(slopes(python_loop)(x)) for x in xs]
+    for ours in (jax.vmap(slopes(lax.while_loop)), jax.jit(jax.vmap(slopes(lax.while_loop)))):
+        np.testing.assert_allclose(jax.tree.leaves(ours(xs)), np.transpose(want), 1e-5)
 
 
 def test_a_rule_of_derivatives_that_closes_over_a_reference_in_jit():

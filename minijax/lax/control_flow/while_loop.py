@@ -16,7 +16,7 @@ carries by repeating one round until nothing changes.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from ...checks.arguments import leaf_names
 from ...checks.jaxpr import is_ordered
 from ...checks.staging import check_parameters, custom_typechecks
 from ...core.array import ensure_array
-from ...core.batching import WithTrace, matchaxis, primitive_batchers
+from ...core.batching import AxisData, WithTrace, matchaxis, primitive_batchers
 from ...core.core import Primitive, ShapedArray, typeof
 from ...core.forward import Zero, instantiate_zeros, primitive_jvps
 from ...core.lowering import register_lowering
@@ -243,15 +243,8 @@ def _batch(trace, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncon
     """
     axis_data = trace.axis_data
     cond_dims, body_dims, init_dims = map(tuple, split_list(dims, [cond_nconsts, body_nconsts]))
-
-    def step(batched):
-        carry_dims = tuple(0 if b else None for b in batched)
-        _, out_dims = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims)
-        return [d is not None for d in out_dims]
-
-    batched = fixpoint(step, [d is not None for d in init_dims])
-    carry_dims = tuple(0 if b else None for b in batched)
-    _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis_data, cond_dims + carry_dims)
+    batched, pred_dim = _batched_carry(axis_data, dims, cond_jaxpr, cond_nconsts, body_jaxpr,
+                                       body_nconsts)
     if pred_dim is not None:
         pred_dim, carry_dims = 0, (0,) * len(batched)
     else:
@@ -264,6 +257,26 @@ def _batch(trace, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncon
     outs = while_p.bind(*consts[0], *consts[1], *init, cond_nconsts=cond_nconsts,
                         cond_jaxpr=new_cond, body_nconsts=body_nconsts, body_jaxpr=new_body)
     return outs, carry_dims
+
+
+def _batched_carry(axis_data, dims, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """Which carries are batched, and the batch dimension of the predicate, or `None`."""
+    cond_dims, body_dims, init_dims = map(tuple, split_list(dims, [cond_nconsts, body_nconsts]))
+
+    def step(batched):
+        carry_dims = tuple(0 if b else None for b in batched)
+        _, out_dims = batch_jaxpr(body_jaxpr, axis_data, body_dims + carry_dims)
+        return [d is not None for d in out_dims]
+
+    batched = fixpoint(step, [d is not None for d in init_dims])
+    carry_dims = tuple(0 if b else None for b in batched)
+    _, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis_data, cond_dims + carry_dims)
+    return batched, pred_dim
+
+
+def has_own_lengths(axis_data: AxisData, dims: Sequence[int | None], params: dict) -> bool:
+    """Whether the condition of a batched loop may end it in another round for each example."""
+    return _batched_carry(axis_data, dims, **params)[1] is not None
 
 
 primitive_batchers[while_p] = WithTrace(_batch)
