@@ -58,7 +58,16 @@ def _jit_params(params):
         hidden.add("donated_invars")
     if not params.get("keep_unused"):
         hidden.add("keep_unused")
+    if "in_shardings" in params:
+        hidden |= {"device", *(name for name in _SHARDINGS if _says_nothing(params[name]))}
     return {"name": params["name"], **_sorted_params(_without(params, hidden))}
+
+
+_SHARDINGS = ("in_shardings", "out_shardings", "in_layouts", "out_layouts")
+
+
+def _says_nothing(entries):
+    return all(entry is None or repr(entry) == "UnspecifiedValue" for entry in entries)
 
 
 def _broadcast_in_dim_params(params):

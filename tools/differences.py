@@ -237,9 +237,6 @@ OTHERWISE: dict[str, list[str]] = {
         "(lambda lay: str(jax.jit(lambda x: lay.with_layout_constraint(x, lay.Layout((1, 0))))("
         "jnp.ones((2, 3))).format.layout))("
         "__import__(jax.__name__ + '.experimental.layout', fromlist='x'))"],
-    "what jit is told of results is an equation of the jaxpr here, not a parameter": [
-        "str(jax.make_jaxpr(jax.jit(lambda x: x, out_shardings="
-        "jax.sharding.SingleDeviceSharding(jax.devices()[0])))(1.0))"],
     "an array on all devices fits one that is split here, where JAX wants the user to reshard": [
         "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
         "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],

@@ -34,8 +34,8 @@ class Call(NamedTuple):
     `by_operand` is for parameters that have an entry for each operand or result:
     `(params, in_sources, out_sources, shared) -> the changed parameters` of a transformed call. A
     source is the position of the operand (or result) of the old call that the new one is, or
-    belongs to as its tangent; it is `None` for a residual or a cotangent. If the operands are
-    `shared`, other equations also read them.
+    belongs to as its tangent. It is `None` for a residual, and `~i` for the cotangent of the result
+    (or operand) at the position `i`. If the operands are `shared`, other equations also read them.
 
     `inside` returns the context in which the jaxpr is transformed.
     """

@@ -319,9 +319,10 @@ def _transpose_of_call(call: Call, cts, *operands, **params):
     with call.inside(params):
         jaxpr, nonzero_out = transpose_jaxpr(jaxpr, kinds, in_avals, nonzero_avals(cts))
     linear = [kind is UndefinedPrimal for kind in kinds]
-    nonzero_cts = [ct for ct in cts if type(ct) is not Zero]
-    in_sources = partition_list(linear, range(len(linear)))[0] + [None] * len(nonzero_cts)
-    outs = iter(call.primitive.bind(*values, *nonzero_cts, **call.params(
-        params, jaxpr, in_sources, [None] * sum(nonzero_out), shared=True)))
+    places, linear_places = partition_list(linear, range(len(linear)))
+    of_cts = [~i for i, ct in enumerate(cts) if type(ct) is not Zero]
+    out_sources = [~i for i in partition_list(nonzero_out, linear_places)[1]]
+    outs = iter(call.primitive.bind(*values, *(cts[~i] for i in of_cts), **call.params(
+        params, jaxpr, places + of_cts, out_sources, shared=True)))
     nonzero = iter(nonzero_out)
     return [next(outs) if is_linear and next(nonzero) else None for is_linear in linear]

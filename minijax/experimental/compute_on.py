@@ -71,7 +71,7 @@ def _spaces(params, in_sources, out_sources, shared) -> dict:
     """Results keep their memory; residuals, and cotangents, are on the device."""
     old = params["out_memory_spaces"]
     return {"out_memory_spaces": tuple(
-        Space.Device if i is None or i >= len(old) else old[i] for i in out_sources)}
+        Space.Device if i is None or not 0 <= i < len(old) else old[i] for i in out_sources)}
 
 
 compute_on_p = annotated_call("compute_on", _attributes, _spaces)

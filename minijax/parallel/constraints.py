@@ -298,12 +298,8 @@ def _batch(trace, args, dims, *, sharding, context_mesh, layout, **params):
 
 
 def _with_batch_dimension(sharding, d, ndim, spmd_name):
+    check_spmd_name(sharding, spmd_name)
     if not isinstance(sharding, NamedSharding):
-        if spmd_name is not None:
-            raise ValueError("If you are using spmd_axis_name parameter of jax.vmap, please make "
-                             "sure to run your jitted function inside the mesh context manager. "
-                             "Only `jax.lax.with_sharding_constraint` with a NamedSharding names "
-                             f"axes that the batch could be split over, got {sharding}.")
         return sharding
     names = () if spmd_name is None else spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
     if set(names) & set(sharding.spec.all_axes()):
@@ -315,15 +311,31 @@ def _with_batch_dimension(sharding, d, ndim, spmd_name):
     return sharding.update(spec=P(*entries))
 
 
+def check_spmd_name(sharding: Sharding, spmd_name: Any) -> None:
+    """Raise ValueError if the batch cannot be split, because the sharding names no axes."""
+    if spmd_name is not None and not isinstance(sharding, NamedSharding):
+        raise ValueError("If you are using spmd_axis_name parameter of jax.vmap, please make "
+                         "sure to run your jitted function inside the mesh context manager. "
+                         "Only `jax.lax.with_sharding_constraint` with a NamedSharding names "
+                         f"axes that the batch could be split over, got {sharding}.")
+
+
 primitive_batchers[sharding_constraint_p] = WithTrace(_batch)
 
 
-def _lower(ctx, x, *, layout, **params):
-    out = _lower_sharding(ctx, x, **params)
+def _lower(ctx, x, *, layout, sharding, **params):
+    if isinstance(sharding, NamedSharding) and sharding.mesh.auto_axes and says_split(x.aval):
+        sharding = _beside_explicit(sharding, x.aval)
+    out = lower_sharding(ctx, x, sharding)
     return out if layout is None else lower_layout(ctx, out, layout=layout)
 
 
-def _lower_sharding(ctx, x, *, sharding, **params):
+def lower_sharding(ctx: Any, x: Any, sharding: Sharding) -> Any:
+    """A value with a constraint to a sharding, if the program runs on several devices.
+
+    Raises:
+      ValueError: the sharding is one for another number of devices.
+    """
     devices = devices_of_module(ctx)
     if not devices and is_abstract(sharding):
         return x
@@ -332,12 +344,11 @@ def _lower_sharding(ctx, x, *, sharding, **params):
                          f"in it speaks of {sharding.num_devices}: {sharding}.")
     if not devices:
         return x
+    assert isinstance(sharding, NamedSharding), "several devices are on a mesh"
     mesh, _ = manual_context(ctx)
     mesh = sharding.mesh if mesh is None else mesh
     if is_unreduced(sharding):
         return as_summands(ctx, x, sharding, mesh)
-    if isinstance(sharding, NamedSharding) and sharding.mesh.auto_axes and says_split(x.aval):
-        sharding = _beside_explicit(sharding, x.aval)
     return constraint(ctx, x, sharding, mesh)
 
 

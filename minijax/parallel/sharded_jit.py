@@ -1,37 +1,28 @@
 """Chapter 14: `jit` with `in_shardings` and `out_shardings`.
 
 Outside of other transformations, arguments that lie nowhere in particular are placed, and committed
-ones must lie as is said. XLA is told how the results are to lie. Under another transformation,
-arguments and results get a constraint each (`constraints.py`):
-
-    jit(f, in_shardings=s, out_shardings=t)    ≈    constrain t ∘ jit(f) ∘ constrain s
+ones must lie as is said. XLA is told how the results are to lie. Under another transformation, the
+shardings are parameters of the equation (`nested_jit.py`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.batching import BatchTrace
-from ..core.core import Tracer, state, typeof
+from ..core.core import typeof
 from ..core.extension import Extension, register
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from ..core.jit import JitFunction, Tracing, jit_function
 from ..core.staging import shaped_abstractify
 from ..core.tree import PyTreeDef, flatten_axes, tree_flatten
 from ..errors import api_boundary
 from ..runtime import xla
 from ..runtime.jit import UNSPECIFIED, Placement, jit
-from ..runtime.structs import ShapeDtypeStruct
 from . import mesh as meshes
 from .constraints import (
     check_entries,
-    check_fits,
-    constrain,
-    constraint_params,
     flat_shardings,
-    sharding_constraint_p,
 )
 from .layouts import (
     AUTO,
@@ -39,16 +30,15 @@ from .layouts import (
     Layout,
     check_layout,
     default_layout,
-    given_layout,
     layout_of,
     settled,
 )
 from .mesh import Mesh
+from .nested_jit import as_if_placed, check_possible
 from .partition_spec import P
 from .placed import PlacedArray
-from .sharding import Sharding, SingleDeviceSharding, is_unreduced, tile_assignment
-from .spmd import PlacedProgram, ToBePlaced, Wanted, committed_sharding
-from .typed import sums_of
+from .sharding import Sharding, SingleDeviceSharding
+from .spmd import PlacedProgram, Wanted
 
 
 class EnteredPlacement(Placement):
@@ -115,15 +105,14 @@ class ShardedJitFunction(JitFunction):
         return super()._traced(call)
 
     def _trace(self, call, in_avals) -> Tracing:
-        """The function, with constraints on its results."""
         tracing = super()._trace(call, in_avals)
         outs = self._out_shardings(tracing.out_tree)
         for sharding, aval in zip(outs, tracing.jaxpr.out_avals, strict=True):
             if sharding is not None:
-                _check(sharding, aval, "result")
+                check_possible(sharding, aval, "result")
         for layout, aval in zip(self._out_layouts(tracing.out_tree), tracing.jaxpr.out_avals):
             check_layout(layout, aval, "jit: a result")
-        return tracing._replace(jaxpr=_constrained(tracing.jaxpr, outs))
+        return tracing
 
     def _in_layouts(self, in_tree: PyTreeDef) -> list:
         """For each leaf of the arguments the layout that is asked for: a `Layout`, AUTO, `None`."""
@@ -178,15 +167,24 @@ class ShardedJitFunction(JitFunction):
         return flat_shardings(f"jit: {argument}", tree, prefix.unflatten(leaves), mesh,
                               tupled_args)
 
-    def _bind(self, call, tracing):
-        more = self._options.more.placement
-        if isinstance(state.trace, BatchTrace) and (more.in_layouts or more.out_layouts):
-            raise NotImplementedError("vmap of a function that is jitted with layouts: jit the "
-                                      "result of vmap instead.")
-        shardings = self._in_shardings(call.in_tree)
-        constrained = [x if sharding is None else _constrain(x, sharding)
-                       for x, sharding in zip(call.leaves, shardings, strict=True)]
-        return super()._bind(call._replace(leaves=constrained), tracing)
+    def _params(self, call, tracing):
+        """The shardings are parameters of the primitive. Those of a device are there for readers
+        of jaxprs: arguments are brought to the device, wherever they are."""
+        closed, device = len(tracing.outer_tracers), self._options.more.placement.device
+        ins, outs = self._in_shardings(call.in_tree), self._out_shardings(tracing.out_tree)
+        for sharding, aval in zip(ins, tracing.jaxpr.in_avals[closed:]):
+            if sharding is not None:
+                check_possible(sharding, aval, "argument")
+        if device is not None:
+            here = SingleDeviceSharding(device)
+            ins, outs = [here] * len(ins), [here] * len(outs)
+        return super()._params(call, tracing) | {
+            "in_shardings": (UNSPECIFIED,) * closed + tuple(map(_entry, ins)),
+            "out_shardings": tuple(map(_entry, outs)),
+            "in_layouts": (None,) * closed + tuple(self._in_layouts(call.in_tree)),
+            "out_layouts": tuple(self._out_layouts(tracing.out_tree)),
+            "device": device,
+        }
 
     def _spec(self, call, tracing):
         outs = tuple(self._out_shardings(tracing.out_tree))
@@ -199,71 +197,16 @@ class ShardedJitFunction(JitFunction):
     def _placed(self, call):
         shardings = self._in_shardings(call.in_tree)
         layouts = self._in_layouts(call.in_tree)
-        return [x if sharding is None else _as_if_placed(x, sharding, layout)
-                for x, sharding, layout in zip(call.leaves, shardings, layouts, strict=True)]
+        return [*map(as_if_placed, call.leaves, shardings, layouts)]
+
+
+def _entry(sharding):
+    """An entry of the parameters."""
+    return UNSPECIFIED if sharding is None else sharding
 
 
 def _with_placement(options, placement):
     return options._replace(more=options.more._replace(placement=placement))
-
-
-def _check(sharding, aval, what):
-    check_fits(sharding, aval, f"jit's {what}s, of shape {aval.shape},")
-    sharding.shard_shape(aval.shape)
-
-
-def _constrain(x, sharding):
-    """The constraint on an argument. A committed array must have this sharding already."""
-    _check(sharding, typeof(x), "argument")
-    if not isinstance(x, Tracer):
-        _check_place(x, sharding)
-    return constrain(x, sharding)
-
-
-def _as_if_placed(x, sharding, layout):
-    """The type of an argument, as it will lie."""
-    aval = shaped_abstractify(x)
-    _check(sharding, aval, "argument")
-    _check_place(x, sharding)
-    kind = ToBePlaced if committed_sharding(x) is None else ShapeDtypeStruct
-    layout = given_layout(x) if layout in (None, AUTO) else layout
-    return kind(aval.shape, aval.dtype, sharding=Format(layout, sharding),
-                weak_type=aval.weak_type)
-
-
-def _check_place(x, sharding):
-    """Raise ValueError if `x` is committed to something else."""
-    given = committed_sharding(x)
-    if given is None:
-        return
-    ndim = len(x.shape)
-    if sharding.memory_kind not in (None, given.memory_kind):
-        raise ValueError("Memory kinds passed to jax.jit does not match memory kind on the "
-                         f"respective arg. Got jit memory kind: {sharding.memory_kind}, arg memory "
-                         f"kind: {given.memory_kind} for arg type: {typeof(x).str_short(False)}. "
-                         "Move it with jax.device_put.")
-    if (is_unreduced(given) != is_unreduced(sharding)  # devices do not matter
-            or tile_assignment(given, ndim) != tile_assignment(sharding, ndim)):
-        raise ValueError("Sharding passed to jit does not match the sharding on the respective "
-                         f"arg. Got jit sharding: {sharding}, arg sharding: {given} for arg type: "
-                         f"{typeof(x).str_short(False)}. Move it with jax.device_put, or leave "
-                         "out in_shardings.")
-
-
-def _constrained(jaxpr: ClosedJaxpr, shardings: Sequence[Sharding | None]) -> ClosedJaxpr:
-    """A jaxpr whose results lie as is said."""
-    inner = jaxpr.jaxpr
-    eqns, outvars = list(inner.eqns), list(inner.outvars)
-    for i, sharding in enumerate(shardings):
-        if sharding is not None:
-            params = constraint_params(sharding)
-            aval = outvars[i].aval
-            if any(sums_of(aval)):
-                aval = sharding_constraint_p.abstract_eval(aval, **params)
-            out = Var(aval)
-            eqns.append(JaxprEqn(sharding_constraint_p, [outvars[i]], [out], params))
-            outvars[i] = out
-    return ClosedJaxpr(inner.replace(eqns=eqns, outvars=outvars), jaxpr.consts)
 
 
 def _shardings(placement: Placement) -> Shardings:

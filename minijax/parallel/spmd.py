@@ -36,6 +36,7 @@ from .memories import MemorySpace, is_elsewhere, space_of_kind
 from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
 from .modules import (
     PartitionedModule,
+    as_summands,
     constraint,
     devices_of_module,
     manual_context,
@@ -119,8 +120,9 @@ class Places(NamedTuple):
 
     def _results_placed(self, avals: Sequence, ctx, results: Sequence) -> list:
         """The results of a program, constrained to lie as their types say."""
-        return [self._result_placed(ctx, x, aval, sharding) if typed else x for x, aval, sharding,
-                typed in zip(results, avals, self.out_shardings, self.typed)]
+        return [self._result_placed(ctx, x, aval, sharding) if typed
+                else _as_said(ctx, x, sharding) for x, aval, sharding, typed
+                in zip(results, avals, self.out_shardings, self.typed)]
 
     def _result_placed(self, ctx, x, aval, sharding):
         if isinstance(sharding, NamedSharding):
@@ -133,16 +135,23 @@ class Places(NamedTuple):
         return open_constraint(ctx, x, stated)
 
     def _result_attributes(self, avals: Sequence, ctx) -> list[str]:
-        """What the program says of its results: of those that are unreduced, how they lie."""
+        """What the program says of its results: how they lie, if the user said it, or if they are
+        unreduced."""
         return [_sharding_attribute(ctx.module, sharding, aval, self.devices)
-                if sharding is not None and is_unreduced(sharding) else ""
-                for sharding, aval in zip(self.out_shardings, avals)]
+                if sharding is not None and (is_unreduced(sharding) or not typed) else ""
+                for sharding, aval, typed in zip(self.out_shardings, avals, self.typed)]
 
     def compile(self, module: LoweredModule, jaxpr: ClosedJaxpr, options: dict) -> Program:
         """The program of a module."""
         make = _SingleDeviceProgram if len(self.devices) == 1 else _PartitionedProgram
         with timed("backend_compile", f"jit({module.fun_name})"):
             return make(module, jaxpr, options, self)
+
+
+def _as_said(ctx, x, sharding):
+    """A result that lies as the user said. An attribute says it, too; but not that a value becomes
+    summands."""
+    return as_summands(ctx, x, sharding, sharding.mesh) if is_unreduced(sharding) else x
 
 
 def _check_not_ordered(jaxpr):
@@ -224,8 +233,8 @@ def _stated_part(aval, mesh):
     """What a type states of a sharding, if other axes of the mesh are the compiler's."""
     if mesh is None or not aval.size or isinstance(aval.dtype, ExtendedDType):
         return None
-    stated = mesh_of(aval) or mesh
-    if not stated.explicit_axes or stated.shape_tuple != mesh.shape_tuple:
+    stated = mesh_of(aval)
+    if stated is None or not stated.explicit_axes or stated.shape_tuple != mesh.shape_tuple:
         return None
     return NamedSharding(mesh.update(axis_types=stated.axis_types), P(*entries_of(aval)))
 
@@ -234,8 +243,8 @@ def _of_type(aval, mesh):
     """The sharding that the type of a result states, if it states all of it."""
     if mesh is None or not mesh.axis_names or isinstance(aval.dtype, ExtendedDType):
         return None
-    stated = mesh_of(aval) or mesh.abstract_mesh
-    if aval.dtype == float0 or not aval.size or stated.size != mesh.size:
+    stated = mesh_of(aval)
+    if stated is None or aval.dtype == float0 or not aval.size or stated.size != mesh.size:
         return None
     if not stated.are_all_axes_explicit:
         return None
@@ -370,10 +379,15 @@ def _summary(jaxpr: ClosedJaxpr) -> tuple[frozenset[int], tuple[Mesh | Sharding,
     return _summaries[jaxpr]
 
 
+# The parameters that are tuples of shardings.
+_SEVERAL = {"device_put": ("devices",), "jit": ("in_shardings", "out_shardings")}
+
+
 def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        moved_to = eqn.params.get("devices", ()) if eqn.primitive.name == "device_put" else ()
-        for value in (*eqn.params.values(), *moved_to):
+        several = [x for name in _SEVERAL.get(eqn.primitive.name, ())
+                   for x in eqn.params.get(name, ())]
+        for value in (*eqn.params.values(), *several):
             value = value.sharding if isinstance(value, Format) else value
             if isinstance(value, Sharding) or isinstance(value, Mesh) and not value.empty:
                 yield value
@@ -425,7 +439,8 @@ def _truly(said, found, aval):
             and found.mesh.shape_tuple == own.shape_tuple
             and found.mesh.axis_types != own.axis_types):
         found = found.update(mesh=found.mesh.update(axis_types=own.axis_types))
-    if said is None and isinstance(found, NamedSharding) and found.mesh.explicit_axes:
+    if (said is None and own is not None and isinstance(found, NamedSharding)
+            and found.mesh.explicit_axes):
         if not set(found.spec.all_axes()) <= set(found.mesh.explicit_axes):
             return found  # the compiler's choice
         missing = aval.ndim - len(found.spec)  # types have an entry for each dimension

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from ..core.calls import calls
 from ..core.core import Primitive
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..core.jit import jit_p
@@ -91,8 +92,10 @@ def _choose_in_jit(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
 
 def _jit_eqn(eqn, closed, invars, outvars, jaxpr) -> JaxprEqn:
     """The equation `eqn`, for another jaxpr with the same constants."""
-    params = eqn.params | {"jaxpr": ClosedJaxpr(jaxpr, closed.consts),
-                           "donated_invars": (False,) * len(invars)}
+    places, n = {v: i for i, v in enumerate(eqn.outvars)}, len(eqn.invars)
+    params = calls[jit_p].params(
+        eqn.params, ClosedJaxpr(jaxpr, closed.consts),
+        [*range(n), *[None] * (len(invars) - n)], [*map(places.get, outvars)], shared=True)
     return eqn.replace(invars=invars, outvars=outvars, params=params)
 
 

@@ -83,7 +83,7 @@ def _prevent_cse(params, in_sources, out_sources, shared) -> dict:
     flags = params["prevent_cse"]
     if isinstance(flags, bool):
         return {}
-    is_new = [i is None or i in in_sources[:place] for place, i in enumerate(in_sources)]
+    is_new = [i is None or i < 0 or i in in_sources[:place] for place, i in enumerate(in_sources)]
     return {"prevent_cse": tuple(new or flags[i] for i, new in zip(in_sources, is_new))}
 
 

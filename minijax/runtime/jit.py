@@ -335,9 +335,10 @@ def _evaluate(*args, ctx_mesh=None, **params):
 
 
 def _stage(trace, args, params):
-    """One equation. If the user asked for `inline`, the equations of the function."""
+    """One equation. If the user asked for `inline`, and for no shardings, the equations of the
+    function."""
     checks.options_of_whole_programs(params)
-    if params.get("inline"):
+    if params.get("inline") and "in_shardings" not in params:
         return eval_jaxpr(_called_here(params["jaxpr"].jaxpr), params["jaxpr"].consts, *args)
     return trace.default_process_primitive(jit_p, args, params)
 
@@ -353,14 +354,29 @@ def _called_here(jaxpr: Jaxpr) -> Jaxpr:
 staging_rules[jit_p] = _stage
 
 
-def _donation(params, in_sources, out_sources, shared) -> dict:
+def _by_operand(params, in_sources, out_sources, shared) -> dict:
     """An operand of a transformed call is donated if the operand that it comes from is donated. If
-    the call is split, nothing is, because the other part may need the buffer."""
+    the call is split, nothing is, because the other part may need the buffer.
+
+    Tangents and cotangents have the shardings and layouts of their primals.
+    """
     old = params["donated_invars"]
-    return {"donated_invars": tuple(not shared and i is not None and old[i] for i in in_sources)}
+    changed = {"donated_invars": tuple(
+        not shared and i is not None and i >= 0 and old[i] for i in in_sources)}
+    if "in_shardings" in params:
+        for kind, default in (("shardings", UNSPECIFIED), ("layouts", None)):
+            ins, outs = params[f"in_{kind}"], params[f"out_{kind}"]
+            changed[f"in_{kind}"] = _from_sources(in_sources, ins, outs, default)
+            changed[f"out_{kind}"] = _from_sources(out_sources, outs, ins, default)
+    return changed
 
 
-call_rules(jit_p, "jaxpr", _donation)
+def _from_sources(sources, own, others, default) -> tuple:
+    """An entry for each source; those of cotangents are among the `others`."""
+    return tuple(default if i is None else own[i] if i >= 0 else others[~i] for i in sources)
+
+
+call_rules(jit_p, "jaxpr", _by_operand)
 
 # ----------------------------------------------------------------------------------------------
 # The extension

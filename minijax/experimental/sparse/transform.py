@@ -137,6 +137,13 @@ def _inside(closed, *consts):
     return functools.partial(eval_sparse, closed, *consts)
 
 
+def _jit(*operands, jaxpr, **params):
+    if "in_shardings" in params:
+        raise NotImplementedError("sparsify of a function that is jitted with shardings: jit the "
+                                  "result of sparsify instead.")
+    return jit.jit(_inside(jaxpr))(*operands)
+
+
 def _while(*operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     n = cond_nconsts + body_nconsts
     keep_going = _inside(cond_jaxpr, *operands[:cond_nconsts])
@@ -146,7 +153,7 @@ def _while(*operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 
 
 call_rules: dict[Primitive, Callable] = {
-    jit.jit_p: lambda *operands, jaxpr, **_: jit.jit(_inside(jaxpr))(*operands),
+    jit.jit_p: _jit,
     lax.cond_p: lambda index, *operands, branches, **_: lax.switch(
         index, [*map(_inside, branches)], *operands),
     lax.while_p: _while,
