@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from minijax.core.extension import register, remove
-from minijax.parallel.placed import placed_evaluation
+from minijax.parallel.placed import placed_operands
 
 
 def calls_in(program: Callable[[], object]) -> int:
@@ -22,7 +22,7 @@ def calls_in(program: Callable[[], object]) -> int:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    with _without_placed_evaluation():
+    with _without_placed_operands():
         previous = sys.getprofile()
         sys.setprofile(count)
         try:
@@ -33,14 +33,14 @@ def calls_in(program: Callable[[], object]) -> int:
 
 
 @contextlib.contextmanager
-def _without_placed_evaluation() -> Iterator[None]:
+def _without_placed_operands() -> Iterator[None]:
     times = 0
     with contextlib.suppress(ValueError):  # it is not registered any more
         while True:
-            remove(placed_evaluation)
+            remove(placed_operands)
             times += 1
     try:
         yield
     finally:
         for _ in range(times):
-            register(placed_evaluation)
+            register(placed_operands)

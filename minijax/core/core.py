@@ -197,13 +197,13 @@ class EvalTrace(Trace):
         super().__init__(None)
 
     def process_primitive(self, primitive, args, params):
-        if not (hooks.evaluate or hooks.after_evaluation):
+        if not (hooks.evaluate or hooks.evaluate_placed or hooks.after_evaluation):
             return primitive.impl(*args, **params)
         return self._process_extended(primitive, args, params)
 
     def _process_extended(self, primitive, args, params):
         """The first extension that can evaluate the primitive does; then all see the result."""
-        for evaluate in hooks.evaluate:
+        for evaluate in hooks.evaluate + hooks.evaluate_placed:
             out = evaluate(primitive, args, params)
             if out is not NotImplemented:
                 break

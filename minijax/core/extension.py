@@ -44,6 +44,11 @@ class Extension:
         """The result of a primitive, or `NotImplemented` to leave it to its evaluation rule."""
         return NotImplemented
 
+    def evaluate_placed(self, primitive: Any, args: Sequence, params: dict) -> Any:
+        """`evaluate`, of an extension that has nothing to do with arrays of the class `Array`. The
+        fast paths for these do not ask it."""
+        return NotImplemented
+
     def after_evaluation(self, primitive: Any, args: Sequence, params: dict, out: Any) -> None:
         """Called with the result `out` of every evaluation of a primitive."""
 

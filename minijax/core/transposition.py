@@ -318,11 +318,10 @@ def _transpose_of_call(call: Call, cts, *operands, **params):
     kinds, values, in_avals = project_accums(jaxpr, operands)
     with call.inside(params):
         jaxpr, nonzero_out = transpose_jaxpr(jaxpr, kinds, in_avals, nonzero_avals(cts))
-    linear = [kind is UndefinedPrimal for kind in kinds]
-    places, linear_places = partition_list(linear, range(len(linear)))
+    places, linear_places = partition_list([k is UndefinedPrimal for k in kinds], range(len(kinds)))
     of_cts = [~i for i, ct in enumerate(cts) if type(ct) is not Zero]
-    out_sources = [~i for i in partition_list(nonzero_out, linear_places)[1]]
-    outs = iter(call.primitive.bind(*values, *(cts[~i] for i in of_cts), **call.params(
-        params, jaxpr, places + of_cts, out_sources, shared=True)))
-    nonzero = iter(nonzero_out)
-    return [next(outs) if is_linear and next(nonzero) else None for is_linear in linear]
+    out_places = partition_list(nonzero_out, linear_places)[1]
+    outs = call.primitive.bind(*values, *(cts[~i] for i in of_cts), **call.params(
+        params, jaxpr, places + of_cts, [~i for i in out_places], shared=True))
+    found = dict(zip(out_places, outs))
+    return [found.get(i) for i in range(len(kinds))]

@@ -6,6 +6,8 @@ each part again over z.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Hashable
 from typing import Any, NoReturn
 
@@ -23,6 +25,9 @@ class _Unconstrained:
 
 
 UNCONSTRAINED = _Unconstrained()
+
+
+_NO_AXES: frozenset = frozenset()
 
 
 class PartitionSpec(Immutable):
@@ -55,8 +60,15 @@ class PartitionSpec(Immutable):
 
     UNCONSTRAINED = UNCONSTRAINED
 
-    def __new__(cls, *partitions: Any, unreduced: Any = frozenset(),
-                reduced: Any = frozenset()) -> PartitionSpec:
+    def __new__(cls, *partitions: Any, unreduced: Any = _NO_AXES,
+                reduced: Any = _NO_AXES) -> PartitionSpec:
+        if unreduced is _NO_AXES and reduced is _NO_AXES:
+            with contextlib.suppress(TypeError):  # an entry has no hash, or is something else
+                return _plain_spec(partitions)
+        return cls._checked(partitions, unreduced, reduced)
+
+    @classmethod
+    def _checked(cls, partitions, unreduced, reduced):
         partitions = tuple(map(_as_entry, partitions))
         if not all(isinstance(entry, Hashable) for entry in partitions):
             raise TypeError("PartitionSpec: an entry must be None, the name of an axis of the "
@@ -147,6 +159,12 @@ class PartitionSpec(Immutable):
 
 P = PartitionSpec
 P.__name__ = P.__qualname__ = "P"  # as JAX prints it
+
+
+@functools.lru_cache(1024)
+def _plain_spec(partitions):
+    """A cache, because rules make the same specs again and again."""
+    return PartitionSpec._checked(partitions, _NO_AXES, _NO_AXES)
 
 
 def _spec(partitions: tuple, unreduced: frozenset, reduced: frozenset) -> PartitionSpec:

@@ -101,7 +101,7 @@ def _types(aval, sharding, layout):
 class Place:
     """Everything about a `PlacedArray` but its contents. A program keeps those of its results."""
 
-    __slots__ = ("aval", "sharding", "committed", "layout", "placed_type", "is_fixed", "is_typed")
+    __slots__ = ("aval", "sharding", "committed", "layout", "placed_type", "is_fixed", "living")
 
     def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool = True,
                  layout: Layout | None = None):
@@ -109,7 +109,7 @@ class Place:
         self.sharding, self.committed, self.layout = sharding, committed, layout
         self.is_fixed = committed or layout is not None
         self.placed_type = place if self.is_fixed else self.aval
-        self.is_typed = mesh_of(self.aval) is not None
+        self.living = placed_arrays if mesh_of(self.aval) is None else typed_arrays
 
 
 class PlacedArray(Array):
@@ -129,8 +129,7 @@ class PlacedArray(Array):
         self.committed, self.layout = place.committed, place.layout
         self.placed_type, self._host = place.placed_type, value
         self._buffer = shards if place.is_fixed else None
-        placed = placed_arrays.one_more()
-        self._placing = (placed, typed_arrays.one_more()) if place.is_typed else placed
+        self._placing = place.living.one_more()
 
     # Contents
 
@@ -336,29 +335,42 @@ def _takes_place(primitive, impl):
             and author.partition(".")[0] == _OURS)
 
 
+def _evaluate_there(primitive, args, params):
+    """Evaluate a primitive on its arguments' devices, or on the default device."""
+    if _takes_place(primitive, vars(primitive).get("impl")):
+        return apply_primitive(primitive, *args, **params)
+    return primitive.impl(*args, **params)
+
+
+class PlacedOperands(Extension):
+    """Evaluates a primitive on its arguments' devices. Registered while there is a `PlacedArray`.
+    """
+
+    def evaluate_placed(self, primitive, args, params):
+        for x in args:
+            if type(x) is PlacedArray:
+                if len(args) > 1:
+                    args = [_scalar_near(y, x.sharding) if isinstance(y, np.generic) else y
+                            for y in args]
+                return _evaluate_there(primitive, args, params)
+        return NotImplemented
+
+
 class PlacedEvaluation(Extension):
-    """Evaluates a primitive on its arguments' devices, or on a default device that is not the
-    first one.
+    """Evaluates a primitive of arguments that have no place: on a default device that is not the
+    first one; under `set_mesh`, such that the results are on all devices of the mesh.
 
-    Under `set_mesh`, results from arguments that have no place are on all devices of the mesh.
-
-    It is registered while there is a `PlacedArray`, an accelerator, another default device, or a
-    mesh in force.
+    It is registered while there is an accelerator, another default device, or a mesh in force.
     """
 
     def evaluate(self, primitive, args, params):
-        for x in args:
-            if type(x) is PlacedArray:
-                args = [_scalar_near(y, x.sharding) for y in args]
-                break
-        else:
-            if (mesh := mesh_in_force()) is not None and primitive not in sees_to_places:
-                return _on_mesh(primitive, primitive.impl(*args, **params), mesh)
-            if default_device() is None and not default_is_accelerator():
-                return NotImplemented
-        if _takes_place(primitive, vars(primitive).get("impl")):
-            return apply_primitive(primitive, *args, **params)
-        return primitive.impl(*args, **params)
+        if any(type(x) is PlacedArray for x in args):
+            return NotImplemented
+        if (mesh := mesh_in_force()) is not None and primitive not in sees_to_places:
+            return _on_mesh(primitive, primitive.impl(*args, **params), mesh)
+        if default_device() is None and not default_is_accelerator():
+            return NotImplemented
+        return _evaluate_there(primitive, args, params)
 
 
 def _on_mesh(primitive, out, mesh):
@@ -409,7 +421,9 @@ def _watch_mesh(mesh: Mesh | None, begins: bool) -> None:
 concrete_mesh.watchers.append(_watch_mesh)
 placed_evaluation = PlacedEvaluation()
 _context_mesh = ContextMesh()
-placed_arrays.extensions.append(placed_evaluation)
+placed_operands = PlacedOperands()
+placed_arrays.extensions.append(placed_operands)
+typed_arrays.extensions.append(placed_operands)
 
 
 @functools.cache
@@ -425,8 +439,6 @@ def default_is_accelerator() -> bool:
 
 def _scalar_near(x, sharding):
     """A scalar of NumPy as an array on the same devices; the same ones are often met again."""
-    if not isinstance(x, np.generic):
-        return x
     aval = typeof(x)
     return PlacedArray(None, *_copies(aval, x.astype(aval.dtype).tobytes(), sharding))
 

@@ -119,7 +119,8 @@ def _transpose(cts, *operands, devices, srcs, copy_semantics):
 
 
 def _origin(x, src, where):
-    """Where an operand came from: if nobody said it, the memory that its type names."""
+    """Where an operand came from. If the user did not say it, it is the memory that its type names.
+    """
     if src is None and isinstance(where, MemorySpace):
         return space_of(x.aval) or MemorySpace.Device
     return src

@@ -17,6 +17,7 @@ names are in scope. If some are left to the compiler, an inner `shard_map` may t
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -83,7 +84,7 @@ class Scope(NamedTuple):
     def manual_mesh(self) -> AbstractMesh:
         """The mesh inside the body."""
         manual = self.newly_manual_axes.union(self.mesh.manual_axes)
-        return self.mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+        return _with_manual_axes(self.mesh.abstract_mesh, manual)
 
     def in_order(self, axes) -> tuple:
         """The axes as the mesh orders them."""
@@ -122,6 +123,11 @@ class Scope(NamedTuple):
         """The axes along which a value with this spec is the same."""
         named = {*spec.all_axes(), *spec.unreduced}
         return self.in_order(self.newly_manual_axes.difference(named))
+
+
+@functools.lru_cache(256)
+def _with_manual_axes(mesh, names):
+    return mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
 
 
 @contextlib.contextmanager

@@ -6,9 +6,9 @@
     f32[8]{R:x}       reduced: all devices along x hold the value; its cotangents are unreduced
     f32<host>[8]      in the memory of the host
 
-All stand in the slot `placement` of the type. It holds `None` for types that say nothing. The type
-of an array that lies on a mesh names that mesh, also if no axis of type Explicit splits the array:
-it prints as `f32[8]`, like a type without a mesh, but the two differ.
+These words stand in the slot `placement` of a type, which is `None` if there are none. The type of
+an array on a mesh names the mesh even if no axis of type Explicit splits the array. It prints as
+`f32[8]`, like a type without a mesh, but the two differ.
 """
 
 from __future__ import annotations
@@ -77,18 +77,20 @@ class Placement(Immutable):
     space: MemorySpace | None  # the memory, if it is not that of the devices
     registration: Any  # of what is needed while there are reduced types
 
+    def changed(self, **parts: Any) -> Placement | None:
+        """The same placement with other parts."""
+        return placement(**{name: getattr(self, name) for name in _PARTS} | parts)
+
     def without(self, axis: int) -> Placement | None:
         """The placement of one example of an array with a batch dimension."""
         return self._with_entries((*self.entries[:axis], *self.entries[axis + 1:]))
 
     def _with_entries(self, entries: Entries) -> Placement | None:
-        entries = () if self.mesh is None else entries
-        return placement(self.varying, entries, self.mesh, self.unreduced, self.reduced, self.space)
+        return self.changed(entries=() if self.mesh is None else entries)
 
     def of_cotangents(self) -> Placement | None:
         """The placement of cotangents of values that are placed like this."""
-        return placement(self.varying, self.entries, self.mesh, self.reduced, self.unreduced,
-                         self.space)
+        return self.changed(unreduced=self.reduced, reduced=self.unreduced)
 
     def check_whole(self, axis: int) -> None:
         """Raise a ValueError if a dimension is split that a loop runs along."""
@@ -138,7 +140,7 @@ class Placement(Immutable):
             return aval.placement and aval.placement.with_new(axis)
         entries = (*own[:axis], new, *own[axis:])
         check_no_axis_twice(P(*entries))
-        return placement(varying_axes(aval), entries, self.mesh, *sums_of(aval), space_of(aval))
+        return changed(aval, entries=entries, mesh=self.mesh).placement
 
     def shape_text(self, shape: Sequence[int]) -> str:
         """What follows the dtype where the type is printed, as `[8@x,2]{V:y}`."""
@@ -150,8 +152,7 @@ class Placement(Immutable):
         return f"{space}[{sizes}]" + (f"{{{', '.join(texts)}}}" if texts else "")
 
     def __reduce__(self):
-        return placement, (self.varying, self.entries, self.mesh, self.unreduced, self.reduced,
-                           self.space)
+        return placement, tuple([getattr(self, name) for name in _PARTS])
 
     def __repr__(self):
         return f"Placement(varying={set(self.varying)}, {self._spec()})"
@@ -169,6 +170,7 @@ def _split_text(entry) -> str:
     return "" if entry is None else f"@{entry}"
 
 
+_PARTS = Placement.__slots__[:6]
 _NOWHERE: frozenset = frozenset()
 
 
@@ -196,12 +198,22 @@ def varying_axes(aval: ShapedArray) -> frozenset:
     return _NOWHERE if aval.placement is None else aval.placement.varying
 
 
+def changed(aval: ShapedArray, **parts: Any) -> ShapedArray:
+    """The same type with other parts of its placement."""
+    own = aval.placement
+    new = placement(**{"varying": _NOWHERE, **parts}) if own is None else own.changed(**parts)
+    return aval if new is own else aval.update(placement=new)
+
+
 def along(aval: ShapedArray, axes) -> ShapedArray:
     """The same type of values that vary along these axes."""
-    mesh = mesh_of(aval)
-    entries = () if mesh is None else entries_of(aval)
-    return aval.update(placement=placement(frozenset(axes), entries, mesh, *sums_of(aval),
-                                           space_of(aval)))
+    axes = frozenset(axes)
+    if aval.placement is None:
+        return aval.update(placement=_only_varying(axes)) if axes else aval
+    return aval if axes == aval.placement.varying else changed(aval, varying=axes)
+
+
+_only_varying = functools.lru_cache(256)(placement)
 
 
 def entries_of(aval: ShapedArray) -> Entries:
@@ -235,8 +247,7 @@ def sums_of(aval: ShapedArray) -> tuple[frozenset, frozenset]:
 
 def with_sums(aval: ShapedArray, unreduced: frozenset, reduced: frozenset) -> ShapedArray:
     """The same type inside `shard_map`, with these unreduced and reduced axes of type Manual."""
-    return aval.update(placement=placement(varying_axes(aval), (), None, unreduced, reduced,
-                                           space_of(aval)))
+    return changed(aval, entries=(), mesh=None, unreduced=unreduced, reduced=reduced)
 
 
 def space_of(aval: ShapedArray) -> MemorySpace | None:
@@ -246,12 +257,7 @@ def space_of(aval: ShapedArray) -> MemorySpace | None:
 
 def in_space(aval: ShapedArray, space: MemorySpace | None) -> ShapedArray:
     """The same type in a memory."""
-    space = None if space is MemorySpace.Device else space
-    if space is space_of(aval):
-        return aval
-    entries = () if aval.placement is None else aval.placement.entries
-    return aval.update(placement=placement(varying_axes(aval), entries, mesh_of(aval),
-                                           *sums_of(aval), space))
+    return changed(aval, space=None if space is MemorySpace.Device else space)
 
 
 def split_over(aval: ShapedArray, entries: Sequence, mesh: AbstractMesh | None,
@@ -259,9 +265,8 @@ def split_over(aval: ShapedArray, entries: Sequence, mesh: AbstractMesh | None,
     """The same type, split over axes of a mesh. Those of other types than Explicit are left out."""
     explicit = () if mesh is None else mesh.explicit_axes
     entries = tuple([explicit_part(entry, explicit) for entry in entries])
-    sums = unreduced.intersection(explicit), reduced.intersection(explicit)
-    return aval.update(placement=placement(varying_axes(aval), entries, mesh, *sums,
-                                           space_of(aval)))
+    return changed(aval, entries=entries, mesh=mesh, unreduced=unreduced.intersection(explicit),
+                   reduced=reduced.intersection(explicit))
 
 
 def explicit_part(entry: Any, explicit: Sequence) -> Any:

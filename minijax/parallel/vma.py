@@ -307,8 +307,9 @@ class VaryingOperands(Extension):
                                      for v, aval in zip(invars[first:], wanted)]
         if not _meet(primitive):
             return invars
-        axes = frozenset().union(*[varying_axes(v.aval) for v in invars])
-        return [_vary(builder, v, axes) for v in invars]
+        varying = [varying_axes(v.aval) for v in invars]
+        axes = frozenset().union(*varying)
+        return [v if own == axes else _vary(builder, v, axes) for v, own in zip(invars, varying)]
 
     def vary_like(self, x, aval):
         unreduced, reduced = sums_of(aval)

@@ -12,13 +12,13 @@ from tests.processes import run
 
 def test_placed_arrays_leave_nothing_behind():
     gc.collect()
-    before = hooks.evaluate
+    before = hooks.evaluate_placed
     arrays = [minijax.device_put(np.float32(i), minijax.devices()[0]) for i in range(3)]
-    assert len(hooks.evaluate) == len({*before, *hooks.evaluate}) > 0
+    assert len(hooks.evaluate_placed) == len({*before, *hooks.evaluate_placed}) > 0
     assert jnp.sin(arrays[0]).committed
     del arrays
     gc.collect()
-    assert hooks.evaluate == before
+    assert hooks.evaluate_placed == before
 
 
 def test_scalars_near_placed_arrays_leave_nothing_behind():
@@ -26,10 +26,10 @@ def test_scalars_near_placed_arrays_leave_nothing_behind():
         import gc
         from minijax.core.extension import hooks
         x = jax.device_put(np.ones(3, np.float32), jax.devices()[0])
-        print((x * np.float32(1.75) + 2.0).tolist(), len(hooks.evaluate))
+        print((x * np.float32(1.75) + 2.0).tolist(), len(hooks.evaluate_placed))
         del x
         gc.collect()
-        print(len(hooks.evaluate))
+        print(len(hooks.evaluate_placed))
         """)
     assert out == ("[3.75, 3.75, 3.75] 1\n0\n", "")
 
