@@ -243,6 +243,9 @@ OTHERWISE: dict[str, list[str]] = {
     "a value that is on no mesh shows the mesh in force as that of its type": [
         "(lambda m: [jax.set_mesh(m), str(jax.typeof(np.ones(3)).sharding), jax.set_mesh(None)][1]"
         ")(jax.make_mesh((8,), ('x',)))"],
+    "zeros, ones and full are on the devices that they are given also in a traced function": [
+        "str(jax.jit(lambda: jnp.zeros(8, device=jax.NamedSharding(jax.sharding.Mesh("
+        "jax.devices(), 'x'), jax.P('x'))))().sharding)"],
     "shard_map closes over arrays on its mesh here": [
         "(lambda x: str(jax.make_jaxpr(jax.shard_map(lambda s: s + x[:1], in_specs=jax.P('x'), "
         "mesh=x.sharding.mesh, out_specs=jax.P('x')))(np.ones((8, 1)))))(jax.device_put("

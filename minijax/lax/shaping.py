@@ -363,7 +363,7 @@ def constrain_new(self, x: Any, sharding: Any) -> Any:
     return None
 
 
-def converted_on(x: Array, device: Any, out_sharding: Any = None) -> Array:
+def converted_on(x: Array, device: Any, out_sharding: Any = None, like: Any = None) -> Array:
     """As `on_device`, of an array that was made of another one: while a function is traced, it is
     constrained to a sharding."""
     if device is not None and out_sharding is None and (
@@ -371,7 +371,7 @@ def converted_on(x: Array, device: Any, out_sharding: Any = None) -> Array:
         for constrain_new in hooks.constrain_new:
             if (out := constrain_new(x, device)) is not None:
                 return out
-    return on_device(x, device, out_sharding=out_sharding)
+    return on_device(x, device, like, out_sharding)
 
 
 def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sharding=None):

@@ -247,7 +247,7 @@ def _filled(name, value):
             return broadcast(dtype.type(value), shape, out_sharding=out_sharding)
         else:
             out = broadcast_in_dim_p.bind(dtype.type(value), shape=shape, broadcast_dimensions=())
-        return on_device(out, device, out_sharding=out_sharding)
+        return converted_on(out, device, out_sharding)
 
     constructor.__name__ = constructor.__qualname__ = name
     what = {"empty": "unspecified contents (zeros)"}.get(name, name)
@@ -292,8 +292,8 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
         out = lax_full(_shape(shape), fill_value, dtype)
     else:
         out = broadcast_to(asarray(fill_value, dtype), _shape(shape))
-    out = out if device is None else out.astype(out.dtype)
-    return on_device(out, device, out_sharding=out_sharding)
+    out = out if device is None or isinstance(out, Tracer) else out.astype(out.dtype)
+    return converted_on(out, device, out_sharding)
 
 
 def _filled_like(name, value):
@@ -306,7 +306,7 @@ def _filled_like(name, value):
         if out_sharding is not None and device is None:
             return _stated_like(a, value, dtype, shape, out_sharding)
         out = lax_full_like(a, value, dtype, shape)
-        return on_device(out, device, a, out_sharding)
+        return converted_on(out, device, out_sharding, a)
 
     constructor.__name__ = constructor.__qualname__ = name
     constructor.__doc__ = (
@@ -349,7 +349,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     else:
         value = asarray(fill_value, result_type(a) if dtype is None else dtype)
         out = broadcast_to(value, np.shape(a) if shape is None else shape)
-    return on_device(out, device, a, out_sharding)
+    return converted_on(out, device, out_sharding, a)
 
 
 # ----------------------------------------------------------------------------------------------

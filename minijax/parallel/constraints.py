@@ -210,9 +210,10 @@ def _all_stated(x, sharding) -> bool:
                              "the mesh: make it with `axis_types=(jax.sharding.AxisType.Auto,)`. "
                              "For axes of type Explicit, use `jax.sharding.reshard`.")
         return False
-    wanted = with_sharding(shaped_abstractify(x), sharding)
     own = shaped_abstractify(x)
-    if (entries_of(own), sums_of(own)) != (entries_of(wanted), sums_of(wanted)):
+    wanted = with_sharding(own, sharding)
+    foreign = set(sharding.spec.all_axes()) - set(around.axis_names)
+    if foreign or (entries_of(own), sums_of(own)) != (entries_of(wanted), sums_of(wanted)):
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. It expected {wanted.str_short(True)}, got {own.str_short(True)}. To "

@@ -59,6 +59,7 @@ from .sharding import (
     is_unreduced,
     sdy_sharding,
     spec_of,
+    tile_assignment,
 )
 from .typed import entries_of, in_space, mesh_of, sharding_of_type, space_of, with_sharding
 
@@ -435,6 +436,8 @@ def _truly(said, found, aval):
     """How a result lies: in the words that were said, if XLA did it; over axes of the types that
     its own type names, which a part of the program may have changed."""
     own = mesh_of(aval) if type(aval) is ShapedArray else None
+    if own is not None and isinstance(found, NamedSharding):
+        found = _over_axes_of(own, found, aval.ndim)
     if (own is not None and isinstance(found, NamedSharding)
             and found.mesh.shape_tuple == own.shape_tuple
             and found.mesh.axis_types != own.axis_types):
@@ -450,6 +453,16 @@ def _truly(said, found, aval):
     if said is None or aval.size and not said.is_equivalent_to(found, aval.ndim):
         return found
     return said
+
+
+def _over_axes_of(mesh, sharding, ndim):
+    """A sharding in the words of the mesh that a constraint named, over the same devices."""
+    own = sharding.mesh
+    if own.shape_tuple == mesh.shape_tuple or own.size != mesh.size:
+        return sharding
+    own = Mesh(own.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+    spec = spec_of(tile_assignment(sharding, ndim), own)
+    return sharding if spec is None else sharding.update(mesh=own, spec=spec)
 
 
 def sharding_of(tiling, places: Places) -> NamedSharding:

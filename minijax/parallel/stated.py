@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import WithTrace, moveaxis, primitive_batchers, shifted_dims
-from ..core.core import Primitive, typeof
+from ..core.core import Primitive, state, typeof
 from ..core.extension import Extension, hooks, register
 from ..core.forward import Zero, defbilinear_jvp
 from ..core.lowering import Value, lowering_rules, register_lowering
@@ -37,7 +37,7 @@ from ..core.transposition import (
 )
 from ..errors import fun_name
 from ..lax.out_shardings import cotangent_aval
-from ..lax.shaping import iota_p, on_device
+from ..lax.shaping import converted_on, iota_p
 from ..remat.policies import products
 from ..runtime.dispatch import apply_primitive
 from .explicit import auto_axes, checked_sharding, explicit_sharding, reshard
@@ -290,8 +290,9 @@ class StatedShardings(Extension):
         params = {"shape": shape, "broadcast_dimensions": ()}
         if isinstance(sharding, PartitionSpec) or is_abstract(sharding):
             return self.bind_with_sharding(broadcast_in_dim_p, [value], params, sharding)
-        value = convert(value, typeof(value).dtype)
-        return on_device(broadcast_in_dim_p.bind(value, **params), sharding)
+        if not state.trace.staging:
+            value = convert(value, typeof(value).dtype)
+        return converted_on(broadcast_in_dim_p.bind(value, **params), sharding)
 
     def filled_like(self, value, shape, aval):
         mesh = explicit_mesh_of(aval)

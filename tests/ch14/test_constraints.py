@@ -195,3 +195,16 @@ def test_parameters_are_named_like_those_of_jax():
         return sorted(eqn.params)
 
     assert names(minijax) == names(oracle)
+
+
+@pytest.mark.parametrize("program", [
+    "jax.jit(lambda a: lax.with_sharding_constraint(a, NS(named, P('u', 'v'))))(x2)",
+    "jax.jit(lambda a: lax.with_sharding_constraint(a * 2, NS(named, P(('u', 'v')))))(x2)",
+    "jax.jit(lambda a: lax.with_sharding_constraint(a, NS(named, P('u', 'v'))) + a)(x2)",
+    "within(jax.set_mesh(jax.make_mesh((8,), ('x',))), lambda: "
+    "jax.jit(lambda a: lax.with_sharding_constraint(a, NS(named, P('u'))))(np.ones(8, 'f')))",
+])
+def test_constraints_to_another_mesh(program):
+    """The result lies in the words of the mesh that the constraint names."""
+    same(f"(lambda named, x2: {program})(jax.make_mesh((2, 4), ('u', 'v'), (AxisType.Auto,) * 2), "
+         "put(np.ones((8, 8), 'f'), NS(Mesh(np.array(d), 'x'), P('x'))))")
