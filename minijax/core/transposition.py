@@ -323,5 +323,4 @@ def _transpose_of_call(call: Call, cts, *operands, **params):
     out_places = partition_list(nonzero_out, linear_places)[1]
     outs = call.primitive.bind(*values, *(cts[~i] for i in of_cts), **call.params(
         params, jaxpr, places + of_cts, [~i for i in out_places], shared=True))
-    found = dict(zip(out_places, outs))
-    return [found.get(i) for i in range(len(kinds))]
+    return [*map(dict(zip(out_places, outs)).get, range(len(kinds)))]
