@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 
 from minijax.core.extension import register, remove
-from minijax.parallel.placed import placed_operands
+from minijax.parallel.placed import placed_evaluation, placed_operands
 
 
 def calls_in(program: Callable[[], object]) -> int:
     """How many functions, of Python and of C, are called while the program runs.
 
-    Placed arrays that other tests left alive do not count: as long as there are any, each
-    operation is first offered to their extension.
+    Placed arrays and meshes that other tests left behind do not count: as long as there are any,
+    each operation is first offered to their extension.
     """
     calls = 0
 
@@ -22,7 +22,7 @@ def calls_in(program: Callable[[], object]) -> int:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    with _without_placed_operands():
+    with _without_places():
         previous = sys.getprofile()
         sys.setprofile(count)
         try:
@@ -33,14 +33,15 @@ def calls_in(program: Callable[[], object]) -> int:
 
 
 @contextlib.contextmanager
-def _without_placed_operands() -> Iterator[None]:
-    times = 0
-    with contextlib.suppress(ValueError):  # it is not registered any more
-        while True:
-            remove(placed_operands)
-            times += 1
+def _without_places() -> Iterator[None]:
+    removed = []
+    for extension in (placed_operands, placed_evaluation):
+        with contextlib.suppress(ValueError):  # it is not registered any more
+            while True:
+                remove(extension)
+                removed.append(extension)
     try:
         yield
     finally:
-        for _ in range(times):
-            register(placed_operands)
+        for extension in removed:
+            register(extension)

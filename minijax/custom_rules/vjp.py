@@ -304,7 +304,7 @@ def _checked_ct(path, aval, ct):
         "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
         f"primal function, but at output{keystr(path)} the bwd rule produced an output of type "
         f"{got.str_short(False)} corresponding to an input of type {aval.str_short(False)}"
-        f"{''.join(f', so the axes along which they vary do not match ({x})' for x in hints)}. "
+        f"{''.join(f', so the two do not match ({x})' for x in hints)}. "
         "Consider just returning a None here, if the cotangent is zero.")
 
 

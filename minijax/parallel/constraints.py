@@ -10,6 +10,7 @@ says it better: where it stands, the array lies so, and XLA sends what must be s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..core.transposition import deflinear2
 from ..core.tree import PyTreeDef, flatten_axes, tree_flatten, tree_map
 from ..errors import api_boundary
 from ..runtime.dispatch import apply_primitive
-from ..runtime.jit import UNSPECIFIED
+from ..runtime.jit import UNSPECIFIED, jit
 from . import mesh as meshes
 from .layouts import (
     Format,
@@ -255,9 +256,18 @@ def _constrained_type(aval, *, sharding, **params):
 
 @sharding_constraint_p.def_impl
 def _evaluate(x, *, sharding, layout, **params):
-    out = evaluated(x, sharding, lambda sharding: apply_primitive(
-        sharding_constraint_p, x, sharding=sharding, layout=layout, **params))
+    def apply(sharding):
+        if says_split(typeof(x)) and not unconstrained_dims(sharding):
+            return _mover(sharding)(x)  # which also gives up the split over explicit axes
+        return apply_primitive(sharding_constraint_p, x, sharding=sharding, layout=layout, **params)
+
+    out = evaluated(x, sharding, apply)
     return out if layout is None else layout_constraint_p.bind(out, layout=layout)
+
+
+@functools.lru_cache(256)
+def _mover(sharding):
+    return jit(lambda x: x, out_shardings=sharding)
 
 
 def evaluated(x: Any, sharding: Sharding, apply: Callable[[Sharding], Any]) -> Any:
@@ -270,6 +280,8 @@ def evaluated(x: Any, sharding: Sharding, apply: Callable[[Sharding], Any]) -> A
     out = apply(sharding)
     if not complete or type(out) is not PlacedArray or is_abstract(sharding):
         return out
+    if not (is_unreduced(sharding) or out.sharding.is_equivalent_to(sharding, out.ndim)):
+        return out  # axes that the compiler has in hand split it, too
     return PlacedArray(None, Place(out.aval, sharding), out.shards)  # in the user's words
 
 

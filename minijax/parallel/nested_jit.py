@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import settings
+from ..core.array import Array
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import ShapedArray, typeof
 from ..core.jaxpr import eval_jaxpr
@@ -65,8 +66,8 @@ def as_if_placed(x: Any, sharding: Sharding | None, layout: Any) -> Any:
 
 
 def _check_place(x, sharding):
-    """Raise ValueError if `x` is committed to something else."""
-    given = committed_sharding(x)
+    """Raise ValueError if `x` is committed to something else, or in another memory."""
+    given = x.sharding if isinstance(x, Array) else committed_sharding(x)
     if given is None:
         return
     ndim = len(x.shape)
@@ -75,6 +76,8 @@ def _check_place(x, sharding):
                          f"respective arg. Got jit memory kind: {sharding.memory_kind}, arg memory "
                          f"kind: {given.memory_kind} for arg type: {typeof(x).str_short(False)}. "
                          "Move it with jax.device_put.")
+    if committed_sharding(x) is None:
+        return
     if (is_unreduced(given) != is_unreduced(sharding)  # devices do not matter
             or tile_assignment(given, ndim) != tile_assignment(sharding, ndim)):
         raise ValueError("Sharding passed to jit does not match the sharding on the respective "

@@ -115,7 +115,8 @@ class MemorySpaces(Extension):
     def join_placements(self, primitive, avals, params, out):
         if not any(map(space_of, avals)) or not _has_rule(primitive):
             return out
-        first, *others = [aval for aval in avals if aval.ndim] or [None]
+        of = avals[:1] if primitive.name.startswith("scatter") else avals
+        first, *others = [aval for aval in of if aval.ndim] or [None]
         for other in others:
             if space_of(other) is not space_of(first):
                 raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the "
@@ -126,6 +127,10 @@ class MemorySpaces(Extension):
         if primitive.multiple_results:
             return [in_space(aval, space) for aval in out]
         return in_space(out, space)
+
+    def placement_hint(self, a, b):
+        apart = space_of(a) is not space_of(b) and space_of(b) is None
+        return "`jax.device_put(…, jax.memory.Space.Device)` brings the first back" if apart else ""
 
 
 def _has_rule(primitive):

@@ -17,11 +17,12 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..checks.jaxpr import ordered_effects, shardable_ordered_effects
+from ..checks.jit import donations
 from ..core.array import Array
 from ..core.core import ShapedArray
 from ..core.dtypes import ExtendedDType, float0
@@ -98,6 +99,7 @@ class Places(NamedTuple):
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
         lowering.places, outer = self, lowering.places
+        spec = self._within_memories(jaxpr, spec)
         try:
             if len(self.devices) == 1:
                 return lower(jaxpr, spec)
@@ -113,6 +115,22 @@ class Places(NamedTuple):
             lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
         return module._replace(donated=donated)
+
+    def _within_memories(self, jaxpr, spec):
+        """What is asked of a program, without donations of which no result in the same memory has
+        the type."""
+        if not any(map(is_elsewhere, (*self.shardings, *self.out_shardings))):
+            return spec
+        free = Counter([(x.shape, x.dtype, is_elsewhere(where))
+                        for x, where in zip(jaxpr.out_avals, self.out_shardings)])
+        donated, refused = [], []
+        for i, (x, asked) in enumerate(zip(jaxpr.in_avals, spec.donated_invars)):
+            key = x.shape, x.dtype, is_elsewhere(self.shardings[i])
+            donated.append(asked and free[key] > 0)
+            free[key] -= donated[-1]
+            refused += [i] * (asked and not donated[-1])
+        donations(jaxpr, refused)
+        return spec._replace(donated_invars=tuple(donated))
 
     def on_devices(self, sharding: NamedSharding) -> NamedSharding:
         """A sharding over an abstract mesh like that of the program, over its devices."""

@@ -103,3 +103,62 @@ def test_cotangents_of_traced_values_go_back_to_their_memory():
     back = minijax.jit(minijax.grad(lambda y: names["device"](names["host"](y) ** 2).sum()))(X)
     assert str(minijax.typeof(back)) == "float32[8,2]"
     np.testing.assert_allclose(back, 2 * X)
+
+
+DONATIONS = """
+jax.jit(lambda a: a * 2, out_shardings=s.with_memory_kind("pinned_host"), donate_argnums=0), s
+jax.jit(lambda a: a * 2, out_shardings=s, donate_argnums=0), s
+jax.jit(lambda a: (a * 2, a + 1), out_shardings=(s, s.with_memory_kind("pinned_host")), donate_argnums=0), s
+jax.jit(lambda a: a, out_shardings=s.with_memory_kind("pinned_host"), donate_argnums=0), s.with_memory_kind("pinned_host")
+""".strip().splitlines()
+
+
+@pytest.mark.filterwarnings("ignore:Some donated")
+@pytest.mark.parametrize("row", DONATIONS)
+def test_donations(row):
+    """No memory of the devices is given to a result in the memory of the host."""
+    def program(library):
+        def run():
+            known = words(library)
+            known["s"] = known["by_xla"].sharding
+            f, where = eval(row, known)
+            x = library.device_put(X, where)
+            outs = library.tree.leaves(f(x))
+            return x.is_deleted(), [(out.sharding.memory_kind, np.asarray(out)) for out in outs]
+
+        return run
+
+    both(program)
+
+
+@pytest.mark.parametrize("where", [
+    "Space.Host", "by_xla.sharding.with_memory_kind('pinned_host')",
+])
+def test_gradients_in_another_memory_are_refused(where):
+    def program(library):
+        def run():
+            known = words(library)
+            there = eval(where, known)
+            f = library.custom_vjp(lambda x: x * 2)
+            f.defvjp(lambda x: (x * 2, None), lambda _, ct: (library.device_put(ct, there),))
+            return library.jit(library.grad(lambda x: f(x).sum()))(known["by_xla"])
+
+        return run
+
+    both(program, raises=ValueError)
+
+
+@pytest.mark.parametrize("argument", ["jnp.ones((8, 2))", "X", "by_xla", "host_array"])
+@pytest.mark.parametrize("kind", ["device", "pinned_host"])
+def test_memories_of_arguments(argument, kind):
+    """Arrays must be in the memory that is asked for, also if they were not put there."""
+    def program(library):
+        def run():
+            known = words(library)
+            s = known["by_xla"].sharding.with_memory_kind(kind)
+            return library.jit(lambda x: x * 2, in_shardings=s)(eval(argument, known))
+
+        return run
+
+    fits = argument == "X" or (argument == "host_array") is (kind == "pinned_host")
+    both(program, raises=None if fits else ValueError)

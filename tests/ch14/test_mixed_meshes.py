@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
+from tests.ch14.placement_programs import same
 from tests.oracle import jax as oracle
 
 X = np.arange(128.0, dtype=np.float32).reshape(8, 16)
@@ -79,3 +80,22 @@ def test_an_update_on_all_devices_does_not_fit_an_operand_that_is_split(first):
         with pytest.raises(Exception, match="must") as info:
             jx.lax.dynamic_update_slice(*pair, (0, 0))
         assert type(info.value).__name__ == "ShardingTypeError"
+
+
+SPECS = ("P(('x', 'y'))", "P('y', 'x')", "P('y')", "P(None, 'y')", "P('x')", "P(('y', 'x'))", "P()",
+         "P(None, 'x')", "P('x', 'y')")
+
+
+@pytest.mark.parametrize("before", SPECS)
+@pytest.mark.parametrize("types", ["(AxisType.Auto, AxisType.Explicit)",
+                                   "(AxisType.Explicit, AxisType.Auto)"])
+def test_eager_moves(before, types):
+    """What an array says of its sharding is how it lies, also beside axes of the other type."""
+    auto, explicit = ("'x'", "'y'") if types.startswith("(AxisType.Auto") else ("'y'", "'x'")
+    moves = [f"jax.reshard(a, NS(m, {spec}))" for spec in SPECS if auto not in spec]
+    moves += [f"lax.with_sharding_constraint(a, NS(m, {spec}))" for spec in SPECS
+              if explicit not in spec]
+    told = ", ".join(f"(lambda o: (o, o + 1, o.addressable_shards[0].data.shape))({move})"
+                     for move in moves)
+    same(f"(lambda m: (lambda a: [{told}])(put(np.arange(64.0).reshape(8, 8), NS(m, {before}))))"
+         f"(jax.make_mesh((4, 2), ('x', 'y'), {types}))")
