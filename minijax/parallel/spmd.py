@@ -95,6 +95,7 @@ class Places(NamedTuple):
     out_layouts: tuple = ()
     typed: tuple[bool, ...] = ()  # which results lie as their types say
     named: bool = False  # whether the user named the device, so that arguments are brought there
+    stated: AbstractMesh | None = None  # the mesh of results whose types name none: that in force
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
@@ -146,7 +147,8 @@ class Places(NamedTuple):
     def _result_placed(self, ctx, x, aval, sharding):
         if isinstance(sharding, NamedSharding):
             return constraint(ctx, x, sharding, sharding.mesh)
-        stated = None if sharding is not None else _stated_part(aval, self.mesh)
+        own = mesh_of(aval) or self.stated
+        stated = None if sharding is not None else _stated_part(aval, own, self.mesh)
         if stated is None:
             return x
         if None not in stated.spec.partitions:
@@ -224,11 +226,13 @@ def program_places(jaxpr: ClosedJaxpr, spec: Spec, args: Sequence) -> Places | N
     outs = (tuple([_concrete(x, mesh) for x in wanted.out_shardings])
             or (None,) * len(jaxpr.out_avals))
     typed = tuple([said is None for said in outs])
-    outs = tuple([_of_type(aval, mesh) if said is None else said
+    stated = None if concrete_mesh.value is None else concrete_mesh.value.abstract_mesh
+    outs = tuple([_of_type(aval, mesh_of(aval) or stated, mesh)
+                  if said is None and type(aval) is ShapedArray else said
                   for said, aval in zip(outs, jaxpr.out_avals)])
     arrays = any(type(x) is not ToBePlaced for x, known in zip(args, shardings) if known)
     return Places(devices, shardings, outs, mesh, bool(chosen), arrays,
-                  tuple(map(given_layout, args)), wanted.out_layouts, typed)
+                  tuple(map(given_layout, args)), wanted.out_layouts, typed, stated=stated)
 
 
 def _in_host_memory(aval):
@@ -248,21 +252,19 @@ def _meshes_of_unread(args, stated):
     return [mesh for mesh in meshes if mesh.shape_tuple == stated.shape_tuple]
 
 
-def _stated_part(aval, mesh):
+def _stated_part(aval, stated, mesh):
     """What a type states of a sharding, if other axes of the mesh are the compiler's."""
     if mesh is None or not aval.size or isinstance(aval.dtype, ExtendedDType):
         return None
-    stated = mesh_of(aval)
     if stated is None or not stated.explicit_axes or stated.shape_tuple != mesh.shape_tuple:
         return None
     return NamedSharding(mesh.update(axis_types=stated.axis_types), P(*entries_of(aval)))
 
 
-def _of_type(aval, mesh):
+def _of_type(aval, stated, mesh):
     """The sharding that the type of a result states, if it states all of it."""
     if mesh is None or not mesh.axis_names or isinstance(aval.dtype, ExtendedDType):
         return None
-    stated = mesh_of(aval)
     if stated is None or aval.dtype == float0 or not aval.size or stated.size != mesh.size:
         return None
     if not stated.are_all_axes_explicit:
@@ -442,7 +444,7 @@ def _all_in_words(in_avals, asked, out_avals, places, in_tilings=(), out_tilings
     ins = _in_words(in_tilings, in_avals, asked, places)
     outs = _like_argument(_in_words(out_tilings, out_avals, [None] * len(out_avals), places),
                           out_avals, ins, in_avals, places)
-    return ins, [_truly(said, found, aval) for said, found, aval
+    return ins, [_truly(said, found, aval, places.stated) for said, found, aval
                  in zip(places.out_shardings, outs, out_avals, strict=True)]
 
 
@@ -450,10 +452,10 @@ def _is_mixed(mesh):
     return mesh is not None and 0 < len(mesh.explicit_axes) < len(mesh.axis_names)
 
 
-def _truly(said, found, aval):
+def _truly(said, found, aval, stated):
     """How a result lies: in the words that were said, if XLA did it; over axes of the types that
     its own type names, which a part of the program may have changed."""
-    own = mesh_of(aval) if type(aval) is ShapedArray else None
+    own = mesh_of(aval) or stated if type(aval) is ShapedArray else None
     if own is not None and isinstance(found, NamedSharding):
         found = _over_axes_of(own, found, aval.ndim)
     if (own is not None and isinstance(found, NamedSharding)
