@@ -189,6 +189,7 @@ def _alike(name, avals, params):
 _rows("concatenate stack", _alike)
 _rows("select_n", lambda name, avals, params: _alike(name, avals[1:], params))
 _rows("optimization_barrier device_put", lambda name, avals, params: [*map(sums_of, avals)])
+_rows("custom_lin", lambda name, avals, params: [*map(sums_of, params["out_avals"])])
 _rows("dynamic_update_slice", lambda name, avals, params: _alike(name, avals[:2], params))
 
 
