@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import weakref
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -40,6 +41,11 @@ CALLS = {
     "select": lambda x, y, i, j: lax.select(x > y, i, j),
     "select by a scalar": lambda x, y, i, j: lax.select(jnp.bool_(True), x, y),
     "int8": lambda x, y, i, j: lax.shift_left(i.astype(jnp.int8), j.astype(jnp.int8)),
+    "elu": lambda x, y, i, j: minijax.nn.elu(x),
+    "sinc": lambda x, y, i, j: jnp.sinc(x),
+    "sign": lambda x, y, i, j: jnp.sign(x),
+    "power": lambda x, y, i, j: abs(x) ** 0.5 + x ** 3,
+    "a list": lambda x, y, i, j: jnp.select([x > 0, y > 0], [x, y], 1.0),
     "bfloat16": lambda x, y, i, j: jnp.where(x > 0, y, 0).astype(jnp.bfloat16) * 2,
 }
 
@@ -71,6 +77,44 @@ def test_they_give_what_numpy_gives(name):
 @pytest.mark.parametrize("reduce", ["reduce_max", "reduce_min", "reduce_sum", "reduce_prod"])
 def test_reductions_of_short_rows(reduce):
     compare(lambda x: getattr(lax, reduce)(x, (1,)), (ROWS,))
+
+
+REDUCED = {
+    "var": lambda x, i: jnp.var(x, 1), "nanprod": lambda x, i: jnp.nanprod(x / 3, 1),
+    "matvec": lambda x, i: jnp.dot(x, x[0]), "norm": lambda x, i: jnp.linalg.norm(x, axis=1),
+    "nanmax": lambda x, i: jnp.nanmax(x, 1), "tril": lambda x, i: jnp.tril(x),
+    "cross": lambda x, i: jnp.cross(x[:, :3], x[:, 3:6]),
+    "gradient": lambda x, i: jnp.gradient(x, axis=1),
+    "take": lambda x, i: jnp.take(x, i), "softmax": lambda x, i: minijax.nn.softmax(x),
+    "polyint": lambda x, i: jnp.polyint(x[0]), "top_k": lambda x, i: minijax.lax.top_k(x, 0),
+    "segment": lambda x, i: minijax.ops.segment_max(x.ravel(), abs(i).ravel(), 41),
+    "scatter": lambda x, i: jnp.zeros(90).at[i].add(jnp.round(x * 4)),
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_other_programs_of_large_arrays_give_what_numpy_gives(name):
+    from minijax.fast import indexing, large, staged  # puts them in force
+
+    x, i = jnp.asarray(X), jnp.asarray(I)
+    outs = minijax.tree.leaves(REDUCED[name](x, i))
+    with mock.patch.object(large, "MANY", 2**40), mock.patch.object(large, "SOME", 2**40), \
+            mock.patch.object(staged, "SOME", 2**40), mock.patch.object(indexing, "MANY", 2**40):
+        minijax.clear_caches()
+        expected = minijax.tree.leaves(REDUCED[name](x, i))
+    minijax.clear_caches()
+    for out, numpys in zip(outs, expected, strict=True):
+        assert (out.dtype, out.weak_type, out.shape) == (
+            numpys.dtype, numpys.weak_type, numpys.shape)
+        np.testing.assert_allclose(np.asarray(out), np.asarray(numpys), rtol=3e-5, atol=1e-4)
+
+
+def test_many_operations_are_much_work_on_fewer_elements():
+    x = jnp.linspace(-2.0, 2.0, 2**16)
+    for call in (minijax.nn.softplus, jnp.hypot, jnp.tril):
+        args = [x.reshape(2**8, 2**8)] * (2 if call is jnp.hypot else 1)
+        first = outcome(lambda: call(*args))
+        assert all(outcome(lambda: call(*args)) == first for _ in range(8))
 
 
 def test_each_call_gives_the_same_bits():

@@ -19,6 +19,7 @@ from ..core.dtypes import promote_types
 from ..core.extension import hooks, register
 from ..fast_paths import FastFunctions
 from ..settings import numpy_dtype_promotion, trace_context
+from .large import MANY
 
 
 def is_concrete(x: Any) -> bool:
@@ -41,7 +42,7 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False,
             and (axis is None or type(axis) is int)):
         return None
     value, places, aval = x._host, indices._host, x.aval
-    if places is None:
+    if places is None or places.size >= MANY:
         return None
     try:
         if along and aval.ndim > 1:
@@ -221,7 +222,7 @@ def fast_set(function: Callable) -> Callable:
 
 
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-_MANY = 4096  # elements: for more, the time is spent in NumPy
+_LITTLE = 4096  # elements: for more, the time is spent in NumPy
 
 
 def fast_cross(function: Callable) -> Callable:
@@ -231,7 +232,7 @@ def fast_cross(function: Callable) -> Callable:
         if not (usual and is_concrete(a) and is_concrete(b)):
             return function(a, b, *places, **options)
         shape, out_aval = a.aval.shape, _aval_of_cross(a.aval, b.aval, trace_context())
-        if out_aval is None or shape[-1:] != (3,) or b.aval.shape != shape or a.size > _MANY:
+        if out_aval is None or shape[-1:] != (3,) or b.aval.shape != shape or a.size > _LITTLE:
             return function(a, b)
         x, y = (v._host.astype(out_aval.dtype, copy=False) for v in (a, b))
         out = quiet.run(np.multiply, x.take(_NEXT, -1), y.take(_LAST, -1))

@@ -7,31 +7,36 @@ size. The size alone decides, so that a function gives the same bits in each cal
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.array import Array, numpy_rules
-from ..core.batching import primitive_batchers
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import jit
-from ..core.primitives import add_p, sin_p
 from ..fast_paths import on_numpy_if
 from ..runtime import forks
 from ..runtime.dispatch import apply_primitive
 
 MANY = 2**18  # elements: with fewer, a program has to be called often to pay for its compilation
+SOME = 2**15  # elements: many operations in a row on so many can be as much work
+_WORK = 2**19  # elements, summed over the operations of a function
 _SHORT = 64  # elements: NumPy reduces shorter rows one by one
 
 # Primitives for which NumPy takes more than one and a half times as long, or several passes.
-SLOW = {"acosh", "atanh", "clz", "log1p", "logistic", "mulhi", "population_count", "round",
-        "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical"}
-REDUCTIONS = {"reduce_max", "reduce_min", "reduce_prod", "reduce_sum"}
-_MOVES = {"broadcast_in_dim", "convert_element_type", "select_n"}
-# The batching rules of elementwise primitives have the code of one of these two.
-_BY_ELEMENT = {getattr(primitive_batchers[p], "__code__", None) for p in (sin_p, add_p)} - {None}
+_SCATTERS = {"scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"}
+SLOW = {"acosh", "atanh", "clz", "dot_general", "integer_pow", "log1p", "logistic", "mulhi",
+        "population_count", "pow", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "round",
+        "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign",
+        *_SCATTERS}
+# Primitives for which XLA takes several times as long.
+FAST = {"acos", "argmax", "argmin", "asin", "atan", "atan2", "cbrt", "cos", "cumlogsumexp",
+        "cummax", "cummin", "cumprod", "cumsum", "fft", "sin", "sort", "tan", "top_k"}
+# Primitives that move nothing: NumPy gives views.
+VIEWS = {"broadcast_in_dim", "reshape", "rev", "slice", "split", "squeeze", "transpose"}
 
 
 class Compiled:
@@ -43,44 +48,77 @@ class Compiled:
         self.run = jit(lambda *operands: fun(operands))
 
 
-def is_large(x: Any) -> bool:
+def is_large(x: Any, least: int = MANY) -> bool:
     """Whether an operand has so many elements, of a dtype of NumPy's, and XLA can be used."""
-    if type(x) is not Array or x.aval.size < MANY:
+    if type(x) is not Array or x.aval.size < least:
         return False
     dtype = x.aval.dtype
     return isinstance(dtype, np.dtype) and dtype.isbuiltin == 1 and not forks.inherited
 
 
-def is_elementwise(closed: ClosedJaxpr) -> bool:
-    """Whether each element of the results depends on one element of each operand. At most other
-    operations NumPy is no worse than XLA, and at sorting it is much better."""
-    return all(
-        is_elementwise(called) if type(called := eqn.params.get("call_jaxpr")) is ClosedJaxpr
-        else eqn.primitive.name in _MOVES or (
-            getattr(primitive_batchers.get(eqn.primitive), "__code__", None) in _BY_ELEMENT)
-        for eqn in closed.eqns)
+def is_compiled(closed: ClosedJaxpr, operands: Sequence) -> bool:
+    """Whether a function of these operands is a program of XLA's: there is much work in several
+    operations, none of which NumPy does much faster."""
+    if not any(is_large(x, SOME) for x in operands):
+        return False
+    work = [*_work(closed)]
+    most = max(n for _, n in work)
+    names = [name for name, n in work if 4 * n >= most]
+    return sum(n for _, n in work) >= _WORK and len(names) > 1 and FAST.isdisjoint(names)
 
 
-def _has_short_rows(aval: Any, axes: tuple) -> bool:
+def _work(closed: ClosedJaxpr) -> Iterator[tuple[str, int]]:
+    """The names of the operations, and how many elements they read or make at most."""
+    yield "", 0
+    for eqn in closed.eqns:
+        if type(called := eqn.params.get("call_jaxpr")) is ClosedJaxpr:
+            yield from _work(called)
+        else:
+            name, ins, outs = eqn.primitive.name, eqn.invars, eqn.outvars
+            sizes = [v.aval.size for v in (*ins, *outs)]
+            if name not in VIEWS or len(ins) == 1 and ins[0].aval.size < outs[0].aval.size:
+                yield name, max(sizes)
+
+
+def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
     """Whether the last dimension is reduced, and is short."""
+    aval = x.aval
     return aval.ndim - 1 in axes and len(axes) < aval.ndim and aval.shape[-1] < _SHORT
+
+
+def _multiplies_vector(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> bool:
+    """Whether it is the product of a matrix and a vector, for which NumPy's library starts threads
+    that wait for each other."""
+    (x_contract, _), (x_batch, _) = dimension_numbers
+    if not type(x) is type(y) is Array:
+        return False
+    summed = math.prod(x.aval.shape[d] for d in x_contract)
+    sizes = x.aval.size // summed, y.aval.size // summed
+    return not x_batch and min(sizes) == 1 < max(sizes) and x.aval.dtype.kind == "f"
+
+
+# For some of these primitives, when that is so.
+_SLOW_IF: dict[str, Callable[..., bool]] = {
+    "dot_general": _multiplies_vector, "integer_pow": lambda x, *, y: y not in (1, 2),
+    **dict.fromkeys(_SCATTERS, lambda x, indices, updates, **_: is_large(updates)),
+    **dict.fromkeys(["reduce_max", "reduce_min", "reduce_sum"], _reduces_short_rows)}
 
 
 class FastLarge(Extension):
     """Gives the slow primitives a rule that compiles them for large arrays."""
 
     def evaluation_rule(self, primitive, rule, evaluate):
-        reduces = primitive.name in REDUCTIONS
-        if not reduces and primitive.name not in SLOW:
+        name = primitive.name
+        if name not in SLOW:
             return evaluate
+        slow = _SLOW_IF.get(name)
 
         def of_any_size(*args, **params):
-            x = args[-1]
-            if is_large(x) and (not reduces or _has_short_rows(x.aval, params["axes"])):
+            if any(map(is_large, args)) and (slow is None or slow(*args, **params)):
                 return apply_primitive(primitive, *args, **params)
             return evaluate(*args, **params)
 
-        on_numpy_if[primitive] = of_any_size, lambda *avals: avals[-1].size < MANY
+        on_numpy_if[primitive] = of_any_size, lambda *avals: all(x.size < MANY for x in avals)
         return of_any_size
 
 

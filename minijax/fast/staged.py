@@ -26,7 +26,7 @@ from ..core.jit import cache_of, remember, traces
 from ..core.staging import trace_to_jaxpr
 from ..core.tree import tree_flatten
 from ..settings import disable_jit, trace_context
-from .large import Compiled, is_elementwise, is_large
+from .large import SOME, Compiled, is_compiled, is_large
 from .programs import numpy_function, only
 from .rules import USES
 
@@ -82,10 +82,10 @@ def traced_call(fun: Callable, operands: Sequence) -> Any:
         finally:
             _inlining.active = False
     forwards = not {*closed.jaxpr.invars}.isdisjoint(closed.jaxpr.outvars)
+    if not forwards and is_compiled(closed, operands):
+        return Compiled(fun)
     if forwards or len(closed.eqns) > _LARGEST:
         raise ValueError("This function is called as it is.")
-    if any(map(is_large, operands)) and len(closed.eqns) > 1 and is_elementwise(closed):
-        return Compiled(fun)
     casts = [aval.dtype.type if type(x) in _NUMBERS else None for x, aval in zip(operands, avals)]
     return numpy_function(closed, casts, only if out_tree == _LEAF else out_tree.unflatten)
 
@@ -95,6 +95,11 @@ def is_plain(x: Any) -> bool:
     if type(x) is tuple:
         return all(type(n) is int or type(n) is tuple and is_plain(n) for n in x)
     return type(x) in _PLAIN or isinstance(x, (type, np.dtype, enum.Enum))
+
+
+def is_sequence(x: Any) -> bool:
+    """Whether it is a list or a tuple of arrays."""
+    return type(x) in (list, tuple) and {*map(type, x)} == {Array}
 
 
 def with_traced_calls(function: Callable, static: Collection[str | int]) -> Callable:
@@ -144,12 +149,15 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
                 operands.append(x)
             elif x is None:
                 key.append(None)
+            elif is_sequence(x):
+                key += kind, len(x), *[y.aval for y in x]
+                operands += x
             else:
                 return function(*args, **kwargs)
         program = found.get(signature := tuple(key), 0)
         if type(program) is int:
             program = program + 1
-            if program > USES or any(map(is_large, operands)):
+            if program > USES or any(is_large(x, SOME) for x in operands):
                 program = traced(args, kwargs)
             found.pop(signature, None)
             remember(found, signature, program)
@@ -166,13 +174,21 @@ def with_traced_calls(function: Callable, static: Collection[str | int]) -> Call
     def traced(args, kwargs):
         """The program of calls like this one; `None` if the function is called as it is."""
         given = {**dict(enumerate(args)), **kwargs}
-        operands = {place: x for place, x in given.items() if type(x) is Array
-                    or type(x) in _NUMBERS and place not in static}
-        others = {place: x for place, x in given.items() if place not in operands}
-        places, number, names = [*operands], len(args), [*kwargs]
+        operands, number, names = {}, len(args), [*kwargs]
+        for place, x in given.items():
+            if type(x) is Array or type(x) in _NUMBERS and place not in static:
+                operands[place] = x
+            elif place not in static and is_sequence(x):
+                operands |= {(place, i): y for i, y in enumerate(x)}
+        places = [*operands]
+        kinds = {place: (type(given[place]), len(given[place]))
+                 for place in {place[0] for place in places if type(place) is tuple}}
+        others = {place: x for place, x in given.items() if place not in {*places, *kinds}}
 
         def fun(operands):
             by_place = others | dict(zip(places, operands))
+            for place, (kind, length) in kinds.items():
+                by_place[place] = kind([by_place[place, i] for i in range(length)])
             return function(*map(by_place.get, range(number)),
                             **{name: by_place[name] for name in names})
 

@@ -235,6 +235,9 @@ def _top_k_types(x, *, k, axis):
 
 def _top_k(x, *, k, axis):
     """A stable sort of what is greatest first, so that of equal elements the first is first."""
+    if not k:
+        places = np.empty((*x.shape[:axis], 0, *x.shape[axis + 1:]), np.int32)
+        return [places.astype(x.dtype), places]
     order = _reversed_ranks(x).argsort(axis, kind="stable")
     order = order[(slice(None),) * axis + (slice(k),)]
     return [_along(x, order, axis), order.astype(np.int32)]
