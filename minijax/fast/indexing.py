@@ -42,7 +42,7 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False,
             and (axis is None or type(axis) is int)):
         return None
     value, places, aval = x._host, indices._host, x.aval
-    if places is None or places.size >= MANY:
+    if places is None or fill and places.size >= MANY:  # then the function is a program of XLA's
         return None
     try:
         if along and aval.ndim > 1:

@@ -28,10 +28,10 @@ _SHORT = 64  # elements: NumPy reduces shorter rows one by one
 
 # Primitives for which NumPy takes more than one and a half times as long, or several passes.
 _SCATTERS = {"scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"}
-SLOW = {"acosh", "atanh", "clz", "dot_general", "integer_pow", "log1p", "logistic", "mulhi",
-        "population_count", "pow", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "round",
-        "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign",
-        *_SCATTERS}
+SLOW = {"acosh", "argmax", "argmin", "atanh", "clz", "dot_general", "integer_pow",
+        "log1p", "logistic", "mulhi", "pad", "population_count", "pow", "reduce_max",
+        "reduce_min", "reduce_prod", "reduce_sum", "round", "select_n", "shift_left",
+        "shift_right_arithmetic", "shift_right_logical", "sign", *_SCATTERS}
 # Primitives for which XLA takes several times as long.
 FAST = {"acos", "argmax", "argmin", "asin", "atan", "atan2", "cbrt", "cos", "cumlogsumexp",
         "cummax", "cummin", "cumprod", "cumsum", "fft", "sin", "sort", "tan", "top_k"}
@@ -97,8 +97,15 @@ def _multiplies_vector(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> b
     return not x_batch and min(sizes) == 1 < max(sizes) and x.aval.dtype.kind == "f"
 
 
+def _finds_in_few(x: Array, *, axes: tuple, **_: Any) -> bool:
+    """Whether the greatest of few elements is searched, for many others."""
+    return all(x.aval.shape[d] < _SHORT for d in axes)
+
+
 # For some of these primitives, when that is so.
 _SLOW_IF: dict[str, Callable[..., bool]] = {
+    "argmax": _finds_in_few, "argmin": _finds_in_few,
+    "pad": lambda x, value, **_: x.aval.shape[-1] < _SHORT,
     "dot_general": _multiplies_vector, "integer_pow": lambda x, *, y: y not in (1, 2),
     **dict.fromkeys(_SCATTERS, lambda x, indices, updates, **_: is_large(updates)),
     **dict.fromkeys(["reduce_max", "reduce_min", "reduce_sum"], _reduces_short_rows)}
@@ -114,8 +121,11 @@ class FastLarge(Extension):
         slow = _SLOW_IF.get(name)
 
         def of_any_size(*args, **params):
-            if any(map(is_large, args)) and (slow is None or slow(*args, **params)):
-                return apply_primitive(primitive, *args, **params)
+            for x in args:
+                if type(x) is Array and x.aval.size >= MANY:
+                    if is_large(x) and (slow is None or slow(*args, **params)):
+                        return apply_primitive(primitive, *args, **params)
+                    break
             return evaluate(*args, **params)
 
         on_numpy_if[primitive] = of_any_size, lambda *avals: all(x.size < MANY for x in avals)
