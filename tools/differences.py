@@ -20,7 +20,6 @@ GUARDS = "guards and records of JAX's own machinery, which we do not have"
 HALF_MADE = "types that XLA cannot compute with on a CPU: JAX itself cannot add two of them"
 OLD_NAMES = "old names, which JAX itself advises against"
 GOING_ON = "jobs that go on when a process fails, or is told to leave: here all end"
-SPARSE = "sparse arrays are a small room: without primitives and tracers of their own"
 INTERNAL = "internals of JAX that its modules happen to show"
 TYPED = "shardings in the types of arrays, where they are not stated yet"
 
@@ -89,9 +88,6 @@ MISSING: dict[str, dict[str, str]] = {
         "experimental.ode": "ravel_first_arg",
         "experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule",
     },
-    SPARSE: {
-        "experimental.sparse": "SparseTracer",
-    },
 }
 
 # reason -> package -> modules that are not there
@@ -133,7 +129,7 @@ IGNORED: dict[str, dict[str, str]] = {
         "lax.scan": "_split_transpose", "lax.DotAlgorithm.compute_types": "lhs rhs out",
         "interpreters.mlir.register_lowering": "inline cacheable",
         "debug.breakpoint": "backend", "experimental.sparse.bcoo_dot_general": "precision",
-        "experimental.sparse.linalg.spsolve": "tol", "experimental.sparse.sparsify": "use_tracer",
+        "experimental.sparse.linalg.spsolve": "tol",
     },
     "the type of an array takes part as those of hijax do, and an array represents itself": {
         "core.ShapedArray.raise_val": "aval", "core.ShapedArray.lower_val": "aval",

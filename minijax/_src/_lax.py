@@ -54,3 +54,9 @@ def int_dtype_for_shape(shape: Sequence[int], *, signed: bool) -> np.dtype:
     """The integers that number the elements along each dimension of an array."""
     narrow, wide = (np.int32, np.int64) if signed else (np.uint32, np.uint64)
     return np.dtype(wide if any(d > np.iinfo(narrow).max for d in shape) else narrow)
+
+
+def remaining(original: Sequence, *removed_lists: Sequence) -> list:
+    """The items of a sequence that are in none of the others."""
+    removed = {item for items in removed_lists for item in items}
+    return [item for item in original if item not in removed]

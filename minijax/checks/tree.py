@@ -354,7 +354,10 @@ def _key_difference(expected, found) -> str:
     extra = [key for key in found.aux if key not in set(expected.aux)]
     parts = [f"{text} {keys}" for text, keys in (("the second lacks keys", missing),
                                                  ("the second has more keys", extra)) if keys]
-    return ": " * bool(parts) + " and ".join(parts)
+    if not parts:
+        return ""
+    keys = "\n    ".join(map(str, missing + extra))
+    return f": {' and '.join(parts)}, so the symmetric difference on key sets is\n    {keys}\n"
 
 
 def difference_text(difference: Difference, name: str) -> str:

@@ -70,11 +70,17 @@ def _private(name: str) -> property:
     return property(attrgetter(name), lambda self, value: setattr(self, name, value))
 
 
+def equals_function(self: _HashableCallableShim, other: object) -> bool:
+    """Whether the callable is the other one, which may be hidden in the same way."""
+    return self.fun == (other.fun if isinstance(other, _HashableCallableShim) else other)
+
+
 no_context = EqnContext()
 literals = property(attrgetter("consts"), doc="Another name of `consts`.")
 install_methods({"ctx": no_context}, JaxprEqn)
 install_methods({"hash": property(hash_of_literal)}, Literal)
 install_methods({"literals": literals, "map_jaxpr": map_jaxpr}, ClosedJaxpr)
-install_methods({"args": property(lambda self: self.fun.args)}, _HashableCallableShim)
+install_methods({"args": property(lambda self: self.fun.args), "__eq__": equals_function,
+                 "__hash__": lambda self: hash(self.fun)}, _HashableCallableShim)
 install_methods({f"_{name}": _private(name) for name in Jaxpr.__slots__}, Jaxpr)
 later.update(gensym=gensym, new_jaxpr_eqn=new_jaxpr_eqn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -52,10 +52,11 @@ def sparse_repr(mat: Any) -> str:
     """`BCOO(float32[3, 4], nse=2, n_batch=1)`, within the name of the tracer that its data is."""
     name = type(mat).__name__
     try:
+        assert mat.n_batch >= 0 <= mat.n_dense
         counts = f", nse={mat.nse}" + "".join(
             f", {count}={n}" for count in ("n_batch", "n_dense") if (n := getattr(mat, count)))
         text = f"{name}({mat.dtype}{[*mat.shape]}{counts})"
-    except Exception:  # a pytree with other leaves than arrays
+    except Exception:  # a pytree with other leaves than arrays, or with buffers that do not fit
         text = f"{name}(<invalid>)"
     return f"{type(mat.data).__name__}[{text}]" if isinstance(mat.data, Tracer) else text
 
@@ -230,6 +231,49 @@ def no_rule(primitive: Any) -> NoReturn:
     raise NotImplementedError(f"sparse rule for {primitive}{why}")
 
 
+def buffer_of_value(ref: int | None, name: str) -> int:
+    """The position of a buffer that a `SparsifyValue` has."""
+    if ref is None:
+        raise RuntimeError(f"The array has no {name}: its {name}_ref is None.")
+    return ref
+
+
+def buffer_position(name: str, given: Any, ref: int | None, n: int) -> int:
+    """The position of a buffer that is in an environment of `n`."""
+    if given is None and (ref is None or not 0 <= ref < n):
+        raise AssertionError(f"SparsifyEnv.sparse: give {name}, or as {name}_ref the position of "
+                             f"one of the {n} buffers; got {name}_ref={ref}.")
+    return cast(int, ref)
+
+
+def broadcast_sizes(sizes: set[int]) -> None:
+    """Raise ValueError unless all sizes are the same or 1."""
+    if len(sizes - {1}) > 1:
+        raise ValueError("broadcasting_vmap: mismatched input shapes: the mapped axes have the "
+                         f"sizes {sorted(sizes)}, which may only be 1 or the same.")
+
+
+def same_branches(trees: Sequence) -> None:
+    """Raise TypeError unless all branches return sparse arrays where the first one does."""
+    if any(tree != trees[0] for tree in trees):
+        raise TypeError("sparsified true_fun output must have same type structure as sparsified "
+                        f"false_fun output, but there are differences: {trees}.")
+
+
+def loop_rows(arrays: Sequence, cls: tuple[type, ...]) -> None:
+    """Raise NotImplementedError if a loop would take rows of sparse arrays, or collect them."""
+    if any(isinstance(x, cls) for x in arrays):
+        raise NotImplementedError("sparse rule for scan with x values: loop over dense arrays, and "
+                                  "return dense rows; the carry may be sparse.")
+
+
+def undifferentiated(primals: Any, tangents: Any) -> NoReturn:
+    """Raise NotImplementedError: the rule of a function is for dense arrays."""
+    raise NotImplementedError("The derivative of a sparsified function that calls a custom_jvp "
+                              "function is not implemented. Sparsify the derivative instead: "
+                              "sparsify(jax.grad(f)).")
+
+
 def sparse_format(given: str, formats: dict) -> type:
     """The class of this name."""
     if given not in formats:
@@ -340,17 +384,21 @@ def multiply_sparse(x: Any, y: Any) -> None:
 
 
 def sparse_times_sparse(lhs: Any, rhs: Any, contract: Sequence, batch: Sequence) -> None:
-    """Raise unless only sparse dimensions are summed, and all batch dimensions are matched."""
+    """Raise unless only sparse dimensions are summed, and the result can have its dimensions in
+    order: the batch dimensions first."""
     if lhs.n_dense or rhs.n_dense:
         raise NotImplementedError("bcoo_spdot_general with dense dimensions.")
     for mat, dims, batch_dims in zip((lhs, rhs), contract, batch):
-        if sorted(batch_dims) != [*range(mat.n_batch)]:
+        if max(batch_dims, default=-1) >= mat.n_batch:
             raise NotImplementedError(
-                "bcoo_spdot_general: the batch dimensions of the product must be those of the "
-                f"sparse representation; got {batch_dims}, and n_batch={mat.n_batch}.")
+                "bcoo_spdot_general: batch_dims must correspond to batch dimensions of the sparse "
+                f"representation; got {batch_dims}, and n_batch={mat.n_batch}.")
         if min(dims, default=mat.ndim) < mat.n_batch:
             raise NotImplementedError("bcoo_spdot_general only supports contraction of sparse "
                                       "indices.")
+    if rhs.n_batch > len(batch[1]) and lhs.n_sparse > len(contract[0]):
+        raise ValueError("bcoo_spdot_general: cannot have unused batch dims on rhs with unused "
+                         "sparse dims on lhs.")
 
 
 def two_sparse_dimensions(n_sparse: int) -> None:

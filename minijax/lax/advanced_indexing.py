@@ -26,6 +26,7 @@ from ..core.array import Array, as_array, ensure_array
 from ..core.core import ArrayMethods, install_methods, state, typeof
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
+from ..core.tree import tree_leaves
 from ..errors import NonConcreteBooleanIndexError, user_stacklevel
 from ..fast_paths import with_fast_path
 from . import elementwise as prim
@@ -134,6 +135,9 @@ def _array_of_sequence(entry):
     """The array that a list in a tuple stands for; an empty one is of integers."""
     if not len(entry):
         return as_array(np.zeros((0,), np.int32))
+    if any(isinstance(x, (list, tuple)) for x in entry) and any(
+            isinstance(x, ArrayMethods) for x in tree_leaves(entry)):
+        entry = [_array_of_sequence(x) if isinstance(x, (list, tuple)) else x for x in entry]
     if any(isinstance(x, ArrayMethods) for x in entry):
         dtype, _ = dtypes.lattice_result_type(*entry)
         return concatenate([expand_dims(convert(x, dtype), (0,)) for x in entry], 0)

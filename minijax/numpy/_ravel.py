@@ -24,7 +24,8 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:
 
     Returns:
       `(vector, unravel)`: all elements in the order of the leaves, in the least dtype that holds
-      them all, and a function from a vector of this length and dtype to such a pytree.
+      them all, and a function from a vector of this length and dtype to such a pytree. If the
+      leaves have the same dtype, the vector may have any other: so do the leaves then.
 
     Raises (when `unravel` is called):
       TypeError: a vector of another dtype.
@@ -37,7 +38,8 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable]:
     leaves, treedef = tree_flatten(pytree)
     avals = tuple(map(typeof, leaves))
     dtype = result_type(*leaves) if leaves else np.dtype(np.float32)
-    unravel = _Unravel(treedef, avals, dtype)
+    same = all(aval.dtype == dtype for aval in avals)
+    unravel = _Unravel(treedef, avals, None if same else dtype)
     if not leaves:
         return jnp.zeros(0, dtype), unravel
     return jnp.concatenate([jnp.ravel(convert(leaf, dtype)) for leaf in leaves]), unravel
@@ -49,15 +51,16 @@ class _Unravel:
 
     treedef: PyTreeDef
     avals: tuple
-    dtype: np.dtype
+    dtype: np.dtype | None  # of the vector; `None`: any, which the leaves get
 
     def __call__(self, vector):
-        if typeof(vector).dtype != self.dtype:
+        if self.dtype is not None and typeof(vector).dtype != self.dtype:
             raise TypeError(f"unravel function given array of dtype {typeof(vector).dtype}, "
                             f"but expected dtype {self.dtype}")
         if not self.avals:
             return self.treedef.unflatten(())
         pieces = split(vector, [aval.size for aval in self.avals])
-        return self.treedef.unflatten(
-            convert(jnp.reshape(piece, aval.shape), aval.dtype)
-            for piece, aval in zip(pieces, self.avals))
+        leaves = [jnp.reshape(piece, aval.shape) for piece, aval in zip(pieces, self.avals)]
+        if self.dtype is not None:
+            leaves = [convert(leaf, aval.dtype) for leaf, aval in zip(leaves, self.avals)]
+        return self.treedef.unflatten(leaves)

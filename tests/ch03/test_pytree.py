@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import functools
 import gc
 import importlib
 import inspect
@@ -657,3 +658,18 @@ def test_is_leaf_is_asked_about_leaves_too(name):
         return lambda: [asked(**options) for options in takes_path]
 
     both(program)
+
+
+def test_a_partial_in_a_partial_equals_itself():
+    function = functools.partial(print, 1)
+    for library in (pytree, jax.tree_util):
+        hidden, again = (library.Partial(function, 2).func for _ in range(2))
+        assert function == hidden and hidden == function and hidden == again and hash(hidden) == hash(again)
+
+
+def test_dicts_of_different_keys_say_which():
+    from minijax._src.tree_util import prefix_errors
+
+    error, = prefix_errors({"a": 1}, {"a": 2, "b": 3})
+    with pytest.raises(ValueError, match="so the symmetric difference on key sets is\n    b\n"):
+        raise error("in_axes")

@@ -349,3 +349,36 @@ def test_the_effect_of_a_check_is_its_kind():
     error, _ = our_checkify.checkify(f)(np.float32(-1))
     assert error._pred.keys() == error._code.keys() == error._payload.keys() == {kind}
     assert [*error._metadata] == [error._code[kind]]
+
+
+def test_kinds_are_ordered():
+    f = lambda x: our_checkify.check(x > 0, "{}", x)
+    kind, = minijax.make_jaxpr(f)(np.float32(1)).effects
+    assert kind <= kind and kind >= kind and not kind > kind
+
+
+def test_a_jitted_function_is_checked_once():
+    """Before, each call of the checked function compiled the checked program anew."""
+    from minijax._src.test_util import count_jit_and_pmap_lowerings
+
+    checked = our_checkify.checkify(minijax.jit(lambda x: minijax.numpy.sin(x) ** 2), our_checkify.all_checks)
+    checked(3.0)
+    with count_jit_and_pmap_lowerings() as count:
+        assert checked(np.inf)[0].get() and checked(3.0)[0].get() is None
+    assert count() == 0
+
+
+def test_a_check_comes_before_what_is_added():
+    """The first call decides in JAX; its later calls of the second function say "nan"."""
+    inner = minijax.jit(lambda x: minijax.numpy.log(x))
+
+    def f(x):
+        our_checkify.check(x > 0, "first")
+        return inner(x)
+
+    checked = our_checkify.checkify(f, our_checkify.all_checks)
+    for _ in range(3):
+        assert checked(-1.0)[0].get().startswith("first")
+    checked = our_checkify.checkify(lambda x: our_checkify.check(inner(x) > 0, "second"), our_checkify.all_checks)
+    for _ in range(3):
+        assert checked(-1.0)[0].get().startswith("second")

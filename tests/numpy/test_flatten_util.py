@@ -65,3 +65,16 @@ def test_equal_ways_back_are_one_static_argument():
         return lambda: (run(vector, one), run(vector, two), len(traces))
 
     both(program)
+
+
+def test_any_dtype_for_leaves_of_one_dtype():
+    """Before, `unravel` refused a vector of another dtype."""
+    def program(jx):
+        ravel = import_module(f"{jx.__name__}.flatten_util").ravel_pytree
+
+        def run():
+            vector, unravel = ravel([np.arange(3.0, dtype="f"), np.ones((2, 2), "f")])
+            return unravel(vector < 1.5), unravel(vector), ravel([])[1](np.zeros(0, int))
+        return run
+
+    both(program)

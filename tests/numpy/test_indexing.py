@@ -131,3 +131,14 @@ def test_indices_of_few_bits_into_many_elements():
     both(lambda jx: lambda: [
         f(jx.numpy.asarray(x)[:, :n], jx.numpy.asarray(places, "int8"), axis)
         for f in (jx.numpy.take, jx.numpy.take_along_axis) for n in (3, 100) for axis in (1,)])
+
+
+def test_nested_sequences_of_traced_indices():
+    """A tuple of tuples in an index is an array. Before, it was refused if its numbers were traced."""
+    x = np.arange(42, dtype=np.float32).reshape(2, 3, 7)
+
+    def program(jx):
+        index = (((1, 0), (0, 1)), 2)
+        return lambda: (jx.jit(lambda x, i: x.at[i].get())(x, index), jx.jit(lambda x, i: x.at[i].set(-1))(x, index))
+
+    both(program)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.calls import calls
-from ...core.core import typeof
+from ...core.core import ShapedArray, typeof
 from ...core.forward import Zero
 from ...core.jaxpr import ClosedJaxpr
 from ...core.jit import jit_p
-from ...core.staging import trace_to_jaxpr
+from ...core.staging import trace_to_jaxpr, weakref_cache
 from ...core.tree import PyTreeDef, tree_flatten, tree_leaves
 from ...core.util import split_list
 from ...custom_rules.common import Named, SymbolicZero
@@ -63,7 +63,8 @@ def _stage(fun: Callable, error: Error, before: Sequence, after: Sequence, info)
         out_trees.append(tree)
         return [*out_leaves, *outs]
 
-    avals = [*before, *(typeof(x).strip_weak_type() for x in leaves), *after]
+    errors = (x if isinstance(x, ShapedArray) else typeof(x) for x in leaves)
+    avals = [*before, *(aval.strip_weak_type() for aval in errors), *after]
     return _Checked(trace_to_jaxpr(flat_fun, avals, info), out_trees[0])
 
 
@@ -83,11 +84,19 @@ def _of_jaxpr(jaxpr: ClosedJaxpr, enabled) -> Callable:
     return lambda error, before, after: interpret(jaxpr, enabled, error, [*before, *after])
 
 
+@weakref_cache
+def _checked_call(jaxpr: ClosedJaxpr, enabled, in_tree: PyTreeDef, avals) -> _Checked:
+    """The checked jaxpr of a call, for errors of this tree with leaves of these types. It is made
+    once, so that it is compiled once."""
+    error = in_tree.unflatten(avals)
+    return _stage(_of_jaxpr(jaxpr, enabled), error, [], jaxpr.in_avals, jaxpr.debug_info)
+
+
 def _check_call(error, enabled, eqn, operands):
     """For `jit` and `checkpoint`."""
-    jaxpr = eqn.params["jaxpr"]
-    checked = _stage(_of_jaxpr(jaxpr, enabled), error, [], jaxpr.in_avals, jaxpr.debug_info)
-    leaves = tree_leaves(error)
+    leaves, in_tree = tree_flatten(error)
+    checked = _checked_call(eqn.params["jaxpr"], frozenset(enabled), in_tree,
+                            tuple(map(typeof, leaves)))
     new = [None] * len(leaves)
     params = calls[eqn.primitive].params(eqn.params, checked.jaxpr,
                                          [*new, *range(len(operands))],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -103,6 +104,7 @@ ErrorCategory = type[JaxException]
 # Error: the value.
 
 
+@functools.total_ordering
 @dataclass(frozen=True)
 class ErrorEffect(Effect):
     """A kind of errors: a class, and the types of their payloads. It is the effect of `check`: that
@@ -245,7 +247,9 @@ register_pytree_node(
     Error, _flatten_error, lambda aux, slots: Error(dict(zip(aux[0], slots)), dict(aux[1])))
 
 init_error = Error({}, {})
-_codes = itertools.count(1)
+# Of two errors, the one with the lower code is reported. A function's own checks are made when it
+# is traced, so they come before those that `checkify` adds, also to a program that is kept.
+_own_codes, _added_codes = itertools.count(1), itertools.count(1 << 24)
 
 
 def with_check(error: Error, failed, category: ErrorCategory, make: Callable,
@@ -253,7 +257,7 @@ def with_check(error: Error, failed, category: ErrorCategory, make: Callable,
     """`error`, or if `failed` is true, one that occurred here."""
     types = (typeof(x) for x in payload)
     kind = ErrorEffect(category, tuple(ShapeDtypeStruct(x.shape, x.dtype) for x in types))
-    code = next(_codes)
+    code = next(_own_codes if category is FailedCheckError else _added_codes)
     return error.updated(kind, failed, np.int32(code), payload,
                          {code: Place(make, user_location())})
 

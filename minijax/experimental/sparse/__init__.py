@@ -1,5 +1,7 @@
 """Sparse arrays: only some elements are stored, with their indices.
 
+    environment.py   sparse arrays as positions of shared buffers, and as tracers
+    util.py       small functions of indices, and of batch dimensions
     transform.py  `sparsify`, which runs a function of dense arrays on sparse ones
     bcoo.py       `BCOO`, batched coordinates, and all operations
     shaping.py    slices, concatenation, reshape for `BCOO`
@@ -13,13 +15,14 @@
 
 from .._sparse_checks import (
     CuSparseEfficiencyWarning, SparseEfficiencyError, SparseEfficiencyWarning)
-from .transform import sparsify, todense, todense_p
+from .transform import SparseTracer, sparsify, todense, todense_p
 from .bcoo import (
-    BCOO, JAXSparse, bcoo_broadcast_in_dim, bcoo_dot_general, bcoo_fromdense, bcoo_multiply_dense,
-    bcoo_reduce_sum, bcoo_sort_indices, bcoo_sum_duplicates, bcoo_todense, bcoo_transpose)
+    BCOO, JAXSparse, bcoo_broadcast_in_dim, bcoo_dot_general, bcoo_extract, bcoo_fromdense,
+    bcoo_multiply_dense, bcoo_reduce_sum, bcoo_sort_indices, bcoo_sum_duplicates, bcoo_todense,
+    bcoo_transpose)
 from .shaping import (
-    bcoo_concatenate, bcoo_dot_general_sampled, bcoo_dynamic_slice, bcoo_extract,
-    bcoo_multiply_sparse, bcoo_reshape, bcoo_rev, bcoo_slice, bcoo_squeeze, bcoo_update_layout)
+    bcoo_concatenate, bcoo_dot_general_sampled, bcoo_dynamic_slice, bcoo_multiply_sparse,
+    bcoo_reshape, bcoo_rev, bcoo_slice, bcoo_squeeze, bcoo_update_layout)
 from .bcsr import (
     BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general, bcsr_extract, bcsr_fromdense,
     bcsr_sum_duplicates, bcsr_todense, empty, eye, random_bcoo)
@@ -27,4 +30,4 @@ from .coo import COO, coo_fromdense, coo_matmat, coo_matvec, coo_todense
 from .csr import CSC, CSR, csr_fromdense, csr_matmat, csr_matvec, csr_todense
 from .windows import bcoo_conv_general_dilated, bcoo_gather
 from .ad import grad, jacfwd, jacrev, jacrev as jacobian, value_and_grad
-from . import linalg
+from . import api, linalg, random, util

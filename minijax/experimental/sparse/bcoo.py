@@ -19,37 +19,23 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
-from ...core.api import eval_shape, vmap
+from ...core.api import eval_shape
 from ...pytree.registration import register_pytree_node_class
 from ...pytree.vmappables import register_vmappable
 from ...runtime.structs import ShapeDtypeStruct
 from .. import _sparse_checks as checks
 from .transform import call_rules, elementwise_rules, sparse_rules, sparsify
+from .util import SparseInfo, nfold_vmap
 
 # ----------------------------------------------------------------------------------------------
 # What the classes of sparse arrays have in common
-
-
-def nfold_vmap(fun: Callable, n: int) -> Callable:
-    """`fun` of one example, applied along the `n` leading dimensions of its arguments.
-
-    A dimension of size 1 is the same for all examples.
-    """
-    return functools.reduce(lambda f, _: functools.partial(_over_first, f), range(n), fun)
-
-
-def _over_first(fun, *args):
-    size = next((x.shape[0] for x in args if x.shape[0] != 1), 1)
-    axes = [0 if x.shape[0] == size else None for x in args]
-    args = tuple(lax.squeeze(x, (0,)) if axis is None else x for x, axis in zip(args, axes))
-    return vmap(fun, axes)(*args)
 
 
 class JAXSparse:
@@ -91,6 +77,8 @@ class JAXSparse:
         return self.shape[0]
 
     buffers = property(lambda self: tuple(getattr(self, name) for name in self._buffers))
+    _bufs = buffers
+    _info = property(lambda self: SparseInfo(*(getattr(self, name) for name in self._static)))
 
     def tree_flatten(self):
         """The buffers, and a dict of what is static."""
@@ -162,11 +150,20 @@ def _gather(dense, indices, dims):
 
 def _inside(indices, sizes):
     """Which indices are not padding."""
-    return jnp.all(indices < jnp.array(sizes, indices.dtype), -1)
+    return jnp.all(indices < _per_dimension(sizes, indices), -1)
+
+
+def _per_dimension(numbers, indices):
+    """A number for each sparse dimension, as one more row for `indices`."""
+    numbers = jnp.asarray(numbers).astype(indices.dtype)
+    return lax.expand_dims(numbers, range(indices.ndim - numbers.ndim))
 
 
 def _where(mask, data, other):
-    """`jnp.where` with a mask that has only the first dimensions of `data`."""
+    """`jnp.where` with a mask that has only the first dimensions of `data`, and with another value
+    that may have only the last."""
+    if np.ndim(other):
+        other = lax.expand_dims(other, range(data.ndim - other.ndim))
     return jnp.where(lax.expand_dims(mask, range(mask.ndim, data.ndim)), data, other)
 
 
@@ -208,6 +205,8 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
     mask = jnp.any(mat != 0, [*range(mat.ndim - n_dense, mat.ndim)])
     count = mask.sum([*range(n_batch, mask.ndim)])
     nse = checks.nse_of_dense(nse, count)
+    if mask.ndim == n_batch:  # without sparse dimensions, zeros are stored as well
+        count = jnp.ones_like(count)
 
     def example(mask, count, mat):
         places = jnp.nonzero(mask[None], size=nse, fill_value=(1, *mask.shape))
@@ -224,11 +223,12 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """The same array with its indices in order."""
-    def example(data, indices):
-        order = jnp.lexsort(_columns(indices, range(mat.n_sparse))[::-1])
-        return data[order], indices[order]
-    buffers = nfold_vmap(example, mat.n_batch)(mat.data, mat.indices)
-    return make_bcoo(*buffers, mat.shape, True, mat.unique_indices)
+    def order_of(indices):
+        return jnp.lexsort(_columns(indices, range(mat.n_sparse))[::-1])
+    order = nfold_vmap(order_of, mat.n_batch)(mat.indices)
+    sort = nfold_vmap(lambda x, order: x[order], mat.n_batch)
+    return make_bcoo(sort(mat.data, order), sort(mat.indices, order), mat.shape, True,
+                     mat.unique_indices)
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
@@ -344,7 +344,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v) -> jnp.ndarray:
     checks.multiply_dense(sp_mat, v, lax.broadcast_shapes(v.shape, sp_mat.shape))
 
     def example(data, indices, v):
-        indices = jnp.where(np.array(v.shape[:sp_mat.n_sparse]) == 1, 0, indices)
+        indices = jnp.where(np.array([v.shape[:sp_mat.n_sparse]]) == 1, 0, indices)
         return data * _gather(v, indices, range(sp_mat.n_sparse))
 
     v = lax.expand_dims(v, range(sp_mat.ndim - v.ndim))
@@ -410,18 +410,54 @@ def _sparse_times_sparse(lhs, rhs, contract, batch, out):
     def example(data, indices, data2, indices2):
         pairs = _inside(indices, lhs.sparse_shape)[:, None]
         for d, e in zip(on, on2):
-            pairs &= indices[:, None, d] == indices2[:, e]
-        terms = jnp.where(pairs, data[:, None] * data2, 0).astype(out.dtype)
+            pairs &= indices[:, None, d] == indices2[None, :, e]
+        terms = jnp.where(pairs, data[:, None] * data2[None], 0).astype(out.dtype)
         columns = [x[:, None] for x in _columns(indices, kept)] + [*_columns(indices2, kept2)[1:]]
         columns = [jnp.broadcast_to(x, terms.shape).ravel() for x in columns]
         return terms.ravel(), jnp.stack(columns, 1)[:, 1:]
 
-    buffers = [x.transpose(*dims, *range(n, x.ndim)) for mat, dims in zip((lhs, rhs), batch)
-               for x in (mat.data, mat.indices)]
-    mat = make_bcoo(*nfold_vmap(example, n)(*buffers), out.shape)
+    free, free2 = (_without(range(mat.n_batch), dims) for mat, dims in zip((lhs, rhs), batch))
+
+    def aligned(mat, dims, others, before):
+        """The buffers with the batch dimensions of the product, and 1 for those of the other."""
+        buffers = (x.transpose(*dims, *others, *range(mat.n_batch, x.ndim)) for x in mat.buffers)
+        new = range(n, n + len(free)) if before else range(n + len(free), n + len(free + free2))
+        return [lax.expand_dims(x, new) for x in buffers]
+
+    buffers = aligned(lhs, batch[0], free, False) + aligned(rhs, batch[1], free2, True)
+    mat = make_bcoo(*nfold_vmap(example, n + len(free + free2))(*buffers), out.shape)
     nse = (lhs.nse if kept else 1) * (rhs.nse if kept2 else 1)
     mat = bcoo_sum_duplicates(mat, min(nse, math.prod(mat.sparse_shape)))
     return make_bcoo(mat.data, mat.indices, out.shape)
+
+
+def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO:
+    """The elements of a dense array at the indices of `sparr`, as a sparse array.
+
+    Args:
+      sparr: a sparse array.
+      arr: a dense array of the same shape.
+      assume_unique: take an element for each index; by default, if `sparr.unique_indices`.
+        Otherwise, an element whose index occurs more than once is taken for the first of them.
+
+    Raises:
+      TypeError: `sparr` is not a BCOO array.
+      ValueError: the shapes differ.
+    """
+    arr = jnp.asarray(arr)
+    checks.extracted(sparr, arr, BCOO)
+    unique = sparr.unique_indices if assume_unique is None else assume_unique
+
+    def example(indices, arr):
+        data = _gather(arr, indices, range(sparr.n_sparse))
+        if unique:
+            return data
+        rows = jnp.pad(indices, [(0, 0), (1, 0)])
+        first = jnp.unique(rows, axis=0, return_index=True, size=len(rows))[1]
+        return _where(jnp.zeros(len(rows), bool).at[first].set(True), data, 0)
+
+    data = nfold_vmap(example, sparr.n_batch)(sparr.indices, arr)
+    return make_bcoo(data, sparr.indices, sparr.shape, sparr.indices_sorted, sparr.unique_indices)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -568,3 +604,37 @@ sparse_rules[BCOO] = {
     lax.dot_general_p: bcoo_dot_general, lax.transpose_p: bcoo_transpose,
     lax.broadcast_in_dim_p: bcoo_broadcast_in_dim,
 }
+
+# ----------------------------------------------------------------------------------------------
+# The functions of buffers, which JAX's tests and libraries call under their private names
+
+
+def _bcoo_todense(data, indices, *, spinfo):
+    return make_bcoo(data, indices, spinfo.shape).todense()
+
+
+def _bcoo_fromdense(mat, *, nse, n_batch=0, n_dense=0, index_dtype=jnp.int32):
+    return bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
+                          index_dtype=index_dtype).buffers
+
+
+def _bcoo_dot_general(lhs_data, lhs_indices, rhs, *, dimension_numbers, preferred_element_type,
+                      lhs_spinfo):
+    return bcoo_dot_general(make_bcoo(lhs_data, lhs_indices, lhs_spinfo.shape), rhs,
+                            dimension_numbers=dimension_numbers,
+                            preferred_element_type=preferred_element_type)
+
+
+def _bcoo_rdot_general(lhs, rhs_data, rhs_indices, *, dimension_numbers, preferred_element_type,
+                       rhs_spinfo):
+    return bcoo_dot_general(lhs, make_bcoo(rhs_data, rhs_indices, rhs_spinfo.shape),
+                            dimension_numbers=dimension_numbers,
+                            preferred_element_type=preferred_element_type)
+
+
+def _bcoo_extract(indices, arr, *, assume_unique=True):
+    indices, arr = jnp.asarray(indices), jnp.asarray(arr)
+    n = indices.ndim - 2
+    dense = arr.shape[n + indices.shape[-1]:]
+    data = jnp.zeros((*indices.shape[:-1], *dense), arr.dtype)
+    return bcoo_extract(make_bcoo(data, indices, arr.shape), arr, assume_unique=assume_unique).data

@@ -21,16 +21,18 @@ from .. import _sparse_checks as checks
 from .bcoo import (
     BCOO,
     JAXSparse,
+    _method,
     bcoo_broadcast_in_dim,
     bcoo_dot_general,
+    bcoo_extract,
     bcoo_sum_duplicates,
-    nfold_vmap,
     sparse_class,
 )
 from .coo import COO
 from .csr import CSC, CSR
-from .shaping import bcoo_concatenate, bcoo_extract
-from .transform import elementwise_rules, sparse_rules, sparsify
+from .shaping import bcoo_concatenate
+from .transform import call_rules, elementwise_rules, sparse_rules, sparsify, stack_rule
+from .util import nfold_vmap
 
 
 def _as_bcoo(name):
@@ -92,6 +94,7 @@ class BCSR(JAXSparse):
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
     __matmul__, __rmatmul__ = sparsify(jnp.matmul), sparsify(lambda x, y: jnp.matmul(y, x))
+    __getitem__ = _method("__getitem__")
 
 
 def bcsr_dot_general(lhs: BCSR, rhs, *, dimension_numbers, **options) -> jnp.ndarray:
@@ -117,7 +120,8 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 def bcsr_extract(indices, indptr, mat) -> jnp.ndarray:
     """The elements of a dense array at the indices of a BCSR array: its data."""
     mat, indices = jnp.asarray(mat), jnp.asarray(indices)
-    pattern = BCSR((jnp.zeros(indices.shape, mat.dtype), indices, indptr), shape=mat.shape)
+    data = jnp.zeros(indices.shape + mat.shape[indices.ndim + 1:], mat.dtype)
+    pattern = BCSR((data, indices, indptr), shape=mat.shape)
     return bcoo_extract(pattern.to_bcoo(), mat, assume_unique=True).data
 
 
@@ -126,8 +130,22 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse))
 
 
+def _bcsr_fromdense(mat, *, nse, n_batch=0, n_dense=0, index_dtype=jnp.int32):
+    return BCSR.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
+                          index_dtype=index_dtype).buffers
+
+
+def _bcsr_todense(data, indices, indptr, *, spinfo):
+    return BCSR((data, indices, indptr), shape=spinfo.shape).todense()
+
+
 bcsr_fromdense, bcsr_todense = BCSR.fromdense, BCSR.todense
-sparse_rules[BCSR] = {**elementwise_rules, lax.dot_general_p: bcsr_dot_general}
+sparse_rules[BCSR] = {
+    **elementwise_rules, **call_rules, lax.dot_general_p: bcsr_dot_general,
+    lax.broadcast_in_dim_p: bcsr_broadcast_in_dim,
+    lax.concatenate_p: lambda *xs, dimension: bcsr_concatenate(xs, dimension=dimension),
+    lax.stack_p: stack_rule(bcsr_broadcast_in_dim, bcsr_concatenate),
+}
 
 # ----------------------------------------------------------------------------------------------
 # New arrays

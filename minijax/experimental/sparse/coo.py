@@ -8,7 +8,7 @@ As there, all functions are a scatter that adds, or a gather.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import lax
 from ... import numpy as jnp
@@ -65,6 +65,14 @@ def nonzero_elements(mat, nse: Any, row_of_padding: int) -> tuple:
     return data, row, col
 
 
+class COOInfo(NamedTuple):
+    """What is known of a matrix by coordinates beside its buffers."""
+
+    shape: tuple[int, ...]
+    rows_sorted: bool = False
+    cols_sorted: bool = False
+
+
 @register_pytree_node_class
 class COO(Matrix):
     """A sparse matrix by coordinates. `BCOO` can do more, and is better tested.
@@ -82,6 +90,7 @@ class COO(Matrix):
 
     _buffers = ("data", "row", "col")
     _static = "shape", "rows_sorted", "cols_sorted"
+    _info = property(lambda self: COOInfo(self.shape, self.rows_sorted, self.cols_sorted))
 
     def __init__(self, args, *, shape, rows_sorted: bool = False, cols_sorted: bool = False):
         super().__init__(args, shape=shape, rows_sorted=rows_sorted, cols_sorted=cols_sorted)
@@ -139,3 +148,22 @@ def coo_matmat(mat: COO, B, *, transpose: bool = False) -> jnp.ndarray:
 
 
 coo_fromdense, coo_todense = COO.fromdense, COO.todense
+
+
+# The functions of buffers, which JAX's tests and libraries call under their private names
+
+
+def _coo_todense(data, row, col, *, spinfo):
+    return COO((data, row, col), shape=spinfo.shape).todense()
+
+
+def _coo_fromdense(mat, *, nse, index_dtype=jnp.int32):
+    return COO.fromdense(mat, nse=nse, index_dtype=index_dtype).buffers
+
+
+def _coo_matvec(data, row, col, v, *, spinfo, transpose=False):
+    return coo_matvec(COO((data, row, col), shape=spinfo.shape), v, transpose)
+
+
+def _coo_matmat(data, row, col, B, *, spinfo, transpose=False):
+    return coo_matmat(COO((data, row, col), shape=spinfo.shape), B, transpose=transpose)

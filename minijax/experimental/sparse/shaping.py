@@ -27,12 +27,15 @@ from .bcoo import (
     _gather,
     _inside,
     _mul,
+    _per_dimension,
     _where,
+    bcoo_broadcast_in_dim,
     bcoo_sum_duplicates,
     make_bcoo,
     nfold_vmap,
     sparse_rules,
 )
+from .transform import stack_rule
 
 
 def _out_shape(function, *mats, **params) -> tuple[int, ...]:
@@ -110,10 +113,11 @@ def _cut_sparse(mat, data, indices, starts, sizes, steps):
     _, steps, _ = mat.split(steps)
     if not mat.n_sparse or (tuple(ends) == mat.sparse_shape and {*steps} == {1}):
         return make_bcoo(data, indices, sizes)
-    end = jnp.array(ends, indices.dtype)
-    moved = indices - jnp.stack([jnp.asarray(i, indices.dtype) for i in starts])
-    place = moved // np.array(steps, indices.dtype)
-    kept = (moved >= 0) & (moved % np.array(steps, indices.dtype) == 0) & (place < end)
+    start = jnp.stack([jnp.asarray(i).astype(indices.dtype) for i in starts])
+    start, step, end = (_per_dimension(x, indices) for x in (start, steps, ends))
+    moved = indices - start
+    place = moved // step
+    kept = (moved >= 0) & (moved % step == 0) & (place < end)
     kept = jnp.all(kept, -1) & _inside(indices, mat.sparse_shape)
     out = make_bcoo(_where(kept, data, 0), _where(kept, place, end), sizes)
     if mat.nse > math.prod(ends):
@@ -143,9 +147,10 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """
     shape = _out_shape(lax.rev, operand, dimensions=tuple(dimensions))
     batch, sparse, dense = _axes(operand, dimensions)
-    indices, last = lax.rev(operand.indices, batch), _padding(operand) - 1
-    turned = np.isin(np.arange(operand.n_sparse), sparse)
-    turned = turned & _inside(indices, operand.sparse_shape)[..., None]
+    indices = lax.rev(operand.indices, batch)
+    last = _per_dimension(operand.sparse_shape, indices) - 1
+    chosen = _per_dimension(np.isin(np.arange(operand.n_sparse), sparse), indices) == 1
+    turned = chosen & _inside(indices, operand.sparse_shape)[..., None]
     indices = jnp.where(turned, last - indices, indices)
     return make_bcoo(lax.rev(operand.data, (*batch, *dense)), indices, shape)
 
@@ -165,8 +170,9 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     checks.concatenated(operands, BCOO)
     shape = _out_shape(lambda *xs: lax.concatenate(xs, dimension), *operands)
     if {mat.n_batch for mat in operands} == {0, 1}:  # `mat[None]` has one batch dimension more
-        operands = [bcoo_update_layout(mat, n_batch=1) if mat.shape[0] == 1 else mat
-                    for mat in operands]
+        n_batch = int(all(mat.shape[0] == 1 for mat in operands if not mat.n_batch))
+        operands = [bcoo_update_layout(mat, n_batch=n_batch)
+                    if mat.n_batch == n_batch or mat.shape[0] == 1 else mat for mat in operands]
     checks.concatenated_layouts(operands, dimension)
     first = operands[0]
     n, column = first.n_batch, dimension - first.n_batch
@@ -278,7 +284,7 @@ def _sparse_to_batch(mat):
     which those of others are padding."""
     d, size = mat.n_batch, mat.sparse_shape[0]
     indices = lax.expand_dims(mat.indices, [d])
-    own = indices[..., 0] == lax.broadcasted_iota(indices.dtype, (size, 1), 0)
+    own = indices[..., 0] == lax.expand_dims(jnp.arange(size, dtype=indices.dtype), [*range(d), -1])
     data = _where(own, lax.expand_dims(mat.data, [d]), 0)
     indices = _where(own, indices[..., 1:], _padding(mat)[1:])
     return make_bcoo(data, indices, mat.shape)
@@ -287,7 +293,7 @@ def _sparse_to_batch(mat):
 def _sparse_to_dense(mat):
     """The last sparse dimension becomes the first dense one: rows of zeros but for one."""
     size, d = mat.sparse_shape[-1], mat.n_batch + 1
-    own = mat.indices[..., -1:] == jnp.arange(size, dtype=mat.indices.dtype)
+    own = mat.indices[..., -1:] == _per_dimension(np.arange(size), mat.indices)
     return make_bcoo(_where(own, lax.expand_dims(mat.data, [d]), 0), mat.indices[..., :-1],
                      mat.shape)
 
@@ -311,47 +317,20 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     sizes = jnp.array(shape[n:m], lhs.indices.dtype)
     shared = np.array([d for d, (a, b) in enumerate(zip(lhs.sparse_shape, rhs.sparse_shape))
                        if 1 not in (a, b)], int)
-    from_left = np.array([b == 1 for b in rhs.sparse_shape], bool)
+    from_left = np.array([[[b == 1 for b in rhs.sparse_shape]]], bool)
 
     def example(data, indices, data2, indices2):
-        inside = _inside(indices, lhs.sparse_shape)[:, None] & _inside(indices2, rhs.sparse_shape)
+        inside, inside2 = _inside(indices, lhs.sparse_shape), _inside(indices2, rhs.sparse_shape)
         left, right = indices[:, None], indices2[None]
-        equal = inside & jnp.all(left[..., shared] == right[..., shared], -1)
+        equal = jnp.all(left[..., shared] == right[..., shared], -1)
+        equal = equal & inside[:, None] & inside2[None]
         places = _where(equal, jnp.where(from_left, left, right), sizes)
         terms = _where(equal, data[:, None] * data2[None], 0)
-        return terms.reshape(-1, *terms.shape[2:]), places.reshape(-1, lhs.n_sparse)
+        count = len(indices) * len(indices2)
+        return terms.reshape(count, *terms.shape[2:]), places.reshape(count, lhs.n_sparse)
 
     both = (lhs.data, lhs.indices, rhs.data, rhs.indices)
     return make_bcoo(*nfold_vmap(example, n)(*both), shape)
-
-
-def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of a dense array at the indices of `sparr`, as a sparse array.
-
-    Args:
-      sparr: a sparse array.
-      arr: a dense array of the same shape.
-      assume_unique: take an element for each index; by default, if `sparr.unique_indices`.
-        Otherwise, an element whose index occurs more than once is taken for the first of them.
-
-    Raises:
-      TypeError: `sparr` is not a BCOO array.
-      ValueError: the shapes differ.
-    """
-    arr = jnp.asarray(arr)
-    checks.extracted(sparr, arr, BCOO)
-    unique = sparr.unique_indices if assume_unique is None else assume_unique
-
-    def example(indices, arr):
-        data = _gather(arr, indices, range(sparr.n_sparse))
-        if unique:
-            return data
-        rows = jnp.pad(indices, [(0, 0), (1, 0)])
-        first = jnp.unique(rows, axis=0, return_index=True, size=len(rows))[1]
-        return _where(jnp.zeros(len(rows), bool).at[first].set(True), data, 0)
-
-    data = nfold_vmap(example, sparr.n_batch)(sparr.indices, arr)
-    return make_bcoo(data, sparr.indices, sparr.shape, sparr.indices_sorted, sparr.unique_indices)
 
 
 def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers) -> jnp.ndarray:
@@ -386,4 +365,5 @@ sparse_rules[BCOO] |= {
     lax.rev_p: lambda x, *, dimensions: bcoo_rev(x, dimensions),
     lax.reshape_p: lambda x, **params: bcoo_reshape(x, **params),
     lax.concatenate_p: lambda *xs, dimension: bcoo_concatenate(xs, dimension=dimension),
+    lax.stack_p: stack_rule(bcoo_broadcast_in_dim, bcoo_concatenate),
 }

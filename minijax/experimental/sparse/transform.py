@@ -18,17 +18,32 @@ from collections.abc import Callable
 from ... import lax
 from ... import numpy as jnp
 from ...core import batching, forward, jit, lowering, staging, transposition, tree
-from ...core.core import Primitive, ShapedArray, typeof
+from ...core.api import eval_shape
+from ...core.core import Primitive
 from ...core.jaxpr import ClosedJaxpr, Literal
 from ...core.primitives import arrayed, make_primitive
+from ...core.util import split_list
+from ...custom_rules.jvp import custom_jvp, custom_jvp_call_p
 from .. import _sparse_checks as checks
+from .environment import (
+    SparseTrace,
+    SparseTracer,
+    SparsifyEnv,
+    SparsifyValue,
+    _is_value,
+    arrays_to_spvalues,
+    dense_type,
+    is_sparse,
+    on_tracers,
+    rule_for,
+    sparse_rules,
+    spvalues_to_arrays,
+    spvalues_to_avals,
+)
 
-sparse_rules: dict[type, dict[Primitive, Callable]] = {}
-
-
-def is_sparse(x) -> bool:
-    """Whether `x` is of a class that has sparse rules."""
-    return type(x) in sparse_rules
+__all__ = ["SparseTrace", "SparseTracer", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues",
+           "eval_sparse", "is_sparse", "sparse_rules", "sparsify", "sparsify_raw",
+           "spvalues_to_arrays", "spvalues_to_avals", "todense", "todense_p"]
 
 
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
@@ -36,7 +51,8 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
 
     Args:
       f: a function of pytrees of arrays.
-      use_tracer: JAX has two implementations with the same results; here there is one.
+      use_tracer: run `f` on tracers, so that it can look at the values of dense arguments. By
+        default it is traced to a jaxpr first, and control flow may be sparsified.
 
     Returns:
       a function of pytrees of arrays, `BCOO`s and `BCSR`s. Further keyword arguments are static.
@@ -52,16 +68,30 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     """
     @functools.wraps(f)
     def sparsified(*args, **params):
+        if use_tracer:
+            return on_tracers(functools.partial(f, **params), *args)
         leaves, in_tree = tree.tree_flatten(args, is_leaf=is_sparse)
         leaves = [x if is_sparse(x) else jnp.asarray(x) for x in leaves]
         flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
-        closed = staging.trace_to_jaxpr(flat, [*map(_dense_type, leaves)])
+        closed = staging.trace_to_jaxpr(flat, [*map(dense_type, leaves)])
         return out_tree().unflatten(eval_sparse(closed, *leaves))
     return sparsified
 
 
-def _dense_type(x):
-    return ShapedArray(x.shape, x.dtype, typeof(x.data).weak_type) if is_sparse(x) else typeof(x)
+def sparsify_raw(f: Callable) -> Callable:
+    """As `sparsify`, for arrays that are values of an environment.
+
+    Returns:
+      a function of a `SparsifyEnv` and trees of its values, which returns the list of the values
+      of the results, and their tree.
+    """
+    def sparsified(spenv, *spvalues, **params):
+        leaves, in_tree = tree.tree_flatten(spvalues, is_leaf=_is_value)
+        flat, out_tree = tree.flatten_fun_nokwargs(functools.partial(f, **params), in_tree)
+        closed = staging.trace_to_jaxpr(flat, spvalues_to_avals(spenv, leaves))
+        outs = eval_sparse(closed, *spvalues_to_arrays(spenv, leaves))
+        return arrays_to_spvalues(spenv, outs), out_tree()
+    return sparsified
 
 
 def eval_sparse(closed: ClosedJaxpr, *args) -> list:
@@ -71,18 +101,10 @@ def eval_sparse(closed: ClosedJaxpr, *args) -> list:
     read = lambda atom: arrayed(atom.val) if type(atom) is Literal else env[atom]
     for eqn in jaxpr.eqns:
         operands = [*map(read, eqn.invars)]
-        rule = _rule(eqn.primitive, {*map(type, operands)})
+        rule = rule_for(eqn.primitive, {*map(type, operands)})
         outs = rule(*operands, **eqn.params)
         env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
     return [*map(read, jaxpr.outvars)]
-
-
-def _rule(primitive, classes):
-    """What computes an equation with operands of these classes."""
-    rules = next((sparse_rules[cls] for cls in sparse_rules if cls in classes), None)
-    if rules is None:
-        return primitive.bind
-    return rules.get(primitive) or checks.no_rule(primitive)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -152,9 +174,45 @@ def _while(*operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
                           [*operands[n:]])
 
 
+def _scan(*operands, jaxpr, num_consts, num_carry, length, reverse, unroll):
+    consts, carry, xs = split_list(operands, [num_consts, num_carry])
+    body = _inside(jaxpr, *consts)
+    checks.loop_rows(xs, tuple(sparse_rules))
+
+    def step(carry, xs):
+        carry, ys = split_list(body(*carry, *xs), [num_carry])
+        checks.loop_rows(ys, tuple(sparse_rules))
+        return carry, ys
+
+    carry, ys = lax.scan(step, carry, xs, length, reverse, unroll)
+    return [*carry, *ys]
+
+
+def _switch(index, *operands, branches, **_):
+    functions = [*map(_inside, branches)]
+    types = [tree.tree_structure(eval_shape(f, *operands)) for f in functions]
+    checks.same_branches(types)
+    return lax.switch(index, functions, *operands)
+
+
+def _custom_jvp(*operands, call_jaxpr, **_):
+    """The function itself. Its rule is for dense arrays, so nothing may be differentiated here."""
+    function = custom_jvp(_inside(call_jaxpr))
+    function.defjvp(checks.undifferentiated)
+    return function(*operands)
+
+
 call_rules: dict[Primitive, Callable] = {
-    jit.jit_p: _jit,
-    lax.cond_p: lambda index, *operands, branches, **_: lax.switch(
-        index, [*map(_inside, branches)], *operands),
-    lax.while_p: _while,
+    jit.jit_p: _jit, lax.cond_p: _switch, lax.while_p: _while, lax.scan_p: _scan,
+    custom_jvp_call_p: _custom_jvp,
 }
+
+
+def stack_rule(broadcast_in_dim: Callable, concatenate: Callable) -> Callable:
+    """The rule for `stack`: each array gets one more dimension, then all are joined."""
+    def rule(*arrays, axis):
+        shape = arrays[0].shape
+        params = {"shape": (*shape[:axis], 1, *shape[axis:]),
+                  "broadcast_dimensions": [d + (d >= axis) for d in range(len(shape))]}
+        return concatenate([broadcast_in_dim(x, **params) for x in arrays], dimension=axis)
+    return rule

@@ -87,8 +87,8 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
     before = _padding_before(lhs, rhs, padding)
     x, i = _elements(lhs)
     y, j = _elements(rhs)
-    places = (i[:, None] + before - j).ravel()
-    products = (x[:, None] * y).ravel()
+    places = (i[:, None] + before - j[None]).ravel()
+    products = (x[:, None] * y[None]).ravel()
     inside = places >= 0
     products, places = jnp.where(inside, products, 0), jnp.where(inside, places, 0)
     return BCOO((products[None, None], places[None, None, :, None]), shape=out.shape)

@@ -1,0 +1,98 @@
+"""Small functions of indices, as JAX's sparse functions and their tests use them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ... import lax
+from ... import numpy as jnp
+from ...core import tree
+from ...core.api import eval_shape, vmap
+from ...core.jit import jit
+from ...runtime.structs import ShapeDtypeStruct
+from .. import _sparse_checks as checks
+from .._sparse_checks import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from .._sparse_checks import SparseEfficiencyError as SparseEfficiencyError
+from .._sparse_checks import SparseEfficiencyWarning as SparseEfficiencyWarning
+
+Shape = tuple[int, ...]
+
+
+class SparseInfo(NamedTuple):
+    """What is known of a sparse array beside its buffers."""
+
+    shape: Shape
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+
+# ----------------------------------------------------------------------------------------------
+# Batch dimensions
+
+
+def nfold_vmap(fun: Callable, N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable:
+    """`vmap` applied `N` times; `broadcasted` says whether an axis of size 1 fits any size."""
+    over = broadcasting_vmap if broadcasted else vmap
+    for _ in range(N):
+        fun = over(fun, in_axes=in_axes)
+    return fun
+
+
+def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
+    """`vmap` in which an argument of size 1 along its mapped axis is the same for all examples."""
+    @functools.wraps(fun)
+    def batched(*args):
+        leaves, treedef = tree.tree_flatten(args)
+        axes = tree.flatten_axes("vmap in_axes", treedef, in_axes)
+        mapped = {x.shape[axis] for x, axis in zip(leaves, axes) if axis is not None}
+        checks.broadcast_sizes(mapped)
+        if len(mapped) > 1:
+            fixed = [axis is not None and x.shape[axis] == 1 for x, axis in zip(leaves, axes)]
+            leaves = [lax.squeeze(x, (axis,)) if one else x
+                      for x, axis, one in zip(leaves, axes, fixed)]
+            axes = [None if one else axis for axis, one in zip(axes, fixed)]
+        mapped_fun = vmap(fun, treedef.unflatten(axes), out_axes)
+        return mapped_fun(*treedef.unflatten(leaves))
+    return batched
+
+
+# ----------------------------------------------------------------------------------------------
+# Indices and elements
+
+
+@jit
+def _csr_to_coo(indices, indptr):
+    """The rows and columns of the elements of a matrix in compressed rows."""
+    return jnp.cumsum(jnp.zeros_like(indices).at[indptr].add(1)) - 1, indices
+
+
+def _csr_extract(indices, indptr, mat):
+    """The elements of a dense matrix at the indices of one in compressed rows."""
+    return _coo_extract(*_csr_to_coo(indices, indptr), mat)
+
+
+def _coo_extract(row, col, mat):
+    """The elements of a dense matrix at some rows and columns."""
+    return mat[row, col]
+
+
+def _count_stored_elements_per_batch(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
+    """How many elements of each example are not 0."""
+    mat = jnp.asarray(mat)
+    mask = jnp.any(mat != 0, [*range(mat.ndim - n_dense, mat.ndim)])
+    return mask.sum([*range(n_batch, mask.ndim)])
+
+
+def _count_stored_elements(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
+    """How many elements must be stored for each example."""
+    return _count_stored_elements_per_batch(mat, n_batch, n_dense).max(initial=0)
+
+
+def _dot_general_validated_shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                                 dimension_numbers: Any) -> Shape:
+    """The shape of a product of arrays of these shapes."""
+    operands = (ShapeDtypeStruct(tuple(shape), "float32") for shape in (lhs_shape, rhs_shape))
+    product = functools.partial(lax.dot_general, dimension_numbers=dimension_numbers)
+    return eval_shape(product, *operands).shape
