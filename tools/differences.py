@@ -101,7 +101,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
         "experimental": "fused jax2tf mosaic roofline source_mapper",
         "extend": "pallas",
     },
-    XLA_OBJECTS: {"": "lib", "extend": "lowering mlir xla"},
+    XLA_OBJECTS: {"extend": "lowering mlir xla"},
     ACCELERATORS: {"experimental": "rnn"},
 }
 
