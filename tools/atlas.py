@@ -48,14 +48,14 @@ TOKENS = "its operands are tokens, which have no contents"
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
     "lowering": {DISCHARGED: "new_ref empty_ref get swap addupdate freeze free_ref"},
-    "jvp": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "empty_ref create_token", TOKENS: "after_all",
+    "jvp": {BOUND_BY_TRACE: "new_ref empty_ref", NO_OPERANDS: "create_token", TOKENS: "after_all",
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
             EXPORTED: "call_exported",
             NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
-    "batching": {BOUND_BY_TRACE: "new_ref", NO_OPERANDS: "dim_as_value iota empty_ref create_token",
+    "batching": {BOUND_BY_TRACE: "new_ref empty_ref", NO_OPERANDS: "dim_as_value iota create_token",
                  TOKENS: "after_all",
                  AS_IN_JAX: "call_exported linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform",

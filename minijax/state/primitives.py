@@ -19,7 +19,7 @@ from typing import Any
 
 from ..checks.array import concrete
 from ..core.array import as_array
-from ..core.batching import BatchTrace, BatchTracer, bdim_at
+from ..core.batching import BatchTrace, BatchTracer, bdim_at, unmapped_aval
 from ..core.core import Primitive, ShapedArray, state, typeof
 from ..core.dtypes import float0
 from ..core.forward import JVPTrace, Zero, primitive_jvps
@@ -92,7 +92,42 @@ def _new_ref_type(x, *, memory_space, kind):
     return AbstractRef(x, memory_space, kind), MADE
 
 
-empty_ref_p = Primitive("empty_ref")
+class EmptyRef(Primitive):
+    """`empty_ref`. Each example has a reference of its own, and each reference one for its tangent:
+    what is written later may need them."""
+
+    def bind(self, **params):
+        return _make_empty(state.trace, params)
+
+
+def _make_empty(trace, params):
+    """A new reference without first contents, as `trace` holds it."""
+    make = trace.in_parent
+    if isinstance(trace, BatchTrace):
+        axis_data = trace.axis_data
+        ty = unmapped_aval(axis_data.size, 0, params["ty"], axis_data.placement)
+        return BatchTracer(trace, make(_make_empty_in, params | {"ty": ty}), 0)
+    if isinstance(trace, JVPTrace):
+        ref, ty = make(_make_empty_in, params), params["ty"].to_tangent_aval()
+        if ty.dtype == float0:
+            return ref
+        return trace.box(ref, make(_make_empty_tangent, params | {"ty": ty}))
+    if isinstance(trace, JaxprTrace):
+        return make(_make_empty_in, params)
+    return trace.process_primitive(empty_ref_p, (), params)
+
+
+def _make_empty_in(params):
+    return _make_empty(state.trace, params)
+
+
+def _make_empty_tangent(params):
+    if isinstance(state.trace, JaxprTrace):
+        return default_partial_eval(state.trace, empty_ref_p, [], params)
+    return _make_empty_in(params)
+
+
+empty_ref_p = EmptyRef("empty_ref")
 
 
 @empty_ref_p.def_impl
