@@ -110,14 +110,16 @@ class Placement(Immutable):
 
     def agrees(self, other: Placement | None) -> bool:
         """Whether a loop may carry values of the one placement as such of the other, or `None`.
-        Meshes matter only if the user has some of their axes in hand."""
-        if self is other or self.says_split or self.varying or self.space:
+        A value that is on no mesh may become one that is, and meshes matter only if the user has
+        some of their axes in hand."""
+        if self is other or self.varying or self.space or self.mesh is None:
             return self is other
-        if other is None:
-            return True
-        if self.mesh is None or other.mesh is None or other.says_split or other.space:
+        if self.unreduced or self.reduced or other is None:
+            return other is None and not (self.unreduced or self.reduced)
+        if other.varying or other.space or self.says_split or other.says_split:
             return False
-        return not (self.mesh.explicit_axes or other.mesh.explicit_axes)
+        return other.mesh is not None and not (
+            self.mesh.explicit_axes or other.mesh.explicit_axes)
 
     def stated_sharding(self, ndim: int) -> NamedSharding | None:
         """The sharding that a type of so many dimensions states, if the user has all axes in

@@ -10,6 +10,8 @@ import re
 import numpy as np
 import pytest
 
+import minijax
+from tests.ch14.placement_programs import surroundings
 from tests.oracle import both
 from tests.oracle.text import jaxpr_text
 
@@ -212,3 +214,42 @@ def test_a_refusal_does_not_depend_on_what_was_traced_before():
     both(under_its_mesh("- lies(jnp.tanh, copied)"))
     both(program, raises=ValueError)
     both(program, raises=ValueError)
+
+
+LOOPS = {
+    "fori": "lambda a, b: lax.fori_loop(0, 3, lambda i, c: c * 0.5 + b, a)",
+    "scan": "lambda a, b: lax.scan(lambda c, _: (c + b, c * b), a, None, length=2)",
+    "while": "lambda a, b: lax.while_loop(lambda c: c[1] < 3, lambda c: (c[0] + b, c[1] + 1), (a, 0))[0]",
+    "two": "lambda a, b: lax.scan(lambda c, _: ((c[1] * 1, c[0] + b), None), (a, a), None, length=3)[0][1]",
+}
+
+
+@pytest.mark.parametrize("carry", ["X", "jnp.asarray(X)", "put(X, NS(m, P()))"])
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("transformed", ["f", "jax.jit(f)"])
+def test_what_loops_carry_may_come_onto_a_mesh(loop, carry, transformed):
+    """A value on no mesh may become one that is split. A copy on all devices may not."""
+    program = (f"(lambda m, X, f: {transformed}({carry}, put(X, NS(m, P('x')))))("
+               f"jax.make_mesh((8,), ('x',)), np.arange(16, dtype='f').reshape(8, 2), {LOOPS[loop]})")
+
+    def told_of(jx):
+        def leaf(x):
+            return str(jx.typeof(x)), str(x.sharding.mesh), np.asarray(x)
+
+        return lambda: jx.tree.map(leaf, eval(program, surroundings(jx)))
+
+    both(told_of, raises=TypeError if "put" in carry else None)
+
+
+@pytest.mark.parametrize("wrt", [0, 1])
+@pytest.mark.parametrize("loop", ["scan", "two"])
+def test_gradients_of_such_loops(loop, wrt):
+    """As those of the same loop on one device."""
+    x = np.linspace(0.1, 1, 16, dtype=np.float32).reshape(8, 2)
+    known = surroundings(minijax)
+    f = eval(LOOPS[loop], known)
+    g = minijax.jit(minijax.grad(lambda a, b: sum(
+        (y**2).sum() for y in minijax.tree.leaves(f(a, b))), wrt))
+    mesh = minijax.make_mesh((8,), ("x",))
+    split = minijax.device_put(x, minijax.NamedSharding(mesh, minijax.P("x")))
+    np.testing.assert_allclose(np.asarray(g(x, split)), np.asarray(g(x, x)), rtol=1e-5)
