@@ -328,7 +328,8 @@ def batching_rule(primitive: Primitive) -> Callable:
         if vmap_method is None:
             raise NotImplementedError(
                 f"vmap is only supported for the {primitive.name} primitive when vmap_method is "
-                f"one of {', '.join(map(repr, _VMAP_METHODS[:-1]))}. Got vmap_method=None.")
+                f"one of {', '.join(map(repr, _VMAP_METHODS[:-2]))}, or {_VMAP_METHODS[-2]!r}. "
+                "Got vmap_method=None.")
         batched = [d is not None for d in dims]
         if vmap_method != "legacy_vectorized":
             repeats = size if vmap_method == "broadcast_all" else 1

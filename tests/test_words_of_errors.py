@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict, namedtuple
+from dataclasses import make_dataclass
 
 import numpy as np
 import pytest
@@ -222,6 +223,36 @@ TREES = {
     "jax.tree_util.register_dataclass(Object, data_fields=['x'])":
         r"must both be specified when either is specified. Got data_fields=\['x'\] meta_fields=None",
     "jax.jit(f, static_argnums=0, donate_argnums=0)": "cannot intersect",
+    "jax.tree.unflatten(jax.tree.structure([1, 2]), [1])":
+        "^Too few leaves for PyTreeDef; expected 2, got 1",
+    "jax.tree.unflatten(jax.tree.structure([1]), [1, 2])":
+        "^Too many leaves for PyTreeDef; expected 1",
+    "jax.tree.leaves({'a': 1, 2: 3})":
+        "^Comparator raised exception while sorting pytree dictionary keys",
+    "jax.tree_util.register_pytree_node(dict, dict.items, dict)":
+        "Duplicate custom PyTreeDef type registration for <class 'dict'>",
+    "jax.tree_util.register_dataclass(Data, ['x'], [])":
+        "data_fields and meta_fields must include all dataclass fields with ``init=True`` and only",
+}
+
+# What the pages of JAX's documentation show, or users meet when they change its examples.
+PAGES = {
+    "jnp.zeros(3).__setitem__(0, 1)": r"x = x.at\[idx\].set\(y\) or another .at\[\] method: https://",
+    "jax.jit(f).lower(1, 2).compile()(jnp.ones(2), 2)":
+        "^Argument types differ from .* Perhaps you are calling the compiled executable with a "
+        "different enable_x64 mode than when it was AOT compiled",
+    "jnp.polyadd(jnp.ones(2), jnp.ones((2, 3)))":
+        r"^Cannot broadcast to shape with fewer dimensions: arr_shape=\(2, 3\) shape=\(2,\)",
+    "jnp.vectorize(f, signature='(n,m),(m)->(n)')(jnp.ones(3), jnp.ones(3))":
+        r"core dimensions \('n', 'm'\) on vectorized function with excluded=frozenset\(\) and signat",
+    "jnp.vectorize(f, signature='(n)->(n)', excluded={1})(1, 2)":
+        r"on vectorized function with excluded=\{1\} and signature='\(n\)->\(n\)'",
+    "jax.make_mesh((4096, 2), ('x', 'y'))":
+        r"^Number of devices \d+ must be >= the product of mesh_shape \(4096, 2\)",
+    "jax.NamedSharding(jax.make_mesh((1,), ('x',)), jax.P('y'))":
+        r"^Resource axis: y of P\('y',\) is not found in mesh: \('x',\)",
+    "jax.vmap(lambda x: jax.pure_callback(np.sin, x, x))(jnp.ones(2))":
+        "'broadcast_all', or 'legacy_vectorized'. Got vmap_method=None",
 }
 
 
@@ -271,12 +302,13 @@ def names(jx):
             "jnp": jx.numpy, "lax": jx.lax, "np": np, "f": lambda x, y: x,
             "Pair": namedtuple("Pair", "x y"), "Other": namedtuple("Other", "x y"),
             "OrderedDict": OrderedDict, "Object": type("Object", (), {}),
+            "Data": make_dataclass("Data", "xy"),
             "foo": Primitive("foo"), "typed": typed, "leak": leak, "generator": generator,
             "custom": custom, "ref": jx.new_ref(1.0), "listed": listed,
             "float0": np.zeros(2, jx.dtypes.float0)}
 
 
-PROGRAMS = JIT | TRACED | CALLS | CONTROL | DERIVATIVES | RULES | REFERENCES | TREES
+PROGRAMS = JIT | TRACED | CALLS | CONTROL | DERIVATIVES | RULES | REFERENCES | TREES | PAGES
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -13,7 +13,8 @@ from .core import index as index  # of arrays and of tracers: the same
 
 IMMUTABLE = (
     "JAX arrays are immutable and do not support in-place item assignment. Instead of "
-    "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")
+    "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+    "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html")
 
 
 def array_like(x: Any) -> Any:

@@ -19,8 +19,8 @@ def registered_once(node_type: trees.NodeType, registry: dict) -> None:
     """Raise ValueError if the type has another entry."""
     if registry.get(node_type.python_type, node_type) is not node_type:
         raise ValueError(
-            f"{node_type.python_type} is already registered as a pytree node type. A type can only "
-            "be registered once, because structures made earlier rely on its registration."
+            f"Duplicate custom PyTreeDef type registration for {node_type.python_type}. A type can "
+            "only be registered once, because structures made earlier rely on its registration."
         )
 
 
@@ -28,8 +28,8 @@ def keys_can_be_sorted(mapping: dict, error: Exception) -> None:
     """Raise ValueError: comparing the keys of `mapping` raised `error`."""
     types = ", ".join(sorted({type(key).__name__ for key in mapping}))
     raise ValueError(
-        "A dict in a pytree must have keys that can be sorted, but comparing the keys "
-        f"{list(mapping)!r} (of type {types}) raised {type(error).__name__}: {error}. "
+        "Comparator raised exception while sorting pytree dictionary keys. The keys are "
+        f"{list(mapping)!r}, of type {types}, and it is {type(error).__name__}: {error}. "
         "Use keys of one type, or an OrderedDict."
     ) from error
 
@@ -58,8 +58,9 @@ def number_of_leaves(treedef: trees.PyTreeDef, leaves: list | tuple, what: str) 
     """Raise ValueError if there are more or fewer leaves than the structure has."""
     n = treedef.num_leaves
     if len(leaves) != n:
-        got = f"more than {n}" if len(leaves) > n else len(leaves)
-        raise ValueError(f"Cannot {what}: {treedef} has {n} leaves, but {got} were given.")
+        which, got = ("many", "") if len(leaves) > n else ("few", f", got {len(leaves)}")
+        raise ValueError(f"Too {which} leaves for PyTreeDef; expected {n}{got}. Cannot {what} "
+                         f"{treedef}.")
 
 
 def function_was_called(cell: trees.TreeCell) -> None:

@@ -323,7 +323,8 @@ def _pure_batch(args, dims, *, vmap_method, result_avals, **params):
     else:
         raise NotImplementedError(
             "vmap is only supported for the pure_callback primitive when vmap_method is one of "
-            f"{', '.join(map(repr, _VMAP_METHODS[:-1]))}. Got vmap_method=None.")
+            f"{', '.join(map(repr, _VMAP_METHODS[:-2]))}, or {_VMAP_METHODS[-2]!r}. "
+            "Got vmap_method=None.")
     return outs, (0,) * len(outs)
 
 

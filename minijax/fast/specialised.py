@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.jaxpr import JaxprEqn
 from ..core.primitives import lowest
+from ..summation import has_many_rows
 
 # The functions behind NumPy's, without the search for other classes of arrays.
 _where = getattr(np.where, "_implementation", np.where)
@@ -177,7 +178,8 @@ def _pad(x: Any, value: Any, *, padding_config: tuple) -> Callable | None:
 
 
 def _reduce_sum(x: Any, *, axes: tuple) -> Callable | None:
-    if x.dtype.isbuiltin != 1 or x.dtype.itemsize < 4 or not axes:
+    if x.dtype.isbuiltin != 1 or x.dtype.itemsize < 4 or not axes or (
+            has_many_rows(x.dtype, x.shape, axes)):
         return None
     return _reduction(np.add, x.ndim, axes, x.dtype)
 

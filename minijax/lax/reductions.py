@@ -39,6 +39,7 @@ from ..core.primitives import (
     reduction,
     squeeze,
 )
+from ..summation import has_many_rows, sum_rows
 from .complex_lowering import reduce_extremum_rule
 from .complex_order import leave_nan_to_xla
 from .cutting import pad, slice_in_dim
@@ -87,7 +88,16 @@ def accumulate_wide(ufunc: np.ufunc) -> Callable:
     return rule
 
 
-def_numpy(reduce_sum_p, accumulate_wide(np.add))
+_sum_plainly = accumulate_wide(np.add)
+
+
+def _sum(x, *, axes):
+    if has_many_rows(x.dtype, x.shape, axes) and x.flags.c_contiguous:
+        return sum_rows(x, axes)
+    return _sum_plainly(x, axes=axes)
+
+
+def_numpy(reduce_sum_p, _sum)
 
 
 @functools.cache

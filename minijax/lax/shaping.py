@@ -116,7 +116,7 @@ def broadcast_to(x, shape: tuple[int, ...], *, out_sharding=None):
     ndim = len(own)
     if ndim > len(shape):
         raise ValueError("Cannot broadcast to shape with fewer dimensions: "
-                         f"{own} to {tuple(shape)}")
+                         f"arr_shape={own} shape={tuple(shape)}")
     if any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1])):
         aval = typeof(x)
         wanted = ShapedArray(shape, aval.dtype)

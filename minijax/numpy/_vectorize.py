@@ -43,8 +43,8 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
                         f"{excluded=}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"{excluded=} contains negative numbers")
-    left_out = f"excluded={set(excluded)} and " if excluded else ""
-    context = f"on vectorized function with {left_out}{signature=}"
+    left_out: Any = set(excluded) or frozenset()
+    context = f"on vectorized function with excluded={left_out} and {signature=}"
 
     @wraps(pyfunc)
     def wrapped(*args, **kwargs):

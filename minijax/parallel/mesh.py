@@ -428,9 +428,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
         raise IndexError(f"make_mesh: a mesh of shape {sizes} has no devices.")
     devices = list(all_devices() if devices is None else devices)
     if math.prod(sizes) > len(devices):
-        raise ValueError(f"make_mesh: a mesh of shape {sizes} needs {math.prod(sizes)} devices, "
-                         f"and there are {len(devices)}. On a CPU, "
-                         "jax.config.update('jax_num_cpu_devices', n) makes n of it.")
+        raise ValueError(f"Number of devices {len(devices)} must be >= the product of mesh_shape "
+                         f"{sizes}. On a CPU, jax.config.update('jax_num_cpu_devices', n), before "
+                         "anything is computed, makes n devices.")
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(sizes)
     return Mesh(create_device_mesh(sizes, devices[:math.prod(sizes)]), axis_names, axis_types)

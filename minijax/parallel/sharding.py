@@ -340,8 +340,8 @@ def _check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
     names = spec.all_axes()
     for name in (*names, *spec.unreduced, *spec.reduced):
         if name not in mesh.axis_names:
-            raise ValueError(f"{spec} names the axis {name!r}, which the mesh has not: "
-                             f"it has {mesh.axis_names}.")
+            raise ValueError(f"Resource axis: {name} of {spec} is not found in mesh: "
+                             f"{mesh.axis_names}.")
     check_no_axis_twice(spec)
     if UNCONSTRAINED in spec.partitions and not mesh.auto_axes:
         raise ValueError(f"{spec} leaves a dimension to the compiler, which needs an axis of type "

@@ -153,6 +153,9 @@ def is_tree_node(typ: type) -> bool:
         typ in registry or (issubclass(typ, tuple) and hasattr(typ, "_fields")))
 
 
+_IN_TUPLES = (tuple, dict, type(None))  # nodes whose children JAX returns as a tuple
+
+
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """The children and the aux data of a node.
 
@@ -161,10 +164,10 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
 
     >>> import minijax as jax
     >>> jax.tree_util.flatten_one_level({"a": [1, 2], "b": 3})
-    ([[1, 2], 3], ('a', 'b'))
+    (([1, 2], 3), ('a', 'b'))
     """
     children, aux = _node_type_or_error(tree).flatten(tree)
-    return [*children], aux
+    return (tuple(children) if type(tree) in _IN_TUPLES else [*children]), aux
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Any]:
@@ -172,9 +175,10 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any
 
     >>> import minijax as jax
     >>> jax.tree_util.flatten_one_level_with_keys({"a": [1, 2]})
-    ([(DictKey(key='a'), [1, 2])], ('a',))
+    (((DictKey(key='a'), [1, 2]),), ('a',))
     """
-    return flatten_with_keys(tree, _node_type_or_error(tree))
+    pairs, aux = flatten_with_keys(tree, _node_type_or_error(tree))
+    return (tuple(pairs) if type(tree) in (*_IN_TUPLES, list) else [*pairs]), aux
 
 
 def _node_type_or_error(tree):

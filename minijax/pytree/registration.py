@@ -258,8 +258,8 @@ def _fields_of_dataclass(cls, data_fields, meta_fields):
     return names[False], names[True]
 
 
-_ALL_FIELDS = ("data_fields and meta_fields must include all dataclass fields with init=True and "
-               "only them.")
+_ALL_FIELDS = ("data_fields and meta_fields must include all dataclass fields with ``init=True`` "
+               "and only them.")
 
 
 def _check_fields(cls, data_fields, meta_fields, drop_fields):

@@ -193,8 +193,8 @@ def _check_in_time():
         raise RuntimeError("distributed.initialize should only be called once; it has been.")
     if platforms.is_started():
         raise RuntimeError(
-            "distributed.initialize must be called before anything that computes or asks for "
-            "devices: these have been looked up already, without those of other processes.")
+            "jax.distributed.initialize() must be called before any JAX calls that compute or ask "
+            "for devices: these have been looked up already, without those of other processes.")
 
 
 def _which_process(address, count, me, use_environment):

@@ -111,11 +111,12 @@ class Stage:
 
     @property
     def out_info(self) -> Any:
-        """The result as a pytree of `ShapeDtypeStruct`s."""
+        """The result as a pytree of `ShapeDtypeStruct`s. Weak types are lost in lowering."""
         outs = self._info.jaxpr.out_avals
         shardings = getattr(self._info.spec.placement, "out_shardings", ()) or [None] * len(outs)
         return self.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type,
+            [ShapeDtypeStruct(a.shape, a.dtype,
+                              weak_type=a.weak_type and isinstance(self, Traced),
                               sharding=sharding or self._stated_sharding(a))
              for a, sharding in zip(outs, shardings)]
         )
@@ -275,7 +276,7 @@ class Compiled(Stage):
         """The result as a pytree of `ShapeDtypeStruct`s, with its sharding and layout."""
         formats = tree_flatten(self.output_formats)[0]
         return self.out_tree.unflatten([
-            ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=where)
+            ShapeDtypeStruct(a.shape, a.dtype, sharding=where)
             for a, where in zip(self._info.jaxpr.out_avals, formats)])
 
     @property
@@ -376,6 +377,7 @@ class Compiled(Stage):
         ]
         return (
             "Argument types differ from the types for which this computation was compiled. "
-            "Perhaps the setting enable_x64 was another one then. The mismatches are:\n"
+            "Perhaps you are calling the compiled executable with a different enable_x64 mode than "
+            "when it was AOT compiled? The mismatches are:\n"
             + "\n".join(lines)
         )

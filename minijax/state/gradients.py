@@ -37,7 +37,7 @@ class _Marker:
     __slots__ = ()
 
     def __init_subclass__(cls):
-        registry[cls] = NodeType(cls, lambda x: ((), None), lambda *_: cls())
+        registry[cls] = NodeType(cls, lambda x: ((), ()), lambda *_: cls())
 
     def __repr__(self):
         return f"{type(self).__name__}()"

@@ -116,7 +116,7 @@ def test_arguments_the_environment_and_a_coordinator_that_is_not_there():
         ("no error", ""),
         ("RuntimeError", "should only be called once"),
         (0, 1),
-        ("RuntimeError", "must be called before anything that computes"),
+        ("RuntimeError", "must be called before any JAX calls"),
     ]
     assert len(told) == len(expected), told
     for (kind, text, _), (expected_kind, words) in zip(told, expected):
@@ -127,7 +127,7 @@ def test_arguments_the_environment_and_a_coordinator_that_is_not_there():
 
 
 def test_one_process_needs_none_of_this():
-    with pytest.raises(RuntimeError, match="before anything that computes"):
+    with pytest.raises(RuntimeError, match="before any JAX calls"):
         minijax.jit(lambda x: x)(0)
         minijax.distributed.initialize("127.0.0.1:1", 2, 1)
     assert (minijax.process_index(), minijax.process_count(), minijax.process_indices()) == (0, 1, [0])

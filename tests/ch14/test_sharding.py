@@ -238,7 +238,7 @@ def test_shardy_is_told_the_order_of_devices_if_it_is_not_the_programs():
 MESSAGES = {
     "N('x').shard_shape((6, 2))": "cuts dimension 0 into 4 equal parts, which is impossible for "
                                   r"size 6 \(of shape \(6, 2\)\)",
-    "N('z')": r"names the axis 'z', which the mesh has not: it has \('x', 'y'\)",
+    "N('z')": r"^Resource axis: z of P\('z',\) is not found in mesh: \('x', 'y'\)",
     "N('x', ('y', 'x'))": "names x twice",
     "N('x').check_compatible_aval(())": r"the shape is \(\).*For a scalar the spec is P\(\)",
     "N('x', mesh=abstract).device_set": "because its mesh is an AbstractMesh",
