@@ -183,6 +183,29 @@ UPDATES_OF_ROWS = ["{r}[0] = {x}[-1]", "{r}[-1] += {x}[0]", "{r}[:1] = {x}[-1:]"
                    "{r}[jnp.int32({i})] = {x}[0]", "{r}[jnp.array([0, {i}])] = {x}[:1] * 2",
                    "{r}[...] = {r}[::-1]", "{r}[{i}:] = {r}[{i}:] * 0.5",
                    "{r}.at[0][...] = {x}[0]"]  # fmt: skip
+# Of the number `e` of an example.
+UPDATES_OF_EXAMPLES = ["r[e] = like(a, r[0]) * 2", "r[e] += a", "jax.ref.addupdate(r, e, r[-1] * a)",
+                       "jax.ref.swap(r, e, r[0] * a)", "r[jnp.stack([e, 0 * e])] *= a",
+                       "r[...] = r[...] * a + r[e]", "r[:, e] = r[:, 0] * a",
+                       "lax.fori_loop(0, 2, lambda i, c: (r.addupdate(r[e] * a, i), c)[1], 0)",
+                       "lax.while_loop(lambda c: c < e, lambda c: (r.addupdate(r[0] * a, c), c + 1)[1], 0)"]
+
+
+def a_batch_of_references(w: Writer, into: list[str]) -> str:
+    """A function of an example's number that reads and writes rows of a reference, mapped."""
+    x = chosen(w, "f", lambda v: leading(v) and v.shape[0] > 1)
+    value = w.values[x]
+    table = [u for u in UPDATES_OF_EXAMPLES if value.ndim == 2 or ":, e" not in u]
+    lines = w.random.sample(table, w.random.randint(1, 3))
+    name, n = w.fresh("g"), value.shape[0]
+    text = "\n".join([f"def {name}(rows, a, e):", "    r = jax.new_ref(rows)",
+                      *(f"    {line}" for line in lines), "    return r[...]"])
+    into += text.splitlines()
+    if not w.execute(name, text, w.depth == 0):
+        raise Unusable
+    wrapper = w.random.choice(["{}", "jax.jit({})", "jax.checkpoint({})"]).format(name)
+    numbers = f"jnp.linspace(-1, 1, {n}).astype({x}.dtype), jnp.arange({n})"
+    return f"jax.vmap({wrapper}, in_axes=(None, 0, 0))({x}, {numbers})[0]"
 
 
 def a_reference(w: Writer, into: list[str]) -> str:
@@ -247,5 +270,5 @@ def a_shard_map(w: Writer, into: list[str]) -> str:
 BLOCKS: dict[Block, int] = {
     a_cond: 4, a_switch: 2, a_scan: 4, a_scan_without_xs: 1, a_fori: 2, a_while: 2, a_map: 2,
     an_associative_scan: 1, a_custom_jvp: 3, a_custom_vjp: 3, a_call: 4, a_vmap: 4, a_derivative: 5,
-    a_reference: 2, a_shard_map: 1,
+    a_reference: 2, a_batch_of_references: 1, a_shard_map: 1,
 }  # fmt: skip
