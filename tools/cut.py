@@ -66,8 +66,8 @@ CORE = ("core", "settings", "errors", "documents", "printing", "runtime.__init__
 FACADES = ("__init__", "core.__init__", "core.api", "checks.__init__", "fast.__init__",
            "lax.__init__", "runtime.__init__", "debugging.__init__", "_src", "ad_checkpoint",
            "api_util", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
-           "dtypes", "export", "extend", "ffi", "flatten_util", "interpreters", "monitoring", "ops",
-           "profiler", "ref", "sharding", "stages", "tree", "tree_util", "typing", "version")
+           "dtypes", "export", "extend", "ffi", "flatten_util", "interpreters", "lib", "monitoring",
+           "ops", "profiler", "ref", "sharding", "stages", "tree", "tree_util", "typing", "version")
 IGNORED = shutil.ignore_patterns("__pycache__")
 MARKER = re.compile(r"\s*# chapter (\d+)\b")
 
