@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes
 from ...core.core import typeof
-from ...lax.staged import staged
+from ...lax.staged import compiled, staged
 from .._arguments import (
     canonical_axis,
     ensure_array,
@@ -23,8 +24,7 @@ from .._ufuncs import abs, conj, isnan, power, real, sqrt
 from ._factorizations import svd, svdvals
 from ._solvers import inv
 
-# Orders of a matrix norm: sums along one dimension, singular values.
-_OF_SUMS, _OF_SINGULAR_VALUES = (1, -1, np.inf, -np.inf), ("nuc", 2, -2)
+_OF_SUMS = 1, -1, np.inf, -np.inf  # orders of a matrix norm: of sums along one dimension
 
 
 @staged(static_argnames=("ord", "axis", "keepdims"))
@@ -71,15 +71,21 @@ def _matrix_norm(x, ord, axes, keepdims):
         return _root_of_squares(x, axes, keepdims)
     if ord in _OF_SUMS:
         return _extreme_sum(x, ord, axes, keepdims)
-    if ord not in _OF_SINGULAR_VALUES:
+    reduced = [f for known, f in _of_singular_values.items() if known == ord]  # it may lack a hash
+    if not reduced:
         raise ValueError(f"Invalid order {ord!r} for a matrix norm. Use 'fro', 'nuc', inf, -inf, "
                          "1, -1, 2 or -2.")
-    s = svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)
-    if ord == "nuc":
-        value = sum(s, axis=-1)
-    else:
-        value = amax(s, axis=-1, initial=0) if ord == 2 else amin(s, axis=-1)
+    value = reduced[0](moveaxis(x, axes, (-2, -1)))
     return expand_dims(value, axes) if keepdims else value
+
+
+def _with_singular_values(reduce):
+    return compiled(lambda x: reduce(svd(x, compute_uv=False), axis=-1))
+
+
+_of_singular_values = {
+    "nuc": _with_singular_values(sum), -2: _with_singular_values(amin),
+    2: _with_singular_values(functools.partial(amax, initial=0))}
 
 
 def _extreme_sum(x, ord, axes, keepdims):
