@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,3 +127,62 @@ def test_equations_are_counted():
         return count
 
     both(program, np.float32([1, 2, 3]))
+
+
+def test_shardings_in_the_words_of_xla():
+    def program(jx):
+        sharding = private(jx, "sharding_impls").GSPMDSharding
+        hlo = private(jx, "lib").xla_client.HloSharding
+        device, = jx.devices()[:1]
+        one, same = sharding.get_replicated([device]), sharding([device], hlo.replicate())
+        dims = [private(jx, "sharding_impls").SdyDim(axes=axes, is_open=bool(axes)) for axes in ((), ("x", "y"))]
+        return lambda: (one == same, hash(one) == hash(same), repr(one), one.is_fully_replicated, one.num_devices,
+                        [*one.devices_indices_map((4, 2)).values()], one.shard_shape((4, 2)),
+                        [*private(jx, "sharding").common_devices_indices_map(one, (3,)).values()], repr(dims))
+
+    both(program)
+
+
+def test_tiles_of_xla():
+    from jaxlib.xla_client import HloSharding
+
+    tiles = HloSharding.subgroup_with_device_ordering(np.array([[0, 2], [3, 1]]), subgroup_types=[])
+    devices = [SimpleNamespace(default_memory=lambda: SimpleNamespace(kind="device"))] * 4
+    sharding = private(minijax, "sharding_impls").GSPMDSharding(devices, tiles)
+    assert sharding.tiles(2) == ((2, 2), ((0, 0), (1, 1), (0, 1), (1, 0)))
+
+
+def test_small_names():
+    def program(jx):
+        tree, broadcast = jx.tree, private(jx, "tree_util").broadcast_flattened_prefix_with_treedef
+        arrays, path = private(jx, "abstract_arrays"), private(jx, "path")
+        return lambda: (broadcast([1, 2], tree.structure((0, 0)), tree.structure((0, {"a": 0, "b": 0}))),
+                        np.ndarray in arrays.array_types, np.float32 in arrays.array_types, path.make_jax_dump_dir(""),
+                        private(jx, "lib").jaxlib_extension_version, private(jx, "lib").version,
+                        private(jx, "api").clear_backends.__name__,
+                        isinstance(np.ones(2), private(jx, "typing").DuckTypedArray) if jx is minijax else True)
+
+    both(program)
+
+
+def test_named_shardings_in_the_words_of_xla():
+    def program(jx):
+        P, S = jx.sharding.PartitionSpec, jx.sharding.NamedSharding
+        mesh = jx.make_mesh((1, 1), ("x", "y"))
+        return lambda: [repr(S(mesh, spec)._to_xla_hlo_sharding(2)) for spec in (P(), P("x"), P("y", "x"))] + [
+            repr(jx.sharding.SingleDeviceSharding(jx.devices()[0])._to_xla_hlo_sharding(1))]
+
+    both(program)
+
+
+def test_a_split_in_the_words_of_xla():
+    from minijax.parallel.sharding import Sharding
+
+    class Halves(Sharding):
+        memory_kind = None
+        _device_assignment = ("a", "b")  # type: ignore[assignment]
+
+        def tiles(self, ndim):
+            return (2,) + (1,) * (ndim - 1), ((0,) * ndim, (1,) + (0,) * (ndim - 1))
+
+    assert repr(Halves()._to_xla_hlo_sharding(2)) == "{devices=[2,1]0,1}"

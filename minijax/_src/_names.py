@@ -4,8 +4,9 @@ from __future__ import annotations
 
 # chapter 1
 import abc
+import pathlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from numpy import dtype as DType
 
@@ -89,8 +90,42 @@ class _ExcludedPaths:
 
 _exclude_paths = _ExcludedPaths()
 
+@runtime_checkable
+class DuckTypedArray(Protocol):
+    """What has a dtype and a shape."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+
+
+Path, epath_installed = pathlib.Path, False
+
+
+def make_jax_dump_dir(out_dir_path: str) -> pathlib.Path | None:
+    """The directory of this name, made if it is not there; `None` for an empty name."""
+    if not out_dir_path:
+        return None
+    path = Path(out_dir_path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 # chapter 3
-from ..core.tree import NodeType, registry
+from ..core.tree import NodeType, PyTreeDef as _PyTreeDef, registry
+from ..core.tree import tree_leaves as _tree_leaves
+
+
+def broadcast_flattened_prefix_with_treedef(prefix_leaves: list, prefix_treedef: _PyTreeDef,
+                                            full_treedef: _PyTreeDef) -> list:
+    """The leaves of a prefix, each as often as the full tree has leaves at its place."""
+    full = full_treedef.unflatten(range(full_treedef.num_leaves))
+    subtrees = prefix_treedef.flatten_up_to(full)
+    return [leaf for leaf, subtree in zip(prefix_leaves, subtrees) for _ in _tree_leaves(subtree)]
 
 
 class _Entry:
@@ -136,6 +171,7 @@ from ..core.tree import ensure_str_tuple as _ensure_str_tuple
 
 # chapter 6
 from ..runtime import client as xla_client
+from ..runtime.client import JAXLIB_VERSION as version
 from ..runtime.platforms import clients as _backends
 
 # chapter 9

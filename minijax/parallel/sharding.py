@@ -122,6 +122,12 @@ class Sharding:
         return (self.memory_kind == other.memory_kind
                 and self._placement(ndim) == other._placement(ndim))
 
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        """XLA's object for it, which tools read under JAX's private name."""
+        from ..runtime.several_devices import hlo_sharding
+
+        return hlo_sharding(tile_assignment(self, num_dimensions))
+
     def _placement(self, ndim: int) -> Hashable:
         """What must be equal so that shardings are equivalent."""
         return self._device_assignment, self.tiles(ndim), frozenset()

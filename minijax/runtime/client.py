@@ -52,6 +52,11 @@ Device = xla_client.Device
 DeviceList = _jax.DeviceList
 ifrt_programs = _jax.ifrt_programs  # a module, as `jax.extend` gives it
 PyTreeRegistry = _jax.pytree.PyTreeRegistry
+# Of jaxlib itself, for programs that ask which of its releases it is, or test its C++ modules
+jaxlib_extension_version = _version = getattr(xla_client, "_version", 0)
+HloSharding, OpSharding = xla_client.HloSharding, xla_client.OpSharding
+ifrt_version: int = getattr(xla_client, "_ifrt_version", 0)
+pytree, jax_jit, guard_lib = _jax.pytree, _jax.jax_jit, _jax.guard_lib
 
 XlaRuntimeError = xla_client.XlaRuntimeError
 

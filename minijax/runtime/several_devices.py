@@ -50,7 +50,7 @@ class XlaSharding(_jax.GSPMDSharding):
         return super().__new__(cls)
 
     def __init__(self, devices: tuple[Device, ...], tiling: Tiling, summands: bool):
-        self.hlo = _hlo_sharding(tiling)
+        self.hlo = hlo_sharding(tiling)
         super().__init__(_jax.DeviceList(devices), self.hlo)
         here = devices[0].client.process_index()
         self._addressable_device_assignment = tuple(
@@ -63,7 +63,8 @@ class XlaSharding(_jax.GSPMDSharding):
 xla_sharding = functools.cache(XlaSharding)
 
 
-def _hlo_sharding(tiling):
+def hlo_sharding(tiling: Tiling):
+    """XLA's object for a tiling."""
     if tiling is None:
         return replicated
     dims, order, same_tile = tiling
