@@ -186,3 +186,25 @@ def test_a_split_in_the_words_of_xla():
             return (2,) + (1,) * (ndim - 1), ((0,) * ndim, (1,) + (0,) * (ndim - 1))
 
     assert repr(Halves()._to_xla_hlo_sharding(2)) == "{devices=[2,1]0,1}"
+
+
+def test_shardings_of_a_prefix():
+    def program(jx):
+        flatten = private(jx, "api_util").flatten_axis_resources
+        full = jx.tree.structure({"a": [1, 2], "b": 3})
+        return lambda: flatten("test", full, {"a": None, "b": None}, False)
+
+    both(program)
+
+    def wrong(jx):
+        flatten = private(jx, "api_util").flatten_axis_resources
+        return lambda: flatten("test", jx.tree.structure({"a": 1, "b": 2}), {"a": None, "b": (None, None)}, False)
+
+    both(wrong, raises=ValueError)
+
+
+def test_flags_of_tests():
+    jtu = private(minijax, "test_util")
+    assert jtu.TEST_NUM_THREADS.value == 0 and not jtu.is_cuda_compute_capability_at_least("8.0")
+    assert isinstance(jtu.SKIP_SLOW_TESTS.value, bool) and not jtu.TEST_WITH_PERSISTENT_COMPILATION_CACHE.value
+    assert jtu.pjrt_c_api_version_at_least(0, 90)

@@ -155,6 +155,15 @@ class _Registry(Mapping):
 
 _registry = _Registry()
 
+from ..core.tree import flatten_axes as _flatten_axes
+
+
+def flatten_axis_resources(what: str, tree: _PyTreeDef, shardings: Any,
+                           tupled_args: bool) -> tuple:
+    """The shardings of a prefix, one for each leaf of the full tree."""
+    return tuple(_flatten_axes(what, tree, shardings, tupled_args=tupled_args))
+
+
 # chapter 5
 from ..core.jaxpr import ClosedJaxpr as _ClosedJaxpr, Jaxpr as _Jaxpr
 

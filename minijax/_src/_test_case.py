@@ -174,6 +174,20 @@ def _never(*args: Any, **kwargs: Any) -> bool:
 
 is_device_rocm = is_device_tpu = is_device_tpu_at_least = is_cloud_tpu = _never
 is_asan = is_msan = is_tsan = is_sanitized = is_test_rbe = is_gil_disabled = _never
+is_cuda_compute_capability_at_least = is_cuda_compute_capability_equal = _never
+is_cuda_version_at_least = _never
+
+
+def pjrt_c_api_version_at_least(major_version: int, minor_version: int) -> bool:
+    """True, as everywhere where XLA's part for a platform is no plugin."""
+    return True
+
+
+SKIP_SLOW_TESTS = _config.bool_flag(
+    "jax_skip_slow_tests", _config.bool_env("JAX_SKIP_SLOW_TESTS", False))
+TEST_NUM_THREADS = _config.int_flag("jax_test_num_threads", 0)
+TEST_WITH_PERSISTENT_COMPILATION_CACHE = _config.bool_flag(
+    "jax_test_with_persistent_compilation_cache", False)
 
 
 def is_cloud_tpu_at_least(year: int, month: int, day: int) -> bool:
