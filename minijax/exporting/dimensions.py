@@ -198,13 +198,10 @@ class Dim:
         return not self._at_least(self - other, f"'{self!s}' < '{other!s}'")
 
     def _at_least(self, difference, text) -> bool:
-        low, high = bounds(difference)
-        if low >= 0:
+        if _is_nonnegative(difference, self.scope):
             return True
-        if high < 0 or any(bounds(difference + e)[1] < 0 for e in self.scope.nonnegative):
+        if _is_nonnegative(-difference - 1, self.scope):
             return False
-        if any(bounds(difference - e)[0] >= 0 for e in self.scope.nonnegative):
-            return True
         where = f"\nUsing symbolic scope {self.scope}" if self.scope.constraints else ""
         raise InconclusiveDimensionOperation(
             f"Symbolic dimension comparison {text} is inconclusive.{where}\nIt has no one answer "
@@ -221,6 +218,18 @@ class Dim:
                 f"Invalid mixing of symbolic scopes: '{self!s}' is of scope {self.scope} and "
                 f"'{other!s}' of scope {other.scope}. Make all shapes of a function by one "
                 "`symbolic_args_specs`, or with one `scope`.")
+
+    # What bounds of slices need
+
+    @staticmethod
+    def lesser(x, y):
+        """The lesser of the two: one of them, if it is known which, or a minimum."""
+        return _operation("min", x, y)
+
+    @staticmethod
+    def greater(x, y):
+        """The greater of the two: one of them, if it is known which, or a maximum."""
+        return _operation("max", x, y)
 
     # Where an integer is needed
 
@@ -330,16 +339,39 @@ def _operation(name: str, x: Any, y: Any) -> Any:
         return OPERATIONS[name](x, y)
     scope = x.scope if isinstance(x, Dim) else y.scope
     if name in ("max", "min"):
-        low, high = bounds(x - y)
-        if low >= 0:
+        if _is_nonnegative(x - y, scope):
             return x if name == "max" else y
-        if high <= 0:
+        if _is_nonnegative(y - x, scope):
             return y if name == "max" else x
     return Dim({((Operation(name, x, y), 1),): 1}, scope)
 
 
 # ----------------------------------------------------------------------------------------------
 # Bounds, values, variables
+
+
+def _is_nonnegative(x: Any, scope: SymbolicScope) -> bool:
+    """Whether a size is at least 0, for all that is known.
+
+    An operation in it is replaced by its operands. The size is at least 0 if it is with either
+    operand of a maximum that is added, or with both of one that is subtracted; for a minimum, it is
+    the other way round. A quotient that is subtracted is at most its dividend.
+    """
+    if bounds(x)[0] >= 0 or any(bounds(x - e)[0] >= 0 for e in scope.nonnegative):
+        return True
+    for monomial, k in x.coefficients.items() if isinstance(x, Dim) else ():
+        if len(monomial) != 1 or not isinstance(monomial[0][0], Operation) or monomial[0][1] != 1:
+            continue
+        name, left, right = monomial[0][0]
+        rest = x - Dim({monomial: k}, scope)
+        if name in ("max", "min"):
+            enough = any if (name == "max") == (k > 0) else all
+            if enough(_is_nonnegative(rest + side * k, scope) for side in (left, right)):
+                return True
+        elif name == "floordiv" and k < 0 and bounds(left)[0] >= 0 and bounds(right)[0] >= 1 and (
+                _is_nonnegative(rest + left * k, scope)):
+            return True
+    return False
 
 
 def bounds(x: Any) -> tuple[float, float]:

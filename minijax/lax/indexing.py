@@ -226,16 +226,26 @@ def _symbolic_bounds(start, stop, step, size) -> tuple:
     """The start, the stop and the step of a slice of a dimension whose size is not known.
 
     Raises:
-      NotImplementedError: a step that is not 1.
+      NotImplementedError: a step that is negative.
     """
-    if step not in (None, 1):
+    step = 1 if step is None else step
+    if step < 1:
         raise NotImplementedError(f"A dimension of the size {size!s}, which is not known, can only "
-                                  f"be sliced with the step 1, got {step}.")
-    ends = []
-    for bound, default in ((start, 0), (stop, size)):
-        bound = default if bound is None else bound if bound >= 0 else size + bound
-        ends.append(bound if size >= bound else size)
-    return *ends, 1
+                                  f"be sliced with a positive step, got {step}. Use jnp.flip.")
+    start = 0 if start is None else _in_bounds(start, size)
+    length = (size if stop is None else _in_bounds(stop, size)) - start
+    return start, start + _at_least(length, 0), step
+
+
+def _in_bounds(bound, size):
+    """A bound of a slice, counted from the front, and not beyond the ends."""
+    if bound >= 0:
+        return (size if any_symbolic(size) else bound).lesser(size, bound)
+    return _at_least(size + bound, 0)
+
+
+def _at_least(x, least: int):
+    return x.greater(least, x) if any_symbolic(x) else max(x, least)
 
 
 def _take_box(x, cuts):
@@ -285,7 +295,7 @@ def _range(cut, n):
     1 if the size or a bound is not known."""
     if any_symbolic(n, cut.start, cut.stop):
         start = cut.start if cut.start >= 0 else cut.start + n
-        return builtins.slice(start, start + 1 if cut.drop else cut.stop, 1)
+        return builtins.slice(start, start + 1 if cut.drop else cut.stop, cut.step)
     return range(n)[cut.start:][:1] if cut.drop else range(cut.start, cut.stop, cut.step)
 
 
