@@ -361,6 +361,17 @@ class DebugInfo:
     def func_name(self) -> str:
         return self.func_src_info.split(" ")[0]
 
+    @property
+    def func_filename(self) -> str | None:
+        """The file in which the function is; `None` for one that is not of Python."""
+        return self.func_src_info.partition(" at ")[2].rpartition(":")[0] or None
+
+    @property
+    def func_lineno(self) -> int | None:
+        """The line at which the function begins."""
+        line = self.func_src_info.partition(" at ")[2].rpartition(":")[2]
+        return int(line) if line else None
+
     def __repr__(self):
         return (f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
                 f"arg_names={self.arg_names!r}, result_paths={self.result_paths!r})")
