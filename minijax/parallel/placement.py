@@ -247,6 +247,8 @@ class PlacedCreation(Extension):
         if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
                 and (x.shape == like.shape or like.is_fully_replicated)):
             device = like.sharding
+            if isinstance(device, NamedSharding) and len(device.spec) > x.ndim:
+                device = device.update(spec=P())
         if device is None and type(like) is ShapeDtypeStruct and x.shape == like.shape:
             device = _over_devices(like.sharding)
         is_new = device is None and type(x) is Array and not state.trace.staging

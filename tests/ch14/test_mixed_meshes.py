@@ -99,3 +99,10 @@ def test_eager_moves(before, types):
                      for move in moves)
     same(f"(lambda m: (lambda a: [{told}])(put(np.arange(64.0).reshape(8, 8), NS(m, {before}))))"
          f"(jax.make_mesh((4, 2), ('x', 'y'), {types}))")
+
+
+@pytest.mark.parametrize("types", ["(AxisType.Auto, AxisType.Explicit)", "(AxisType.Explicit,) * 2"])
+def test_new_arrays_of_fewer_dimensions(types):
+    """`P(None)` says of a vector that all devices hold it. A number beside it has no dimension."""
+    same(f"(lambda m: jnp.diag(put(np.ones((8, 8)), NS(m, P()))[:, 0]))("
+         f"jax.make_mesh((4, 2), ('x', 'y'), {types}))")
