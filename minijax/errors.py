@@ -514,7 +514,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
-            f"Array boolean indices must be concrete; got {describe(tracer)}.{_origin(tracer)}")
+            "Array boolean indices must be concrete; got "
+            f"{describe(tracer).removeprefix('traced array with shape ')}.{_origin(tracer)}")
 
 
 class UnexpectedTracerError(JAXTypeError):

@@ -247,6 +247,8 @@ PAGES = {
         r"core dimensions \('n', 'm'\) on vectorized function with excluded=frozenset\(\) and signat",
     "jnp.vectorize(f, signature='(n)->(n)', excluded={1})(1, 2)":
         r"on vectorized function with excluded=\{1\} and signature='\(n\)->\(n\)'",
+    "jax.jit(lambda x: x[x > 0])(jnp.ones(3))":
+        r"^Array boolean indices must be concrete; got bool\[3\]",
     "jax.make_mesh((4096, 2), ('x', 'y'))":
         r"^Number of devices \d+ must be >= the product of mesh_shape \(4096, 2\)",
     "jax.NamedSharding(jax.make_mesh((1,), ('x',)), jax.P('y'))":

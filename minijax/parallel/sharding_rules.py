@@ -439,14 +439,14 @@ def _dot_general(avals, params, outs):
     could be left on all devices, or be split: only the user knows."""
     (x_contract, y_contract), (x_batch, y_batch) = params["dimension_numbers"]
     x_dims, y_dims = map(entries_of, avals)
-    for kind, pairs in (("lhs batch dimensions and rhs batch dimensions to have the",
-                         zip(x_batch, y_batch)),
-                        ("contracting dimensions to have", zip(x_contract, y_contract))):
-        for i, j in pairs:
-            if None not in (x_dims[i], y_dims[j]) and x_dims[i] != y_dims[j]:
-                raise ShardingTypeError(f"dot_general requires {kind} consistent sharding, but "
-                                        f"dimensions {i} and {j} of {_texts(avals)} are split over "
-                                        "different axes. Reshard one, by `jax.sharding.reshard`.")
+    for kind, x_paired, y_paired in (
+            ("lhs batch dimensions and rhs batch dimensions to have the", x_batch, y_batch),
+            ("contracting dimensions to have", x_contract, y_contract)):
+        x_spec, y_spec = tuple(x_dims[i] for i in x_paired), tuple(y_dims[j] for j in y_paired)
+        if any(None not in pair and pair[0] != pair[1] for pair in zip(x_spec, y_spec)):
+            raise ShardingTypeError(f"dot_general requires {kind} consistent sharding, got "
+                                    f"{x_spec} and {y_spec}. The operands are {_texts(avals)}. "
+                                    "Reshard one, by `jax.sharding.reshard`.")
     if any(None not in (x_dims[i], y_dims[j]) for i, j in zip(x_contract, y_contract)):
         raise _refused(
             "Contracting dimensions are sharded and it is ambiguous how the output should be "

@@ -58,10 +58,12 @@ ERRORS = {
     "put(M, 'x') @ put(M.T, None, 'x')":
         "dot_general operation.*produces an illegally sharded result",
     "put(CUBE[:, 0], 'y', 'x') @ put(CUBE[:, 0].T, 'y', 'x')":
-        "dot_general requires contracting dimensions to have consistent sharding",
+        r"dot_general requires contracting dimensions to have consistent sharding, got \('x',\) and "
+        r"\('y',\)\.",
     "put(M, 'x', 'y') @ put(M.T, 'y')": "Contracting dimensions are sharded and it is ambiguous",
     "jnp.einsum('abc,acz->abz', put(CUBE, 'x'), put(CUBE.reshape(4, 8, 2), 'y'))":
-        "requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding",
+        "requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding, got "
+        r"\('x',\) and \('y',\)\.",
     "put(M.T, 'y') + put(M.T, None, 'y')": "add operation with inputs: .* produces an illegally",
     "put(M, 'x') + put(M, 'y')": "incompatible shardings for broadcasting",
     "put(CUBE, 'x', 'y').reshape(2, 4, 8)": "This reshape is not supported",
