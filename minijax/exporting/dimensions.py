@@ -355,7 +355,8 @@ def _is_nonnegative(x: Any, scope: SymbolicScope) -> bool:
 
     An operation in it is replaced by its operands. The size is at least 0 if it is with either
     operand of a maximum that is added, or with both of one that is subtracted; for a minimum, it is
-    the other way round. A quotient that is subtracted is at most its dividend.
+    the other way round. A quotient that is subtracted is at most its dividend, a
+    remainder less than its divisor.
     """
     if bounds(x)[0] >= 0 or any(bounds(x - e)[0] >= 0 for e in scope.nonnegative):
         return True
@@ -368,8 +369,10 @@ def _is_nonnegative(x: Any, scope: SymbolicScope) -> bool:
             enough = any if (name == "max") == (k > 0) else all
             if enough(_is_nonnegative(rest + side * k, scope) for side in (left, right)):
                 return True
-        elif name == "floordiv" and k < 0 and bounds(left)[0] >= 0 and bounds(right)[0] >= 1 and (
-                _is_nonnegative(rest + left * k, scope)):
+        elif k < 0 and bounds(right)[0] >= 1 and (
+                name == "mod" and _is_nonnegative(rest + (right - 1) * k, scope)
+                or name == "floordiv" and bounds(left)[0] >= 0
+                and _is_nonnegative(rest + left * k, scope)):
             return True
     return False
 

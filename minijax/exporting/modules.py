@@ -15,6 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from .. import lax
+from ..core import dtypes
 from ..core.core import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 from ..core.jit import Spec
@@ -23,11 +27,16 @@ from ..core.lowering import (
     Constant,
     Value,
     ints_text,
+    lowering_rules,
     stored,
     tensor_type,
     typed_text,
 )
+from ..lax.families import lower_fun
+from ..numpy import logaddexp
+from ..random.keys import random_unwrap_p, random_wrap_p
 from ..runtime.modules import DonatingModule, ProgramBody
+from ..settings import enable_x64
 from .dimensions import Dim, Operation, variables
 
 
@@ -84,6 +93,11 @@ class ExportedBody(ProgramBody):
         if type(x) is Constant and not x.aval.shape:
             return Constant(self, x.value, ShapedArray(shape, x.aval.dtype))
         return self._spread(x, shape, range(x.aval.ndim) if dims is None else dims)
+
+    def constant(self, value: Any, aval: ShapedArray) -> Value:
+        if isinstance(value, Dim):
+            return Value(self.size(value), aval)
+        return super().constant(value, aval)
 
     def _spread(self, x: Value, shape: tuple, dims: Sequence[int]) -> Value:
         sizes, out = self.sizes(shape), ShapedArray(shape, x.aval.dtype)
@@ -202,12 +216,12 @@ def find_sources(avals: Sequence[ShapedArray]) -> dict[str, tuple[int, int, int,
 _SHAPELESS = frozenset("""
     abs acos acosh add add_any and argmax argmin asin asinh atan atan2 atanh bitcast_convert_type
     cbrt ceil clamp concatenate cond conv_general_dilated convert_element_type copy cos cosh
-    cumlogsumexp cummax cummin cumprod cumsum custom_jvp_call custom_vjp_call dim_as_value div
-    dot_general eq erf erf_inv erfc exp exp2 expm1 fft floor gather ge gt imag integer_pow is_finite
-    jit le log log1p logistic lt max min mul name ne neg not optimization_barrier or
-    population_count pow random_bits random_unwrap random_wrap real rem remat2 rev round rsqrt scan
+    custom_jvp_call custom_vjp_call dim_as_value div dot_general dynamic_slice dynamic_update_slice
+    eq erf erf_inv erfc exp exp2 expm1 fft floor gather ge gt imag integer_pow is_finite jit le
+    le_to lgamma log log1p logistic lt lt_to max min mul name ne neg not optimization_barrier or
+    population_count pow random_bits random_gamma random_split real rem remat2 rev round rsqrt scan
     scatter scatter-add select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh
-    sort sqrt square stop_gradient sub tan tanh threefry2x32 transpose while xor
+    sort sqrt square stop_gradient sub tan tanh threefry2x32 top_k transpose while xor
     """.split())
 
 
@@ -274,7 +288,75 @@ def _split(ctx, x, *, sizes, axis):
     return outs
 
 
+def _key_words(ctx, keys, **params):
+    """The two words of each key. XLA infers no sizes through the usual rule's `bitcast_convert`."""
+    (out,) = ctx.avals_out
+    if not is_symbolic(out) or "ui64" not in keys.type:
+        return lowering_rules[random_unwrap_p](ctx, keys, **params)
+    with enable_x64(True):
+        return _split_words(ctx, Value(keys.name, ShapedArray(keys.aval.shape, np.uint64)))
+
+
+def _keys_of_words(ctx, words, **params):
+    (out,) = ctx.avals_out
+    if not is_symbolic(out) or "ui64" not in tensor_type(out):
+        return lowering_rules[random_wrap_p](ctx, words, **params)
+    with enable_x64(True):
+        return Value(_joined_words(ctx, words).name, out)
+
+
+_HALF = np.uint64(32)
+_split_words = lower_fun(lambda x: lax.concatenate(
+    [lax.expand_dims(lax.convert_element_type(word, np.uint32), (x.ndim,))
+     for word in (x, lax.shift_right_logical(x, lax.full_like(x, _HALF)))], x.ndim))
+
+
+@lower_fun
+def _joined_words(words):
+    low, high = (lax.convert_element_type(lax.index_in_dim(words, i, -1, keepdims=False),
+                                          np.uint64) for i in (0, 1))
+    return lax.bitwise_or(low, lax.shift_left(high, lax.full_like(high, _HALF)))
+
+
+def _running(primitive, combine, start):
+    """A loop over the elements. The windows of the usual rule are padded by a known number."""
+
+    def program(x, *, axis, reverse):
+        order = (axis, *(d for d in range(x.ndim) if d != axis))
+        rows = lax.transpose(x, order)
+        first = lax.full(rows.shape[1:], start(x.dtype), x.dtype)
+        step = lambda total, row: (combine(total, row),) * 2
+        _, totals = lax.scan(step, first, rows, reverse=reverse)
+        return lax.transpose(totals, tuple(map(order.index, range(x.ndim))))
+
+    loop, usual = lower_fun(program), lowering_rules[primitive]
+
+    def rule(ctx, x, *, axis, reverse):
+        known = not isinstance(x.aval.shape[axis], Dim)
+        return (usual if known else loop)(ctx, x, axis=axis, reverse=reverse)
+
+    return rule
+
+
+def _lowest(dtype):
+    return False if dtype == bool else -np.inf if _is_inexact(dtype) else dtypes.iinfo(dtype).min
+
+
+def _highest(dtype):
+    return True if dtype == bool else np.inf if _is_inexact(dtype) else dtypes.iinfo(dtype).max
+
+
+def _is_inexact(dtype):
+    return dtypes.issubdtype(dtype, np.inexact)
+
+
 DYNAMIC_RULES: dict[str, Callable] = {
+    "random_unwrap": _key_words, "random_wrap": _keys_of_words,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "squeeze": _reshape,
     "expand_dims": _reshape, "iota": _iota, "slice": _slice, "pad": _pad, "stack": _stack,
-    "split": _split, "tile": _tile}
+    "split": _split, "tile": _tile,
+    "cumsum": _running(lax.cumsum_p, lax.add, lambda dtype: 0),
+    "cumprod": _running(lax.cumprod_p, lax.mul, lambda dtype: 1),
+    "cummax": _running(lax.cummax_p, lax.max, _lowest),
+    "cummin": _running(lax.cummin_p, lax.min, _highest),
+    "cumlogsumexp": _running(lax.cumlogsumexp_p, logaddexp, lambda dtype: -np.inf)}

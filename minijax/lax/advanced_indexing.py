@@ -14,6 +14,7 @@ of size 0) that is indexed by an array.
 from __future__ import annotations
 
 import builtins
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ import numpy as np
 from ..checks.operators import own_array
 from ..core import dtypes
 from ..core.array import Array, as_array, ensure_array
-from ..core.core import ArrayMethods, install_methods, state, typeof
+from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
 from ..core.operators import promote_dtypes
 from ..core.primitives import constant, convert, select
 from ..core.tree import tree_leaves
@@ -57,7 +58,7 @@ from .shaping import (
     rev,
     squeeze,
 )
-from .slicing import counts_to
+from .slicing import counts_to, size_value
 from .windows import GatherDimensionNumbers, GatherScatterMode, index_dtype, of_scatter
 
 # ----------------------------------------------------------------------------------------------
@@ -195,11 +196,12 @@ def from_front(index, size: int):
         return index
     if not counts_to(size, dtype):
         index, dtype = convert(index, np.dtype("int32")), np.dtype("int32")
-    size = dtype.type(min(size, np.iinfo(dtype).max))
+    size = size_value(size, dtype)
     if type(index) is Array and not state.trace.staging:
         value = np.asarray(index)
         return as_array(np.where(value < 0, value + size, value))
-    return select(index < 0, prim.add(index, size), index)
+    total = operator.add if isinstance(size, Tracer) else prim.add
+    return select(index < 0, total(index, size), index)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, same_dtypes
+from ..checks.primitives import any_symbolic, same_dtypes, size_of
 from ..checks.sequences import integers, size_along
 from ..core.array import def_numpy
 from ..core.batching import (
@@ -293,7 +293,7 @@ def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stri
 
 def _from_start(index: int, size: int) -> int:
     """A bound that is perhaps counted from the end, counted from the start."""
-    index = operator.index(index)
+    index = size_of(index)
     return index + size if index < 0 else index
 
 

@@ -22,6 +22,7 @@ from .cutting import concatenate
 from .families import lower_fun
 from .reductions import reduce_and
 from .shaping import broadcast_in_dim, expand_dims, full_like
+from .slicing import sizes_vector
 from .windows import (
     CLIP,
     FILL_OR_DROP,
@@ -320,7 +321,7 @@ def _gather_filled(x, indices, *, dimension_numbers, slice_sizes, unique_indices
     numbers, shape = dimension_numbers, typeof(x).shape
     indices = convert(indices, index_dtype(shape))
     dtype, n_batch = typeof(indices).dtype, typeof(indices).ndim - 1
-    limits = np.array([shape[d] - slice_sizes[d] for d in numbers.start_index_map], dtype)
+    limits = sizes_vector([shape[d] - slice_sizes[d] for d in numbers.start_index_map], dtype)
     limits = broadcast_in_dim(limits, typeof(indices).shape, (n_batch,))
     inside = bitwise.bitwise_and(prim.ge(indices, dtype.type(0)), prim.le(indices, limits))
     inside = reduce_and(inside, (n_batch,))

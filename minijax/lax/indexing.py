@@ -226,12 +226,15 @@ def _symbolic_bounds(start, stop, step, size) -> tuple:
     """The start, the stop and the step of a slice of a dimension whose size is not known.
 
     Raises:
-      NotImplementedError: a step that is negative.
+      NotImplementedError: a negative step, unless the whole dimension is reversed.
     """
     step = 1 if step is None else step
+    if step == -1 and start is None and stop is None:
+        return size - 1, -1, -1
     if step < 1:
         raise NotImplementedError(f"A dimension of the size {size!s}, which is not known, can only "
-                                  f"be sliced with a positive step, got {step}. Use jnp.flip.")
+                                  "be sliced with a positive step, or reversed by x[::-1]. Got "
+                                  f"{start}:{stop}:{step}.")
     start = 0 if start is None else _in_bounds(start, size)
     length = (size if stop is None else _in_bounds(stop, size)) - start
     return start, start + _at_least(length, 0), step
@@ -291,21 +294,29 @@ def _from_front(start, size):
 
 
 def _range(cut, n):
-    """The positions that a cut of a dimension of size `n` takes: a range, or a slice with the step
-    1 if the size or a bound is not known."""
+    """The positions that a cut of a dimension of size `n` takes: a range, or a slice if the size or
+    a bound is not known."""
     if any_symbolic(n, cut.start, cut.stop):
+        if cut.step == -1:  # all of them
+            return builtins.slice(0, n, -1)
         start = cut.start if cut.start >= 0 else cut.start + n
         return builtins.slice(start, start + 1 if cut.drop else cut.stop, cut.step)
     return range(n)[cut.start:][:1] if cut.drop else range(cut.start, cut.stop, cut.step)
+
+
+def _forwards(r):
+    if isinstance(r, builtins.slice):
+        return builtins.slice(r.start, r.stop, 1)
+    return r[::-1] if r else range(0)
 
 
 def _take_static(x, cuts):
     """`slice` along all dimensions at once, then `rev` along those with a negative step."""
     ranges = [_range(cut, n) for cut, n in zip(cuts, typeof(x).shape)]
     backwards = [d for d, r in enumerate(ranges) if r.step < 0]
-    ranges = [r if r.step > 0 else r[::-1] if r else range(0) for r in ranges]
+    ranges = [r if r.step > 0 else _forwards(r) for r in ranges]
     starts = [r.start for r in ranges]
-    limits = [r[-1] + 1 if r and d in backwards else max(r.stop, r.start)
+    limits = [r[-1] + 1 if isinstance(r, range) and r and d in backwards else max(r.stop, r.start)
               for d, r in enumerate(ranges)]
     strides = [r.step for r in ranges]
     full = [(r.start, r.stop, r.step) == (0, n, 1) for r, n in zip(ranges, typeof(x).shape)]

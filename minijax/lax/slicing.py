@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ..checks.primitives import known_sizes
+from ..checks.primitives import any_symbolic, known_sizes
 from ..checks.sequences import size_along
 from ..core import dtypes
 from ..core.batching import batch_size, bdim_at_front, primitive_batchers
@@ -31,7 +32,7 @@ from ..core.primitives import (
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
 from ..fast_paths import repeatable
-from .cutting import pad, slice_in_dim
+from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import clamp
 from .out_shardings import cotangent_aval
 from .shaping import broadcasted_iota, squeeze
@@ -129,11 +130,25 @@ def _scalar_indices(name, operand, start_indices, allow_negative):
             for i, n, negative in zip(start_indices, shape, allow_negative)]
 
 
+def size_value(size, dtype) -> Any:
+    """A size as a scalar, or the greatest of its dtype; traced if it is not known yet."""
+    if any_symbolic(size):
+        return convert(size.__jax_array__(), dtype)
+    return dtype.type(min(size, np.iinfo(dtype).max))
+
+
+def sizes_vector(sizes, dtype) -> Any:
+    """Sizes as the elements of a vector."""
+    if not any_symbolic(*sizes):
+        return np.array([size_value(size, dtype) for size in sizes], dtype)
+    return concatenate([reshape(size_value(size, dtype), (1,)) for size in sizes], 0)
+
+
 def counts_to(size: int, dtype) -> bool:
     """Whether indices of this dtype can count from the end of a dimension of this size. Those of
     eight bits cannot if the dimension has 300 elements: -1 would become 43."""
     signed = dtypes.issubdtype(dtype, np.signedinteger)
-    return not signed or size <= np.iinfo(dtype).max
+    return not signed or any_symbolic(size) or size <= np.iinfo(dtype).max
 
 
 def _from_front(i, n, dtype):
@@ -144,7 +159,12 @@ def _from_front(i, n, dtype):
         return i
     i = convert(i, dtype)
     negative = lt(i, convert_scalar(0, i))
-    return select(negative, add(i, np.asarray(n).astype(dtype)[()]), i)
+    return select(negative, add(i, _wrapped(n, dtype)), i)
+
+
+def _wrapped(size, dtype):
+    known = not any_symbolic(size)
+    return np.asarray(size).astype(dtype)[()] if known else size_value(size, dtype)
 
 
 def convert_scalar(value, like):

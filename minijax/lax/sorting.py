@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import numeric
+from ..checks.primitives import any_symbolic, numeric
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
@@ -226,7 +226,7 @@ def _top_k_types(x, *, k, axis):
     if x.shape[axis] < k:
         raise ValueError("k argument to top_k must be no larger than size along axis; got "
                          f"k={k} with shape={x.shape} and axis={axis}")
-    if x.shape[axis] > 2**31 - 1:
+    if not any_symbolic(x.shape[axis]) and x.shape[axis] > 2**31 - 1:
         raise ValueError("top_k returns int32 indices, which will overflow along a dimension of "
                          f"size {x.shape[axis]}: got shape {x.shape} and axis={axis}")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks.primitives import any_symbolic
 from ..core import dtypes
 
 # ----------------------------------------------------------------------------------------------
@@ -193,7 +194,8 @@ def check_other_dims(op: str, operand, indices, numbers) -> None:
 
 def index_dtype(shape: Sequence[int]) -> np.dtype:
     """The integers that number the elements along each dimension of an array: int32, mostly."""
-    return np.dtype("int32" if all(n <= 2**31 - 1 for n in shape) else "int64")
+    fits = all(any_symbolic(n) or n <= 2**31 - 1 for n in shape)
+    return np.dtype("int32" if fits else "int64")
 
 
 def shifted(dims, first: tuple[int, ...] = ()) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.operators import with_own_arrays
+from ..checks.primitives import any_symbolic
 from ..checks.sequences import integers
 from ..core import dtypes
 from ..core.array import Array
@@ -380,6 +381,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     _check_constant(step)
     if name == "start":
         _check_constant(start)
+    if any_symbolic(start, stop, step):
+        return _symbolic_range(start, stop, step, dtype, device or out_sharding)
     start, stop, step = (_range_argument(*named) for named in
                          ((name, start), ("stop", stop), ("step", step)))
     chosen = dtype is None
@@ -400,6 +403,18 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         out = broadcasted_iota(dtype, (size,), 0, out_sharding=stated)
         out = out if start == 0 else add(convert(of_any_size(start, dtype), dtype), out)
     return on_device(out, device, out_sharding=out_sharding if stated is None else None)
+
+
+def _symbolic_range(start, stop, step, dtype, device):
+    """The range whose length is not known yet, within an exported function."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    step = 1 if step is None else step
+    size = -((start - stop) // step)
+    dtype = result_type(int) if dtype is None else dtype
+    size = size if size >= 0 else 0
+    ends = [asarray(end, dtype) for end in (step, start)]
+    out = add(mul(broadcasted_iota(dtype, (size,), 0), ends[0]), ends[1])
+    return on_device(out, device)
 
 
 def _check_range_fits(first, length, dtype):

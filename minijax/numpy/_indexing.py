@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks.primitives import any_symbolic
 from ..core import dtypes
 from ..core.primitives import convert, div_p
 from ..fast_paths import with_fast_path
@@ -63,7 +64,7 @@ def _take(a, indices, axis=None, out=None, mode=None, unique_indices=False,
     axis = canonical_axis(axis, a.ndim)
     size, rest = a.shape[axis], (a.shape[:axis], a.shape[axis + 1:])
     narrow = indices.dtype.kind in "iu" and indices.dtype.itemsize < 4
-    if narrow and size > np.iinfo(indices.dtype).max:
+    if narrow and not any_symbolic(size) and size > np.iinfo(indices.dtype).max:
         indices = convert(indices, np.dtype("int32"))
     indices, gather_mode = _take_mode(indices, size, mode)
     if not size:

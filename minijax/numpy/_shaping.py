@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..checks.operators import with_own_arrays
+from ..checks.primitives import any_symbolic, size_of
 from ..checks.sequences import integers, size_along
 from ..core.primitives import convert, select
 from ..lax import cutting, tiling
@@ -313,7 +314,7 @@ def roll(a, shift, axis=None):
         return lax.reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(canonical_axis(d, a.ndim) for d in index_tuple(axis))
     try:
-        shift = index_tuple(shift)
+        shift = (shift,) if any_symbolic(shift) else index_tuple(shift)
     except TypeError:
         return _roll_dynamic(a, asarray(shift), axes)
     return _roll_static(a, shift, axes)
@@ -323,7 +324,7 @@ def roll(a, shift, axis=None):
 def _roll_static(a, shift, axis):
     for d, s in zip(*np.broadcast_arrays(axis, shift)):
         if a.shape[d]:
-            cut = int(-s % a.shape[d])
+            cut = -size_of(s) % a.shape[d]
             pieces = [slice_in_dim(a, cut, a.shape[d], axis=d), slice_in_dim(a, 0, cut, axis=d)]
             a = cutting.concatenate(pieces, int(d))
     return a

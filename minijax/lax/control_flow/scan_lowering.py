@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...checks.jaxpr import is_ordered
+from ...checks.primitives import any_symbolic
 from ...core.core import ShapedArray
 from ...core.extension import hooks, point
 from ...core.lowering import Body, Value, compare, emit, register_lowering, typed_text, with_shape
@@ -45,7 +46,10 @@ def _lower(ctx, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry
     Steps that are left over come after the loop; all of them, if it had one iteration only.
     """
     consts, carry, xs = split_list(operands, [num_consts, num_carry])
-    n_looped = 0 if unroll == 0 or length < 2 * unroll else length - length % unroll
+    if any_symbolic(length):  # so that no steps are left over
+        unroll = 1
+    few = unroll == 0 or not any_symbolic(length) and length < 2 * unroll
+    n_looped = 0 if few else length - length % unroll
 
     def take_steps(start: Value, n: int, state):
         carry, ys = split_list(state, [num_carry])
