@@ -237,8 +237,8 @@ OTHERWISE: dict[str, list[str]] = {
         "(lambda m, N, P: str(jax.typeof(jax.lax.concatenate([jax.device_put(np.ones(8), N(m, s)) "
         "for s in (P('x'), P())], 0))))(jax.make_mesh((8,), ('x',)), jax.NamedSharding, jax.P)"],
     "under set_mesh, a branch may give a new array where another gives one that is split": [
-        "(lambda m: [jax.set_mesh(m), str(jax.typeof(jax.jit(lambda x, p: jax.lax.cond(p, lambda x: "
-        "x, lambda x: jnp.zeros(8), x))(jax.device_put(np.arange(8.0), jax.NamedSharding(m, "
+        "(lambda m: [jax.set_mesh(m), str(jax.typeof(jax.jit(lambda x, p: jax.lax.cond(p, lambda x:"
+        " x, lambda x: jnp.zeros(8), x))(jax.device_put(np.arange(8.0), jax.NamedSharding(m, "
         "jax.P('x'))), True))), jax.set_mesh(None)][1])(jax.make_mesh((8,), ('x',)))"],
     "a value that is on no mesh shows the mesh in force as that of its type": [
         "(lambda m: [jax.set_mesh(m), str(jax.typeof(np.ones(3)).sharding), jax.set_mesh(None)][1]"

@@ -269,11 +269,18 @@ def _movement_by_x(t, movement, a, x):
     """From movement · ∂P/∂x = -∂P/∂a, differentiated by x and divided by ∂P/∂x."""
     log_weight_by_a = lax.sub(lax.log(x), digamma(a))
     log_density_by_x = lax.sub(lax.div(lax.sub(a, full_like(a, 1)), x), full_like(x, 1))
-    return lax.mul(t, lax.neg(lax.add(log_weight_by_a, lax.mul(movement, log_density_by_x))))
+    by_x = lax.neg(lax.add(log_weight_by_a, lax.mul(movement, log_density_by_x)))
+    return lax.mul(t, _inside(a, x, by_x))
+
+
+def _inside(a, x, derivative):
+    """A derivative of the movement. On the boundary and outside it is zero, as in JAX."""
+    return select((a > 0) & (x > 0), derivative, full_like(derivative, 0))
 
 
 defjvp2(random_gamma_grad_p,
-        lambda t, movement, a, x: lax.mul(t, random_gamma_grad_by_a_p.bind(a, x)), _movement_by_x)
+        lambda t, movement, a, x: lax.mul(t, _inside(a, x, random_gamma_grad_by_a_p.bind(a, x))),
+        _movement_by_x)
 defjvp(igamma_p, lambda t, a, x: lax.mul(t, igamma_grad_a(a, x)), _density)
 defjvp(igammac_p, lambda t, a, x: lax.neg(lax.mul(t, igamma_grad_a(a, x))),
        lambda t, a, x: lax.neg(_density(t, a, x)))

@@ -148,7 +148,7 @@ def _partial_eval(trace, primitive, args, params):
         log_saved(split.known, split.again, split.n_saved, [not trace.is_unknown(args[i])
                                                             for i in used])
         unknown_outs = default_partial_eval(trace, remat_p, operands, again)
-    return merge_lists(split.out_unknowns, known_outs, unknown_outs)
+    return merge_lists(split.out_unknowns, [*map(ensure_array, known_outs)], unknown_outs)
 
 
 partial_eval_rules[remat_p] = _partial_eval

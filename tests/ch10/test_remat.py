@@ -35,6 +35,8 @@ CALLS = {
     "options by position": lambda jx: jx.checkpoint(lambda x: x, True)(1.0),
     "string": lambda jx: jx.checkpoint(lambda x: x)("a"),
     "string result": lambda jx: jx.checkpoint(lambda x: "a")(1.0),
+    "constant as aux": lambda jx: jx.grad(lambda x: (x * 1.0, jx.checkpoint(
+        lambda x: jx.numpy.tril_indices(2)[0])(x)), has_aux=True)(1.0)[1].at[0].set(7),
     "by keyword": lambda jx: jx.grad(jx.checkpoint(lambda x, y: x * x * y))(2.0, y=3.0),
     "tree": lambda jx: jx.grad(lambda d: jx.checkpoint(
         lambda d: {"c": jx.numpy.sin(d["a"]) * d["b"]})(d)["c"])({"a": 1.0, "b": 2.0}),
