@@ -14,7 +14,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -111,6 +111,15 @@ def postpone_imports(package: str) -> None:
     for name in postponed:
         del names[name]
     _load_on_first_use(module, postponed)
+
+
+def show_module(module: ModuleType) -> None:
+    """Make a module without a file importable by its name, and an attribute of its package."""
+    name = module.__name__
+    sys.modules[name] = module
+    module.__spec__, module.__path__ = ModuleSpec(name, None, is_package=True), []
+    above, _, last = name.rpartition(".")
+    vars(sys.modules[above])[last] = module
 
 
 class _PackageOfFunctions(ModuleType):

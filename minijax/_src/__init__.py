@@ -8,11 +8,11 @@ importing it raises an `ImportError`.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from ..first_use import show_module
 
 PACKAGE = __package__.rpartition(".")[0]
 
@@ -180,14 +180,5 @@ class Facade(ModuleType):
                              f"{__name__} says where its names come from.")
 
 
-def _show(private: str) -> None:
-    """Make a private module importable, as an attribute of its package too."""
-    name = f"{__name__}.{private}"
-    module = sys.modules[name] = Facade(name)
-    module.__spec__, module.__path__ = ModuleSpec(name, None, is_package=True), []
-    above, _, last = name.rpartition(".")
-    vars(sys.modules[above])[last] = module
-
-
 for _private in SOURCES:
-    _show(_private)
+    show_module(Facade(f"{__name__}.{_private}"))

@@ -107,7 +107,7 @@ Path, epath_installed = pathlib.Path, False
 
 
 def make_jax_dump_dir(out_dir_path: str) -> pathlib.Path | None:
-    """The directory of this name, made if it is not there; `None` for an empty name."""
+    """The directory of this name, made if it does not exist; `None` for an empty name."""
     if not out_dir_path:
         return None
     path = Path(out_dir_path)

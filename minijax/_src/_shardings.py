@@ -62,7 +62,7 @@ class GSPMDSharding(Sharding):
         return GSPMDSharding(self._devices, self._hlo_sharding, memory_kind=kind)
 
     def tiles(self, ndim: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        if is_hlo_sharding_replicated(self._hlo_sharding):
+        if self.is_fully_replicated:
             return (1,) * ndim, ((0,) * ndim,) * len(self._devices)
         sizes = self._hlo_sharding.tile_assignment_dimensions()
         order = np.array(self._hlo_sharding.tile_assignment_devices())
@@ -75,8 +75,8 @@ class GSPMDSharding(Sharding):
                 and are_hlo_shardings_equal(self._hlo_sharding, other._hlo_sharding))
 
     def __hash__(self) -> int:
-        replicated = is_hlo_sharding_replicated(self._hlo_sharding)
-        return hash((self._devices, self.memory_kind, replicated or self._hlo_sharding))
+        return hash((self._devices, self.memory_kind,
+                     self.is_fully_replicated or self._hlo_sharding))
 
     def __repr__(self) -> str:
         memory = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..core import dtypes
 from ..core.core import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 from ..core.jit import Spec
@@ -32,7 +31,9 @@ from ..core.lowering import (
     tensor_type,
     typed_text,
 )
+from ..core.primitives import lowest
 from ..lax.families import lower_fun
+from ..lax.reductions import highest
 from ..numpy import logaddexp
 from ..random.keys import random_unwrap_p, random_wrap_p
 from ..runtime.modules import DonatingModule, ProgramBody
@@ -338,18 +339,6 @@ def _running(primitive, combine, start):
     return rule
 
 
-def _lowest(dtype):
-    return False if dtype == bool else -np.inf if _is_inexact(dtype) else dtypes.iinfo(dtype).min
-
-
-def _highest(dtype):
-    return True if dtype == bool else np.inf if _is_inexact(dtype) else dtypes.iinfo(dtype).max
-
-
-def _is_inexact(dtype):
-    return dtypes.issubdtype(dtype, np.inexact)
-
-
 DYNAMIC_RULES: dict[str, Callable] = {
     "random_unwrap": _key_words, "random_wrap": _keys_of_words,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "squeeze": _reshape,
@@ -357,6 +346,6 @@ DYNAMIC_RULES: dict[str, Callable] = {
     "split": _split, "tile": _tile,
     "cumsum": _running(lax.cumsum_p, lax.add, lambda dtype: 0),
     "cumprod": _running(lax.cumprod_p, lax.mul, lambda dtype: 1),
-    "cummax": _running(lax.cummax_p, lax.max, _lowest),
-    "cummin": _running(lax.cummin_p, lax.min, _highest),
+    "cummax": _running(lax.cummax_p, lax.max, lowest),
+    "cummin": _running(lax.cummin_p, lax.min, highest),
     "cumlogsumexp": _running(lax.cumlogsumexp_p, logaddexp, lambda dtype: -np.inf)}

@@ -7,14 +7,13 @@ called at once, and the type of the result is looked up under that of the array.
 
 from __future__ import annotations
 
-import contextvars
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, quiet
+from ..core.array import Array, _Quiet, quiet
 from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, install_methods, state
 from ..core.dtypes import short_of
 from ..core.extension import Extension, hooks, register
@@ -30,9 +29,7 @@ UFUNCS: dict[str, tuple[np.ufunc, str]] = {
 _MOST_SCALARS = 1024
 new, ndarray = object.__new__, np.ndarray
 
-_context = contextvars.copy_context()
-_context.run(np.seterr, all="ignore")
-run = _context.run  # as `quiet.run`, without asking which thread this is; for one at a time
+run = _Quiet().run  # as `quiet.run`, without asking which thread this is; for one at a time
 
 _SCALAR_KINDS = {bool: 0, int: 1, float: 2, complex: 3}
 _ARRAY_KINDS = {"i": 1, "u": 1, "f": 2, "c": 3}

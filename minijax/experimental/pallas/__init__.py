@@ -7,10 +7,10 @@ modules is refused.
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from ...first_use import show_module
 
 MODULES = """
     fuser mosaic_gpu tpu tpu_sc triton
@@ -38,14 +38,5 @@ class Kernels(ModuleType):
         return __getattr__(name)
 
 
-def _show(module: str) -> None:
-    """Make a module importable, as an attribute of its package too."""
-    name = f"{__name__}.{module}"
-    kernels = sys.modules[name] = Kernels(name)
-    kernels.__spec__, kernels.__path__ = ModuleSpec(name, None, is_package=True), []
-    above, _, last = name.rpartition(".")
-    vars(sys.modules[above])[last] = kernels
-
-
 for _module in MODULES:
-    _show(_module)
+    show_module(Kernels(f"{__name__}.{_module}"))
