@@ -34,7 +34,7 @@ scipy.spatial.transform scipy.special scipy.stats example_libraries example_libr
 example_libraries.optimizers experimental
 experimental.checkify experimental.jet experimental.ode experimental.random experimental.sparse
 experimental.sparse.linalg experimental.buffer_callback experimental.compute_on
-experimental.control_deps experimental.profiler experimental.scheduling_groups
+experimental.control_deps experimental.hijax experimental.profiler experimental.scheduling_groups
 experimental.serialize_executable experimental.shard_alike experimental.topologies
 experimental.xla_metadata interpreters interpreters.ad
 interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.xla extend
@@ -114,7 +114,6 @@ MISSING_PARAMETERS: dict[str, str] = {
 # Parameters that functions take and do not use: reason -> function -> names. A function `*` stands
 # for all that have parameters of these names.
 IGNORED: dict[str, dict[str, str]] = {
-    "it raises an error, as in JAX": {"ffi.register_ffi_type_id": "obj platform"},
     "JAX ignores it too: it is a hint for NumPy and SciPy, whose arrays may be overwritten": {
         "*": "overwrite_a overwrite_b overwrite_c check_finite",
         "numpy.nan_to_num": "copy", "numpy.reshape": "copy", "scipy.linalg.qr": "lwork",
@@ -126,7 +125,7 @@ IGNORED: dict[str, dict[str, str]] = {
     "JAX chooses between algorithms of an accelerator; here there is one": {
         "scipy.linalg.svd": "lapack_driver", "scipy.linalg.polar": "max_iterations",
         "scipy.linalg.expm_frechet": "method", "lax.linalg.qdwh": "is_hermitian",
-        "lax.scan": "_split_transpose", "lax.DotAlgorithm.compute_types": "lhs rhs out",
+        "lax.scan": "_split_transpose",
         "interpreters.mlir.register_lowering": "inline cacheable",
         "debug.breakpoint": "backend", "experimental.sparse.bcoo_dot_general": "precision",
         "experimental.sparse.linalg.spsolve": "tol",
@@ -149,7 +148,6 @@ IGNORED: dict[str, dict[str, str]] = {
             "contiguous_submeshes allow_split_physical_axes",
         "experimental.mesh_utils.create_hybrid_device_mesh": "allow_split_physical_axes",
         "distributed.initialize": "local_device_ids partition_index",
-        "sharding.Sharding.with_memory_kind": "kind",
     },
     "an old name or argument, which JAX itself ignores": {
         "*": "reduce_axes",
@@ -160,18 +158,14 @@ IGNORED: dict[str, dict[str, str]] = {
         "tree_util.PyTreeDef.from_node_data_and_children": "node_registry",
         "interpreters.partial_eval.trace_to_jaxpr_dynamic": "_ignored",
     },
-    "the method always raises, or has the signature of the method that it implements": {
-        "numpy.fromfile": "args kwargs", "numpy.fromiter": "args kwargs",
-        "dtypes.ExtendedDType.full": "shape", "core.Primitive.impl": "args params",
-        "core.Primitive.abstract_eval": "avals params",
-        "core.Trace.process_primitive": "primitive args params",
-        "experimental.jet.jet": "_", "experimental.sparse.JAXSparse.transpose": "args kwargs",
-        "extend.core.AbstractToken.str_short": "short_dtypes",
-        "sharding.Sharding.tiles": "ndim", "sharding.Sharding.check_compatible_aval": "aval_shape",
-        "scipy.spatial.transform.Rotation.random": "random_key num",
+    "the method has the signature of the method that it implements, or that implements it": {
+        "experimental.jet.jet": "_", "extend.core.AbstractToken.str_short": "short_dtypes",
+        "experimental.hijax.HiType.str_short": "short_dtypes options",
+        "experimental.hijax.HiPrimitive.is_effectful": "params",
+        "experimental.hijax.HiPrimitive.is_high": "avals params",
+        "experimental.hijax.VJPHiPrimitive.check": "in_avals",
+        "sharding.Sharding.check_compatible_aval": "aval_shape",
         "scipy.stats.gaussian_kde.tree_unflatten": "aux_data",
-        "scipy.stats.gaussian_kde.integrate_box": "low_bounds high_bounds maxpts",
-        "scipy.stats.gaussian_kde.set_bandwidth": "bw_method",
     },
 }
 
