@@ -1,4 +1,4 @@
-"""Sums down the columns are as exact as those along the rows, and as XLA's."""
+"""Sums down the columns, and long running sums, are as exact as those along the rows, and as XLA's."""
 
 from __future__ import annotations
 
@@ -51,3 +51,20 @@ def test_normalised_columns_are_those_of_the_compiled_function():
     x = np.random.default_rng(0).uniform(size=(10_000, 10)).astype(np.float32)
     both(program, x)
     assert program(jax)(x)
+
+
+@pytest.mark.parametrize("shape, axis", [((1025,), 0), ((70_000,), 0), ((3, 2_000), 1), ((2, 1_100, 5), 1),
+                                         ((1_100, 0), 0), ((0, 1_100), 1), ((4_096, 2), 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float16, jnp.bfloat16])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_long_running_results_have_the_bits_of_the_compiled_function(name, dtype, shape, axis):
+    function = getattr(jax.lax, name)
+    x = np.random.default_rng(0).uniform(-1, 1, shape) if name == "cumsum" else \
+        np.random.default_rng(0).normal(1, 0.01, shape)
+    x = jnp.asarray(x, dtype)
+    compiled = jax.jit(function, static_argnums=(1, 2))
+    np.testing.assert_array_equal(function(x, axis), compiled(x, axis, False))
+    if dtype == np.float32:
+        exact = getattr(np, name)(np.flip(np.asarray(x, np.float64), axis), axis)
+        np.testing.assert_allclose(np.flip(function(x, axis, reverse=True), axis), exact,
+                                   rtol=2e-5 if name == "cumprod" else 1e-6, atol=1e-4)

@@ -41,6 +41,7 @@ from ..core.primitives import (
     sub,
 )
 from ..core.transposition import deftranspose
+from ..summation import accumulate
 from .complex_lowering import PARTS, emit_region, extremum_rule
 from .complex_numbers import complex, real
 from .complex_order import leave_nan_to_xla
@@ -89,12 +90,12 @@ def cumulative_row(name: str, accepted: tuple, numpy_rule: Callable, lowering: C
     return primitive, function
 
 
-def _accumulate(ufunc):
-    def rule(x, axis):
-        x = in_bytes(x)
-        return ufunc.accumulate(x, axis=axis, dtype=x.dtype)
+def _running(ufunc):
+    return lambda x, axis: accumulate(ufunc, in_bytes(x), axis)
 
-    return rule
+
+def _extremes(ufunc):
+    return lambda x, axis: ufunc.accumulate(in_bytes(x), axis)
 
 
 def _from_zero(rule):
@@ -199,16 +200,16 @@ _maximum, _minimum = extremum_rule("maximum", "GT"), extremum_rule("minimum", "L
 # The table
 
 cumsum_p, cumsum = cumulative_row(
-    "cumsum", NUMBER, _from_zero(_accumulate(np.add)),
+    "cumsum", NUMBER, _from_zero(_running(np.add)),
     _lower_cumulative(nary_rule("add"), lambda dtype: dtype.type(0)), "The running sum.")
 cumprod_p, cumprod = cumulative_row(
-    "cumprod", NUMBER, _accumulate(np.multiply),
+    "cumprod", NUMBER, _running(np.multiply),
     _lower_cumulative(nary_rule("multiply"), lambda dtype: dtype.type(1)), "The running product.")
 cummax_p, cummax = cumulative_row(
-    "cummax", NUMBER, _accumulate(np.maximum), _lower_cumulative(_maximum, lowest),
+    "cummax", NUMBER, _extremes(np.maximum), _lower_cumulative(_maximum, lowest),
     "The running maximum.")
 cummin_p, cummin = cumulative_row(
-    "cummin", NUMBER, _accumulate(np.minimum), _lower_cumulative(_minimum, highest),
+    "cummin", NUMBER, _extremes(np.minimum), _lower_cumulative(_minimum, highest),
     "The running minimum.")
 leave_nan_to_xla(cummax_p, cummin_p)
 cumlogsumexp_p, cumlogsumexp = cumulative_row(
