@@ -779,6 +779,42 @@ def test_an_evaluator_copied_from_jax():
     same(program, *NETWORK)
 
 
+def test_parameters_that_bind_takes_hold_functions():
+    """The function of a call and its rules are `subfuns`, which an interpreter may wrap."""
+
+    def program(jx):
+        inner = jx.custom_jvp(lambda x: jx.numpy.sin(x))
+        inner.defjvp(lambda primals, tangents: (inner(*primals), 10 * tangents[0]))
+        outer = jx.custom_vjp(lambda x: inner(x) * 2)
+        outer.defvjp(lambda x: (outer(x), x), lambda x, ct: (100 * ct * x,))
+
+        def evaluate(jaxpr, calls, *args):
+            env = dict(zip(jaxpr.invars, args, strict=True))
+            for eqn in jaxpr.eqns:
+                params = eqn.primitive.get_bind_params(eqn.params)
+                vals = [v.val if hasattr(v, "val") else env[v] for v in eqn.invars]
+                if "subfuns" in params:
+                    funs = params["subfuns"]
+                    calls.append((str(eqn.primitive), len(funs), funs[0].call_wrapped(*vals)))
+                outs = eqn.primitive.bind(*vals, **params)
+                outs = outs if eqn.primitive.multiple_results else [outs]
+                env.update(zip(eqn.outvars, outs, strict=True))
+            return env[jaxpr.outvars[0]]
+
+        def run(x):
+            jaxpr = jx.make_jaxpr(lambda x: inner(x) + outer(x) + 1)(x).jaxpr
+            calls = []
+            value = evaluate(jaxpr, calls, x)
+            again = functools.partial(evaluate, jaxpr, [])
+            staged = jx.make_jaxpr(again)(x)
+            return (value, calls, jx.grad(again)(x), jx.jit(jx.vmap(jx.grad(again)))(
+                jx.numpy.stack([x, x])), [str(eqn.primitive) for eqn in staged.eqns])
+
+        return run
+
+    same(program, np.float32(0.5))
+
+
 def test_an_interpreter_of_a_long_program():
     """2,000 equations: no recursion anywhere."""
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from ..core import core
 from ..core.core import Primitive, eval_trace, install_methods, set_current_trace
-from ..custom_rules.common import Named, as_fun
+from ..custom_rules.common import as_fun
 from ..custom_rules.jvp import custom_jvp_call_p
-from ..errors import fun_name
 from ..compat.linear_util import wrap_init
 
 
@@ -72,16 +71,11 @@ def bind_with_trace(self: Primitive, trace: core.Trace, args: Sequence, avals: S
     Args:
       args: the operands.
       avals: their types, as many. The trace finds out the types itself.
-      params: the parameters. For a call of a function with a derivative rule, `subfuns` are both.
+      params: the parameters, as `bind` takes them.
     """
     if len(args) != len(avals):
         raise TypeError(f"{self.name}.bind_with_trace: expected a type for each operand, got "
                         f"{len(avals)} types for {len(args)} operands.")
-    if "subfuns" in params:
-        fun, jvp = (f.call_wrapped for f in params["subfuns"])
-        params = {"call_jaxpr": Named(fun, fun_name(fun)),
-                  "jvp_jaxpr_fun": Named(jvp, fun_name(jvp)),
-                  "num_consts": 0, "symbolic_zeros": params["symbolic_zeros"]}
     with set_current_trace(trace):
         return self.bind(*args, **params)
 

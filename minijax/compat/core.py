@@ -50,11 +50,6 @@ def _identity(trace: Trace) -> Any:
     return getattr(trace, "tag", trace if isinstance(trace, JVPTrace) else None)
 
 
-def get_bind_params(self: Primitive, params: dict) -> dict:
-    """The parameters of an equation that `bind` takes: here, and mostly in JAX, all of them."""
-    return params
-
-
 def _type_of_subclass(number: type) -> Callable[[Any], ShapedArray]:
     """The type of a value whose class derives from Python's `number`: that of the number."""
     return lambda x: typeof(number(x))
@@ -93,8 +88,7 @@ pytype_aval_mappings.update(
 install_methods({"at_least_vspace": ShapedArray.to_tangent_aval}, ShapedArray)
 install_methods({"main": property(_identity)}, Trace)
 install_methods({"__init__": init_tracer}, Tracer)
-install_methods({"get_bind_params": get_bind_params, "call_primitive": False,
-                 "map_primitive": False}, Primitive)
+install_methods({"call_primitive": False, "map_primitive": False}, Primitive)
 later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,
              pytype_aval_mappings=pytype_aval_mappings)
 later.update(

@@ -20,6 +20,7 @@ class CallPrimitive(Primitive):
     """A call of the function `call_jaxpr`. `bind(fun, *args)` stages a flat function first."""
 
     call_primitive = True
+    functions = ("call_jaxpr",)
 
     def __init__(self, name: str):
         super().__init__(name, multiple_results=True)

@@ -250,6 +250,10 @@ class Named:
     def __call__(self, *args):
         return self.fun(*args)
 
+    @property
+    def __name__(self):
+        return self.name
+
     def __str__(self):
         return self.name
 
@@ -268,10 +272,22 @@ _CLOSURE = (
 
 class CustomCall(Primitive):
     """A call of a function that has rules of its own. Its param `call_jaxpr` is that function: a
-    Python function while the call is interpreted, a `ClosedJaxpr` in an equation."""
+    Python function while the call is interpreted, a `ClosedJaxpr` in an equation.
 
-    def __init__(self, name: str):
+    `functions` are the names of the params that are functions, the called one first. `bind` also
+    takes these as a tuple `subfuns`, which is what JAX's `get_bind_params` gives.
+    """
+
+    def __init__(self, name: str, *rules: str):
         super().__init__(name, multiple_results=True, memoize_avals=False)
+        self.functions = ("call_jaxpr", *rules)
+
+    def bind(self, *args, **params):
+        if "subfuns" in params:
+            named = (Named(fun, fun_name(fun), getattr(fun, "debug_info", None))
+                     for fun in params.pop("subfuns"))
+            params |= dict(zip(self.functions, named, strict=True), num_consts=0)
+        return super().bind(*args, **params)
 
     def impl(self, *args, call_jaxpr, **rules):
         """Run the function. An argument that it returns is returned as an array."""

@@ -214,7 +214,7 @@ def _check_tangents(name, outs, tangents):
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules. Evaluation: run the function.
 
-custom_jvp_call_p = CustomCall("custom_jvp_call")
+custom_jvp_call_p = CustomCall("custom_jvp_call", "jvp_jaxpr_fun")
 
 
 def _stage(trace, args, params):

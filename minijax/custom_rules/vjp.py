@@ -311,7 +311,7 @@ def _checked_ct(path, aval, ct):
 # ----------------------------------------------------------------------------------------------
 # The primitive, and its rules. Evaluation: run the function.
 
-custom_vjp_call_p = CustomCall("custom_vjp_call")
+custom_vjp_call_p = CustomCall("custom_vjp_call", "fwd_jaxpr_thunk", "bwd")
 
 
 class CustomVJPException(Exception):

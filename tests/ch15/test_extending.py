@@ -346,7 +346,9 @@ def test_plain_calls(name):
     twice = minijax.linear_transpose(lambda t: p.bind(t, call_jaxpr=minijax.make_jaxpr(
         lambda t: [2 * t])(1.0))[0], 1.0)
     assert twice(1.0)[0].item() == 2.0
-    assert eqn.primitive.get_bind_params(eqn.params) == eqn.params
+    params = eqn.primitive.get_bind_params(eqn.params)
+    assert list(params) == ["subfuns"]
+    assert params["subfuns"][0].call_wrapped(y, 2.0)[0].sum() == plain(2.0)
 
 
 # What programs written for JAX import from these namespaces, the most used first.
