@@ -232,6 +232,10 @@ class Printer:
     def atom(self, atom) -> AnyDoc:
         return atom.pretty_print(self)
 
+    def effect(self, effect) -> str:
+        """An effect on an input is printed with the name of the input."""
+        return effect.pretty_print(self) if hasattr(effect, "pretty_print") else str(effect)
+
     def binder(self, var) -> AnyDoc:
         kind = var.aval.str_short(short_dtypes=True)
         return Concat([var.pretty_print(self), Text(":" + kind, style=TYPE)])
@@ -279,7 +283,7 @@ class Printer:
         results = Concat(["(", self.vars(outvars, ","), ",)" if len(outvars) == 1 else ")"])
         lines = [heading, body, SPACE, Text("in ", style=KEYWORD), results]
         if self.options.print_effects and jaxpr.effects:
-            effects = ", ".join(sorted(map(str, jaxpr.effects)))
+            effects = ", ".join(sorted(self.effect(effect) for effect in jaxpr.effects))
             lines.append(Text(f" : {{ {effects} }}"))
         return Group(Concat([Nest(2, Concat(["{ ", *lines])), " }"]))
 

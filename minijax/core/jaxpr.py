@@ -81,7 +81,7 @@ class Record:
     def replace(self, **changes):
         """A copy with some attributes replaced. Effects are computed again if they can change."""
         changes = checks.replacements(changes, self)
-        if changes.keys() & {"eqns", "primitive", "params"}:
+        if changes.keys() & {"eqns", "primitive", "params", "invars", "constvars"}:
             changes.setdefault("effects", None)
         fields = {name: getattr(self, name) for name in self.__slots__}
         return type(self)(**fields | changes)
@@ -122,10 +122,11 @@ class JaxprEqn(Record):
 
 
 def _effects_of(eqn: JaxprEqn) -> frozenset:
-    """The primitive's effects, and those of the jaxprs that it calls."""
+    """The primitive's effects, and those of the jaxprs that it calls. An effect on an input names
+    the operand."""
     rule = eqn.primitive.effects
     effects = no_effects if rule is None else rule(*[v.aval for v in eqn.invars], **eqn.params)
-    return effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()])
+    return checks.of_operands(effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()]), eqn)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -140,7 +141,8 @@ class Jaxpr(printing.PrettyPrinted, Record):
       invars: variables for its arguments.
       outvars: its results, variables or literals.
       eqns: the equations, in the order of computation.
-      effects: a set. By default it is the union of the equations' effects.
+      effects: a set. By default it is the union of the equations' effects, without those on
+        references that the jaxpr makes itself.
       debug_info: the names of the function, its arguments and results, for error messages.
     """
 
@@ -153,7 +155,7 @@ class Jaxpr(printing.PrettyPrinted, Record):
         self.outvars, self.eqns = list(outvars), list(eqns)
         if effects is None:
             effects = no_effects.union(*[eqn.effects for eqn in self.eqns if eqn.effects])
-        self.effects: frozenset = effects
+        self.effects: frozenset = checks.of_inputs(effects, self)
         self.debug_info = debug_info
 
     @property

@@ -303,7 +303,7 @@ class JitFunction:
         if tracing is None:
             checks.may_trace(self._fun, key, self._traces)
             tracing = self._trace(call, in_avals)
-            if not tracing.outer_tracers:  # closes over boxes? the next call has others
+            if not any(isinstance(x, Tracer) for x in tracing.outer_tracers):  # others next time
                 tracing = remember(self._traces, key, tracing)
         return tracing
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..checks.arguments import distinct_references
+from ..checks.jaxpr import places_of_operands
 from ..core.calls import calls
 from ..core.core import Primitive, missing_rule, typeof
 from ..core.forward import Zero, add_tangents
@@ -36,7 +37,7 @@ from . import checks
 from . import primitives as prim
 from .indexing import accumulate, read, write
 from .primitives import inner_type
-from .refs import ACCUM, WRITE, AbstractRef, uses_refs
+from .refs import AbstractRef, is_write, uses_refs
 
 
 def is_ref_type(aval: Any) -> bool:
@@ -73,32 +74,10 @@ def written_operands(params: dict, n_args: int) -> list[bool]:
     """Which operands are references that a primitive with jaxprs writes to."""
     flags = [False] * n_args
     for jaxpr in jaxprs_in_params(params):
-        for i, v in zip(_places_of_operands(jaxpr, params, n_args), jaxpr.invars):
-            flags[i] |= v in _written_variables(jaxpr)
+        written = {effect.input for effect in jaxpr.effects if is_write(effect)}
+        for i, v in zip(places_of_operands(jaxpr, params, n_args), jaxpr.invars):
+            flags[i] |= v in written
     return flags
-
-
-def _places_of_operands(jaxpr, params, n_args) -> list[int]:
-    """Which operands a jaxpr takes: the last ones. In front of these, a choice has its index, and a
-    loop what its condition closes over."""
-    n_first = params["cond_nconsts"] if jaxpr is _condition(params) else 0
-    return [*range(n_first), *range(n_args - len(jaxpr.invars) + n_first, n_args)]
-
-
-def _condition(params) -> Jaxpr | None:
-    return params["cond_jaxpr"].jaxpr if "cond_nconsts" in params else None
-
-
-@weakref_cache
-def _written_variables(jaxpr: Jaxpr) -> set:
-    found = set()
-    for eqn in jaxpr.eqns:
-        if eqn.primitive in (prim.swap_p, prim.addupdate_p):
-            found.add(eqn.invars[0])
-        elif eqn.effects & (WRITE | ACCUM):
-            flags = written_operands(eqn.params, len(eqn.invars))
-            found.update(v for v, written in zip(eqn.invars, flags) if written)
-    return found
 
 
 def pure_function(fun: Callable, multiple_results: bool) -> Callable:

@@ -20,7 +20,7 @@ from ..lax.control_flow.scan import scan_p
 from ..lax.control_flow.while_loop import while_p
 from .discharge import discharge, discharge_rules, is_ref_type, written_operands
 from .primitives import inner_type
-from .refs import AccumEffect, WriteEffect
+from .refs import is_write
 
 Places = tuple  # for each operand: its number among the carried contents, or `None`
 
@@ -114,7 +114,7 @@ def _scan_body(jaxpr: ClosedJaxpr, places: Places, contents_avals: tuple) -> Clo
 
 def condition_writes(params: dict) -> bool:
     """Whether the condition of a loop changes a reference."""
-    return any(isinstance(e, (WriteEffect, AccumEffect)) for e in params["cond_jaxpr"].effects)
+    return any(map(is_write, params["cond_jaxpr"].effects))
 
 
 def _discharge_while(is_ref, values, params):

@@ -28,7 +28,7 @@ from ..core.primitives import convert, filled
 from ..lax.control_flow.scan import instantiate_later
 from . import checks
 from .indexing import accumulate, read, selected_shape, write
-from .refs import ACCUM, MADE, READ, WRITE, AbstractRef, Ref, is_ref
+from .refs import ACCUM, END, MADE, READ, WRITE, AbstractRef, Ref, is_ref
 
 NO_GRAD = "no_grad_no_remat"
 
@@ -221,12 +221,12 @@ def _addupdate_type(ref, value, *operands, tree):
 
 @freeze_p.def_effectful_abstract_eval
 def _freeze_type(ref):
-    return ref.inner_aval, READ
+    return ref.inner_aval, END
 
 
 @free_ref_p.def_effectful_abstract_eval
 def _free_ref_type(ref):
-    return [], READ
+    return [], END
 
 
 # ----------------------------------------------------------------------------------------------

@@ -18,18 +18,30 @@ from . import checks
 # Effects
 
 
-class RefEffect(effects.Effect):
-    """An equation reads or changes a reference."""
+class RefEffect(effects.JaxprInputEffect):
+    """An equation reads or changes a reference, its `input`."""
 
     __slots__ = ()
     is_discharged = True
 
-    def __repr__(self):
+    @property
+    def name(self) -> str:
         return type(self).__name__.removesuffix("Effect")
 
+    def pretty_print(self, context: Any) -> str:
+        """`Write<a>`, where `a` is the name of the reference."""
+        named = hasattr(self.input, "pretty_print")
+        return f"{self.name}<{self.input.pretty_print(context) if named else self.input}>"
 
-class MadeEffect(RefEffect):
-    """A reference is made."""
+    def __str__(self):
+        return f"{self.name}<{self.input}>"
+
+
+class InternalMutableArrayEffect(effects.Effect):
+    """A reference is made, or its life ends."""
+
+    __slots__ = ()
+    is_discharged = True
 
 
 class ReadEffect(RefEffect):
@@ -44,17 +56,25 @@ class AccumEffect(RefEffect):
     """A value is added to the contents of a reference."""
 
 
-MADE, READ, WRITE, ACCUM = ({effect()} for effect in (MadeEffect, ReadEffect, WriteEffect,
-                                                     AccumEffect))
+internal_mutable_array_effect = InternalMutableArrayEffect()
+MADE, END = {internal_mutable_array_effect}, {InternalMutableArrayEffect()}
+READ, WRITE, ACCUM = ({effect(0)} for effect in (ReadEffect, WriteEffect, AccumEffect))
 
 for allowed in (effects.lowerable_effects, effects.control_flow_allowed_effects,
                 effects.remat_allowed_effects):
     allowed.add_type(RefEffect)
+    allowed.add_type(InternalMutableArrayEffect)
 
 
 def uses_refs(jaxpr: Any) -> bool:
     """Whether a jaxpr makes, reads or changes a reference."""
-    return any(isinstance(effect, RefEffect) for effect in jaxpr.effects)
+    kinds = RefEffect, InternalMutableArrayEffect
+    return any(isinstance(effect, kinds) for effect in jaxpr.effects)
+
+
+def is_write(effect: Any) -> bool:
+    """Whether an effect changes a reference."""
+    return isinstance(effect, WriteEffect | AccumEffect)
 
 
 # ----------------------------------------------------------------------------------------------
