@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import UnexpectedTracerError
 from . import core
-from .core import EMPTY_CONDITION, escaped, handled, value_handlers
+from .core import EMPTY_CONDITION, escaped, handled, raw_value_watchers, value_handlers, watched
 from .core import index as index  # of arrays and of tracers: the same
 
 IMMUTABLE = (
@@ -76,4 +76,6 @@ def concrete(x: Any) -> Any:
             raise ValueError(HIDDEN_TRACER.format(type(x).__name__))
         escaped(x)
         raise UnexpectedTracerError(f"a traced value reached evaluation: {x}")
+    if raw_value_watchers:
+        watched(x)
     return handled(x) if value_handlers else x

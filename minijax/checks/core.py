@@ -57,6 +57,17 @@ pytype_aval_mappings: dict[type, Callable[[Any], Any]] = {}
 value_handlers: dict[type, Callable[[Any], Any]] = {}
 
 
+# Functions that are asked about each raw value that becomes an array. They may refuse it.
+raw_value_watchers: list[Callable[[Any], None]] = []
+
+
+def watched(x: Any) -> None:
+    """Ask the watchers about a value, unless it is an array already."""
+    if not hasattr(x, "aval"):
+        for watch in raw_value_watchers:
+            watch(x)
+
+
 def handled(x: Any) -> Any:
     """A value whose class, or a base of it, is in `value_handlers`, as an array; else `x`."""
     for cls in type(x).__mro__:

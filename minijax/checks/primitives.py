@@ -17,7 +17,7 @@ from .. import settings
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
 from ..errors import user_stacklevel
-from .core import registered_type
+from .core import raw_value_watchers, registered_type, watched
 from .dtypes import FLOAT0
 
 
@@ -125,6 +125,8 @@ _NOT_NUMBERS = (str, bytes, list, tuple, dict, type(None))
 
 def constant(x, dtype: np.dtype) -> None:
     """Raise `TypeError` for what is no number, and if a complex number is to become real."""
+    if raw_value_watchers:
+        watched(x)
     if isinstance(x, _NOT_NUMBERS):
         registered_type(x)  # refuses it
     if type(x) is complex and dtype.kind not in "cb":

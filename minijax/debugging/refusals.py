@@ -8,16 +8,23 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import sys
 import threading
 from typing import Any
 
+import numpy as np
+
+from ..checks.core import raw_value_watchers
 from ..core.array import Array
-from ..core.core import ShapedArray, typeof
+from ..core.core import ShapedArray, state, typeof
+from ..core.dtypes import float0
 from ..core.extension import Extension, register, remove
 from ..core.jit import jit_p
 from ..core.primitives import reduce_sum_p
-from ..errors import JaxRuntimeError
+from ..core.tree import tree_leaves
+from ..errors import JaxRuntimeError, is_user_frame
 from ..parallel.placement import device_put_p
 from ..settings import (
     allow_f16_reductions,
@@ -79,13 +86,22 @@ class TransferGuard(Extension):
 
     def evaluate(self, primitive, args, params):
         explicit = primitive is device_put_p
-        for x in args:
-            if not isinstance(x, Array):
-                _check_transfer(x, explicit)
+        self._thread.asked = ()
+        raw = [x for x in args if not isinstance(x, Array)]
+        for x in raw if explicit else _from_user(raw):
+            _check_transfer(x, explicit)
+        self._thread.asked = args  # the evaluation of the primitive makes arrays of them
         return NotImplemented
 
+    def watch_value(self, x: Any) -> None:
+        """A raw value becomes an array."""
+        asked = any(x is arg for arg in getattr(self._thread, "asked", ()))
+        if not (asked or state.trace.staging or getattr(x, "dtype", None) == float0):
+            for value in _from_user([x]):
+                _check_transfer(value, explicit=False)
+
     def after_evaluation(self, primitive, args, params, out):
-        self._thread.computed = out  # what a primitive has made is on the device
+        self._thread.computed, self._thread.asked = out, ()  # the result is on the device
 
     def place_new(self, x, device, like):
         if x is not getattr(self._thread, "computed", None):
@@ -102,11 +118,44 @@ def _check_transfer(x: Any, explicit: bool) -> None:
                               f"aval={typeof(x)!r}. {advice}")
 
 
+def _from_user(values: list) -> list:
+    """Those of the values that come from the user's code. A constant that a function of ours needs
+    for its arrays is no transfer: JAX compiles most functions, with their constants."""
+    if not values:
+        return values
+    passed = _passed_by_user()
+    makes_arrays = not any(hasattr(x, "aval") for x in passed)  # of numbers: `jnp.zeros(3)`
+    return [x for x in values if makes_arrays and not isinstance(x, np.ndarray)
+            or any(_same(x, leaf) for leaf in passed)]
+
+
+def _passed_by_user() -> list:
+    """The leaves of the arguments of our function that the user's code called."""
+    entry = sys._getframe(1)
+    while entry.f_back is not None and not is_user_frame(entry.f_back):
+        entry = entry.f_back
+    code, given = entry.f_code, entry.f_locals
+    n_names = code.co_argcount + code.co_kwonlyargcount
+    for more in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS):
+        n_names += bool(code.co_flags & more)
+    return tree_leaves([given[name] for name in code.co_varnames[:n_names] if name in given])
+
+
+def _same(x: Any, leaf: Any) -> bool:
+    """Whether a raw value is this argument, or is taken to be made of it."""
+    numbers = bool, int, float, complex, np.generic
+    if isinstance(x, numbers) and isinstance(leaf, numbers):
+        return bool(x == leaf)
+    return x is leaf or isinstance(x, np.ndarray) and isinstance(leaf, np.ndarray)
+
+
 def _guard_transfers(guard: TransferGuard) -> Any:
     """What puts the guard in force while a setting forbids transfers."""
     def watch(value: str | None, begins: bool) -> None:
         if value in ("disallow", "disallow_explicit"):
             (register if begins else remove)(guard)
+            change = raw_value_watchers.append if begins else raw_value_watchers.remove
+            change(guard.watch_value)
 
     return watch
 
