@@ -538,6 +538,23 @@ def _parse(text):
     return ir.Module.parse(text, context)
 
 
+def canonical_text(text: str, result_names: Sequence[str]) -> str:
+    """A StableHLO module as MLIR prints it, with the names of the results of `main` beside them."""
+    module = _parse(text)
+    ir, *_ = _mlir()
+    with module.context:
+        (main,) = [op for op in module.body.operations
+                   if "sym_name" in op.attributes and op.attributes["sym_name"].value == "main"]
+        count = len(main.type.results)
+        given = [*main.attributes["res_attrs"]] if "res_attrs" in main.attributes else [{}] * count
+        names = [*result_names] + [""] * (count - len(result_names))
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([
+            ir.DictAttr.get({**{entry.name: entry.attr for entry in attributes},
+                             "jax.result_info": ir.StringAttr.get(name)})
+            for attributes, name in zip(given, names)])
+    return str(module)
+
+
 @functools.cache
 def _mlir():
     """MLIR's bindings, which take time to load: `ir`, the dialects' registration, the dialects."""

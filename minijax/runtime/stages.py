@@ -206,8 +206,15 @@ class Lowered(Stage):
             return xla().hlo_before_compiling(self._module.text, debug_info)
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"unknown dialect: {dialect}, expected 'stablehlo' or 'hlo'")
-        text = self._module.text
-        return text if debug_info else re.sub(_LOCATION, "", text)
+        if debug_info:
+            return self._module.text
+        text = re.sub(_LOCATION, "", self._module.text)
+        return xla().canonical_text(text, self._result_names())
+
+    def _result_names(self) -> Sequence[str]:
+        """`result['a'][0]` and so on: what the results of the module are of the function's."""
+        info = self._info.jaxpr.debug_info
+        return getattr(info, "result_paths", None) or ()
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object of MLIR's ("stablehlo" or `None`) or of XLA's ("hlo").
