@@ -33,7 +33,7 @@ ROOMS = {
     3: ("core.tree", "checks.sequences", "checks.arguments", "checks.tree", "checks.api", "pytree"),
     4: ("core.batching",),
     5: ("core.jaxpr", "checks.jaxpr", "core.staging", "checks.staging", "runtime.structs"),
-    6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.memory",
+    6: ("runtime.exits", "runtime.forks", "runtime.autotune", "runtime.in_parts", "runtime.memory",
         "core.lowering", "core.lowering_rules", "checks.lowering", "core.calls", "core.jit",
         "checks.jit", "checks.cache_misses", "runtime.jit", "runtime.dispatch", "runtime.modules",
         "runtime.platforms",
@@ -59,7 +59,7 @@ ROOMS = {
          "__main__"),
 }
 # The engine that stands alone.
-CORE = ("core", "settings", "errors", "documents", "printing", "runtime.__init__", "runtime.memory",
+CORE = ("core", "settings", "errors", "documents", "printing", "runtime.__init__",
         "runtime.platforms", "runtime.client")
 # They re-export. A line `# chapter M` begins what chapter M adds. The public transformations,
 # `core.api`, grow in the same manner.

@@ -8,7 +8,8 @@ compiled from then on, and `jit(f, compiler_options="autotune")` tunes those of 
 A program is first compiled as always. Its third call keeps copies of the arguments. A thread in the
 background then does the following, while the program is used:
 
-* It compiles the same module with each of the `VARIANTS` of options.
+* It compiles the same module with each of the `VARIANTS` of options. One of them is no option: the
+  module becomes a loop over parts of its arrays (`in_parts.py`).
 * It runs each variant on the copies. A variant whose results differ from the program's by more than
   rounding is dropped, and so is one that raises an error. No variant uses fast math.
 * It runs the others in turns, and compares the shortest times.
@@ -20,7 +21,8 @@ compiles the same program reads it there, and measures nothing.
 Programs with callbacks, other side effects or several devices are left alone, and those that take
 less than 0.1 ms or more than 2 s.
 
-The autotuner also changes how the process keeps memory (`memory.py`).
+For a program with large blocks of memory, it also measures with another setting of the C library,
+and leaves that on if it helps (`memory.py`).
 """
 
 from __future__ import annotations
@@ -42,9 +44,11 @@ import numpy as np
 
 from ..core.extension import hooks
 from . import dispensable, logger, xla
-from .memory import keep_large_blocks
+from .in_parts import in_parts
+from .memory import keep_large_blocks, release_large_blocks
 
 Flags = dict[str, Any]  # XLA flags and their values
+IN_PARTS = "in parts"  # stands among them for another text of the module
 
 _LIBRARY, _DOTS = "xla_cpu_experimental_ynn_fusion_type", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 VARIANTS: dict[str, Flags] = {
@@ -54,6 +58,7 @@ VARIANTS: dict[str, Flags] = {
     "library for dots, wide vectors": {_LIBRARY: _DOTS, "xla_cpu_prefer_vector_width": 512},
     "concurrent": {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_CONCURRENCY_OPTIMIZED"},
     "older fusion": {"xla_cpu_use_fusion_emitters": False},
+    IN_PARTS: {IN_PARTS: True},
 }
 AS_ALWAYS = "as always"  # the name of the program that was compiled first
 
@@ -96,13 +101,14 @@ def choices() -> list[Choice]:
 
 
 class Source(NamedTuple):
-    """What a program is compiled from; `load(flags)` compiles it with more options."""
+    """What a program is compiled from; `load(flags)` compiles it with more options, and
+    `load(flags, text)` another text."""
 
     text: str
     options: Any
     device: Any
     handlers: list
-    load: Callable[[Flags], Any]
+    load: Callable[..., Any]
 
 
 # What must not happen more often than the program says. Callbacks are refused by the caller.
@@ -119,11 +125,21 @@ def tuned(source: Source) -> Any:
     if variant is None:
         return TunedProgram(source.load({}), Tuning(key, source))
     try:
-        program = source.load(variants().get(variant, {}))
+        program = _loaded(source, variants().get(variant, {}))
     except RuntimeError:
         return source.load({})
     keep_large_blocks(program)
     return program
+
+
+def _loaded(source, flags):
+    """The program of a variant."""
+    if IN_PARTS not in flags:
+        return source.load(flags)
+    text = in_parts(source.text)
+    if text is None:
+        raise RuntimeError("The program does not compute its rows one by one.")
+    return source.load({k: v for k, v in flags.items() if k != IN_PARTS}, text)
 
 
 def variants() -> dict[str, Flags]:
@@ -214,9 +230,14 @@ class Tuning:
         once = self._time(self.first)
         if once > LONGEST or min(once, self._time(self.first)) < SHORTEST:
             return
-        keep_large_blocks(self.first)
         programs = {AS_ALWAYS: self.first, **self._candidates()}
         seconds = self._measured(programs)
+        if keep_large_blocks(self.first):
+            with_memory = self._measured(programs)
+            if min(with_memory.values()) > GAIN * min(seconds.values()):
+                release_large_blocks()
+            else:
+                seconds = with_memory
         fastest = min(seconds, key=seconds.__getitem__)
         if seconds[fastest] > GAIN * seconds[AS_ALWAYS]:
             fastest = AS_ALWAYS
@@ -230,7 +251,7 @@ class Tuning:
         expected, found = self._results(self.first), {}
         for name, flags in variants().items():
             try:
-                program = self.source.load(flags)
+                program = _loaded(self.source, flags)
                 if agree(expected, self._results(program)):
                     found[name] = program
             except Exception as error:

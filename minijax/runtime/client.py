@@ -42,7 +42,6 @@ from ..core.lowering import tensor_type, with_dtype
 from ..errors import JaxRuntimeError
 from . import compiler_of, undisturbed
 from . import load as load_module
-from .memory import share_arena
 from .platforms import accelerators, clients, peers, refuse_after_fork
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
@@ -143,8 +142,6 @@ def _make_client(platform):
             f"of known backends: {['cpu', *accelerators]}. Choose one of these, by "
             'config.update("jax_platforms", "cpu") or JAX_PLATFORMS=cpu.'
         )
-    if settings.cpu_autotune.value:
-        share_arena()
     count = settings.num_cpu_devices.value
     return xla_client.make_cpu_client(num_devices=count if count > 0 else None, **peers)
 
@@ -466,7 +463,7 @@ def compile(text: str, out_avals: list[ShapedArray], device: Device | None = Non
     device = device or default_device()
     handlers = [result_handler(aval, placement(device)) for aval in out_avals]
 
-    def load_with(flags):
+    def load_with(flags, text=text):
         return load(text, compile_options((device,), {**(options or {}), **flags}), (device,),
                     host_callbacks)
 

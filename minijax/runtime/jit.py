@@ -45,7 +45,6 @@ from ..core.jit import (
 )
 from ..core.staging import staging_rules
 from ..errors import SourceInfo, api_boundary, fun_name, user_location
-from .memory import share_arena
 from .modules import DonatingModule, ProgramModule
 from .stages import CallInfo, Lowered, Traced
 
@@ -125,7 +124,7 @@ def jit(
       inline: under another `jit`, write the function's operations out, instead of a call.
       compiler_options: values of XLA flags by name; or "autotune", to find the fastest ones for
         the CPU by measuring, in the background, after a few calls. `jax_cpu_autotune` does that for
-        all functions. Both make the process keep up to 1 GB of freed memory.
+        all functions. Both may make the process keep up to 1 GB of freed memory.
 
     Returns:
       a function with the same arguments and results, and the methods `trace`, `lower`,
@@ -162,7 +161,6 @@ def _flags(compiler_options) -> tuple[tuple[str, Any], ...]:
     """Options for the compiler as a part of a key."""
     if isinstance(compiler_options, str):
         checks.compiler_options(compiler_options)
-        share_arena()
         compiler_options = {settings.cpu_autotune.name: True}
     return tuple(sorted((compiler_options or {}).items()))
 

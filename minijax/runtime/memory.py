@@ -2,8 +2,8 @@
 
 It returns a block of more than 32 MB to the system. The system maps the pages of the next block
 again, one by one, and for a program with large temporary memory this can take longer than the
-computation. The autotuner changes that, for the whole process, by the two functions of this file.
-Only glibc has the switches; with other C libraries, nothing changes.
+computation. The autotuner changes that for the whole process, if a program gains by it. Only glibc
+has the switches; with other C libraries, nothing changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 LARGE = 32 << 20  # bytes
 KEPT = 1 << 30  # bytes of freed memory that are kept
 
-_M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # from glibc's malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # from glibc's malloc.h
+_is_kept = False
 
 
 def _set(switch: int, value: int) -> None:
@@ -23,15 +24,27 @@ def _set(switch: int, value: int) -> None:
         mallopt(switch, value)
 
 
-def share_arena() -> None:
-    """Have threads that start later take their memory where the main thread takes it. Memory of
-    other arenas is always returned to the system. XLA's threads start with its client."""
-    _set(_M_ARENA_MAX, 1)
+def keep_large_blocks(program: Any) -> bool:
+    """If a loaded program needs large blocks, keep freed memory from now on.
 
-
-def keep_large_blocks(program: Any) -> None:
-    """If a loaded program needs large blocks, keep freed memory from now on."""
+    Returns:
+      whether that has changed anything.
+    """
+    global _is_kept
     stats = program.get_compiled_memory_stats()
-    if stats.temp_size_in_bytes + stats.output_size_in_bytes > LARGE:
-        _set(_M_MMAP_MAX, 0)
-        _set(_M_TRIM_THRESHOLD, KEPT)
+    if _is_kept or stats.temp_size_in_bytes + stats.output_size_in_bytes <= LARGE:
+        return False
+    _set(_M_MMAP_MAX, 0)
+    _set(_M_TRIM_THRESHOLD, KEPT)
+    _is_kept = True
+    return True
+
+
+def release_large_blocks() -> None:
+    """Return freed memory to the system again. The C library adapts its thresholds to a program
+    until they are set for the first time; these are the greatest that it comes to by itself."""
+    global _is_kept
+    _set(_M_MMAP_THRESHOLD, LARGE)
+    _set(_M_TRIM_THRESHOLD, 2 * LARGE)
+    _set(_M_MMAP_MAX, 65536)
+    _is_kept = False

@@ -452,7 +452,6 @@ def test_large_blocks_of_memory_are_kept():
         pytest.skip("needs glibc")
     out, complaint = run(PAGES, """
         from minijax.runtime import memory
-        memory.share_arena()
         g = jax.jit(lambda x: jnp.tanh(x) + x[::-1])
         x = jax.device_put(np.ones(10_000_000, 'f'))
         pages(g)
