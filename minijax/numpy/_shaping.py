@@ -12,11 +12,11 @@ import numpy as np
 from ..checks.operators import with_own_arrays
 from ..checks.primitives import any_symbolic, size_of
 from ..checks.sequences import integers, size_along
+from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
-from ..lax.compile_time import concrete_or_error, is_concrete
-from ..lax.cumulative import cumsum
+from ..lax.compile_time import concrete_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
@@ -31,13 +31,13 @@ from ._arguments import (
     canonical_shape,
     check_arraylike,
     ensure_array,
-    ensure_arrays,
     index_tuple,
     static_index,
     user_dtype,
 )
-from ._constructors import array, asarray, eye, tri, zeros_like
+from ._constructors import array, asarray, eye, tri, zeros, zeros_like
 from ._reductions import sum
+from ._running import cumsum
 from ._select import _where
 from ._staged import repeatable, staged
 from ._ufuncs import remainder
@@ -387,25 +387,35 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     if out_sharding is not None:
         return call_sharded(repeat, a, repeats, axis, total_repeat_length=total_repeat_length,
                             out_sharding=out_sharding)
-    a, counts = ensure_arrays("repeat", a, repeats)
-    if counts.dtype.kind not in "biu":
-        raise TypeError(f"jnp.repeat: `repeats` must be integers; got {counts.dtype.name}.")
+    check_arraylike("repeat", a, repeats)
+    a, (dtype, _) = ensure_array("repeat", a), lattice_result_type(repeats)
+    if dtype.kind not in "biu":
+        raise TypeError(f"jnp.repeat: `repeats` must be integers; got {dtype.name}.")
     if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0
-    if total_repeat_length is not None and not is_concrete(repeats):
-        return _repeat_traced(a, repeats, canonical_axis(axis, a.ndim), total_repeat_length)
-    repeats = concrete_or_error(np.asarray, repeats, "When jit-compiling jnp.repeat, the total "
-                                "number of repeats must be static: make `repeats` static.")
     axis = canonical_axis(axis, a.ndim)
-    if repeats.ndim == 0 and total_repeat_length is None:
-        return repeat_all(a, operator.index(repeats[()]), axis)
-    counts = np.broadcast_to(repeats.ravel(), (a.shape[axis],))
-    out = [repeat_all(slice_in_dim(a, i, i + 1, axis=axis), int(count), axis)
-           for i, count in enumerate(counts) if count]
     if total_repeat_length is not None:
-        canonical_shape((total_repeat_length,), "repeat: total_repeat_length")
-        out = _fit_length(out, a, axis, total_repeat_length)
-    return cutting.concatenate(out, axis) if out else slice_in_dim(a, 0, 0, axis=axis)
+        length, = canonical_shape((total_repeat_length,), "repeat: total_repeat_length")
+        return _repeat_each(a, broadcast_to(ravel(repeats), (a.shape[axis],)), axis, length)
+    repeats = concrete_or_error(np.asarray, repeats, "When jit-compiling jnp.repeat, the total "
+                                "number of repeats must be static. To fix this, either specify a "
+                                "static value for `repeats`, or pass a static value to "
+                                "`total_repeat_length`.")
+    if repeats.ndim == 0:
+        return repeat_all(a, operator.index(repeats[()]), axis)
+    repeats = np.broadcast_to(repeats.ravel(), (a.shape[axis],))
+    return _repeat_each(a, repeats, axis, int(repeats.sum()))
+
+
+def _repeat_each(a, counts, axis, length):
+    """`a` with each element repeated as often as `counts` says, up to `length` elements."""
+    if length == 0:
+        return lax.reshape(array([], a.dtype), (*a.shape[:axis], 0, *a.shape[axis + 1:]))
+    if a.shape[axis] == 0:
+        return a
+    starts = cumsum(roll(counts, 1).at[0].set(0))
+    changes = zeros((length,), np.int32).at[starts].add(1)
+    return a.take(cumsum(changes) - 1, axis=axis)
 
 
 def repeat_all(a, count, axis):
@@ -413,28 +423,6 @@ def repeat_all(a, count, axis):
     dims = [d for d in range(len(doubled)) if d != axis + 1]
     out_shape = [n * count if d == axis else n for d, n in enumerate(a.shape)]
     return lax.reshape(lax.broadcast_in_dim(a, doubled, dims), out_shape)
-
-
-def _repeat_traced(a, repeats, axis, length):
-    """`a` repeated as often as traced numbers say, in a result of known length."""
-    counts = broadcast_to(ravel(repeats), (a.shape[axis],))
-    if a.shape[axis] == 0:
-        return slice_in_dim(a, 0, 0, axis=axis)
-    starts = cumsum(counts, 0) - counts
-    changes = zeros_like(counts, shape=(length,)).at[starts].add(1, mode="drop")
-    return a[(slice(None),) * axis + (cumsum(changes, 0) - 1,)]
-
-
-def _fit_length(pieces, a, axis, length):
-    """The repeated pieces cut to `length`, or the last element repeated up to it."""
-    total = builtins.sum(piece.shape[axis] for piece in pieces)
-    if not pieces and not (length and a.shape[axis]):
-        return []
-    if total < length and a.shape[axis]:
-        last = slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
-        pieces = [*pieces, repeat_all(last, length - total, axis)]
-    joined = cutting.concatenate(pieces, axis)
-    return [slice_in_dim(joined, 0, length, axis=axis)]
 
 
 @staged(static_argnames=("new_shape",))

@@ -110,20 +110,6 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., b
     return everything_saveable
 
 
-@dataclass(frozen=True)
-class SaveAndOffload:
-    """Keep the values to which `checkpoint_name` gave one of these names, some in other memory."""
-
-    saved: frozenset[str]
-    offloaded: frozenset[str]
-    place: Offloadable
-
-    def __call__(self, primitive, *_, **params):
-        if primitive is name_p and params["name"] in self.offloaded:
-            return self.place
-        return primitive is name_p and params["name"] in self.saved
-
-
 def save_and_offload_only_these_names(
         *, names_which_can_be_saved: Iterable[str], names_which_can_be_offloaded: Iterable[str],
         offload_src: str, offload_dst: str) -> Callable[..., Any]:
@@ -144,7 +130,13 @@ def save_and_offload_only_these_names(
             "The names should be exclusive and should not intersect in `names_which_can_be_saved` "
             f"and `names_which_can_be_offloaded`. Got names_which_can_be_saved={set(saved)}, "
             f"names_which_can_be_offloaded={set(offloaded)} and the intersection={set(both)}")
-    return SaveAndOffload(saved, offloaded, Offloadable(offload_src, offload_dst))
+    save, place = SaveOnlyTheseNames(saved), Offloadable(offload_src, offload_dst)
+    offload = SaveOnlyTheseNames(offloaded)
+
+    def policy(primitive, *avals, **params):
+        return offload(primitive, **params) and place or save(primitive, **params)
+
+    return policy
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
@@ -155,7 +147,11 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callab
         one.
     """
     place = Offloadable(offload_src, offload_dst)
-    return lambda *args, **params: dots_with_no_batch_dims_saveable(*args, **params) and place
+
+    def policy(primitive, *avals, **params):
+        return dots_with_no_batch_dims_saveable(primitive, **params) and place
+
+    return policy
 
 
 def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable[..., bool]:
