@@ -11,7 +11,6 @@ from ..core.array import Array
 from ..lax import cutting
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error
-from ..lax.cutting import slice_in_dim
 from ._arguments import (
     canonical_axis,
     check_arraylike,
@@ -280,17 +279,15 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     (obj,) = with_own_arrays([obj])
     if not isinstance(obj, slice):
         check_arraylike("delete", a, obj)
-    try:
-        gone = [canonical_axis(obj, size)]
-    except TypeError:
-        gone = _positions(obj, size)
-    keep = np.ones(size, bool)
-    keep[gone] = False
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]])))
     before = (slice(None),) * axis
-    runs = [a[(*before, slice(int(start), int(stop)))]
-            for start, stop in zip(edges[::2], edges[1::2])]
-    return cutting.concatenate(runs, axis) if runs else slice_in_dim(a, 0, 0, axis=axis)
+    try:
+        place = canonical_axis(obj, size)
+    except TypeError:
+        keep = np.ones(size, bool)
+        keep[_positions(obj, size)] = False
+        return a[(*before, keep)]
+    around = slice(0, place), slice(place + 1, None)
+    return cutting.concatenate([a[(*before, rest)] for rest in around], axis)
 
 
 def _places_without(gone, size):
