@@ -29,7 +29,6 @@ from ..errors import ConcretizationTypeError, api_boundary
 from ..pytree.arguments import argument_avals
 from ..runtime import xla
 from ..runtime.jit import jit
-from ..runtime.structs import ShapeDtypeStruct
 from . import spmd  # what is computed from an array is computed where it lies
 from .constraints import constrain
 from .explicit import reshard
@@ -244,13 +243,15 @@ class PlacedCreation(Extension):
     """New arrays get the user's sharding, or that of the committed array they are modelled on."""
 
     def place_new(self, x, device, like):
+        if isinstance(x, Tracer):
+            like = None  # the compiler chooses the sharding of a traced array
         if (device is None and type(like) is PlacedArray and like.committed and not like.weak_type
                 and (x.shape == like.shape or like.is_fully_replicated)):
             device = like.sharding
             if isinstance(device, NamedSharding) and len(device.spec) > x.ndim:
                 device = device.update(spec=P())
-        if device is None and type(like) is ShapeDtypeStruct and x.shape == like.shape:
-            device = _over_devices(like.sharding)
+        if device is None and type(like) not in (Array, PlacedArray):
+            device = _sharding_of_model(like, x.shape)
         is_new = device is None and type(x) is Array and not state.trace.staging
         if is_new and (mesh := mesh_in_force()) is not None:
             device = NamedSharding(mesh, P())
@@ -262,6 +263,16 @@ class PlacedCreation(Extension):
             return None
         _check_place(typeof(x), where)
         return constrain(x, where)
+
+
+def _sharding_of_model(like, shape):
+    """The sharding of a `ShapeDtypeStruct`, or of a library's object that shows the attributes of
+    its array, for a new array of this shape."""
+    sharding = None if isinstance(like, Tracer) else getattr(like, "sharding", None)
+    if not isinstance(sharding, Sharding) or not getattr(like, "_committed", True):
+        return None
+    alike = shape == like.shape or sharding.is_fully_replicated
+    return _over_devices(sharding) if alike else None
 
 
 def _over_devices(sharding):

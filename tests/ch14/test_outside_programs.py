@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,42 @@ def test_loops_over_many_devices_need_no_jit_around_them(program):
 ])
 def test_constructors(text):
     same(text)
+
+
+class Parameter:
+    """A library's object that shows the attributes of its array, as flax's variables do."""
+
+    def __init__(self, array, **more):
+        self.array = array
+        vars(self).update(more)
+
+    def __jax_array__(self):
+        return self.array
+
+    def __getattr__(self, name):
+        return getattr(self.array, name)
+
+
+@pytest.mark.parametrize("text", [
+    "jnp.zeros_like(p)", "jnp.ones_like(p, dtype=int)", "jnp.full_like(p, 2, shape=(4, 2))",
+    "jnp.empty_like(p)", "lax.full_like(p, 1)", "jax.jit(lambda: jnp.zeros_like(p))()",
+    "jax.jit(lambda: jnp.zeros_like(array) + 1)()",
+    "jax.vmap(lambda y: y + jnp.ones_like(p)[0, 0])(array)",
+    "jnp.zeros_like(whole)", "jnp.zeros_like(whole, shape=(3,))", "jnp.zeros_like(free)"])
+@pytest.mark.parametrize("use_mesh", [False, True])
+def test_arrays_modelled_on_a_library_s_object(text, use_mesh):
+    def program(jx):
+        mesh = jx.make_mesh((2, 2), ("x", "y"), axis_types=(jx.sharding.AxisType.Auto,) * 2,
+                            devices=jx.devices()[:4])
+        P, Named = jx.sharding.PartitionSpec, jx.sharding.NamedSharding
+        array = jx.device_put(np.ones((8, 2), np.float32), Named(mesh, P("x", "y")))
+        names = {"jax": jx, "jnp": jx.numpy, "lax": jx.lax, "array": array,
+                 "p": Parameter(array), "whole": Parameter(jx.device_put(array, Named(mesh, P()))),
+                 "free": Parameter(array, _committed=False)}
+        with jx.set_mesh(mesh) if use_mesh else contextlib.nullcontext():
+            return eval(text, names)
+
+    check(program)
 
 
 # ----------------------------------------------------------------------------------------------
