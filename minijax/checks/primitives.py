@@ -165,6 +165,16 @@ def any_symbolic(*sizes) -> bool:
     return bool(symbolic_sizes) and not symbolic_sizes.isdisjoint(map(type, sizes))
 
 
+def lesser(x, y):
+    """The lesser of two sizes, either of which may be symbolic."""
+    return (x if any_symbolic(x) else y).lesser(x, y) if any_symbolic(x, y) else min(x, y)
+
+
+def greater(x, y):
+    """The greater of two sizes, either of which may be symbolic."""
+    return (x if any_symbolic(x) else y).greater(x, y) if any_symbolic(x, y) else max(x, y)
+
+
 def size_of(size) -> int:
     """An entry of a shape as an int, or as it is if it is symbolic.
 

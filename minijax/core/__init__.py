@@ -12,7 +12,6 @@ from .jaxpr import Atom, DropVar, Literal, Var, eval_jaxpr, no_effects
 from ..errors import DebugInfo
 
 ParamDict = dict
-max_dim, min_dim = max, min
 
 # Public names of `jax.core` that later rooms define, and put here.
 later: dict = {}

@@ -11,6 +11,7 @@ bytes, and called in another process, by minijax or by JAX.
     exported.py       `export`, and what it returns
     calling.py        its call: a primitive
     modules.py        the StableHLO module
+    rules.py          lowering rules for arrays whose sizes are not known
     dimensions.py     sizes that are not known yet, such as `b` and `2*b`
     values.py         such a size as a value
     words.py          random keys at the border of the module

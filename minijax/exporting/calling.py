@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..checks.tree import equality_errors, keystr
+from ..checks.tree import equality_errors
 from ..core.core import Primitive, ShapedArray
 from ..core.dtypes import float0
-from ..core.lowering import Module, register_lowering, tensor_type
+from ..core.lowering import Module, Value, register_lowering, tensor_type
 from ..core.tree import tree_flatten
 from ..custom_rules import custom_vjp
+from ..lax.control_flow.common import op_with_regions
 from ..runtime import load, xla
 from ..runtime.dispatch import apply_primitive
-from .dimensions import Dim, evaluate, variables
+from .dimensions import Dim, evaluate, is_symbolic
 from .exported import DisabledSafetyCheck, Exported, default_export_platform
-from .modules import find_sources, is_symbolic
+from .solving import ArgumentShapes, argument_name, leaf_name
 from .words import lower_as_keys, lower_as_words, words_type
 
 call_exported_p = Primitive("call_exported", multiple_results=True)
@@ -59,17 +60,11 @@ def call_exported(exported: Exported) -> Callable:
 
 def _structure_error(exported, in_tree):
     given, wanted = (tree.unflatten([0] * tree.num_leaves) for tree in (in_tree, exported.in_tree))
-    lines = [f"   - {_argument_name(path)} is {one} in the invocation and {two} when exported, so "
+    lines = [f"   - {argument_name(path)} is {one} in the invocation and {two} when exported, so "
              f"{why}.\n" for path, one, two, why in equality_errors(given, wanted)]
     return ("The invocation args and kwargs must have the same pytree structure as when the "
             f"function '{exported.fun_name}' was exported, but they have the following structural "
             "differences:\n" + "\n".join(lines))
-
-
-def _argument_name(path: Sequence) -> str:
-    """A place in the pair (args, kwargs): `args[0]['w']`."""
-    which = ("args", "kwargs")[path[0].idx] if path else "the pair (args, kwargs)"
-    return which + keystr(tuple(path[1:]))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -80,7 +75,8 @@ def _argument_name(path: Sequence) -> str:
 def _abstract_eval(*avals, exported):
     for i, (expected, found) in enumerate(zip(exported.in_avals, avals)):
         _check_argument(exported, i, expected, found)
-    values = solve(exported, avals)
+    shapes = ArgumentShapes(exported.in_avals, exported.in_tree)
+    values = shapes.solve(avals)
     outs = [ShapedArray(tuple(evaluate(size, values) for size in aval.shape), aval.dtype,
                         aval.weak_type) for aval in exported.out_avals]
     return outs, {*exported.ordered_effects, *exported.unordered_effects}
@@ -89,7 +85,7 @@ def _abstract_eval(*avals, exported):
 def _check_argument(exported, number, expected, found):
     if expected.dtype == found.dtype and expected.shape == found.shape:
         return
-    name = _leaf_name(exported, number)
+    name = leaf_name(exported.in_tree, number)
     if len(expected.shape) != len(found.shape):
         raise ValueError(f"Rank mismatch for {name}: expected {expected.shape} and called with "
                          f"{found.shape}")
@@ -103,99 +99,104 @@ def _check_argument(exported, number, expected, found):
                 f"{expected.shape} and called with {found.shape}")
 
 
-def solve(exported: Exported, avals: Sequence[ShapedArray]) -> dict[str, Any]:
-    """The values of the variables in the shapes of an exported function's arguments.
-
-    Raises:
-      ValueError: the shapes of the arguments contradict each other.
-    """
-    values: dict[str, Any] = {}
-    pairs = [(size, aval.shape[d], i, d) for i, (expected, aval) in
-             enumerate(zip(exported.in_avals, avals)) for d, size in enumerate(expected.shape)
-             if isinstance(size, Dim)]
-    for name, (i, d, factor, offset) in find_sources(exported.in_avals).items():
-        value, rest = divmod(avals[i].shape[d] - offset, factor)
-        if rest != 0:
-            raise _wrong_sizes(f"Division had remainder {rest} when computing the value of "
-                               f"'{name}'", exported)
-        if not value >= 1:
-            raise _wrong_sizes(f"Expected value >= 1 for dimension variable '{name}', got "
-                               f"{value!s}", exported)
-        values[name] = value
-    for size, found, i, d in pairs:
-        if (wanted := evaluate(size, values)) != found:
-            raise _wrong_sizes(
-                f"Found inconsistency between dimension size {_leaf_name(exported, i)}.shape[{d}] "
-                f"(= {found!s}) and the specification '{size!s}' (= {wanted!s})", exported)
-    scopes = {id(size.scope): size.scope for size, *_ in pairs}
-    for e in (e for scope in scopes.values() for e in scope.nonnegative):
-        if variables(e) <= values.keys() and not evaluate(e, values) >= 0:
-            raise _wrong_sizes(f"Expected '{e!s}' >= 0, got {evaluate(e, values)!s}", exported)
-    return values
-
-
-def _wrong_sizes(what: str, exported: Exported) -> ValueError:
-    shapes = [f"{_leaf_name(exported, i)}.shape = {aval.shape}"
-              for i, aval in enumerate(exported.in_avals) if is_symbolic(aval)]
-    return ValueError("Input shapes do not match the polymorphic shapes specification. "
-                      f"{what}. Using the following polymorphic shapes specifications: "
-                      f"{', '.join(shapes)}.")
-
-
-def _leaf_name(exported, number):
-    from ..pytree import tree_leaves_with_path
-
-    tree = exported.in_tree.unflatten(range(exported.in_tree.num_leaves))
-    path, _ = tree_leaves_with_path(tree)[number]
-    return _argument_name(path)
-
-
 # The functions of exported modules that a module holds already: module -> Exported -> name.
 _written: WeakKeyDictionary[Module, dict[Any, str]] = WeakKeyDictionary()
 
 
 def _lower(ctx, *operands, exported):
-    platform = default_export_platform()
-    unchecked = DisabledSafetyCheck.platform() in exported.disabled_safety_checks
-    if platform not in exported.platforms and not unchecked:
-        raise ValueError(f"Function '{exported.fun_name}' was exported for platforms "
-                         f"'{exported.platforms}' but it is used on '({platform!r},)'.")
+    module = ctx.module
+    platforms = getattr(module, "platforms", (default_export_platform(),))
+    numbers = _platform_numbers(exported, platforms)
+    if exported.uses_global_constants and hasattr(module, "polymorphic"):
+        module.polymorphic = True
     kept = lower_as_words(ctx, [operands[i] for i in exported.module_kept_var_idx])
     avals = [*map(words_type, ctx.avals_out)]
-    if any(map(is_symbolic, [*(x.aval for x in kept), *avals])):
-        raise NotImplementedError(
-            f"'{exported.fun_name}' is called with sizes that are not known. Export the caller for "
-            "sizes that are known.")
-    if len(exported.platforms) > 1:
-        number = exported.platforms.index(platform) if platform in exported.platforms else 0
-        kept.insert(0, ctx.constant(number, ShapedArray((), np.dtype("int32"))))
-    name = _function(ctx.module, exported, [x.type for x in kept])
-    outs = ctx.ops(_call(name, [x.name for x in kept], [x.type for x in kept],
-                         [*map(tensor_type, avals)]), avals)
-    return lower_as_keys(ctx, outs, ctx.avals_out)
+    is_known = not any(map(is_symbolic, [*(x.aval for x in kept), *avals]))
+    if is_known and len({*numbers}) == 1:
+        name = _function(module, exported, [x.type for x in kept], numbers[0])
+        results = [*map(tensor_type, avals)]
+    else:
+        if len(exported.platforms) > 1:
+            kept.insert(0, _platform_number(ctx, numbers))
+        name, types, results = _unrefined_function(module, exported)
+        kept = [_converted(ctx, x, kind) for x, kind in zip(kept, types)]
+    outs = ctx.ops(_call(name, kept, results), avals)
+    outs = [_converted(ctx, Typed(x.name, x.aval, kind), tensor_type(x.aval))
+            for x, kind in zip(outs, results)]
+    return lower_as_keys(ctx, [Value(x.name, aval) for x, aval in zip(outs, avals)], ctx.avals_out)
 
 
-def _call(name, names, types, results) -> str:
-    return (f"func.call @{name}({', '.join(names)}) : ({', '.join(types)}) -> "
-            f"({', '.join(results)})")
+def _platform_numbers(exported, platforms) -> list[int]:
+    """For each platform of the caller, its number among those of the exported function."""
+    unchecked = DisabledSafetyCheck.platform() in exported.disabled_safety_checks
+    if not unchecked and not {*platforms} <= {*exported.platforms}:
+        raise ValueError(f"Function '{exported.fun_name}' was exported for platforms "
+                         f"'{exported.platforms}' but it is used on '{platforms}'.")
+    return [exported.platforms.index(p) if p in exported.platforms else 0 for p in platforms]
 
 
-def _function(module: Module, exported: Exported, types: Sequence[str]) -> str:
+def _platform_number(ctx, numbers) -> Value:
+    """The one of these numbers that belongs to the platform on which the program runs."""
+    aval = ShapedArray((), np.dtype("int32"))
+    if len({*numbers}) == 1:
+        return ctx.constant(numbers[0], aval)
+    regions: list = [([], lambda n=n: [ctx.constant(n, aval)]) for n in numbers]
+    (out,) = op_with_regions(ctx, "stablehlo.case", [ctx.platform_index()], [aval], *regions)
+    return out
+
+
+class Typed(NamedTuple):
+    """A value whose type in the module is another one than its aval says: sizes are left open."""
+
+    name: str
+    aval: ShapedArray
+    type: str
+
+
+def _converted(ctx, x, kind: str):
+    """A value as one of this type, which differs in the sizes that are known."""
+    if x.type == kind:
+        return x
+    out = ctx.op(f"stablehlo.convert {x.name} : ({x.type}) -> {kind}", x.aval)
+    return Typed(out.name, x.aval, kind)
+
+
+def _call(name, operands, results) -> str:
+    names, types = (", ".join(getattr(x, a) for x in operands) for a in ("name", "type"))
+    return f"func.call @{name}({names}) : ({types}) -> ({', '.join(results)})"
+
+
+def _function(module: Module, exported: Exported, types: Sequence[str], platform: int) -> str:
     """The name of the exported function in a module, into which it is written once for arguments
-    of these types."""
+    of these types on the platform of this number."""
     functions = _written.setdefault(module, {})
-    key = exported, tuple(types)
+    key = exported, tuple(types), platform
     if key not in functions:
-        if "cpu" in exported.platforms:
-            xla().load_lapack()
-        portable, name = load("minijax.runtime.portable"), f"call_exported_{exported.fun_name}"
         callee = exported.mlir_module(serialized=False)
         if exported.uses_global_constants:
-            callee = portable.refined(callee, types)
-        main, texts = portable.as_private(callee, module.unique, name)
-        module.functions.extend(texts)
-        functions[key] = main
+            number = platform if len(exported.platforms) > 1 else None
+            callee = load("minijax.runtime.portable").refined(callee, types, number)
+        functions[key] = _write(module, exported, callee)
     return functions[key]
+
+
+def _unrefined_function(module, exported) -> tuple[str, list[str], list[str]]:
+    """The name of an exported function whose sizes, or platform, stay open in the caller, and the
+    types of its arguments and results. It is written once for each call, since XLA finds one set of
+    sizes for each function."""
+    callee = exported.mlir_module(serialized=False)
+    types, results = load("minijax.runtime.portable").types_of_main(callee)
+    return _write(module, exported, callee), types, results
+
+
+def _write(module: Module, exported: Exported, callee: Any) -> str:
+    """Write the functions of a module into another one; returns the name of `@main` there."""
+    if "cpu" in exported.platforms:
+        xla().load_lapack()
+    name = f"call_exported_{exported.fun_name}"
+    main, texts = load("minijax.runtime.portable").as_private(callee, module.unique, name)
+    module.functions.extend(texts)
+    return main
 
 
 register_lowering(call_exported_p, _lower)

@@ -34,7 +34,7 @@ class Operation(NamedTuple):
 
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b,
-    "max": lambda a, b: a if a >= b else b, "min": lambda a, b: b if a >= b else a}
+    "max": lambda a, b: _operation("max", a, b), "min": lambda a, b: _operation("min", a, b)}
 
 Monomial = tuple  # pairs of a factor, a name or an `Operation`, and its power
 
@@ -57,6 +57,7 @@ class SymbolicScope:
                              f"{constraints_str!r}")
         self.constraints = tuple(constraints_str)
         self.nonnegative: list[Dim] = []  # what is at least 0
+        self.differences: list[tuple[str, Dim]] = []  # the same, with the constraint
         for text in self.constraints:
             self._add(text)
 
@@ -73,6 +74,7 @@ class SymbolicScope:
                 raise ValueError(f"Unsatisfiable explicit constraint: {text}")
             return
         self.nonnegative.append(difference)
+        self.differences.append((text, difference))
 
     def bounds_of_variable(self, name: str) -> tuple[float, float]:
         """The least and the greatest value of a variable, as far as constraints state them."""
@@ -211,13 +213,14 @@ class Dim:
     def __bool__(self):
         return not self._at_least(-self, f"'{self!s}' != '0'")
 
-    def check_same_scope(self, other: Dim) -> None:
-        """Raise `ValueError` unless it is of the same scope."""
+    def check_same_scope(self, other: Dim, when: str = "", own: str = "", others: str = "") -> None:
+        """Raise `ValueError` unless it is of the same scope. `own` and `others` say where they are
+        from."""
         if other.scope is not self.scope:
             raise ValueError(
-                f"Invalid mixing of symbolic scopes: '{self!s}' is of scope {self.scope} and "
-                f"'{other!s}' of scope {other.scope}. Make all shapes of a function by one "
-                "`symbolic_args_specs`, or with one `scope`.")
+                f"Invalid mixing of symbolic scopes{when}.\nExpected current{own} scope "
+                f"{self.scope}\nand found for '{other!s}'{others} scope {other.scope}\nMake all "
+                "shapes of a function by one `symbolic_args_specs`, or with one `scope`.")
 
     # What bounds of slices need
 
@@ -271,6 +274,11 @@ def is_symbolic_dim(p: Any) -> bool:
     return isinstance(p, Dim)
 
 
+def is_symbolic(aval: Any) -> bool:
+    """Whether a type has a size that is not known."""
+    return any(isinstance(size, Dim) for size in aval.shape)
+
+
 def _order(monomial):
     degree = sum(power * (1 if isinstance(f, str) else 2) for f, power in monomial)
     return degree, [(str(f), power) for f, power in reversed(monomial)]
@@ -314,29 +322,42 @@ def _product(m: Monomial, n: Monomial) -> Monomial:
 
 
 def _divided(x: Dim, y: Any) -> tuple[Any, Any] | None:
-    """Quotient and remainder, if the quotient is a polynomial."""
-    divisor = _coefficients(y, x)
-    if len(divisor) != 1:
-        return None
-    ((monomial, number),) = divisor.items()
-    out: dict = {}
-    rest = 0
-    for m, k in x.coefficients.items():
-        if m == () and not monomial:
-            out[()], rest = divmod(k, number)
-            continue
-        powers = dict(m)
-        if k % number or any(powers.get(f, 0) < power for f, power in monomial):
+    """Quotient and remainder, if the quotient is a polynomial and the remainder an integer."""
+    divisor = y if isinstance(y, Dim) else Dim({(): y}, x.scope)
+    lead = max(_coefficients(y, x), key=_order)
+    quotient: Any = 0
+    rest: Any = x
+    last: Any = None
+    while isinstance(rest, Dim):
+        top = max(rest.coefficients, key=_order)
+        if last is not None and _order(top) >= _order(last):  # the terms would never end
             return None
-        left = {f: power - dict(monomial).get(f, 0) for f, power in m}
-        out[tuple((f, power) for f, power in left.items() if power)] = k // number
-    return _made(out, x.scope), rest
+        last = top
+        factor = _divided_term(top, rest.coefficients[top], lead, divisor.coefficients[lead])
+        if factor is None:
+            return None
+        term = _made(factor, x.scope)
+        quotient, rest = quotient + term, rest - term * y
+    if isinstance(y, Dim):
+        return (quotient, 0) if rest == 0 else None
+    more, rest = divmod(rest, y)
+    return quotient + more, rest
+
+
+def _divided_term(m: Monomial, coefficient: int, n: Monomial, divisor: int) -> dict | None:
+    """The quotient of two terms, if it is a term."""
+    powers, taken = dict(m), dict(n)
+    if coefficient % divisor or any(powers.get(f, 0) < power for f, power in n):
+        return None
+    left = {f: power - taken.get(f, 0) for f, power in m}
+    return {tuple((f, power) for f, power in left.items() if power): coefficient // divisor}
 
 
 def _operation(name: str, x: Any, y: Any) -> Any:
     """An operation that is not carried out before the values are known."""
     if not (isinstance(x, Dim) or isinstance(y, Dim)):
-        return OPERATIONS[name](x, y)
+        return {"max": max, "min": min}[name](x, y) if name in ("max", "min") else (
+            OPERATIONS[name](x, y))
     scope = x.scope if isinstance(x, Dim) else y.scope
     if name in ("max", "min"):
         if _is_nonnegative(x - y, scope):
@@ -402,9 +423,16 @@ def _bounds_of_factor(factor, scope) -> tuple[float, float]:
         return pick(a, c), pick(b, d)
     if factor.name == "mod" and c > 0:
         return 0.0, min(d - 1, b) if a >= 0 else d - 1
-    if factor.name == "floordiv" and c > 0 and a >= 0:
-        return a // d if d < INFINITY else 0.0, b // c if b < INFINITY else INFINITY
+    if factor.name == "floordiv" and (c > 0 or d < 0):
+        ends = [_floor_divided(u, v) for u in (a, b) for v in (c, d)]
+        return min(ends), max(ends)
     return -INFINITY, INFINITY
+
+
+def _floor_divided(x: float, y: float) -> float:
+    if abs(x) == INFINITY:
+        return x if y > 0 else -x
+    return float(x * y >= 0) - 1 if abs(y) == INFINITY else x // y
 
 
 def evaluate(x: Any, values: Mapping[str, Any]) -> Any:

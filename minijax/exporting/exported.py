@@ -17,7 +17,10 @@ from ..runtime import load
 from ..runtime.devices import default_backend
 from ..runtime.jit import Wrapped, jit
 from ..runtime.platforms import lowered_for
+from .dimensions import is_symbolic_dim
 from .modules import ExportedModule
+from .solving import check_scopes_of_arguments
+from .values import with_sizes
 from .words import on_words
 
 minimum_supported_calling_convention_version = 9
@@ -233,6 +236,8 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
     def do_export(*args: Any, **kwargs: Any) -> Exported:
         names = wanted or (default_export_platform(),)
         is_own = names == (default_export_platform(),)
+        name = getattr(fun_jit, "__name__", "a function")
+        check_scopes_of_arguments(args, kwargs, f" when exporting {name}")
         with lowered_for(None if is_own else names):
             traced = fun_jit.trace(*args, **kwargs)
             return _export_traced(traced, names, tuple(disabled_checks))
@@ -248,9 +253,10 @@ def _is_ours(fun) -> bool:
 
 def _export_traced(traced, platforms, disabled_checks) -> Exported:
     info = traced._info
-    jaxpr, spec = info.jaxpr, info.spec
+    jaxpr, spec = with_sizes(info.jaxpr, info.spec, info.closed)
     _check_exportable(info, jaxpr)
-    module = ExportedModule(lowered_jaxpr := on_words(jaxpr), spec, platforms)
+    spec = _donating(spec, platforms)
+    module = ExportedModule(lowered_jaxpr := on_words(jaxpr), spec, platforms, info.in_tree)
     lowered = lower_jaxpr(lowered_jaxpr, spec.name, spec.keep_unused or module.is_symbolic, module)
     if module.for_compiler:
         raise NotImplementedError(
@@ -270,7 +276,27 @@ def _export_traced(traced, platforms, disabled_checks) -> Exported:
         spec.name, info.in_tree, tuple(jaxpr.in_avals), info.out_tree, tuple(jaxpr.out_avals),
         True, *unspecified, *unspecified, 1, platforms, (), tuple(jaxpr.effects), disabled_checks,
         artifact, _calling_convention_version(), lowered.kept,
-        module.is_symbolic or len(platforms) > 1, lambda exported: _export_vjp(exported, jaxpr))
+        module.polymorphic, lambda exported: _export_vjp(exported, jaxpr))
+
+
+_DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")
+
+
+def _donating(spec, platforms):
+    """How the function is called: without donations, if no platform has them.
+
+    Raises:
+      NotImplementedError: arguments are donated, and only some of the platforms can use them.
+    """
+    able = [platform for platform in platforms if platform in _DONATING]
+    if len(able) == len(platforms) or not any(spec.donated_invars):
+        return spec
+    if able:
+        raise NotImplementedError(
+            "In multi-platform lowering either all or no lowering platforms should support "
+            f"donation. Lowering for {platforms} of which only {able} support donation. Export the "
+            "function without `donate_argnums`.")
+    return spec._replace(donated_invars=(False,) * len(spec.donated_invars))
 
 
 def _calling_convention_version() -> int:
@@ -284,7 +310,7 @@ def _calling_convention_version() -> int:
 
 
 def _check_exportable(info, jaxpr):
-    if info.closed:
+    if not all(is_symbolic_dim(x) for x in info.closed):
         raise NotImplementedError("export: the function closes over references. Pass it arrays, "
                                   "and return them.")
     if is_ordered(jaxpr.effects):
@@ -318,6 +344,8 @@ def _check_calls(text: str, platforms, disabled_checks):
             "guarantees. Name those that you know to stay in `disabled_checks`, by "
             "DisabledSafetyCheck.custom_call(target). Examples are:\n" + "\n".join(changing))
     own = {target for target, _ in calls} - _ON_ALL_PLATFORMS - allowed
+    if default_export_platform() in platforms:  # these stand in the branch for this platform
+        own = {target for target in own if not target.endswith(("potrf_ffi", "trsm_ffi"))}
     if own and "ALL" not in allowed and set(platforms) != {default_export_platform()}:
         raise NotImplementedError(
             f"export: the function calls {sorted(own)}, which is for {default_export_platform()} "

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.core import Primitive, ShapedArray
 from ..core.forward import defjvp_zero
+from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.jit import Spec
 from ..core.lowering import Value, register_lowering
-from .dimensions import Dim
+from ..core.staging import trace_to_jaxpr
+from .dimensions import Dim, is_symbolic_dim
 
 SIZE = ShapedArray((), np.dtype("int32"))
 
@@ -24,6 +28,18 @@ def _evaluate(dim):
     raise NotImplementedError(
         f"Evaluation rule for 'dim_as_value' is not implemented: the symbolic dimension '{dim!s}' "
         "has a value only within a function that is exported.")
+
+
+def with_sizes(jaxpr: ClosedJaxpr, spec: Spec, closed: Sequence) -> tuple[ClosedJaxpr, Spec]:
+    """A traced function whose first arguments are sizes `closed` that it used as arrays, without
+    those arguments; it takes their values from the shapes of the others."""
+    sizes = [*filter(is_symbolic_dim, closed)]
+    if not sizes:
+        return jaxpr, spec
+    count, fun = len(sizes), jaxpr_as_fun(jaxpr)
+    rest = trace_to_jaxpr(lambda *args: fun(*map(dimension_as_value, sizes), *args),
+                          jaxpr.in_avals[count:], jaxpr.jaxpr.debug_info)
+    return rest, spec._replace(donated_invars=spec.donated_invars[count:])
 
 
 def dimension_as_value(dim: Dim) -> Any:

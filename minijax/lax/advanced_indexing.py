@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.operators import own_array
+from ..checks.primitives import any_symbolic
 from ..core import dtypes
 from ..core.array import Array, as_array, ensure_array
 from ..core.core import ArrayMethods, Tracer, install_methods, state, typeof
@@ -221,6 +222,13 @@ class Plan(NamedTuple):
     in_order: bool  # whether each element is taken once, in the order of the operand
 
 
+def _length(start, stop, step: int):
+    """How many elements a slice takes. One whose size is not known has its bounds in order."""
+    if not any_symbolic(start, stop):
+        return len(range(start, stop, step))
+    return start - stop if step < 0 else (stop - start + step - 1) // step
+
+
 class _Planner:
     """Collects, from left to right, what the entries of an index ask for."""
 
@@ -271,7 +279,7 @@ class _Planner:
 
     def slice(self, start: int, stop: int, step: int, axis: int) -> None:
         """A window dimension; if elements are left out, one more dimension of the indices."""
-        size = len(range(start, stop, step))
+        size = _length(start, stop, step)
         if step < 0:
             self.reversed_dims.append(self.windows_ndim)
         if (size, step) == (self.operand_shape[axis], 1):
@@ -301,7 +309,7 @@ class _Planner:
     def start(self, start):
         """The place where a slice starts, an integer or an array."""
         known = isinstance(start, (int, np.integer))
-        return constant(start, self.dtype) if known else convert(start, self.dtype)
+        return constant(start, self.dtype) if known else convert(own_array(start), self.dtype)
 
     def progression(self, start, step, size):
         """start, start + step, …; backwards if the step is negative."""

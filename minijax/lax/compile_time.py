@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable
 
 from .. import errors
+from ..checks.primitives import any_symbolic, greater, lesser
 from ..core import later
 from ..core.core import Trace, Tracer, eval_trace, set_current_trace, state
 
@@ -54,6 +56,16 @@ def concrete_or_error(force: Callable | None, value, context: str = ""):
     return value if force is None else force(value)
 
 
+def dimension_or_error(size, context: str = ""):
+    """A size as an int, or as it is if it is symbolic.
+
+    Raises:
+      ConcretizationTypeError: it is a tracer of unknown contents.
+      TypeError: it is no integer.
+    """
+    return size if any_symbolic(size) else concrete_or_error(operator.index, size, context)
+
+
 def ensure_known(value, context: str = ""):
     """`value` itself, with its derivative, once it is clear that its contents are known."""
     concrete_or_error(None, value, context)
@@ -66,4 +78,4 @@ def is_concrete(x) -> bool:
 
 
 later.update(concrete_or_error=concrete_or_error, eval_context=eval_context,
-             is_concrete=is_concrete)
+             is_concrete=is_concrete, max_dim=greater, min_dim=lesser)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..checks.jaxpr import Effect, control_flow_allowed_effects, lowerable_effects
 from ..core.batching import primitive_batchers
-from ..core.core import Primitive, Tracer, typeof
-from ..core.forward import deflinear_jvp, primitive_jvps
+from ..core.core import Primitive, ShapedArray, Tracer, typeof
+from ..core.forward import defjvp_zero, deflinear_jvp, primitive_jvps
 from ..core.jaxpr import jaxpr_as_fun
 from ..core.lowering import register_lowering, tensor_type
 from ..core.transposition import primitive_transposes
@@ -23,6 +23,7 @@ from ..runtime.devices import default_backend
 from ..runtime.platforms import lowered_for
 from .attributes import HashableArray, attribute_text
 from .control_flow.common import stage
+from .control_flow.cond import switch
 
 # ----------------------------------------------------------------------------------------------
 # composite
@@ -196,14 +197,19 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
     platforms = lowered_for.value or (default_backend().replace("gpu", "cuda"),)
-    choices = {platform: per_platform.get(platform, default) for platform in platforms}
-    chosen = choices[platform := platforms[0]]
-    if any(choice is not chosen for choice in choices.values()):
+    missing = [] if default else [p for p in platforms if p not in per_platform]
+    if missing:
         raise NotImplementedError(
-            f"lax.platform_dependent: the platforms {platforms} take different branches. Export "
-            "the function for each of them by itself.")
-    if chosen is None:
-        raise NotImplementedError(
-            f"MLIR translation rule for lax.platform_dependent not found for platform {platform}: "
-            "it has no branch for this platform, and no default.")
-    return chosen(*args)
+            "MLIR translation rule for lax.platform_dependent not found for platform "
+            f"{missing[0]}: it has no branch for this platform, and no default.")
+    chosen: list[Any] = [per_platform.get(platform, default) for platform in platforms]
+    if all(branch is chosen[0] for branch in chosen):
+        return chosen[0](*args)
+    return switch(platform_index_p.bind(), chosen, *args)
+
+
+# Which of its platforms a program that is lowered for several runs on, in their order.
+platform_index_p = Primitive("platform_index")
+platform_index_p.def_abstract_eval(lambda: ShapedArray((), np.int32))
+defjvp_zero(platform_index_p)
+register_lowering(platform_index_p, lambda ctx: ctx.platform_index())

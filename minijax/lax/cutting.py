@@ -287,7 +287,7 @@ def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stri
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis] = 0 if start_index is None else _from_start(start_index, size)
     limits[axis] = size if limit_index is None else _from_start(limit_index, size)
-    strides[axis] = operator.index(stride)
+    strides[axis] = size_of(stride)
     return slice(operand, starts, limits, strides)
 
 

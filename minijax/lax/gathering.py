@@ -7,7 +7,7 @@ from numbers import Number
 
 import numpy as np
 
-from ..checks.primitives import canonical_shape
+from ..checks.primitives import canonical_shape, lesser
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
@@ -255,7 +255,7 @@ def _gather_batching(args, dims, *, dimension_numbers, slice_sizes, unique_indic
         offset = shifted(offset)
         unique_indices = indices_are_sorted = False
     else:
-        offset, slice_sizes = shifted(offset), (min(n, 1), *slice_sizes)
+        offset, slice_sizes = shifted(offset), (lesser(n, 1), *slice_sizes)
         batching, index_batching = (0, *batching), (0, *index_batching)
     numbers = GatherDimensionNumbers(offset, collapsed, index_map, batching, index_batching)
     return gather(x, indices, numbers, slice_sizes, unique_indices=unique_indices,
@@ -301,13 +301,18 @@ def _lower_gather(ctx, x, indices, *, mode, **params):
     return rule(ctx, x, indices, mode=mode, **params)
 
 
+def gather_numbers(indices, dimension_numbers) -> str:
+    """The attribute of the operation that has these numbers."""
+    return attribute("gather", **dimension_numbers._asdict(),
+                     index_vector_dim=indices.aval.ndim - 1)
+
+
 def _lower_gather_inside(ctx, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted,
                          **params):
     (out,) = ctx.avals_out
     if not out.size:
         return ctx.constant(out.dtype.type(0), out)
-    numbers = attribute("gather", **dimension_numbers._asdict(),
-                         index_vector_dim=indices.aval.ndim - 1)
+    numbers = gather_numbers(indices, dimension_numbers)
     sizes = ", ".join(map(str, slice_sizes))
     sizes = f"array<i64: {sizes}>" if slice_sizes else "array<i64>"
     return ctx.op(f'"stablehlo.gather"({x.name}, {indices.name}) <{{dimension_numbers = {numbers}, '

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, size_of
+from ..checks.primitives import any_symbolic, greater, lesser, size_of
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, state, typeof
 from ..core.extension import hooks, point
@@ -24,7 +24,7 @@ from .compile_time import is_concrete
 from .cutting import slice, slice_p
 from .dynamic_slices import Slice
 from .shaping import rev
-from .slicing import dynamic_slice_p
+from .slicing import dynamic_slice_p, size_value
 
 
 class Cut(NamedTuple):
@@ -237,18 +237,14 @@ def _symbolic_bounds(start, stop, step, size) -> tuple:
                                   f"{start}:{stop}:{step}.")
     start = 0 if start is None else _in_bounds(start, size)
     length = (size if stop is None else _in_bounds(stop, size)) - start
-    return start, start + _at_least(length, 0), step
+    return start, start + greater(0, length), step
 
 
 def _in_bounds(bound, size):
     """A bound of a slice, counted from the front, and not beyond the ends."""
     if bound >= 0:
-        return (size if any_symbolic(size) else bound).lesser(size, bound)
-    return _at_least(size + bound, 0)
-
-
-def _at_least(x, least: int):
-    return x.greater(least, x) if any_symbolic(x) else max(x, least)
+        return lesser(size, bound)
+    return greater(0, size + bound)
 
 
 def _take_box(x, cuts):
@@ -287,7 +283,8 @@ def _from_front(start, size):
     """Negative starts count from the end."""
     if typeof(start).dtype.kind == "u":
         return start
-    n = typeof(start).dtype.type(size)
+    dtype = typeof(start).dtype
+    n = size_value(size, dtype) if any_symbolic(size) else dtype.type(size)
     if not hasattr(start, "aval"):
         return start + n if start < 0 else start
     return select(lt(start, n.dtype.type(0)), add(start, n), start)

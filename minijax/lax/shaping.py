@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.operators import own_array
 from ..checks.primitives import canonical_shape, dtype_kind, known_sizes
 from ..checks.sequences import integers
 from ..core import dtypes
@@ -319,7 +320,7 @@ def full(shape: Sequence[int], fill_value, dtype=None, *, sharding=None):
     if isinstance(dtype, dtypes.ExtendedDType):
         out = dtype.full(tuple(shape), fill_value)
         return out if sharding is None else on_device(out, sharding)
-    value = convert(fill_value, dtype, weak)
+    value = convert(own_array(fill_value), dtype, weak)
     return broadcast(value, shape) if sharding is None else _filled(value, shape, sharding)
 
 

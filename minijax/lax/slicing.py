@@ -154,7 +154,8 @@ def counts_to(size: int, dtype) -> bool:
 def _from_front(i, n, dtype):
     """A scalar index, `n` added if it is negative (by Python if it is known)."""
     if isinstance(i, (int, np.integer)):
-        return dtype.type(i + n if i < 0 else i)
+        return size_value(i + n, dtype) if i < 0 and any_symbolic(n) else (
+            dtype.type(i + n if i < 0 else i))
     if dtypes.issubdtype(dtype, np.unsignedinteger) or not dtypes.issubdtype(dtype, np.integer):
         return i
     i = convert(i, dtype)

@@ -7,7 +7,6 @@ the wrong one of two one-sided derivatives, or needless work.
 from __future__ import annotations
 
 import functools
-import operator
 import warnings
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..core.tree import ensure_index_tuple
 from ..custom_rules import custom_jvp
 from ..errors import user_stacklevel
 from ..lax import elementwise as lax
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import dimension_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.shaping import broadcasted_iota, expand_dims, full_like
 from ..lax.special import erfc
@@ -394,8 +393,8 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1):
     >>> one_hot(jnp.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    num_classes = concrete_or_error(operator.index, num_classes,
-                                    "The error arose in jax.nn.one_hot argument `num_classes`.")
+    num_classes = dimension_or_error(
+        num_classes, "The error arose in jax.nn.one_hot argument `num_classes`.")
     x = jnp.asarray(x)
     if not dtypes.issubdtype(x.dtype, np.integer):
         warnings.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}",

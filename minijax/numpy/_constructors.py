@@ -409,7 +409,8 @@ def _symbolic_range(start, stop, step, dtype, device):
     """The range whose length is not known yet, within an exported function."""
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
-    size = -((start - stop) // step)
+    distance, stride = (stop - start, step) if step > 0 else (start - stop, -step)
+    size = (distance + stride - 1) // stride
     dtype = result_type(int) if dtype is None else dtype
     size = size if size >= 0 else 0
     ends = [asarray(end, dtype) for end in (step, start)]

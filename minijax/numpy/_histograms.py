@@ -11,7 +11,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.core import typeof
 from ..core.primitives import convert
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import concrete_or_error, dimension_or_error
 from ..lax.dtypes import default_int_dtype
 from ..lax.out_shardings import call_sharded
 from ._arguments import ensure_array, ensure_arrays, promote_dtypes_inexact
@@ -52,14 +52,13 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, 
     if x.ndim != 1:
         raise ValueError(f"bincount counts the elements of a vector, got shape {x.shape}.")
     x = convert(x, np.dtype(np.int32)) if x.dtype == bool else x
-    minlength = concrete_or_error(operator.index, minlength, "Argument `minlength` of jnp.bincount "
-                                  "says a shape.")
+    minlength = dimension_or_error(minlength, "Argument `minlength` of jnp.bincount says a shape.")
     if length is None:
         value = concrete_or_error(np.asarray, x, "The size of what jnp.bincount returns depends on "
                                   "the contents of `x`: give it as `length`.")
         length = max(minlength, max(0, int(value.max())) + 1 if value.size else 0)
     else:
-        length = concrete_or_error(operator.index, length, "Argument `length` of jnp.bincount.")
+        length = dimension_or_error(length, "Argument `length` of jnp.bincount.")
     if weights is None:
         weights = default_int_dtype().type(1)
     elif typeof(weights).shape != x.shape:

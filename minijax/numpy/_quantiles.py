@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..checks.operators import own_array
 from ..core.primitives import select
 from ..lax import elementwise as lax
 from ..lax import rounding
@@ -206,7 +207,7 @@ def _with_weights(a, weights, axis, axes, method):
 
 def _of_all_lines(a, axis, q, mix):
     """The mixtures, by `mix`, of two neighbours, which are at the same places in all lines."""
-    n = convert(a.shape[axis], q.dtype)
+    n = convert(own_array(a.shape[axis]), q.dtype)
     place = lax.mul(q, n - 1)
     low, high = rounding.floor(place), rounding.ceil(place)
     share = lax.sub(place, low)

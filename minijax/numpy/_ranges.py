@@ -9,6 +9,7 @@ from ..core import dtypes
 from ..core.array import Array, quiet
 from ..core.core import ShapedArray, eval_trace, state
 from ..core.primitives import canonical_axis, convert
+from ..lax.compile_time import dimension_or_error
 from ..lax.cutting import concatenate
 from ..lax.dtypes import result_type
 from ..lax.elementwise import add, div, mul, sub
@@ -41,7 +42,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     >>> linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
     """
-    num = static_index(num, "'num' argument of jnp.linspace")
+    num = dimension_or_error(num, "'num' argument of jnp.linspace")
     axis = static_index(axis, "'axis' argument of jnp.linspace")
     exact = dtype is None or user_dtype(dtype, "linspace") == np.float32
     if num > 1 and exact and not retstep and axis in (0, -1) and state.trace is eval_trace:
@@ -132,7 +133,7 @@ def _interpolate(start, stop, shape, num, endpoint, axis):
 def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None,
              axis: int = 0):
     """Powers of `base` with equally distant exponents from `start` to `stop`; see `linspace`."""
-    num = static_index(num, "'num' argument of jnp.logspace")
+    num = dimension_or_error(num, "'num' argument of jnp.logspace")
     axis = static_index(axis, "'axis' argument of jnp.logspace")
     return _logspace(start, stop, num, endpoint, base, dtype, axis)
 
@@ -148,7 +149,7 @@ def _logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0)
 
 def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0):
     """Numbers from `start` to `stop`, each the same multiple of the last; see `linspace`."""
-    num = static_index(num, "'num' argument of jnp.geomspace")
+    num = dimension_or_error(num, "'num' argument of jnp.geomspace")
     axis = static_index(axis, "'axis' argument of jnp.geomspace")
     return _geomspace(start, stop, num, endpoint, dtype, axis)
 

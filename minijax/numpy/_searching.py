@@ -98,7 +98,7 @@ def _searchsorted_scan_impl(a, v, side: str, unrolled: bool = False):
         return (select(go_left, low, middle), select(go_left, middle, high)), ()
 
     (n,), dtype = a.shape, index_dtype(a.shape)
-    unsigned, steps = np.dtype(f"u{dtype}").type, n.bit_length()
+    unsigned, steps = np.dtype(f"u{dtype}").type, int(n).bit_length()
     bounds = tuple([vary_like(vary_like(bound, typeof(v)), typeof(a))
                     for bound in (unsigned(0), unsigned(n))])
     (_, place), _ = scan(step, bounds, (), steps, unroll=steps if unrolled else 1)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..checks.sequences import size_along
 from ..core import dtypes
+from ..lax.compile_time import dimension_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.elementwise import sub
 from ..lax.operators import less, not_equal, subtract
@@ -210,7 +211,7 @@ def vander(x, N: int | None = None, increasing: bool = False):
     x = ensure_array("vander", x)
     if x.ndim != 1:
         raise ValueError(f"vander: x must be a one-dimensional array, got shape {x.shape}.")
-    columns = x.shape[0] if N is None else static_index(N)
+    columns = x.shape[0] if N is None else dimension_or_error(N)
     if columns < 0:
         raise ValueError(f"vander: N must be nonnegative, got {columns}.")
     exponents = iota(x.dtype, columns)

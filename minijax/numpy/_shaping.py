@@ -16,7 +16,7 @@ from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import concrete_or_error, dimension_or_error
 from ..lax.cutting import slice_in_dim
 from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import max as lax_max
@@ -207,6 +207,9 @@ def squeeze(a, axis=None):
       ValueError: a dimension of another size.
     """
     a = ensure_array("squeeze", a)
+    if axis is None and any_symbolic(*a.shape):
+        raise ValueError("jnp.squeeze with axis=None is not supported with shape polymorphism: "
+                         f"name the axes of size 1 of the shape {a.shape}.")
     ones = [d for d, n in enumerate(a.shape) if n == 1]
     return lax.squeeze(a, ones if axis is None else index_tuple(axis))
 
@@ -571,7 +574,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     Raises:
       ValueError: a negative argument.
     """
-    n, ndim = static_index(n), static_index(ndim)
+    n, ndim = dimension_or_error(n), static_index(ndim)
     if n < 0 or ndim < 0:
         raise ValueError(f"n and ndim arguments to diag_indices must be nonnegative, got {n}, "
                          f"{ndim}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Sequence
 
 from .. import numpy as jnp
 from ..checks.primitives import canonical_shape
 from ..core.operators import promote_dtypes_inexact
-from ..lax.compile_time import concrete_or_error
+from ..lax.compile_time import dimension_or_error
 from ..lax.dtypes import check_and_canonicalize_user_dtype
 from ..lax.out_shardings import shardable
 from ..lax.shaping import broadcast_shapes
@@ -116,8 +115,8 @@ def orthogonal(key, n: int, shape: Sequence[int] = (), dtype=None, m: int | None
     key = typed_key("orthogonal", key)
     dtype = check_and_canonicalize_user_dtype(float if dtype is None else dtype)
     where = "The error occurred in jax.random.orthogonal()"
-    n = concrete_or_error(operator.index, n, where)
-    m = n if m is None else concrete_or_error(operator.index, m, where)
+    n = dimension_or_error(n, where)
+    m = n if m is None else dimension_or_error(m, where)
     if min(n, m) < 0:
         raise ValueError(f"orthogonal: negative dimensions are not allowed, got {n} and {m}.")
     return _orthogonal(key, n, m, canonical_shape(shape), dtype)

@@ -92,9 +92,17 @@ def _new_name(wanted, old, fresh, taken) -> str:
     return new
 
 
-def refined(module: Any, types: Sequence[str]) -> Any:
+def types_of_main(module: Any) -> tuple[list[str], list[str]]:
+    """The types of the arguments and of the results of `@main`."""
+    ir = load_module("jaxlib.mlir.ir")
+    with module.context:
+        main = ir.SymbolTable(module.operation)["main"].type
+        return [*map(str, main.inputs)], [*map(str, main.results)]
+
+
+def refined(module: Any, types: Sequence[str], platform: int | None = None) -> Any:
     """A module in whose functions sizes are not known, with those that follow from the types of the
-    arguments of `@main`.
+    arguments of `@main`, and for the platform of this number if it is for several.
 
     Raises:
       ValueError: a size does not follow from them.
@@ -103,7 +111,7 @@ def refined(module: Any, types: Sequence[str]) -> Any:
     with module.context:
         main = ir.SymbolTable(module.operation)["main"].type
         name, functions = as_private(module, lambda name: f"{name}_", "callee")
-        text = "\n".join(["module {", _caller(name, types, main), *functions, "}"])
+        text = "\n".join(["module {", _caller(name, types, main, platform), *functions, "}"])
         try:
             refined = _jax.mlir.refine_polymorphic_shapes(
                 _bytecode(ir.Module.parse(text)), enable_shape_assertions=True,
@@ -114,11 +122,14 @@ def refined(module: Any, types: Sequence[str]) -> Any:
         return ir.Module.parse(refined)
 
 
-def _caller(name, types, main) -> str:
+def _caller(name, types, main, platform) -> str:
     """A function that converts arguments of these types to those of another one, and calls it."""
     inputs, results = [*map(str, main.inputs)], ", ".join(map(str, main.results))
-    lines, names = [], []
-    for i, (given, wanted) in enumerate(zip(types, inputs)):
+    lines, names, first = [], [], 0 if platform is None else 1
+    if platform is not None:
+        lines.append(f"    %platform = stablehlo.constant dense<{platform}> : {inputs[0]}")
+        names.append("%platform")
+    for i, (given, wanted) in enumerate(zip(types, inputs[first:])):
         names.append(f"%arg{i}" if given == wanted else f"%c{i}")
         if given != wanted:
             lines.append(f"    %c{i} = stablehlo.convert %arg{i} : ({given}) -> {wanted}")

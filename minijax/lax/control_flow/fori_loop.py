@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import settings
 from ...checks.arguments import leaf_names
+from ...checks.operators import with_own_arrays
 from ...core import dtypes
 from ...core.core import typeof
 from ...core.primitives import constant
@@ -59,6 +60,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *,
         raise TypeError(f"lax.fori_loop: body_fun must be callable, got {body_fun!r}.")
     argument_avals(tree_leaves(init_val), "fori_loop", lambda: leaf_names("init_val", init_val))
     dtype = _bound_dtype(lower, upper)
+    lower, upper = with_own_arrays((lower, upper))
     if is_concrete(lower) and is_concrete(upper):
         length = max(int(upper) - int(lower), 0)
         if settings.disable_jit.value and length == 0:

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...checks.primitives import any_symbolic
 from ...core.core import ShapedArray
 from ...core.lowering import Body, Value, compare, select, tensor_type
 from ...runtime import xla
+from ...runtime.platforms import lowered_for
 
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
@@ -34,7 +36,8 @@ def routine(name: str, dtype: np.dtype) -> str:
 
 def has_lapack() -> bool:
     """Whether programs run on a CPU (by default), so that they can call LAPACK."""
-    return xla().platforms()[0] == "cpu"
+    platforms = lowered_for.value or xla().platforms()
+    return platforms[0] == "cpu"
 
 
 def lapack_call(
@@ -54,15 +57,28 @@ def lapack_call(
     """
     xla().load_lapack()
     ndim = max(x.aval.ndim for x in operands)
+    sizes = _sizes_of_results(ctx, results)
+    numbers = [*range(len(operands), len(operands) + len(sizes))]
+    given = f"indices_of_shape_operands = dense<{numbers}> : tensor<{len(sizes)}xi64>, "
+    operands = [*operands, *sizes]
     in_types, out_types = [x.type for x in operands], [*map(tensor_type, results)]
     aliases = ", ".join(_alias(i, out, len(results)) for i, out in in_place.items())
     return ctx.ops(
         f"stablehlo.custom_call @{target}({', '.join(x.name for x in operands)}) "
-        f"{{api_version = 4 : i32, backend_config = {{{_attributes(attributes)}}}, "
+        f"{{{given if sizes else ''}"
+        f"api_version = 4 : i32, backend_config = {{{_attributes(attributes)}}}, "
         f"operand_layouts = [{', '.join(_layout(x.aval, ndim) for x in operands)}], "
         f"result_layouts = [{', '.join(_layout(aval, ndim) for aval in results)}], "
         f"output_operand_aliases = [{aliases}]}} : "
         f"({', '.join(in_types)}) -> ({', '.join(out_types)})", results)
+
+
+def _sizes_of_results(ctx, results) -> list[Value]:
+    """If a size is not known yet (chapter 16), the sizes of each result, as vectors: XLA takes them
+    as operands, which the routine does not get."""
+    if not any_symbolic(*(size for aval in results for size in aval.shape)):
+        return []
+    return [Value(ctx.sizes(aval.shape), ShapedArray((aval.ndim,), np.int32)) for aval in results]
 
 
 def _alias(operand, result, n_results):
@@ -104,8 +120,4 @@ def nan_unless(ctx: Body, ok: Value, x: Value) -> Value:
     """`x` with NaN for the members of the batch that are not `ok`."""
     dtype = x.aval.dtype
     nan = ctx.constant(dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan), x.aval)
-    dims = list(range(ok.aval.ndim))
-    which = ShapedArray(x.aval.shape, np.bool_)
-    ok = ctx.op(f"stablehlo.broadcast_in_dim {ok.name}, dims = {dims} : ({ok.type}) -> "
-                f"{tensor_type(which)}", which)
-    return select(ctx, ok, x, nan)
+    return select(ctx, ctx.broadcast(ok, x.aval.shape), x, nan)

@@ -7,6 +7,7 @@ import enum
 import numpy as np
 
 from ... import settings
+from ...checks.primitives import lesser
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
 from ...core.lowering import register_lowering, with_shape
@@ -42,7 +43,7 @@ _ROUTINES = {None: "gesdd", SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "ges
 
 def _svd_shapes(shape, *, full_matrices, compute_uv, subset_by_index, **params):
     m, n = shape
-    rank = min(m, n)
+    rank = lesser(m, n)
     if subset_by_index is not None:
         if full_matrices and tuple(subset_by_index) != (0, rank):
             raise ValueError("svd: full_matrices leave no room for a subset_by_index: "
@@ -164,7 +165,7 @@ _lower_empty_svd = lower_fun(_empty_svd, multiple_results=True)
 
 def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     *batch, m, n = x.aval.shape
-    k = min(m, n)
+    k = lesser(m, n)
     if subset_by_index is not None and tuple(subset_by_index) != (0, k):
         raise NotImplementedError("svd computes all singular values on this device: leave "
                                   "subset_by_index out.")
