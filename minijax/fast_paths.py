@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from .core.extension import Extension, hooks, point
 
+MANY = 2**16  # elements: for a function of fewer, a program has to be called often to pay
 Function = TypeVar("Function", bound=Callable)
 
 

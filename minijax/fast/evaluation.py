@@ -103,7 +103,7 @@ def _remembered(known: dict, avals: tuple, out: Array) -> Array:
     """The result, whose type is remembered if NumPy computes in it."""
     if len(known) >= _CACHE_LIMIT:
         known.clear()
-    if out.aval.dtype not in NARROW:
+    if out.aval.dtype not in NARROW and out._host is not None:  # else XLA has computed it
         known[avals] = out.aval
     return out
 
@@ -119,14 +119,19 @@ def _number_of_arguments(rule: Callable) -> int | None:
     return code.co_argcount if only_arguments else None
 
 
+def for_known_types(primitive: Primitive, rule: Callable, evaluate: Callable) -> Callable:
+    """`evaluate`, with a fast path for types of operands for which it has called the NumPy rule."""
+    number = _number_of_arguments(rule)
+    if number not in (1, 2) or primitive.multiple_results:
+        return evaluate
+    return (one_array if number == 1 else two_arrays)(primitive, rule, evaluate)
+
+
 class FastEvaluation(Extension):
     """Gives each primitive that is evaluated on NumPy the fast path for its arguments."""
 
     def evaluation_rule(self, primitive, rule, evaluate):
-        evaluate = any_arguments(primitive, rule)
-        path = {1: one_array, 2: two_arrays}.get(_number_of_arguments(rule))
-        if path is not None and not primitive.multiple_results:
-            evaluate = path(primitive, rule, evaluate)
+        evaluate = for_known_types(primitive, rule, any_arguments(primitive, rule))
         evaluations[primitive] = evaluate
         return evaluate
 

@@ -17,9 +17,8 @@ from ..core.array import Array, quiet
 from ..core.core import ArrayMethods, ShapedArray, eval_trace, install_methods, state
 from ..core.dtypes import promote_types
 from ..core.extension import hooks, register
-from ..fast_paths import FastFunctions
+from ..fast_paths import MANY, FastFunctions
 from ..settings import numpy_dtype_promotion, trace_context
-from .large import MANY
 
 
 def is_concrete(x: Any) -> bool:

@@ -11,27 +11,34 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..core.array import Array, numpy_rules
 from ..core.extension import Extension, register
 from ..core.jaxpr import ClosedJaxpr
 from ..core.jit import jit
-from ..fast_paths import on_numpy_if
+from ..fast_paths import MANY, on_numpy_if
 from ..runtime import forks
 from ..runtime.dispatch import apply_primitive
+from .evaluation import for_known_types
 
-MANY = 2**18  # elements: with fewer, a program has to be called often to pay for its compilation
 SOME = 2**15  # elements: many operations in a row on so many can be as much work
-_WORK = 2**19  # elements, summed over the operations of a function
+_WORK = 2**17  # elements, summed over the operations of a function
 _SHORT = 64  # elements: NumPy reduces shorter rows one by one
 
 # Primitives for which NumPy takes more than one and a half times as long, or several passes.
 _SCATTERS = {"scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"}
-SLOW = {"acosh", "argmax", "argmin", "atanh", "clz", "dot_general", "integer_pow",
-        "log1p", "logistic", "mulhi", "pad", "population_count", "pow", "reduce_max",
-        "reduce_min", "reduce_prod", "reduce_sum", "round", "select_n", "shift_left",
+SLOW = {"acosh", "argmax", "argmin", "atanh", "clz", "convert_element_type", "dot_general",
+        "integer_pow", "log1p", "logistic", "mulhi", "pad", "population_count", "pow",
+        "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "round", "select_n", "shift_left",
         "shift_right_arithmetic", "shift_right_logical", "sign", *_SCATTERS}
+# The same for floats of 16 bits, which NumPy widens and narrows one by one,
+SHORT = {"add", "ceil", "div", "eq", "floor", "ge", "gt", "integer_pow", "is_finite", "le", "lt",
+         "max", "min", "mul", "ne", "reduce_max", "reduce_min", "reduce_sum", "rsqrt", "sqrt",
+         "square", "sub"}
+SHORTER = {"exp", "exp2", "expm1", "log", "tanh"}  # and for bfloat16 only.
+_SHORTS = {np.dtype("float16"), np.dtype(ml_dtypes.bfloat16)}
 # Primitives for which XLA takes several times as long.
 FAST = {"acos", "argmax", "argmin", "asin", "atan", "atan2", "cbrt", "cos", "cumlogsumexp",
         "cummax", "cummin", "cumprod", "cumsum", "fft", "sin", "sort", "tan", "top_k"}
@@ -53,7 +60,8 @@ def is_large(x: Any, least: int = MANY) -> bool:
     if type(x) is not Array or x.aval.size < least:
         return False
     dtype = x.aval.dtype
-    return isinstance(dtype, np.dtype) and dtype.isbuiltin == 1 and not forks.inherited
+    plain = isinstance(dtype, np.dtype) and (dtype.isbuiltin == 1 or dtype in _SHORTS)
+    return plain and not forks.inherited
 
 
 def is_compiled(closed: ClosedJaxpr, operands: Sequence) -> bool:
@@ -102,9 +110,17 @@ def _finds_in_few(x: Array, *, axes: tuple, **_: Any) -> bool:
     return all(x.aval.shape[d] < _SHORT for d in axes)
 
 
+def _converts_slowly(x: Array, *, new_dtype: Any, **_: Any) -> bool:
+    """Whether an operand becomes a float of 16 bits, or was one, or becomes a natural number."""
+    dtype = x.aval.dtype
+    if dtype in _SHORTS:
+        return np.float16 in (dtype, new_dtype) or new_dtype.kind in "iu"
+    return new_dtype in _SHORTS or dtype.kind == "f" and new_dtype.kind == "u"
+
+
 # For some of these primitives, when that is so.
 _SLOW_IF: dict[str, Callable[..., bool]] = {
-    "argmax": _finds_in_few, "argmin": _finds_in_few,
+    "argmax": _finds_in_few, "argmin": _finds_in_few, "convert_element_type": _converts_slowly,
     "pad": lambda x, value, **_: x.aval.shape[-1] < _SHORT,
     "dot_general": _multiplies_vector, "integer_pow": lambda x, *, y: y not in (1, 2),
     **dict.fromkeys(_SCATTERS, lambda x, indices, updates, **_: is_large(updates)),
@@ -116,20 +132,28 @@ class FastLarge(Extension):
 
     def evaluation_rule(self, primitive, rule, evaluate):
         name = primitive.name
-        if name not in SLOW:
+        if name not in SLOW | SHORT | SHORTER:
             return evaluate
-        slow = _SLOW_IF.get(name)
+        slow = _SLOW_IF.get(name) if name in SLOW else lambda *args, **params: False
+        shorts = _SHORTS if name in SHORT else _SHORTS - {np.dtype("float16")}
+        shorts = shorts if name in SHORT | SHORTER else set()
 
         def of_any_size(*args, **params):
             for x in args:
                 if type(x) is Array and x.aval.size >= MANY:
-                    if is_large(x) and (slow is None or slow(*args, **params)):
+                    if is_large(x) and (x.aval.dtype in shorts or slow is None
+                                        or slow(*args, **params)):
                         return apply_primitive(primitive, *args, **params)
                     break
             return evaluate(*args, **params)
 
-        on_numpy_if[primitive] = of_any_size, lambda *avals: all(x.size < MANY for x in avals)
-        return of_any_size
+        def is_on_numpy(*avals):
+            large = [x for x in avals if x.size >= MANY]
+            return not large or name not in SLOW and shorts.isdisjoint(x.dtype for x in large)
+
+        evaluation = for_known_types(primitive, rule, of_any_size)
+        on_numpy_if[primitive] = evaluation, is_on_numpy
+        return evaluation
 
 
 fast_large = FastLarge()

@@ -18,6 +18,7 @@ from ..core.core import ArrayMethods, Primitive, ShapedArray, eval_trace, instal
 from ..core.dtypes import short_of
 from ..core.extension import Extension, hooks, register
 from ..core.operators import BINARY, COMPARISONS, binary_function, install_binary_operators
+from ..fast_paths import MANY
 from ..settings import enable_x64
 
 # primitive: the NumPy function, and the kinds of dtypes for which it is the evaluation rule
@@ -85,7 +86,10 @@ class _Known:
     def learn(self, aval: ShapedArray, y: Any) -> None:
         """Prepare for the next operation on an array of this type and an operand like `y`."""
         if aval not in self.out_avals:
-            plain = aval.dtype.kind in self.kinds and aval.dtype.isbuiltin == 1
+            dtype = aval.dtype
+            plain = dtype.kind in self.kinds and dtype.isbuiltin == 1
+            if dtype == np.float16 and aval.size >= MANY:  # NumPy computes one by one
+                plain = False
             self.out_avals[aval] = (self.primitive.out_aval((aval, aval), {})
                                     if plain and aval.placement is None else None)
         elif type(y) is float and y and not math.isnan(y):  # 0.0 and -0.0 are equal

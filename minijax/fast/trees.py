@@ -73,10 +73,13 @@ def _copy_registry():
 
 def _flattened(tree: Any, is_leaf: Any) -> tuple[list, Any] | None:
     """The leaves, and the structure in C++; `None` if the tree is for the core."""
-    if _registry is None and not xla.cache_info().currsize and next(_calls) < _CALLS:
-        return None
+    copy = _registry
+    if copy is None or len(_copied) != len(registry):
+        if copy is None and not xla.cache_info().currsize and next(_calls) < _CALLS:
+            return None
+        copy = tree_registry()
     try:
-        return tree_registry().flatten(tree, is_leaf)
+        return copy.flatten(tree, is_leaf)
     except Exception:
         return None
 
@@ -104,8 +107,11 @@ class PyTreeDef(tree.PyTreeDef):
 
     def unflatten(self, leaves):
         """Build the tree that has this structure and these leaves."""
-        if isinstance(leaves, (list, tuple)) and len(leaves) == self.num_leaves:
-            return self._in_xla.unflatten(leaves)
+        if isinstance(leaves, (list, tuple)):
+            try:
+                return self._in_xla.unflatten(leaves)
+            except ValueError:  # another number of leaves
+                pass
         return super().unflatten(leaves)
 
     def flatten_up_to(self, tree):
@@ -221,7 +227,12 @@ def fast_flatten(function: Callable) -> Callable:
     def tree_flatten(tree, is_leaf=None):
         if (found := _flattened(tree, is_leaf)) is None:
             return function(tree, is_leaf)
-        return found[0], _described(tree, *found)
+        leaves, structure = found
+        if len(leaves) > 1:  # as `_described`, without the call
+            treedef: Any = new(PyTreeDef)
+            treedef._in_xla = structure
+            return leaves, treedef
+        return leaves, _described(tree, leaves, structure)
 
     return tree_flatten
 
@@ -236,8 +247,14 @@ def fast_leaves(function: Callable) -> Callable:
 
 def fast_structure(function: Callable) -> Callable:
     def tree_structure(tree, is_leaf=None):
-        found = _flattened(tree, is_leaf)
-        return function(tree, is_leaf) if found is None else _described(tree, *found)
+        if (found := _flattened(tree, is_leaf)) is None:
+            return function(tree, is_leaf)
+        leaves, structure = found
+        if len(leaves) > 1:  # as `_described`, without the call
+            treedef: Any = new(PyTreeDef)
+            treedef._in_xla = structure
+            return treedef
+        return _described(tree, leaves, structure)
 
     return tree_structure
 

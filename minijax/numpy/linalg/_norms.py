@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
+from ...core.array import Array
 from ...core.core import typeof
 from ...lax.staged import compiled, staged
 from .._arguments import (
@@ -75,7 +76,9 @@ def _matrix_norm(x, ord, axes, keepdims):
     if not reduced:
         raise ValueError(f"Invalid order {ord!r} for a matrix norm. Use 'fro', 'nuc', inf, -inf, "
                          "1, -1, 2 or -2.")
-    value = reduced[0](moveaxis(x, axes, (-2, -1)))
+    if not (type(x) is Array and axes == (x.ndim - 2, x.ndim - 1)):
+        x = moveaxis(x, axes, (-2, -1))
+    value = reduced[0](x)
     return expand_dims(value, axes) if keepdims else value
 
 
