@@ -131,6 +131,7 @@ SOURCES = {
     "random": "random",
     "random.core": "random",
     "random.prng": "random.keys random.threefry_keys extend.random random",
+    "random.threefry2x32": "_src._threefry extend.random",
     "ref": "ref .",
     "scipy": "scipy",
     "scipy.linalg": "scipy.linalg",
