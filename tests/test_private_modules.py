@@ -216,37 +216,3 @@ def test_where_a_traced_function_is():
         return lambda: [(i.func_name, i.func_filename, i.func_lineno) for i in infos]
 
     both(program)
-
-
-def test_threefry_on_words():
-    def program(jx):
-        threefry = private(jx, "random.threefry2x32")
-
-        def numbers(seed):
-            key = threefry.threefry_seed(jx.numpy.asarray(seed))
-            bits = [threefry.threefry_random_bits(key, width, (3, 2)) for width in (8, 16, 32)]
-            return key, threefry.threefry_split(key, (2, 3)), threefry.threefry_fold_in(key, np.uint32(7)), bits
-
-        return lambda seed: [numbers(seed), jx.jit(numbers)(seed), jx.vmap(numbers)(seed + np.arange(3))]
-
-    both(program, np.int32(5))
-
-
-def test_context_of_tracing():
-    def program(jx):
-        context = private(jx, "core").trace_ctx
-
-        def f(x):
-            seen.append((context.is_top_level(), context.trace is outer))
-            return x
-
-        outer, seen = context.trace, [context.is_top_level()]
-        context.set_trace(outer)
-
-        def calls(x):
-            jx.jit(f)(x), jx.vmap(f)(x), jx.grad(lambda x: f(x).sum())(x)
-            return [*seen, context.is_top_level(), context.trace is outer]
-
-        return calls
-
-    both(program, np.arange(3, dtype=np.float32))

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..checks.primitives import known_sizes, symbolic_sizes
 from ..core.batching import BatchTracer
-from ..core.core import Trace, Tracer, eval_trace, state
+from ..core.core import Tracer
 from ..core.forward import JVPTracer
 from ..errors import fun_name
 
@@ -111,27 +111,3 @@ def fun_qual_name(fun: Callable) -> str:
     while not hasattr(fun, "__qualname__") and isinstance(fun, functools.partial):
         fun = fun.func
     return getattr(fun, "__qualname__", None) or fun_name(fun)
-
-
-# ----------------------------------------------------------------------------------------------
-# Traces
-
-
-class TracingContext:
-    """What this thread is tracing now."""
-
-    @property
-    def trace(self) -> Trace:
-        """The current trace."""
-        return state.trace
-
-    def set_trace(self, trace: Trace) -> None:
-        """Make a trace the current one, until another call of this method."""
-        state.trace = trace
-
-    def is_top_level(self) -> bool:
-        """Whether no transformation is running, and no named axis is in scope."""
-        return state.trace is eval_trace and not state.axis_sizes
-
-
-trace_ctx = TracingContext()

@@ -28,6 +28,29 @@ def concatenate(xs: Iterable[Sequence]) -> list:
     return [x for x_list in xs for x in x_list]
 
 
+flatten = concatenate
+
+
+def unflatten(xs: Iterable, ns: Sequence[int]) -> list[list]:
+    """`xs` in lists of `ns` elements, which use all of it."""
+    rest = iter(xs)
+    lists = [[next(rest) for _ in range(n)] for n in ns]
+    assert not [*rest], "the lengths leave elements over"
+    return lists
+
+
+def canonicalize_axis_tuple(axis: int | Sequence[int] | None, ndim: int,
+                            allow_duplicate: bool = False) -> tuple[int, ...]:
+    """The axes as nonnegative numbers; `None` stands for all."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, Sequence) else (axis,)
+    numbers = tuple(canonicalize_axis(d, ndim) for d in axes)
+    if not allow_duplicate and len(set(numbers)) < len(numbers):
+        raise ValueError(f"repeated axis: {numbers}")
+    return numbers
+
+
 def tuple_insert(t: tuple, idx: int, val: Any) -> tuple:
     """`t` with `val` at `idx`."""
     return *t[:idx], val, *t[idx:]

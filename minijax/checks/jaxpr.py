@@ -184,6 +184,7 @@ shardable_ordered_effects = EffectTypeSet()  # they may be in programs for sever
 lowerable_effects = EffectTypeSet()  # XLA can perform them
 control_flow_allowed_effects = EffectTypeSet()  # they may happen in loops and branches
 remat_allowed_effects = EffectTypeSet()  # they may happen again in the backward pass
+chosen_effects = EffectTypeSet()  # they may only happen for the examples that choose them
 
 
 def is_ordered(effects: Iterable[Effect]) -> bool:
@@ -194,7 +195,18 @@ def is_ordered(effects: Iterable[Effect]) -> bool:
 def check_allowed(effects: frozenset, allowed: EffectTypeSet, where: str) -> None:
     """Raise `NotImplementedError` if an effect is not allowed at this place."""
     if effects and (disallowed := allowed.filter_not_in(effects)):
-        raise NotImplementedError(f"Effects not supported in `{where}`: {disallowed}")
+        raise NotImplementedError(f"Effects not supported in {where}: {disallowed}")
+
+
+def can_happen_for_all(jaxprs: Iterable[Any], where: str) -> None:
+    """No program has an effect that would also happen for examples which do not choose it."""
+    effects = {effect for jaxpr in jaxprs for effect in jaxpr.effects
+               if chosen_effects.contains(effect)}
+    if effects:
+        raise NotImplementedError(
+            f"IO effect not supported in vmap-of-{where}. {', '.join(sorted(map(str, effects)))} "
+            "would happen for all examples, also for those whose predicate says no. Call the "
+            "function for each example, with `jax.lax.map`.")
 
 
 def number_of_values(jaxpr, consts: Sequence, args: Sequence) -> None:

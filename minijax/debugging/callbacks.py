@@ -25,6 +25,7 @@ from .. import settings
 from ..checks.arguments import are_arrays, leaf_names
 from ..checks.jaxpr import (
     Effect,
+    chosen_effects,
     control_flow_allowed_effects,
     is_ordered,
     lowerable_effects,
@@ -97,6 +98,8 @@ for _kind in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect):
     control_flow_allowed_effects.add_type(_kind)
 for _kind in (OrderedIOEffect, OrderedDebugEffect):
     ordered_effects.add_type(_kind)
+for _kind in (IOEffect, OrderedIOEffect):
+    chosen_effects.add_type(_kind)
 shardable_ordered_effects.add_type(OrderedIOEffect)
 for _kind in (DebugEffect, OrderedDebugEffect):
     remat_allowed_effects.add_type(_kind)

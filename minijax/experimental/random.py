@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .. import numpy as jnp
 from .. import random
 from ..core.core import eval_trace, state
@@ -177,9 +179,9 @@ class StatefulPRNG:
 
 
 def _shape(size):
-    return (size,) if jnp.ndim(size) == 0 else tuple(size)
+    return (size,) if np.ndim(size) == 0 else tuple(size)
 
 
 def _size(size, *args):
     """The shape that is asked for, or that these have together."""
-    return jnp.broadcast_shapes(*map(jnp.shape, args)) if size is None else _shape(size)
+    return jnp.broadcast_shapes(*map(np.shape, args)) if size is None else _shape(size)

@@ -248,7 +248,7 @@ class _Planner:
     def column(self, values, axis: int) -> None:
         """Index vectors get an entry, which says where windows start in dimension `axis`."""
         if not isinstance(values, np.ndarray):
-            values = convert(own_array(values), self.dtype)
+            values = convert(values, self.dtype)
         elif typeof(values).dtype != self.dtype:
             values = convert(as_array(values), self.dtype)
         self.columns.append((values, len(self.index_shape)))

@@ -146,12 +146,12 @@ complex_p, complex = binary_row(
     lowering="complex")
 
 
-def _conj_type(x, *, input_dtype):
+def _conj_type(x, *, input_dtype=None):
     checks.dtype_kind("conj", x, SINGLE_OR_DOUBLE + COMPLEX)
     return ShapedArray(x.shape, _complex_dtype(x.dtype), x.weak_type)
 
 
-def _lower_conj(ctx, x, *, input_dtype):
+def _lower_conj(ctx, x, *, input_dtype=None):
     (out,) = ctx.avals_out
     if x.aval.dtype.kind != "c":
         return emit(ctx, "complex", x, ctx.constant(0, x.aval), out=out)
@@ -161,7 +161,7 @@ def _lower_conj(ctx, x, *, input_dtype):
 
 
 conj_p = make_primitive("conj", _conj_type)
-def_numpy(conj_p, lambda x, *, input_dtype: np.conj(x).astype(_complex_dtype(x.dtype)))
+def_numpy(conj_p, lambda x, *, input_dtype=None: np.conj(x).astype(_complex_dtype(x.dtype)))
 register_lowering(conj_p, _lower_conj)
 defvectorized(conj_p)
 
@@ -183,5 +183,5 @@ deftranspose(real_p, lambda ct, x: complex(ct, _zero(ct)))
 deftranspose(imag_p, lambda ct, x: complex(_zero(ct), lax.neg(ct)))
 deftranspose(complex_p, lambda ct, x, y: unbroadcast(x.aval, real(ct)),
              lambda ct, x, y: unbroadcast(y.aval, imag(lax.neg(ct))))
-deftranspose(conj_p, lambda ct, x, *, input_dtype:
+deftranspose(conj_p, lambda ct, x, *, input_dtype=None:
              conj(ct) if x.aval.dtype.kind == "c" else real(ct))

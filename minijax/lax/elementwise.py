@@ -173,7 +173,10 @@ def convert_element_type(operand, new_dtype):
     Array([ 1, -1], dtype=int32)
     """
     new_dtype = check_and_canonicalize_user_dtype(new_dtype)
-    return convert(of_any_size(own_array(operand), new_dtype), new_dtype)
+    operand = own_array(operand)
+    if isinstance(new_dtype, dtypes.ExtendedDType):
+        checks.convertible(typeof(operand), new_dtype)
+    return convert(of_any_size(operand, new_dtype), new_dtype)
 
 
 # ----------------------------------------------------------------------------------------------

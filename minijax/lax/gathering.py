@@ -161,6 +161,8 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers,
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    if mode is GatherScatterMode.ONE_HOT:
+        raise AssertionError('gather has no mode "one_hot": jax.numpy.take_along_axis has it.')
     if mode is not FILL_OR_DROP:
         fill_value = None
     elif fill_value is None:

@@ -13,6 +13,7 @@ from ..lax.dtypes import default_int_dtype
 from ..lax.elementwise import ne, rem_p
 from ..lax.gathering import gather
 from ..lax.operators import less
+from ..lax.precision import Precision
 from ..lax.shaping import broadcast_shapes, expand_dims, full, full_like, iota, reshape, squeeze
 from ..lax.windows import (
     CLIP,
@@ -23,6 +24,7 @@ from ..lax.windows import (
     index_dtype,
 )
 from ._arguments import canonical_axis, check_no_out, constant_like, ensure_array, ensure_arrays
+from ._einsum import einsum
 from ._reductions import sum
 from ._running import cumsum
 from ._select import _where
@@ -105,6 +107,7 @@ def take_along_axis(arr, indices, axis: int | None = -1,
       indices: integers, of as many dimensions; other dimensions than `axis` broadcast.
       axis: an int; `None`: `arr` is made flat first.
       mode: for indices out of bounds: "fill" (the default), "clip" or "promise_in_bounds".
+        "one_hot" multiplies with a matrix instead, and gives 0 for them.
       fill_value: for mode "fill"; by default NaN, or the integers' lowest value.
       wrap_negative_indices: whether negative indices count from the end; by default they do,
         unless the mode is "promise_in_bounds".
@@ -137,8 +140,23 @@ def take_along_axis(arr, indices, axis: int | None = -1,
         wrap_negative_indices = mode != "promise_in_bounds"
     if wrap_negative_indices:
         indices = from_front(convert(indices, index_dtype(arr.shape)), arr.shape[axis])
+    if mode == "one_hot":
+        return _times_one_hot(arr, indices, axis)
     return _gather_along(arr, indices, axis, line_shape, out_shape,
                          "fill" if mode is None else mode, fill_value)
+
+
+def _times_one_hot(arr, indices, axis):
+    """For each index a row with a single 1, at its place: products with such rows are quick where
+    matrices are."""
+    places = iota(indices.dtype, arr.shape[axis])
+    hot = expand_dims(indices, [-1]) == reshape(places, (1,) * indices.ndim + places.shape)
+    before = list(range(axis))
+    here, place = axis, arr.ndim
+    behind = list(range(axis + 1, arr.ndim))
+    return einsum(hot, [*before, here, *behind, place], arr, [*before, place, *behind],
+                  [*before, here, *behind], precision=Precision.HIGHEST,
+                  preferred_element_type=arr.dtype)
 
 
 def _gather_along(arr, indices, axis, line_shape, out_shape, mode, fill_value):

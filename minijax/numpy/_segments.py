@@ -7,6 +7,7 @@ into an array with one row for each segment.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from .. import numpy as jnp
 from ..core.dtypes import iinfo
 from ..lax.advanced_indexing import scatter_index
-from ..lax.compile_time import concrete_or_error, dimension_or_error
+from ..lax.compile_time import concrete_or_error
 from ..lax.operators import check_arraylike
 from ..lax.out_shardings import call_sharded
 from ..lax.scattering import scatter_add, scatter_max, scatter_min, scatter_mul
@@ -80,7 +81,7 @@ def _number_of_segments(ids, given) -> int:
         ids = concrete_or_error(np.asarray, ids, "The number of segments depends on the ids: under "
                                 "`jit`, give `num_segments`.")
         given = ids.max() + 1
-    count = dimension_or_error(given, "segment_sum() `num_segments` argument.")
+    count = concrete_or_error(operator.index, given, "segment_sum() `num_segments` argument.")
     if count < 0:
         raise ValueError("num_segments must be non-negative.")
     return count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..checks.primitives import any_symbolic, size_of
 from ..checks.sequences import integers, size_along
 from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
+from ..errors import user_stacklevel
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error, dimension_or_error
@@ -46,24 +48,37 @@ from ._ufuncs import remainder
 # Facts about shapes
 
 
-def shape(a) -> tuple[int, ...]:
-    """The sizes of the dimensions of `a`."""
+def _shape_of(name: str, a) -> tuple[int, ...]:
     if not hasattr(a, "shape"):
         (a,) = with_own_arrays([a])
-    return a.shape if hasattr(a, "shape") else np.shape(a)
+    if hasattr(a, "shape"):
+        return a.shape
+    if not np.isscalar(a):
+        warnings.warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. "
+                      "Make it an array first, by `jnp.asarray`.", DeprecationWarning,
+                      stacklevel=user_stacklevel())
+    return np.shape(a)
+
+
+def shape(a) -> tuple[int, ...]:
+    """The sizes of the dimensions of `a`."""
+    return _shape_of("shape", a)
 
 
 def ndim(a) -> int:
     """The number of dimensions of `a`."""
-    return len(shape(a))
+    return len(_shape_of("ndim", a))
 
 
 def size(a, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements of `a`, or the product of its sizes along `axis`."""
-    sizes = shape(a)
+    sizes = _shape_of("size", a)
     if axis is None:
         return math.prod(sizes)
-    return math.prod(sizes[canonical_axis(d, len(sizes))] for d in index_tuple(axis))
+    axes = [canonical_axis(d, len(sizes)) for d in index_tuple(axis)]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"repeated axis: {tuple(axes)}")
+    return math.prod(sizes[d] for d in axes)
 
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:

@@ -134,7 +134,7 @@ class _Split(NamedTuple):
 def _partial_eval(trace, primitive, args, params):
     policy = params["policy"] or nothing_saveable
     check_allowed(params["jaxpr"].effects, remat_allowed_effects,
-                  "partial evaluation of checkpoint / remat")
+                  "partial-eval of `checkpoint`/`remat`")
     split = _split(params["jaxpr"], tuple(map(trace.is_unknown, args)), policy)
     known_args = [x for x in args if not trace.is_unknown(x)]
     outs = jaxpr_as_fun(split.known)(*known_args)

@@ -52,8 +52,6 @@ PROGRAMS = {
     "dynamic_slice": ("b,4", "[lax.dynamic_slice(x, i, (x.shape[0], 2)) for i in ((-1, 1), (np.uint32(2**32 - 9), np.uint32(1)), "
                       "(x[0, 0].astype(int), 7))]"),
     "rows": ("b,4", "(x[:, jnp.array([2, 0])], x[::2, jnp.array([1])], x[jnp.arange(x.shape[0]), 0])"),
-    "places from the end": ("b,4", "(x.at[-1].set(0.0), x.at[:-1, 1].add(x[1:, 0]), x.at[::2].mul(2.0))"),
-    "segments": ("b,4", "jx.ops.segment_sum(x, jnp.arange(x.shape[0]) // 2, num_segments=x.shape[0])"),
     "sizes as arguments": ("b,4", "(jx.jit(lambda y, n: y * n)(x, x.shape[0]), "
                            "lax.cond(x[0, 0] > 0, lambda n: n, lambda n: n + 1, x.shape[0]), "
                            "lax.while_loop(lambda n: n < 9, lambda n: n + 2, x.shape[0]))"),

@@ -76,11 +76,11 @@ from ...lax.order_tokens import AbstractToken, Token
 
 # chapter 10
 from ...custom_rules import CallPrimitive
+from ._bind_params import get_bind_params as _get_bind_params  # installs the method
 
 # chapter 9
 from ...lax.compile_time import concrete_or_error
 from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
-from ._bind_params import get_bind_params as _get_bind_params  # installs the method
 from ...compat.core import (
     find_top_trace, get_opaque_trace_state, unsafe_get_axis_names_DO_NOT_USE,
 )

@@ -6,6 +6,7 @@ In an equation, a call has its function as a jaxpr, and the rules of that functi
 
 from __future__ import annotations
 
+# chapter 10
 from collections.abc import Callable
 from typing import Any
 

@@ -157,7 +157,7 @@ def _stage(fun, in_tree, in_avals, what):
     closed = trace_to_jaxpr(flat_fun, in_avals, debug_info, copy_constants=False)
     jaxpr = ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
     if what in _CONTROL_FLOW:
-        check_allowed(jaxpr.effects, control_flow_allowed_effects, what)
+        check_allowed(jaxpr.effects, control_flow_allowed_effects, f"`{what}`")
     return Staged(jaxpr, tuple(closed.consts), out_tree())
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import settings
 from ...checks.arguments import leaf_names
-from ...checks.jaxpr import is_ordered
+from ...checks.jaxpr import can_happen_for_all, is_ordered
 from ...checks.operators import own_array
 from ...checks.sequences import elements
 from ...checks.staging import check_parameters, custom_typechecks
@@ -370,6 +370,7 @@ def _batch(trace, args, dims, *, branches):
 
 def _batch_predicate(axis_data, args, dims, branches):
     """Each example chooses for itself: run all branches, and select."""
+    can_happen_for_all(branches, "cond")
     index, *operands = (bdim_at_front(x, d, axis_data.size) for x, d in zip(args, dims))
     in_dims, out_dims = (0,) * len(operands), (0,) * len(branches[0].outvars)
     outs = []

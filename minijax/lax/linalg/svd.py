@@ -88,7 +88,7 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True,
     return (vectors[0], s, vectors[1]) if compute_uv else s
 
 
-def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
     """With T = Uᴴ Ȧ V: ṡ = diag(T), and U and V turn by F ∘ (T S + S Tᴴ) and F ∘ (S T + Tᴴ S),
     where Fᵢⱼ = 1 / (sⱼ² - sᵢ²) off the diagonal.
 
@@ -163,7 +163,7 @@ def _empty_svd(x, *, full_matrices, compute_uv):
 _lower_empty_svd = lower_fun(_empty_svd, multiple_results=True)
 
 
-def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
     *batch, m, n = x.aval.shape
     k = lesser(m, n)
     if subset_by_index is not None and tuple(subset_by_index) != (0, k):

@@ -1,0 +1,187 @@
+"""What JAX's tables of test cases ask for, and what its test files say of refused programs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.experimental
+from tests.oracle import both
+
+X = np.arange(24, dtype="float32").reshape(2, 3, 4)
+WINDOWS = {"window_dimensions": (1, 2, 2), "window_strides": (1, 1, 2),
+           "padding": ((0, 0), (1, 0), (0, 0))}
+
+
+def private(jx, name):
+    return import_module(f"{jx.__name__}._src.{name}")
+
+
+def test_windows_that_select():
+    def program(jx):
+        functions = private(jx, "lax.windowed_reductions")
+        ones = (1, 1, 1)
+        picked = functions._select_and_gather_add(X, -X, jx.lax.ge_p, *WINDOWS.values(), ones, ones)
+        return picked, functions._select_and_scatter_add(picked, X, jx.lax.le_p, *WINDOWS.values())
+
+    both(lambda jx: lambda: program(jx))
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_numbers_of_two_words(shape):
+    both(lambda jx: lambda: list(private(jx, "random.prng").iota_2x32_shape(shape)))
+
+
+def test_the_primitive_of_these_numbers():
+    def program(jx):
+        primitive = private(jx, "random.prng").iota_2x32_shape_p
+        return jx.jit(lambda: primitive.bind(shape=(2, 2)))(), str(
+            jx.make_jaxpr(lambda: primitive.bind(shape=(2, 2)))())
+
+    both(lambda jx: lambda: program(jx))
+
+
+def test_svd_without_an_algorithm():
+    """The parameter is optional, also for who binds the primitive."""
+    def singular_values(jx):
+        params = {"full_matrices": True, "compute_uv": False, "subset_by_index": None}
+        return lambda x: jx.lax.linalg.svd_p.bind(x, **params)[0]
+
+    both(lambda jx: lambda: (singular_values(jx)(X[0]), jx.vmap(singular_values(jx))(X),
+                             jx.grad(lambda x: singular_values(jx)(x).sum())(X[0])))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_conj_of_any_dtype(dtype):
+    """The parameter only matters to JAX's transposition."""
+    both(lambda jx: lambda x: (jx.lax.conj_p.bind(x), jx.jit(jx.vmap(jx.lax.conj_p.bind))(x)),
+         X[0].astype(dtype))
+
+
+def test_unused_inputs_are_dropped():
+    def program(jx):
+        jaxpr = jx.make_jaxpr(lambda *xs: (xs[2], xs[0] + 1))(*range(4)).jaxpr
+        pruned, consts, inputs = private(jx, "interpreters.pxla").prune_unused_inputs(jaxpr)
+        return len(pruned.invars), sorted(consts), sorted(inputs)
+
+    both(lambda jx: lambda: program(jx))
+
+
+def test_lists_and_axes():
+    def program(jx):
+        util = private(jx, "util")
+        return (util.flatten([[1], [2, 3]]), util.unflatten([1, 2, 3], [1, 2]),
+                util.canonicalize_axis_tuple((0, -1), 3), util.canonicalize_axis_tuple(None, 2),
+                util.canonicalize_axis_tuple((0, 0), 3, allow_duplicate=True))
+
+    both(lambda jx: lambda: program(jx))
+    both(lambda jx: lambda: private(jx, "util").canonicalize_axis_tuple((0, -3), 3),
+         raises=ValueError)
+
+
+# ----------------------------------------------------------------------------------------------
+# Indices by products with rows of zeros and a one
+
+ONE_HOT = [((2, 3, 4), [[[1]]], 1), ((3, 4), [[1, 7], [0, -1], [-9, 2]], 1), ((4,), [1, 9, -5], 0),
+           ((3, 4), [[1, 0, 2, 7]], 0), ((2, 3, 4), [[[2, 0, 1, 3]]], 1), ((6,), [], None)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16", "complex64"])
+@pytest.mark.parametrize(("shape", "indices", "axis"), ONE_HOT)
+def test_take_along_axis_one_hot(shape, indices, axis, dtype):
+    def take(jx):
+        x = jx.numpy.arange(np.prod(shape)).reshape(shape).astype(dtype)
+        places = np.array(indices, "int32")
+        return jx.numpy.take_along_axis(x, places, axis, mode="one_hot"), jx.vmap(
+            lambda x: jx.numpy.take_along_axis(x, places, axis, mode="one_hot"))(x[None])
+
+    both(lambda jx: lambda: take(jx))
+
+
+def test_derivative_of_one_hot_indices():
+    def loss(jx):
+        return lambda x: (jx.numpy.take_along_axis(x, np.array([1, 1, 7]), 0, "one_hot") ** 2).sum()
+
+    both(lambda jx: jx.grad(loss(jx)), X[0, 0])
+
+
+def test_other_functions_have_no_such_mode():
+    both(lambda jx: lambda: jx.numpy.arange(3).at[np.array([1])].get(mode="one_hot"),
+         raises=AssertionError)
+    both(lambda jx: lambda: jx.numpy.take(jx.numpy.arange(3), 1, mode="one_hot"), raises=ValueError)
+
+
+# ----------------------------------------------------------------------------------------------
+# Callbacks that would happen for examples which do not choose them
+
+def branches(jx, ordered):
+    call = jx.experimental.io_callback
+    return lambda p, x: jx.lax.cond(p, lambda x: call(np.sin, x, x, ordered=ordered), lambda x: x,
+                                    x)
+
+
+def loop(jx):
+    def step(i):
+        jx.experimental.io_callback(lambda i: None, None, i)
+        return i + 1
+
+    return lambda i: jx.lax.while_loop(lambda i: i < 3, step, i)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_batched_choice_of_callbacks(ordered):
+    both(lambda jx: jx.vmap(branches(jx, ordered)), np.array([True, False]), X[0, 0, :2],
+         raises=NotImplementedError)
+
+
+def test_batched_end_of_a_loop_with_callbacks():
+    """JAX refuses it with a bare `Exception`."""
+    with pytest.raises(NotImplementedError, match="^IO effect not supported in vmap-of-while"):
+        minijax.vmap(loop(minijax))(np.array([0, 2]))
+
+
+def test_debug_callbacks_happen_for_all():
+    """They only show something."""
+    def program(jx):
+        seen = []
+        show = lambda x: jx.debug.callback(lambda x: seen.append(float(x)), x)
+        jx.vmap(lambda p, x: jx.lax.cond(p, show, lambda x: None, x))(
+            np.array([True, False]), np.array([1.0, 2.0], "float32"))
+        jx.effects_barrier()
+        return sorted(seen)
+
+    both(lambda jx: lambda: program(jx))
+
+
+# ----------------------------------------------------------------------------------------------
+# Facts about shapes
+
+@pytest.mark.parametrize("name", ["shape", "ndim", "size"])
+def test_lists_are_no_arrays(name):
+    def program(jx):
+        with pytest.warns(DeprecationWarning, match=f"{name} requires ndarray or scalar"):
+            return getattr(jx.numpy, name)([[1, 2, 3]])
+
+    both(lambda jx: lambda: program(jx))
+
+
+def test_size_along_an_axis_twice():
+    both(lambda jx: lambda: jx.numpy.size(X, (0, -1)))
+    both(lambda jx: lambda: jx.numpy.size(X, (0, -3)), raises=ValueError)
+
+
+def test_shape_as_value_of_sizes_that_are_not_known():
+    def program(jx):
+        export = jx.export
+        spec = jx.ShapeDtypeStruct(export.symbolic_shape("a, 3, b"), np.float32)
+        return export.export(jx.jit(lambda x: jx.lax.shape_as_value(x.shape)))(spec).call(X)
+
+    both(lambda jx: lambda: program(jx))
+
+
+def test_numbers_do_not_become_keys():
+    both(lambda jx: lambda: jx.lax.convert_element_type(X, jx.random.key(0).dtype),
+         raises=ValueError)
