@@ -307,12 +307,16 @@ def _documented(sentence: str, fun: Any) -> str:
     return sentence + (f"\n\nOriginal documentation:\n\n{doc}" if doc else "")
 
 
-def renamed(fun: Any, name: str) -> Any:
-    """The Python function `fun` under another name of its own, for JAX's synonyms."""
+def renamed(fun: Any, name: str, module: str | None = None) -> Any:
+    """The Python function `fun` under another name of its own, for JAX's synonyms.
+
+    `pickle` finds it by that name in `module`; by default in the module of `fun`.
+    """
     other = FunctionType(fun.__code__, fun.__globals__, name, fun.__defaults__, fun.__closure__)
     functools.update_wrapper(other, fun)
     other.__kwdefaults__ = fun.__kwdefaults__
     other.__name__ = other.__qualname__ = name
+    other.__module__ = module or fun.__module__
     return other
 
 

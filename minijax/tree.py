@@ -17,19 +17,19 @@ from .pytree.functions import tree_structure as _structure
 from .pytree.functions import tree_transpose as _transpose
 from .core.tree import tree_unflatten as _unflatten
 
-all = _renamed(_all, "all")
-broadcast = _renamed(_broadcast, "broadcast")
-flatten = _renamed(_flatten, "flatten")
-flatten_with_path = _renamed(_flatten_with_path, "flatten_with_path")
-leaves = _renamed(_leaves, "leaves")
-leaves_with_path = _renamed(_leaves_with_path, "leaves_with_path")
-map = _renamed(_map, "map")
-map_with_path = _renamed(_map_with_path, "map_with_path")
-reduce = _renamed(_reduce, "reduce")
-reduce_associative = _renamed(_reduce_associative, "reduce_associative")
-structure = _renamed(_structure, "structure")
-transpose = _renamed(_transpose, "transpose")
-unflatten = _renamed(_unflatten, "unflatten")
+all = _renamed(_all, "all", __name__)
+broadcast = _renamed(_broadcast, "broadcast", __name__)
+flatten = _renamed(_flatten, "flatten", __name__)
+flatten_with_path = _renamed(_flatten_with_path, "flatten_with_path", __name__)
+leaves = _renamed(_leaves, "leaves", __name__)
+leaves_with_path = _renamed(_leaves_with_path, "leaves_with_path", __name__)
+map = _renamed(_map, "map", __name__)
+map_with_path = _renamed(_map_with_path, "map_with_path", __name__)
+reduce = _renamed(_reduce, "reduce", __name__)
+reduce_associative = _renamed(_reduce_associative, "reduce_associative", __name__)
+structure = _renamed(_structure, "structure", __name__)
+transpose = _renamed(_transpose, "transpose", __name__)
+unflatten = _renamed(_unflatten, "unflatten", __name__)
 
 __all__ = [
     "all",

@@ -114,7 +114,7 @@ class VJPHiPrimitive:
 
     def vjp_fwd(self, nonzeros: Any, /, *args: Any) -> Any:
         """The result, and what `vjp_bwd` needs."""
-        raise _missing(self, "vjp_fwd")
+        raise _missing(self, "vjp_fwd", "grad")
 
     def vjp_bwd(self, residuals: Any, ct: Any, /, *accumulators: Any) -> None:
         """Add the cotangents of the arguments to the accumulators."""
@@ -123,32 +123,32 @@ class VJPHiPrimitive:
 
     def vjp_bwd_retval(self, residuals: Any, ct: Any, /) -> Any:
         """The cotangents of the arguments."""
-        raise _missing(self, "vjp_bwd_retval")
+        raise _missing(self, "vjp_bwd` or `vjp_bwd_retval", "grad")
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
         """The result, and its tangent."""
-        raise _missing(self, "jvp")
+        raise _missing(self, "jvp", "jvp")
 
     def lin(self, nonzeros: Any, *primals: Any) -> Any:
         """The result, and what `linearized` needs."""
-        raise _missing(self, "lin")
+        raise _missing(self, "lin` and `linearized", "linearize")
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
         """The tangent of the result."""
-        raise _missing(self, "linearized")
+        raise _missing(self, "lin` and `linearized", "linearize")
 
     def transpose(self, ct: Any, *args: Any) -> None:
         """Add the cotangents of the linear arguments to the accumulators in their places."""
-        raise _missing(self, "transpose")
+        raise _missing(self, "transpose", "transpose")
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> Any:
         """The results for all examples, and their batch dimension(s)."""
         out_dim = self.batch_dim_rule(axis_data, dims)
-        return _VmapOf(self, axis_data, dims, out_dim)(*args), out_dim
+        return VmapOf(self, axis_data, dims, out_dim)(*args), out_dim
 
     def batch_dim_rule(self, axis_data: Any, dims: Any, /) -> Any:
         """The batch dimension(s) of the result."""
-        raise _missing(self, "batch` or `batch_dim_rule")
+        raise _missing(self, "batch` or `batch_dim_rule", "vmap")
 
     def __call__(self, *args: Any) -> Any:
         leaves, tree = tree_flatten(args)
@@ -175,8 +175,9 @@ def _defines(prim: VJPHiPrimitive, *methods: str) -> bool:
     return all(getattr(type(prim), name) is not getattr(VJPHiPrimitive, name) for name in methods)
 
 
-def _missing(prim: VJPHiPrimitive, method: str) -> NotImplementedError:
-    return NotImplementedError(f"{type(prim).__name__} must define `{method}` for this.")
+def _missing(prim: VJPHiPrimitive, method: str, use: str = "") -> NotImplementedError:
+    why = f"for {use} support, " if use else ""
+    return NotImplementedError(f"{why}subclass {type(prim)} must implement `{method}`")
 
 
 class GradAccum:
@@ -300,7 +301,7 @@ primitive_transposes[call_hi_primitive_p] = _transpose
 primitive_batchers[call_hi_primitive_p] = WithTrace(_batch)
 
 
-class _VmapOf(VJPHiPrimitive):
+class VmapOf(VJPHiPrimitive):
     """An operation for many examples, with the rules of the operation for one."""
 
     prim: VJPHiPrimitive

@@ -197,7 +197,7 @@ def from_front(index, size: int):
         return index
     if not counts_to(size, dtype):
         index, dtype = convert(index, np.dtype("int32")), np.dtype("int32")
-    size = size_value(size, dtype)
+    size = convert(size_value(size, dtype), dtype, typeof(index).weak_type)
     if type(index) is Array and not state.trace.staging:
         value = np.asarray(index)
         return as_array(np.where(value < 0, value + size, value))

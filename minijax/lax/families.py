@@ -118,6 +118,7 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
     function = with_accuracy if has_accuracy else plain
     kinds = ", ".join(kind.__name__ for kind in accepted)
     function.__name__ = function.__qualname__ = name
+    function.__module__ = __package__  # where `pickle` finds it
     function.__doc__ = (
         f"{doc}\n\nArgs:\n  x: an array of any shape; dtype {kinds}.\n"
         + "  accuracy: how exactly; on the CPU there is one way.\n" * has_accuracy
@@ -137,6 +138,7 @@ def binary_function(primitive: Primitive, doc: str) -> Callable:
         return primitive.bind(x, y)
 
     function.__name__ = function.__qualname__ = primitive.name
+    function.__module__ = __package__  # where `pickle` finds it
     function.__doc__ = (
         f"{doc}\n\nArgs:\n  x, y: arrays of one dtype and one rank (or scalars), their dimensions "
         "equal or 1.\n\nReturns:\n  an array of the common shape.\n\n"

@@ -274,20 +274,20 @@ def _dynamic_start(cut, ndim):
     dtype = typeof(start).dtype
     if ndim > 1:
         return convert(start, np.dtype("int32"))
-    if dtype.kind == "u" and dtype.itemsize >= 4:
-        return start
-    return convert(start, np.dtype("int64" if dtype.itemsize == 8 else "int32"))
+    wanted = np.dtype("int64" if dtype.itemsize == 8 else "int32")
+    return start if dtype.kind == "u" or dtype == wanted else convert(start, wanted)
 
 
 def _from_front(start, size):
-    """Negative starts count from the end."""
-    if typeof(start).dtype.kind == "u":
-        return start
+    """Negative starts count from the end. The result is not weakly typed."""
     dtype = typeof(start).dtype
+    if dtype.kind == "u":
+        return start
     n = size_value(size, dtype) if any_symbolic(size) else dtype.type(size)
     if not hasattr(start, "aval"):
         return start + n if start < 0 else start
-    return select(lt(start, n.dtype.type(0)), add(start, n), start)
+    is_negative = lt(start, dtype.type(0))
+    return select(is_negative, add(convert(start, dtype), n), start)
 
 
 def _range(cut, n):

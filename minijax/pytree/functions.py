@@ -34,6 +34,9 @@ tree_leaves = with_fast_path(trees.tree_leaves)
 tree_map = with_fast_path(trees.tree_map)
 tree_structure = with_fast_path(trees.tree_structure)
 
+for _function in (tree_flatten, tree_leaves, tree_map, tree_structure):
+    _function.__module__ = __name__  # where `pickle` finds it
+
 # ----------------------------------------------------------------------------------------------
 # Reduce
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..checks.arguments import arg_names
-from ..checks.tree import structure_errors
+from ..checks.tree import equality_errors_pytreedef, keystr
 from ..core.array import Array
 from ..core.core import ShapedArray, Tracer
 from ..core.extension import hooks, point
@@ -176,6 +176,17 @@ def _check_own_platform(platforms: Sequence[str] | None) -> None:
         raise NotImplementedError(
             f"lowering_platforms: a module can only be made for {own!r}, which this process runs "
             f"on; got {tuple(platforms)}.")
+
+
+def _other_structure(compiled_for: PyTreeDef, given: PyTreeDef) -> str:
+    differences = [
+        f"    * at {('args', 'kwargs')[path[0].idx]}{keystr(path[1:])}, seen "
+        f"{seen.removeprefix('a ')} but now given {now.removeprefix('a ')}, so "
+        + why.partition(":")[0]
+        for path, seen, now, why in equality_errors_pytreedef(compiled_for, given)]
+    return "\n".join([
+        "Function compiled with input pytree does not match the input pytree it was called with. "
+        f"There are {len(differences)} mismatches, including:", *differences])
 
 
 _LOCATION = r'(?m) loc\("[^"\n]*"\)$'
@@ -353,11 +364,7 @@ class Compiled(Stage):
 
     def _check(self, args, kwargs, leaves, in_tree):
         if in_tree != self.in_tree:
-            raise TypeError(
-                "Function compiled with input pytree does not match the input pytree it was "
-                "called with. The differences:\n"
-                + structure_errors(self.in_tree, in_tree, "(args, kwargs)")
-            )
+            raise TypeError(_other_structure(self.in_tree, in_tree))
         for x in leaves:
             if isinstance(x, Tracer):
                 raise TypeError(

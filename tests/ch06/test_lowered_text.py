@@ -1,4 +1,4 @@
-"""`lower(...).as_text()` is MLIR's print of the module, as JAX's is. The modules differ in their
+"""Stages. `lower(...).as_text()` is MLIR's print of the module, as JAX's is. The modules differ in their
 constants: JAX spreads a scalar by a line of its own, and repeats constants."""
 
 from __future__ import annotations
@@ -57,3 +57,26 @@ def test_results_have_their_paths():
     text = minijax.jit(lambda x: {"a": x + 1, "b": [x * 2]}).lower(1.0).as_text()
     assert "jax.result_info = \"result['a']\"" in text
     assert "jax.result_info = \"result['b'][0]\"" in text
+
+
+WRONG = {
+    "a keyword": (lambda *a, **k: (a, k), ((1.0,), {"b": 2}), ((1.0,), {"c": 2})),
+    "a tuple": (lambda x, y: x, ((1.0, (1, 2)), {}), ((1.0, (1, 2, 3)), {})),
+    "two": (lambda x, y: x, (({"a": 1.0}, [1, 2]), {}), (({"b": 1.0}, (1, 2)), {})),
+    "too few": (lambda x, y: x, ((1.0, 2), {}), ((1.0,), {})),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_arguments_of_another_structure(name):
+    f, (args, kwargs), (others, other_kwargs) = WRONG[name]
+
+    def program(jx):
+        def message():
+            compiled = jx.jit(f).lower(*args, **kwargs).compile()
+            with pytest.raises(TypeError) as caught:
+                compiled(*others, **other_kwargs)
+            return str(caught.value).partition("\n---")[0]
+        return message
+
+    both(program)
