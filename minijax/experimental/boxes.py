@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from ..checks.jaxpr import Effect, control_flow_allowed_effects
-from ..core.core import typeof
-from ..core.forward import Zero
+from ..core.batching import BatchTracer
+from ..core.core import state, typeof
+from ..core.forward import JVPTracer, Zero
 from ..core.tree import PyTreeDef, tree_flatten, tree_leaves
-from .hijax import HiPrimitive, MutableHiType, register_hitype
+from .hijax import HiPrimitive, MutableHiType, aval_method, register_hitype
 from .mutable_values import cur_qdd, hi_type, is_high
 
 
@@ -49,6 +51,9 @@ class _OnlyType(MutableHiType):
 
 class BoxTy(_OnlyType):
     """The type of boxes."""
+
+    get = aval_method(lambda box: box_get(box))
+    set = aval_method(lambda box, val: box_set(box, val))
 
     def __repr__(self):
         return "BoxTy"
@@ -94,6 +99,7 @@ class Box:
     """
 
     _val: Any
+    _depth: int  # of the traces in which it was made
 
     def __new__(cls, init_val=None):
         box = new_box()
@@ -132,11 +138,18 @@ class Box:
 register_hitype(Box, lambda box: BoxTy())
 
 
+def _depth(trace: Any) -> int:
+    """How many traces are around a trace."""
+    return 0 if trace.parent is None else 1 + _depth(trace.parent)
+
+
 class NewBox(HiPrimitive):
     """An empty box."""
 
     def to_lojax(self, *, treedef):
-        return Box._new(None)
+        box = Box._new(None)
+        box._depth = _depth(state.trace)
+        return box
 
 
 class BoxSet(HiPrimitive):
@@ -146,6 +159,11 @@ class BoxSet(HiPrimitive):
     is_plain = True
 
     def to_lojax(self, box, *leaves, treedef):
+        for x in leaves:
+            if isinstance(x, BatchTracer) and _depth(x._trace) > getattr(box, "_depth", math.inf):
+                raise NotImplementedError(
+                    "Batching rule for 'box_set' not implemented: a function under `vmap` set a "
+                    "box that was made outside of it. Return the value instead.")
         box._val = treedef.unflatten(leaves)
         return []
 
@@ -168,6 +186,13 @@ class BoxGet(HiPrimitive):
     def to_lojax(self, box, *, avals):
         return tree_leaves(box._val)
 
+    def jvp(self, primals, tangents, *, avals):
+        outs = box_get_p.bind(*primals, avals=avals)
+        (box_dot,) = tangents
+        if type(box_dot) is Zero:
+            return outs, [Zero.from_primal_value(x) for x in outs]
+        return outs, box_get_p.bind(box_dot, avals=tuple(a.to_tangent_aval() for a in avals))
+
 
 new_box_p, box_set_p, box_get_p = NewBox("new_box"), BoxSet("box_set"), BoxGet("box_get")
 
@@ -183,9 +208,16 @@ def box_set(box: Box, val: Any) -> None:
     box_set_p.bind(box, *leaves, treedef=treedef)
 
 
+def _primal(box: Any) -> Box:
+    """The box behind the tracers of forward mode, which pair it with one for tangents."""
+    while isinstance(box, JVPTracer):
+        box = box.primal
+    return box
+
+
 def box_get(box: Box) -> Any:
     """The contents of a box."""
-    known = cur_qdd(box)
+    known = cur_qdd(_primal(box))
     return known.treedef.unflatten(box_get_p.bind(box, avals=known.leaf_avals))
 
 

@@ -12,13 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 from ..checks.core import pytype_aval_mappings
 from ..checks.jaxpr import control_flow_allowed_effects as control_flow_allowed_effects
 from ..core.api import vmap
 from ..core.batching import WithTrace, primitive_batchers, unmapped_aval
-from ..core.core import Primitive, ShapedArray as ShapedArray, Tracer, state, typeof
+from ..core.core import (
+    Primitive,
+    ShapedArray as ShapedArray,
+    Tracer,
+    install_methods,
+    state,
+    typeof,
+)
 from ..core.forward import (
     JVPTrace,
     Zero as Zero,
@@ -505,6 +513,18 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     """
     pytype_aval_mappings[val_cls] = typeof_fn
     register_class(val_cls)
+    install_methods({"__getattr__": _of_type}, Tracer)
+
+
+def _of_type(tracer: Tracer, name: str) -> Any:
+    """What a type has for its tracers: an `aval_method` or an `aval_property`."""
+    if name not in ("aval", "_trace"):
+        found = getattr(type(tracer.aval), name, None)
+        if isinstance(found, aval_method):
+            return MethodType(found.fun, tracer)
+        if isinstance(found, aval_property):
+            return found.fget(tracer)
+    raise AttributeError(f"{type(tracer).__name__!r} object has no attribute {name!r}")
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,8 @@ from .cutting import (
     split_p, stack, stack_p, unstack, unstack_p,
 )
 from .slicing import (
-    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p,
-    dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
-    dynamic_update_slice_p,
+    dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p, dynamic_update_slice,
+    dynamic_update_slice_in_dim, dynamic_update_slice_p,
 )
 from .reductions import (
     argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_min,
@@ -67,6 +66,7 @@ from ..custom_rules import custom_linear_solve, custom_root, linear_solve_p
 from ..remat import optimization_barrier, optimization_barrier_p
 
 # chapter 11
+from .staged import dynamic_index_in_dim, dynamic_update_index_in_dim
 from .windows import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers,
 )

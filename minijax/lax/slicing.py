@@ -32,11 +32,11 @@ from ..core.primitives import (
     sub,
 )
 from ..core.transposition import is_undefined_primal, primitive_transposes
+from ..fast_paths import repeatable
 from .cutting import concatenate, pad, slice_in_dim
 from .elementwise import clamp
 from .out_shardings import cotangent_aval
 from .shaping import broadcasted_iota, squeeze
-from .staged import staged
 
 # ----------------------------------------------------------------------------------------------
 # dynamic_slice and dynamic_update_slice: the start is a value
@@ -223,7 +223,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-@staged(static_argnames=("axis", "keepdims", "allow_negative_indices"))
+@repeatable("axis", "keepdims", "allow_negative_indices")
 def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True):
     """The slice of width one at `index`, which may be traced, along `axis`."""
@@ -242,7 +242,6 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
                                 allow_negative_indices=allow_negative_indices)
 
 
-@staged(static_argnames=("axis", "allow_negative_indices"))
 def dynamic_update_index_in_dim(operand, update, index, axis: int, *,
                                 allow_negative_indices: bool = True):
     """`operand` with `update` at `index` along `axis`; `update` may lack that dimension."""

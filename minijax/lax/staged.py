@@ -16,6 +16,7 @@ from .. import fast_paths  # noqa: F401  (it makes `staged_function` a point of 
 from ..core.core import eval_trace, state
 from ..core.extension import hooks
 from ..runtime.jit import jit
+from . import slicing
 
 
 def staged(function: Callable | None = None, *, static_argnames: tuple[str, ...] = (),
@@ -67,3 +68,10 @@ def compiled(function: Callable) -> Callable:
         return (jitted() if state.trace is eval_trace else function)(*args)
 
     return call
+
+
+# `slicing.py` comes earlier. Its functions are for the rooms in between, these for users.
+dynamic_index_in_dim = staged(
+    slicing.dynamic_index_in_dim, static_argnames=("axis", "keepdims", "allow_negative_indices"))
+dynamic_update_index_in_dim = staged(
+    slicing.dynamic_update_index_in_dim, static_argnames=("axis", "allow_negative_indices"))

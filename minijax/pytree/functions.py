@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..checks import tree as checks
 from ..checks.sequences import elements
@@ -26,16 +26,21 @@ from ..core.tree import (
     node_type_of,
     registry,
 )
+from ..errors import renamed
 from ..fast_paths import with_fast_path
 
-# The core's functions, as users get them
-tree_flatten = with_fast_path(trees.tree_flatten)
-tree_leaves = with_fast_path(trees.tree_leaves)
-tree_map = with_fast_path(trees.tree_map)
-tree_structure = with_fast_path(trees.tree_structure)
+F = TypeVar("F", bound=Callable)
 
-for _function in (tree_flatten, tree_leaves, tree_map, tree_structure):
-    _function.__module__ = __name__  # where `pickle` finds it
+
+def _public(function: F) -> F:
+    """A function of the core, as users get it. `pickle` finds it here."""
+    return renamed(with_fast_path(function), function.__name__, __name__)
+
+
+tree_flatten = _public(trees.tree_flatten)
+tree_leaves = _public(trees.tree_leaves)
+tree_map = _public(trees.tree_map)
+tree_structure = _public(trees.tree_structure)
 
 # ----------------------------------------------------------------------------------------------
 # Reduce

@@ -212,6 +212,22 @@ def rules_of_ones_own(jx, hj):
 
 
 @program
+def boxes_of_tangents(jx, hj):
+    def written(box, x):
+        box.set(x * 2)
+        return x + 1
+
+    def read(box, x):
+        return box.get() * x
+
+    ones = np.float32(1)
+    box, tangents = hj.Box(ones), hj.Box(np.float32(0))
+    results = [jx.jvp(written, (box, 3.0), (tangents, 1.0)), box.get(), tangents.get()]
+    box, tangents = hj.Box(np.float32(5)), hj.Box(np.float32(2))
+    return results, jx.jvp(read, (box, 3.0), (tangents, 1.0))
+
+
+@program
 def logs(jx, hj):
     log = hj.Log()
 
@@ -285,3 +301,10 @@ def test_a_rule_that_a_jaxpr_does_not_have_is_not_left_out():
     with pytest.raises(NotImplementedError, match="make has a rule for its derivative"):
         minijax.lax.scan(lambda c, _: (make.bind(c).x, None), 1.0, None, 2) and minijax.grad(
             lambda x: minijax.lax.scan(lambda c, _: (make.bind(c).x, None), x, None, 2)[0])(2.0)
+
+
+def test_a_box_keeps_no_tracer_of_a_mapped_function():
+    box = hijax(minijax).Box(None)
+    with pytest.raises(NotImplementedError, match="Batching rule for 'box_set'"):
+        minijax.vmap(box.set)(np.arange(3.0))
+    assert box.get() is None
