@@ -39,21 +39,9 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple:
     return known_sizes(shape)
 
 
-def is_constant_dim(size: Any) -> bool:
-    """Whether a size is a known integer, and not traced or a symbol of `jax.export`."""
-    if type(size) in symbolic_sizes or isinstance(size, Tracer) and size.concrete_value() is None:
-        return False
-    return hasattr(size, "__index__")
-
-
 def is_symbolic_dim(size: Any) -> bool:
     """Whether a size is a symbol of `jax.export`."""
     return type(size) in symbolic_sizes
-
-
-def is_constant_shape(shape: Sequence) -> bool:
-    """Whether all sizes are known."""
-    return all(map(is_constant_dim, shape))
 
 
 def definitely_equal(x: Any, y: Any) -> bool:

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..checks.core import not_a_value, pytype_aval_mappings, value_handlers
-from ..checks.primitives import valid_jaxtype
+from ..checks.jaxpr import Effect
+from ..checks.primitives import symbolic_sizes, valid_jaxtype
+from ..checks.staging import check_jaxpr
 from ..core import dtypes, later
 from ..core.array import Array, as_array
+from ..core.batching import BatchTrace
 from ..core.core import (
     Primitive,
     ShapedArray,
@@ -22,6 +25,8 @@ from ..core.core import (
     typeof,
 )
 from ..core.forward import JVPTrace
+from ..core.jaxpr import jaxprs_in_params
+from ..errors import InconclusiveDimensionOperation, JaxprTypeError
 from ..lax.compile_time import ensure_compile_time_eval
 
 
@@ -43,6 +48,41 @@ def get_opaque_trace_state(convention: str | None = None) -> Any:
 def unsafe_get_axis_names_DO_NOT_USE() -> list:
     """The names of the axes in scope."""
     return list(state.axis_sizes)
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether there is an axis in scope."""
+    return bool(state.axis_sizes)
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a function is being staged."""
+    return state.trace.staging
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether a function is being batched."""
+    trace: Trace | None = state.trace
+    while trace is not None and not isinstance(trace, BatchTrace):
+        trace = trace.parent
+    return trace is not None
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of a perturbation: `float0` for integers and booleans."""
+    return primal_dtype if dtypes.issubdtype(primal_dtype, np.inexact) else dtypes.float0
+
+
+def is_constant_dim(size: Any) -> bool:
+    """Whether a size is a known integer, and not traced or a symbol of `jax.export`."""
+    if type(size) in symbolic_sizes or isinstance(size, Tracer) and size.concrete_value() is None:
+        return False
+    return hasattr(size, "__index__")
+
+
+def is_constant_shape(shape: Sequence) -> bool:
+    """Whether all sizes are known."""
+    return all(map(is_constant_dim, shape))
 
 
 def _identity(trace: Trace) -> Any:
@@ -91,6 +131,14 @@ install_methods({"__init__": init_tracer}, Tracer)
 install_methods({"call_primitive": False, "map_primitive": False}, Primitive)
 later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,
              pytype_aval_mappings=pytype_aval_mappings)
+later.update(
+    Effect=Effect, InconclusiveDimensionOperation=InconclusiveDimensionOperation,
+    JaxprTypeError=JaxprTypeError, check_jaxpr=check_jaxpr, is_constant_dim=is_constant_dim,
+    is_constant_shape=is_constant_shape, jaxprs_in_params=jaxprs_in_params,
+    nonempty_axis_env_DO_NOT_USE=nonempty_axis_env_DO_NOT_USE,
+    primal_dtype_to_tangent_dtype=primal_dtype_to_tangent_dtype, trace_ctx=state,
+    unsafe_am_i_under_a_jit_DO_NOT_USE=unsafe_am_i_under_a_jit_DO_NOT_USE,
+    unsafe_am_i_under_a_vmap_DO_NOT_USE=unsafe_am_i_under_a_vmap_DO_NOT_USE)
 later.update(
     ensure_compile_time_eval=ensure_compile_time_eval, find_top_trace=find_top_trace,
     get_opaque_trace_state=get_opaque_trace_state,

@@ -96,6 +96,17 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
         return call_sharded(einsum, *given, optimize=optimize, precision=precision,
                             preferred_element_type=preferred_element_type,
                             _dot_general=_dot_general, out_sharding=out_sharding)
+    return _einsum(arrays, contractions, precision, preferred_element_type, _dot_general,
+                   out_sharding)
+
+
+def _einsum(operands, contractions, precision, preferred_element_type, _dot_general=dot_general,
+            out_sharding=None):
+    """The products and sums of `opt_einsum`'s contractions, in their order.
+
+    JAX has this private function, too. Libraries that choose the order themselves call it.
+    """
+    arrays = list(operands)
     if preferred_element_type is None:
         dtype, weak_type = result_type(*arrays, return_weak_type_flag=True)
     else:

@@ -113,7 +113,7 @@ def get(ref: Any, idx: Any = None) -> Any:
 
 
 @api_boundary
-def swap(ref: Any, idx: Any, value: Any) -> Any:
+def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
     """Write `ref[idx] = value`, and return the old contents.
 
     Args:
@@ -128,7 +128,7 @@ def swap(ref: Any, idx: Any, value: Any) -> Any:
     >>> jax.ref.swap(ref, 1, 10), ref
     (Array(1, dtype=int32), Ref([ 0, 10,  2], dtype=int32))
     """
-    return _swap(ref, idx, value, "ref_swap")
+    return _swap(ref, idx, value, _function_name)
 
 
 def _swap(ref, idx, value, where):

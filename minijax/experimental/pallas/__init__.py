@@ -2,7 +2,7 @@
 
 Libraries import it, and the kernels that JAX has written in it, where they offer such kernels
 beside plain functions. The imports succeed, so that the plain functions run. Each name of these
-modules is refused.
+modules is refused, but for the slices that index mutable arrays outside of kernels.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from ...first_use import show_module
+from ...lax.dynamic_slices import Slice as Slice, ds as ds, dslice as dslice
 
 MODULES = """
     fuser mosaic_gpu tpu tpu_sc triton

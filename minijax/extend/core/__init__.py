@@ -4,9 +4,8 @@
 from ...core.core import Primitive, set_current_trace, typeof
 from ...checks.primitives import valid_jaxtype
 from ...errors import InconclusiveDimensionOperation, JaxprTypeError
-from ...core.core import Trace as _Trace, eval_trace as _eval_trace, state as _state
+from ...core.core import eval_trace as _eval_trace, state as _state
 from ...core.array import Array as _Array
-from ...core.dtypes import float0 as _float0, issubdtype as _issubdtype
 
 import contextlib as _contextlib
 import numpy as _np
@@ -25,32 +24,8 @@ def take_current_trace():
     with set_current_trace(_eval_trace):
         yield trace
 
-
-def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Whether there is an axis in scope."""
-    return bool(_state.axis_sizes)
-
-
-def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a function is being staged."""
-    return _state.trace.staging
-
-
-def primal_dtype_to_tangent_dtype(primal_dtype):
-    """The dtype of a perturbation: `float0` for integers and booleans."""
-    return primal_dtype if _issubdtype(primal_dtype, _np.inexact) else _float0
-
 # chapter 4
-from ...core.batching import BatchTrace as _BatchTrace, mapped_aval, unmapped_aval
-
-
-def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Whether a function is being batched."""
-    trace: _Trace | None = _state.trace
-    while trace is not None and not isinstance(trace, _BatchTrace):
-        trace = trace.parent
-    return trace is not None
-
+from ...core.batching import mapped_aval, unmapped_aval
 
 # chapter 5
 from ...checks.staging import check_jaxpr
@@ -82,5 +57,11 @@ from ._bind_params import get_bind_params as _get_bind_params  # installs the me
 from ...lax.compile_time import concrete_or_error
 from ...compat.jaxpr import gensym, new_jaxpr_eqn, subjaxprs
 from ...compat.core import (
-    find_top_trace, get_opaque_trace_state, unsafe_get_axis_names_DO_NOT_USE,
+    find_top_trace,
+    get_opaque_trace_state,
+    nonempty_axis_env_DO_NOT_USE,
+    primal_dtype_to_tangent_dtype,
+    unsafe_am_i_under_a_jit_DO_NOT_USE,
+    unsafe_am_i_under_a_vmap_DO_NOT_USE,
+    unsafe_get_axis_names_DO_NOT_USE,
 )
