@@ -291,9 +291,7 @@ def astype(x, dtype, copy: bool = False):
 def reshape_method(x, *shape, order: str = "C", out_sharding=None):
     """`x.reshape(2, -1)` or `x.reshape((2, -1))`: one size may be -1, meaning what is left.
     `out_sharding` is the sharding of the result (chapter 14)."""
-    one_sequence = len(shape) == 1 and (
-        isinstance(shape[0], (tuple, list)) or getattr(shape[0], "ndim", 0) == 1)
-    sizes = list(known_sizes(shape[0] if one_sequence else shape))
+    sizes = list(known_sizes(shape[0] if len(shape) == 1 and _is_sequence(shape[0]) else shape))
     sizes = _fill_in_size(typeof(x), sizes)
     if order == "F":
         if out_sharding is not None and len(sizes) > 1:
@@ -305,6 +303,13 @@ def reshape_method(x, *shape, order: str = "C", out_sharding=None):
         kind = NotImplementedError if order == "A" else ValueError
         raise kind(f"reshape and ravel: order must be 'C' or 'F', got {order!r}.")
     return _reshaped(x, sizes, None, out_sharding)
+
+
+def _is_sequence(shape) -> bool:
+    """Whether this is a sequence of sizes, or a range or generator of them."""
+    if isinstance(shape, (tuple, list)):
+        return True
+    return shape.ndim == 1 if hasattr(shape, "ndim") else hasattr(shape, "__iter__")
 
 
 def _reshaped(x, sizes, dimensions, out_sharding):

@@ -844,6 +844,16 @@ def test_contractions_in_an_order_of_the_library_s_own():
                     for shape in ((3, 2), (2, 3), (3, 2))))
 
 
+@pytest.mark.parametrize("sizes", [
+    lambda: (n for n in (2, 3)), lambda: range(2, 4), lambda: map(int, (3, -1)),
+    lambda: np.array([3, 2]), lambda: [6]], ids=["generator", "range", "map", "array", "list"])
+def test_a_shape_may_be_any_iterable(sizes):
+    """aqt reshapes to a generator of sizes."""
+    both(lambda jx: lambda x: (jx.numpy.reshape(x, sizes()), x.reshape(sizes()),
+                               jx.jit(lambda x: jx.numpy.reshape(x, sizes()))(x)),
+         np.arange(6, dtype=np.float32))
+
+
 def test_swap_takes_the_name_for_its_messages():
     both(lambda jx: lambda x: jx.ref.swap(jx.new_ref(x), 1, 2.0, _function_name="mine"),
          np.ones(3, np.float32))
