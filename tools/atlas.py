@@ -43,19 +43,23 @@ AUTO_AXES = "a ShardingTypeError asks for auto_axes"
 EXPORTED = "a call of it has a custom_vjp around it, as in JAX"
 BY_ARRAYS = "what becomes of it is an operation on arrays, when it is bound"
 RULE_LOST = "it stands for an operation with a rule that a jaxpr cannot have"
+OF_A_PROGRAM = "only a program that is lowered for several platforms has it"
 TOKENS = "its operands are tokens, which have no contents"
 
 # column -> reason -> the primitives that have, and need, no such rule
 HOLES: dict[str, dict[str, str]] = {
+    "evaluation": {OF_A_PROGRAM: "platform_index"},
     "lowering": {DISCHARGED: "new_ref empty_ref get swap addupdate freeze free_ref"},
-    "jvp": {BOUND_BY_TRACE: "new_ref empty_ref", NO_OPERANDS: "create_token", TOKENS: "after_all",
+    "jvp": {BOUND_BY_TRACE: "new_ref empty_ref", NO_OPERANDS: "create_token iota_2x32_shape",
+            TOKENS: "after_all",
             OF_TANGENTS: "custom_lin", NO_SLOPE: "nextafter", NO_FORMULA: "zeta",
             ONLY_SUMS: "select_and_scatter", CONSTANT_BOUNDS: "rng_uniform",
             EXPORTED: "call_exported",
             NO_DERIVATIVE: "pmax pmin", ONLY_ONCE: "igamma_grad_a random_gamma_grad_by_a",
             PART_OF_QR: "geqp3 geqrf householder_product ormqr",
             NO_FORM: "cholesky_update hessenberg schur symmetric_product tridiagonal"},
-    "batching": {BOUND_BY_TRACE: "new_ref empty_ref", NO_OPERANDS: "dim_as_value iota create_token",
+    "batching": {BOUND_BY_TRACE: "new_ref empty_ref",
+                 NO_OPERANDS: "dim_as_value iota iota_2x32_shape create_token platform_index",
                  TOKENS: "after_all",
                  AS_IN_JAX: "call_exported linear_call cholesky_update composite",
                  CONSTANT_BOUNDS: "rng_uniform",
@@ -63,7 +67,8 @@ HOLES: dict[str, dict[str, str]] = {
     "transpose": {
         RULE_LOST: "rule_lost",
         DISCHARGED: "free_ref",
-        NO_OPERANDS: "axis_index dim_as_value iota create_token", TOKENS: "after_all",
+        NO_OPERANDS: "axis_index dim_as_value iota iota_2x32_shape create_token platform_index",
+        TOKENS: "after_all",
         NO_DERIVATIVE: "pmax pmin", EXPORTED: "call_exported",
         CONSTANT_BOUNDS: "rng_uniform",
         NOT_LINEAR: """abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt clamp
@@ -97,7 +102,7 @@ HOLES: dict[str, dict[str, str]] = {
             pbroadcast pmax pmin ppermute preduced psum psum_invariant pvary reduce_scatter
             reduced_vary_cast_p unreduced_psum unreduced_reduce_scatter vary_unreduced_cast_p""",
         NO_ARRAYS: "after_all check create_token dce_sink debug_callback debug_print free_ref",
-        TYPE_GIVEN: "empty_ref", NO_OPERANDS: "dim_as_value",
+        TYPE_GIVEN: "empty_ref", NO_OPERANDS: "dim_as_value iota_2x32_shape platform_index",
         BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log",
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
