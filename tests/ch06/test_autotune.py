@@ -458,7 +458,7 @@ def test_large_blocks_of_memory_are_kept():
         before = pages(g)
         memory.keep_large_blocks(g.lower(x).compile().runtime_executable())
         pages(g)
-        print(before > 20_000, min(pages(g) for _ in range(5)) < before / 10)
+        print(before > 20_000, min(pages(g) for _ in range(20)) < before / 10)
         """)
     assert (out, complaint) == ("True True\n", "")
 
