@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,9 @@ from ..core.tree import PyTreeDef
 from ..errors import api_boundary
 from ..runtime import load
 from ..runtime.devices import default_backend
-from ..runtime.jit import Wrapped, jit
+from ..runtime.jit import UNSPECIFIED, Wrapped, jit
 from ..runtime.platforms import lowered_for
+from ..runtime.structs import ShapeDtypeStruct
 from .dimensions import is_symbolic_dim
 from .modules import ExportedModule
 from .solving import check_scopes_of_arguments
@@ -212,8 +214,8 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
     Raises:
       ValueError: `fun_jit` is not jitted.
       ValueError (when called): it calls a function that is not in StableHLO and may change.
-      NotImplementedError (when called): it calls Python, runs on several devices, or is to run on
-        another platform and uses what only this machine's has.
+      NotImplementedError (when called): it calls Python, or is to run on another platform and uses
+        what only this machine's has.
 
     >>> from minijax import export
     >>> exported = export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), "float32"))
@@ -240,7 +242,8 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None,
         check_scopes_of_arguments(args, kwargs, f" when exporting {name}")
         with lowered_for(None if is_own else names):
             traced = fun_jit.trace(*args, **kwargs)
-            return _export_traced(traced, names, tuple(disabled_checks))
+            info = _on_abstract_meshes(traced._info, fun_jit, args, kwargs)
+            return _export_traced(info, names, tuple(disabled_checks))
 
     return do_export
 
@@ -251,13 +254,27 @@ def _is_ours(fun) -> bool:
     return callable(fun) and str(getattr(fun, "__module__", "")).startswith(f"{package}.numpy")
 
 
-def _export_traced(traced, platforms, disabled_checks) -> Exported:
-    info = traced._info
+def _on_abstract_meshes(info, fun_jit, args, kwargs):
+    """What is known of a call, with the places that shardings over abstract meshes say."""
+    placed = fun_jit._placed(fun_jit._call(args, kwargs))
+    asked = [info.spec.placement, *(getattr(x, "sharding", None) for x in placed
+                                    if isinstance(x, ShapeDtypeStruct)),
+             *(aval.placement for aval in info.jaxpr.out_avals)]
+    if info.places is not None or not any(x is not None for x in asked):
+        return info
+    return info._replace(places=_partitioned().abstract_places(
+        info.jaxpr, info.spec, [*info.closed, *placed]))
+
+
+def _export_traced(info, platforms, disabled_checks) -> Exported:
     jaxpr, spec = with_sizes(info.jaxpr, info.spec, info.closed)
     _check_exportable(info, jaxpr)
-    spec = _donating(spec, platforms)
-    module = ExportedModule(lowered_jaxpr := on_words(jaxpr), spec, platforms, info.in_tree)
-    lowered = lower_jaxpr(lowered_jaxpr, spec.name, spec.keep_unused or module.is_symbolic, module)
+    spec, places = _donating(spec, platforms), _places(info)
+    lowered_jaxpr = on_words(jaxpr)
+    module = _module(lowered_jaxpr, spec, platforms, info.in_tree, places)
+    with nullcontext() if places is None else _partitioned().lowering.of(places):
+        lowered = lower_jaxpr(lowered_jaxpr, spec.name, spec.keep_unused or module.is_symbolic,
+                              module)
     if module.for_compiler:
         raise NotImplementedError(
             "serialization of host_callbacks is not yet implemented: the function calls Python. "
@@ -271,12 +288,38 @@ def _export_traced(traced, platforms, disabled_checks) -> Exported:
             "export: the function has an operation that minijax cannot write for sizes that are "
             f"not known. Export it for sizes that are known. {error}") from None
     _check_calls(lowered.text, platforms, disabled_checks)
-    unspecified = (None,) * len(jaxpr.in_avals), (None,) * len(jaxpr.out_avals)
+    ins, outs = no_ins, no_outs = (None,) * len(jaxpr.in_avals), (None,) * len(jaxpr.out_avals)
+    if places is not None:
+        ins, outs = _partitioned().kept_shardings(places, jaxpr, lowered.kept)
     return Exported(
         spec.name, info.in_tree, tuple(jaxpr.in_avals), info.out_tree, tuple(jaxpr.out_avals),
-        True, *unspecified, *unspecified, 1, platforms, (), tuple(jaxpr.effects), disabled_checks,
-        artifact, _calling_convention_version(), lowered.kept,
-        module.polymorphic, lambda exported: _export_vjp(exported, jaxpr))
+        True, ins, outs, no_ins, no_outs, 1 if places is None else len(places.devices), platforms,
+        (), tuple(jaxpr.effects), disabled_checks, artifact, _calling_convention_version(),
+        lowered.kept, module.polymorphic, lambda exported: _export_vjp(exported, jaxpr, places))
+
+
+def _partitioned() -> Any:
+    """Chapter 14's part, which functions for the default device do without."""
+    from . import partitioned
+
+    return partitioned
+
+
+def _places(info) -> Any:
+    """Where the function runs, without what is said of the sizes that it closes over."""
+    places = info.places
+    return places and places._replace(shardings=places.shardings[len(info.closed):],
+                                      in_layouts=places.in_layouts[len(info.closed):])
+
+
+def _module(jaxpr, spec, platforms, tree, places) -> ExportedModule:
+    """The empty module."""
+    if places is None:
+        return ExportedModule(jaxpr, spec, platforms, tree)
+    _partitioned().check_memories(places, jaxpr)
+    if len(places.devices) == 1:
+        return ExportedModule(jaxpr, spec, platforms, tree)
+    return _partitioned().PartitionedExport(jaxpr, spec, platforms, tree, places)
 
 
 _DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")
@@ -316,10 +359,6 @@ def _check_exportable(info, jaxpr):
     if is_ordered(jaxpr.effects):
         raise NotImplementedError("export: the function has effects in an order, "
                                   f"{[*map(str, jaxpr.effects)]}. Export it without them.")
-    if info.places is not None and len(info.places.devices) > 1:
-        raise NotImplementedError(
-            f"export: the function runs on {len(info.places.devices)} devices. Export it for one, "
-            "and shard the arguments where it is called.")
 
 
 # Functions outside of StableHLO that are promised to stay, by the beginnings of their names.
@@ -356,8 +395,9 @@ def _check_calls(text: str, platforms, disabled_checks):
 # The derivative
 
 
-def _export_vjp(exported: Exported, jaxpr: ClosedJaxpr) -> Exported:
-    """Export the derivative of an exported function, whose jaxpr is given."""
+def _export_vjp(exported: Exported, jaxpr: ClosedJaxpr, places: Any) -> Exported:
+    """Export the derivative of an exported function, whose jaxpr and places are given. Arguments
+    and their cotangents lie alike, and so do results and theirs."""
     fun, count = jaxpr_as_fun(jaxpr), len(exported.in_avals)
 
     def fun_vjp_jax(*args_and_out_cts_flat_jax):
@@ -366,5 +406,11 @@ def _export_vjp(exported: Exported, jaxpr: ClosedJaxpr) -> Exported:
         return pullback([*args_and_out_cts_flat_jax[count:]])
 
     avals = [*exported.in_avals, *(aval.to_tangent_aval() for aval in exported.out_avals)]
-    return export(jit(fun_vjp_jax), platforms=exported.platforms,
+    ins, outs = ((), ()) if places is None else (places.shardings, places.out_shardings)
+    jitted = jit(fun_vjp_jax)
+    if any(x is not None for x in (*ins, *outs)):
+        entries = [UNSPECIFIED if x is None else x for x in (*ins, *outs)]
+        jitted = jit(fun_vjp_jax, in_shardings=tuple(entries),
+                     out_shardings=tuple(entries[:len(ins)]))
+    return export(jitted, platforms=exported.platforms,
                   disabled_checks=exported.disabled_safety_checks)(*avals)

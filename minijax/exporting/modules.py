@@ -67,10 +67,11 @@ class ExportedBody(ProgramBody):
         return super().call(jaxpr, operands, name)
 
     def op(self, text: str, aval: ShapedArray) -> Value:
-        return super().op(self._dynamic(text, aval) if "?" in text else text, aval)
+        open_sizes = "?" in text and self.module.is_symbolic
+        return super().op(self._dynamic(text, aval) if open_sizes else text, aval)
 
     def ops(self, text: str, avals: Sequence[ShapedArray]) -> list[Value]:
-        if "?" in text:
+        if "?" in text and self.module.is_symbolic:
             _check_sizes(text)
         return super().ops(text, avals)
 
@@ -194,6 +195,15 @@ def _for_each_platform(rule, ctx, *operands, **params):
 _PLATFORM = '%platform: tensor<i32> {jax.global_constant = "_platform_index"}'
 
 
+class ClosedBody(ExportedBody):
+    """A region of an exported module that sees no values from outside of it."""
+
+    def _variable(self, name: str) -> str:
+        raise NotImplementedError(
+            f"export: the body of a shard_map computes with the size {name}, which is not known. "
+            "Export the function for sizes that are known.")
+
+
 class ExportedModule(DonatingModule):
     """The module of a function that is exported for some platforms.
 
@@ -203,10 +213,14 @@ class ExportedModule(DonatingModule):
     """
 
     body_class = ExportedBody
+    region_class = ClosedBody
 
     def __init__(self, jaxpr: ClosedJaxpr, spec: Spec, platforms: tuple[str, ...],
                  tree: PyTreeDef):
         super().__init__(jaxpr, spec)
+        self._describe(jaxpr, platforms, tree)
+
+    def _describe(self, jaxpr, platforms, tree):
         self.platforms, self.in_avals = platforms, jaxpr.in_avals
         self.shapes = ArgumentShapes(jaxpr.in_avals, tree)
         self.is_symbolic = bool(self.shapes.places)

@@ -22,6 +22,7 @@ from ..random.keys import KeyTy
 from .dimensions import SymbolicScope, parse
 from .exported import DisabledSafetyCheck, Exported
 from .flatbuffer import Table, Writer
+from .stored_shardings import StoredShardings, read_shardings, write_mesh
 from .trees import by_name, by_type
 
 _VERSION = 3  # the oldest version of JAX's format whose readers understand this
@@ -49,7 +50,7 @@ def deserialize(blob: bytearray) -> Exported:
 
     Raises:
       ValueError: it has a pytree of a class that is not registered here.
-      NotImplementedError: it runs on several devices, or has effects.
+      NotImplementedError: it has effects, or shardings as JAX stored them before January 2026.
     """
     return _read_exported(Table.root(bytes(blob)))
 
@@ -57,6 +58,8 @@ def deserialize(blob: bytearray) -> Exported:
 def _write_exported(exported, vjp_order) -> Callable[[Writer], int]:
     avals = [*dict.fromkeys([*exported.in_avals, *exported.out_avals])]
     numbers = {aval: i for i, aval in enumerate(avals)}
+    ins, outs = exported._in_named_shardings, exported._out_named_shardings
+    shardings = StoredShardings((*ins, *outs))
     effects = [*exported.ordered_effects, *exported.unordered_effects]
     if effects:
         raise NotImplementedError(f"serialize: the function has the effects {effects}.")
@@ -74,8 +77,8 @@ def _write_exported(exported, vjp_order) -> Callable[[Writer], int]:
         OUT_TREE: ("", lambda writer: _write_tree(writer, exported.out_tree)),
         IN_AVALS: listed(exported.in_avals, _write_aval),
         OUT_AVALS: listed(exported.out_avals, _write_aval),
-        IN_SHARDINGS: listed(exported.in_avals, lambda writer, _: writer.table({})),
-        OUT_SHARDINGS: listed(exported.out_avals, lambda writer, _: writer.table({})),
+        IN_SHARDINGS: listed(ins, shardings.write_entry),
+        OUT_SHARDINGS: listed(outs, shardings.write_entry),
         PLATFORMS: listed(exported.platforms, Writer.string),
         ORDERED_EFFECTS: listed((), Writer.string),
         UNORDERED_EFFECTS: listed((), Writer.string),
@@ -86,12 +89,12 @@ def _write_exported(exported, vjp_order) -> Callable[[Writer], int]:
         GLOBAL: ("?", exported.uses_global_constants),
         NR_DEVICES: ("I", exported.nr_devices),
         UNIQUE_AVALS: listed(avals, _write_aval),
-        UNIQUE_MESHES: listed((), Writer.string),
-        UNIQUE_SHARDINGS: listed((), Writer.string),
+        UNIQUE_MESHES: listed(shardings.meshes, write_mesh),
+        UNIQUE_SHARDINGS: listed(shardings.each, shardings.write),
         IN_AVAL_NUMBERS: numbered("I", [numbers[aval] for aval in exported.in_avals]),
         OUT_AVAL_NUMBERS: numbered("I", [numbers[aval] for aval in exported.out_avals]),
-        IN_SHARDING_NUMBERS: numbered("I", [0] * len(exported.in_avals)),
-        OUT_SHARDING_NUMBERS: numbered("I", [0] * len(exported.out_avals)),
+        IN_SHARDING_NUMBERS: numbered("I", [*map(shardings.number, ins)]),
+        OUT_SHARDING_NUMBERS: numbered("I", [*map(shardings.number, outs)]),
     }
     if vjp_order > 0:
         if not exported.has_vjp():
@@ -103,23 +106,30 @@ def _write_exported(exported, vjp_order) -> Callable[[Writer], int]:
 
 def _read_exported(table: Table) -> Exported:
     count = table.scalar(NR_DEVICES, "I") or table.scalar(6, "h")
-    if count > 1:
-        raise NotImplementedError(
-            f"deserialize: the function was exported for {count} devices. Export it for one.")
     if table.tables(ORDERED_EFFECTS) or table.tables(UNORDERED_EFFECTS):
         raise NotImplementedError("deserialize: the function has effects.")
     scope = SymbolicScope()  # the constraints are not stored, as in JAX
     in_avals = _read_avals(table, IN_AVALS, IN_AVAL_NUMBERS, scope)
     out_avals = _read_avals(table, OUT_AVALS, OUT_AVAL_NUMBERS, scope)
-    unspecified = (None,) * len(in_avals), (None,) * len(out_avals)
+    ins, outs = (read_shardings(
+        table.scalars(numbers, "I"), table.tables(entries), table.tables(UNIQUE_SHARDINGS),
+        table.tables(UNIQUE_MESHES)) for numbers, entries in
+        ((IN_SHARDING_NUMBERS, IN_SHARDINGS), (OUT_SHARDING_NUMBERS, OUT_SHARDINGS)))
+    hlo_ins, hlo_outs = ins, outs
+    if any((*ins, *outs)):
+        from .partitioned import hlo_shardings, placed_avals
+
+        in_avals, out_avals = placed_avals(in_avals, ins), placed_avals(out_avals, outs)
+        hlo_ins, hlo_outs = hlo_shardings(ins, in_avals), hlo_shardings(outs, out_avals)
     derivative = table.table(VJP)
     in_tree, out_tree = (_read_tree(table.table(number), avals) for number, avals in
                          ((IN_TREE, in_avals), (OUT_TREE, out_avals)))
     return Exported(
-        table.string(NAME) or "", in_tree, in_avals, out_tree, out_avals, True, *unspecified,
-        *unspecified, count, tuple(table.strings(PLATFORMS)), (), (),
+        table.string(NAME) or "", in_tree, in_avals, out_tree, out_avals, True, ins,
+        outs, hlo_ins, hlo_outs, count, tuple(table.strings(PLATFORMS)), (), (),
         tuple(map(_read_check, table.tables(CHECKS))), table.blob(MODULE),
-        table.scalar(CONVENTION, "H"), tuple(table.scalars(KEPT, "H")), table.scalar(GLOBAL, "?"),
+        table.scalar(CONVENTION, "H"), tuple(table.scalars(KEPT, "H")),
+        bool(table.scalar(GLOBAL, "?")),
         (lambda _: _read_exported(derivative)) if derivative else None)
 
 

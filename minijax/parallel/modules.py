@@ -62,10 +62,12 @@ class PartitionedModule(ProgramModule):
         super().__init__(name)
         self.devices = devices
         self.results_placed, self.result_attributes = results_placed, result_attributes
-        self.attributes = (
-            f"mhlo.num_partitions = {len(devices)} : i32, mhlo.num_replicas = 1 : i32")
         self._attributes = attributes
         self.symbols: dict[str, str] = {}  # what is declared at the head -> its name
+
+    @property
+    def attributes(self) -> str:  # type: ignore[override]
+        return f"mhlo.num_partitions = {len(self.devices)} : i32, mhlo.num_replicas = 1 : i32"
 
     def argument_attributes(self, i: int) -> list[str]:
         return self._attributes(self, i)

@@ -33,7 +33,7 @@ def _lower(ctx, *operands, jaxpr, in_specs, out_specs, **params):
     if len(devices_of_module(ctx)) != scope.mesh.size:
         raise ValueError(f"shard_map over {scope.mesh}: which devices are those? Pass a Mesh, put "
                          "one in force by `jax.set_mesh`, or pass arguments that lie on one.")
-    body = ProgramBody(ctx.module, "", "shard_map", manual)
+    body = ctx.module.region_class(ctx.module, "", "shard_map", manual)
     body.enclosing = nested(ctx.scope, "shard_map")
     ordered, avals, inline = is_ordered(jaxpr.effects), jaxpr.in_avals, ProgramBody.inline
     if ordered:

@@ -421,6 +421,19 @@ def _axes_by_step(numbers: np.ndarray, mesh: Mesh) -> tuple[Any, ...]:
     return tuple(sorted((name for name in steps if steps[name]), key=lambda name: -steps[name]))
 
 
+def with_prime_axes(mesh: Mesh) -> Mesh:
+    """The same devices in the same order, with axes of prime sizes, named `_0`, `_1` …"""
+    sizes = [factor for size in mesh.axis_sizes for factor in _factors(size)]
+    return Mesh(mesh.devices.reshape(sizes), tuple([f"_{i}" for i in range(len(sizes))]))
+
+
+def _factors(n):
+    for factor in range(2, n + 1):
+        while n % factor == 0:
+            yield factor
+            n //= factor
+
+
 def sdy_mesh(mesh: Mesh | AbstractMesh, device_assignment: Sequence[Any] | None = None) -> str:
     """A mesh as Shardy writes it, as `<["x"=4, "y"=2]>`.
 

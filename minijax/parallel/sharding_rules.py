@@ -16,6 +16,7 @@ from typing import Any
 
 from ..core.core import Primitive, ShapedArray
 from ..core.extension import Extension, register, remove
+from ..custom_rules.vjp import custom_lin_p
 from ..errors import ShardingTypeError
 from .mesh import AbstractMesh, abstract_mesh, get_abstract_mesh, is_foreign
 from .typed import (
@@ -39,7 +40,7 @@ Rule = Callable[[Avals, dict, Avals], Any]  # returns entries for all results, o
 sharding_rules: dict[str, Rule] = {}
 
 # Primitives whose shape rules find the shardings of results, from a parameter.
-stated: set[Primitive] = set()
+stated: set[Primitive] = {custom_lin_p}
 
 
 def rows(names: str, rule: Rule) -> None:

@@ -19,6 +19,7 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..checks.jaxpr import ordered_effects, shardable_ordered_effects
@@ -61,6 +62,7 @@ from .sharding import (
     sdy_sharding,
     spec_of,
     tile_assignment,
+    with_prime_axes,
 )
 from .typed import entries_of, in_space, mesh_of, sharding_of_type, space_of, with_sharding
 
@@ -99,23 +101,23 @@ class Places(NamedTuple):
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
-        lowering.places, outer = self, lowering.places
-        spec = self._within_memories(jaxpr, spec)
-        try:
+        with lowering.of(self):
+            spec = self._within_memories(jaxpr, spec)
             if len(self.devices) == 1:
                 return lower(jaxpr, spec)
             _check_not_ordered(jaxpr)
-            attributes = functools.partial(_attributes, jaxpr, spec, self)
-            results_placed = functools.partial(self._results_placed, jaxpr.out_avals)
-            result_attributes = functools.partial(self._result_attributes, jaxpr.out_avals)
-            partitioned = PartitionedModule(f"jit_{spec.name}", self.devices, attributes,
-                                            results_placed, result_attributes)
+            partitioned = PartitionedModule(f"jit_{spec.name}", self.devices,
+                                            *self.placings(jaxpr, spec))
             with timed("jaxpr_to_mlir_module", f"jit({spec.name})", jaxpr.in_avals):
                 module = lower_jaxpr(jaxpr, spec.name, spec.keep_unused, partitioned)
-        finally:
-            lowering.places = outer
         donated = tuple(i for i in module.kept if spec.donated_invars and spec.donated_invars[i])
         return module._replace(donated=donated)
+
+    def placings(self, jaxpr: ClosedJaxpr, spec: Spec) -> tuple[Callable, Callable, Callable]:
+        """What a module is told of the arguments and the results (see `PartitionedModule`)."""
+        return (functools.partial(_attributes, jaxpr, spec, self),
+                functools.partial(self._results_placed, jaxpr.out_avals),
+                functools.partial(self._result_attributes, jaxpr.out_avals))
 
     def _within_memories(self, jaxpr, spec):
         """What is asked of a program, without donations of which no result in the same memory has
@@ -187,6 +189,15 @@ class _Lowering(threading.local):
     """What this thread is lowering a program for."""
 
     places: Places | None = None
+
+    @contextmanager
+    def of(self, places: Places) -> Iterator[None]:
+        """A context in which a program for these places is lowered."""
+        self.places, outer = places, self.places
+        try:
+            yield
+        finally:
+            self.places = outer
 
 
 lowering = _Lowering()
@@ -305,7 +316,6 @@ def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
                          f"{sharding!r}.")
     sharding.check_compatible_aval(shape)
     return sharding
-
 
 
 class PlacedPrograms(Extension):
@@ -492,23 +502,10 @@ def sharding_of(tiling, places: Places) -> NamedSharding:
     assert mesh is not None, "a partitioned program has a mesh"
     spec = spec_of(tiling, mesh)
     if spec is None:
-        mesh = _refined(mesh)
+        mesh = with_prime_axes(mesh)
         spec = spec_of(tiling, mesh)
     assert spec is not None, tiling
     return NamedSharding(mesh, spec)
-
-
-def _refined(mesh):
-    """The same devices in the same order, with axes of prime sizes, named `_0`, `_1` …"""
-    sizes = [factor for size in mesh.axis_sizes for factor in _factors(size)]
-    return Mesh(mesh.devices.reshape(sizes), tuple([f"_{i}" for i in range(len(sizes))]))
-
-
-def _factors(n):
-    for factor in range(2, n + 1):
-        while n % factor == 0:
-            yield factor
-            n //= factor
 
 
 # ----------------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ class Placement(Immutable):
         """What follows the dtype where the type is printed, as `[8@x,2]{V:y}`."""
         space = f"<{self.space.name.lower()}>" if self.space else ""
         splits = map(_split_text, self.entries or (None,) * len(shape))
-        sizes = ",".join([f"{n}{split}" for n, split in zip(shape, splits)])
+        sizes = ",".join([f"{n!s}{split}" for n, split in zip(shape, splits)])
         axes = {"V": self.varying, "U": self.unreduced, "R": self.reduced}
         texts = [f"{kind}:{_axes_text(names, self.mesh)}" for kind, names in axes.items() if names]
         return f"{space}[{sizes}]" + (f"{{{', '.join(texts)}}}" if texts else "")

@@ -155,6 +155,7 @@ class ProgramModule(Module):
     """
 
     body_class = ProgramBody
+    region_class = ProgramBody  # of regions that see no values from outside of them
     donated: tuple[int, ...] = ()
 
     def __init__(self, name: str, locations: bool = True):

@@ -192,15 +192,6 @@ def test_what_is_for_one_platform_only():
     assert one.call(1.0) == 3.0  # as on the platforms that it was exported for
 
 
-def test_several_devices_are_refused():
-    mesh = minijax.make_mesh((minijax.device_count(),), ("x",))
-    if minijax.device_count() == 1:
-        pytest.skip("there is one device")
-    split = minijax.NamedSharding(mesh, minijax.P("x"))
-    with pytest.raises(NotImplementedError, match="devices"):
-        export.export(minijax.jit(jnp.sin, in_shardings=split))(np.zeros(mesh.size))
-
-
 # ----------------------------------------------------------------------------------------------
 # Pytrees
 
