@@ -98,6 +98,16 @@ doors["minijax.parallel"] = [lambda: remove(_places)]
 if cuda.has_device():  # a look at files, which does not load XLA
     register(_parallel("placed").placed_evaluation)
 
+
+class OtherPlatforms(Extension):
+    """Asks the room of exported functions for a module that this process does not run."""
+
+    def lower_elsewhere(self, trace, platforms):
+        return load(Postponed("minijax.exporting.elsewhere", "lower_elsewhere"))(trace, platforms)
+
+
+register(OtherPlatforms())
+
 # ----------------------------------------------------------------------------------------------
 # Settings that forbid something
 

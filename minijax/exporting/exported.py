@@ -10,7 +10,9 @@ from typing import Any
 from .. import settings
 from ..checks.jaxpr import is_ordered
 from ..core.api import vjp
+from ..core.core import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from ..core.jit import places_of
 from ..core.lowering import lower_jaxpr
 from ..core.tree import PyTreeDef
 from ..errors import api_boundary
@@ -18,6 +20,7 @@ from ..runtime import load
 from ..runtime.devices import default_backend
 from ..runtime.jit import UNSPECIFIED, Wrapped, jit
 from ..runtime.platforms import lowered_for
+from ..runtime.stages import CallInfo
 from ..runtime.structs import ShapeDtypeStruct
 from .dimensions import is_symbolic_dim
 from .modules import ExportedModule
@@ -257,6 +260,8 @@ def _is_ours(fun) -> bool:
 def _on_abstract_meshes(info, fun_jit, args, kwargs):
     """What is known of a call, with the places that shardings over abstract meshes say."""
     placed = fun_jit._placed(fun_jit._call(args, kwargs))
+    if _has_references(info):
+        info = _discharged(info, placed)
     asked = [info.spec.placement, *(getattr(x, "sharding", None) for x in placed
                                     if isinstance(x, ShapeDtypeStruct)),
              *(aval.placement for aval in info.jaxpr.out_avals)]
@@ -266,15 +271,45 @@ def _on_abstract_meshes(info, fun_jit, args, kwargs):
         info.jaxpr, info.spec, [*info.closed, *placed]))
 
 
-def _export_traced(info, platforms, disabled_checks) -> Exported:
+def _has_references(info) -> bool:
+    return info.places is not None and not hasattr(info.places, "devices")
+
+
+def _discharged(info, placed):
+    """What is known of a call of a function that makes references, with its program without them.
+
+    Raises:
+      NotImplementedError: it takes references, or closes over some.
+    """
+    from ..state.discharge import discharge
+
+    _check_closed(info)
+    if not all(isinstance(aval, ShapedArray) for aval in info.jaxpr.in_avals):
+        raise NotImplementedError("export: the function takes references. Pass it arrays, and "
+                                  "return them.")
+    pure = discharge(info.jaxpr)
+    places = places_of(pure, info.spec, [*info.closed, *placed])
+    return info._replace(jaxpr=pure, places=places)
+
+
+def lower_for(info: CallInfo, platforms: tuple[str, ...]) -> tuple:
+    """A traced function for some platforms: its jaxpr, its places, its module while it was being
+    written, and the finished one."""
     jaxpr, spec = with_sizes(info.jaxpr, info.spec, info.closed)
-    _check_exportable(info, jaxpr)
+    _check_exportable(info, jaxpr, platforms)
     spec, places = _donating(spec, platforms), _places(info)
     lowered_jaxpr = on_words(jaxpr)
     module = _module(lowered_jaxpr, spec, platforms, info.in_tree, places)
     with nullcontext() if places is None else _partitioned().lowering.of(places):
         lowered = lower_jaxpr(lowered_jaxpr, spec.name, spec.keep_unused or module.is_symbolic,
                               module)
+    return jaxpr, places, module, lowered
+
+
+def _export_traced(info, platforms, disabled_checks) -> Exported:
+    jaxpr, places, module, lowered = lower_for(info, platforms)
+    if module.for_compiler and platforms != (default_export_platform(),):
+        raise ValueError(callback_message(platforms))
     if module.for_compiler:
         raise NotImplementedError(
             "serialization of host_callbacks is not yet implemented: the function calls Python. "
@@ -292,7 +327,7 @@ def _export_traced(info, platforms, disabled_checks) -> Exported:
     if places is not None:
         ins, outs = _partitioned().kept_shardings(places, jaxpr, lowered.kept)
     return Exported(
-        spec.name, info.in_tree, tuple(jaxpr.in_avals), info.out_tree, tuple(jaxpr.out_avals),
+        info.spec.name, info.in_tree, tuple(jaxpr.in_avals), info.out_tree, tuple(jaxpr.out_avals),
         True, ins, outs, no_ins, no_outs, 1 if places is None else len(places.devices), platforms,
         (), tuple(jaxpr.effects), disabled_checks, artifact, _calling_convention_version(),
         lowered.kept, module.polymorphic, lambda exported: _export_vjp(exported, jaxpr, places))
@@ -303,6 +338,13 @@ def _partitioned() -> Any:
     from . import partitioned
 
     return partitioned
+
+
+def callback_message(platforms: tuple[str, ...]) -> str:
+    """The error for a function that calls Python, on platforms that this process does not run."""
+    other = next(name for name in platforms if name != default_export_platform())
+    return (f"the platform for the specified backend {default_backend()} is different from the "
+            f"lowering platform {other}: the function calls Python. Leave that out.")
 
 
 def _places(info) -> Any:
@@ -352,10 +394,19 @@ def _calling_convention_version() -> int:
     return version
 
 
-def _check_exportable(info, jaxpr):
+def _check_closed(info):
     if not all(is_symbolic_dim(x) for x in info.closed):
         raise NotImplementedError("export: the function closes over references. Pass it arrays, "
                                   "and return them.")
+
+
+def _check_exportable(info, jaxpr, platforms):
+    _check_closed(info)
+    if _has_references(info):
+        raise NotImplementedError("lower: the function has references, and is to be lowered for "
+                                  f"{platforms}. Export it for them.")
+    if is_ordered(jaxpr.effects) and platforms != (default_export_platform(),):
+        raise ValueError(callback_message(platforms))
     if is_ordered(jaxpr.effects):
         raise NotImplementedError("export: the function has effects in an order, "
                                   f"{[*map(str, jaxpr.effects)]}. Export it without them.")
@@ -382,13 +433,19 @@ def _check_calls(text: str, platforms, disabled_checks):
             "Cannot serialize code with custom calls whose targets have no compatibility "
             "guarantees. Name those that you know to stay in `disabled_checks`, by "
             "DisabledSafetyCheck.custom_call(target). Examples are:\n" + "\n".join(changing))
-    own = {target for target, _ in calls} - _ON_ALL_PLATFORMS - allowed
+    check_platforms({target for target, _ in calls} - allowed, platforms, "ALL" in allowed)
+
+
+def check_platforms(own: set[str], platforms: tuple[str, ...], unchecked: bool = False) -> None:
+    """Raise NotImplementedError if these functions outside of StableHLO are for this process's
+    platform only, and others are asked for."""
+    own -= _ON_ALL_PLATFORMS
     if default_export_platform() in platforms:  # these stand in the branch for this platform
         own = {target for target in own if not target.endswith(("potrf_ffi", "trsm_ffi"))}
-    if own and "ALL" not in allowed and set(platforms) != {default_export_platform()}:
+    if own and not unchecked and set(platforms) != {default_export_platform()}:
         raise NotImplementedError(
-            f"export: the function calls {sorted(own)}, which is for {default_export_platform()} "
-            f"only, and is to run on {platforms}. Export it on a machine of that platform.")
+            f"The function calls {sorted(own)}, which is for {default_export_platform()} only, "
+            f"and is to run on {platforms}. Export or lower it on a machine of that platform.")
 
 
 # ----------------------------------------------------------------------------------------------

@@ -201,14 +201,15 @@ class Wrapped(JitFunction):
         """
         call = self._call(args, kwargs)
         jaxpr, out_tree, closed = tracing = self._traced(call)
-        info = jaxpr.jaxpr.debug_info
-        if closed and info:
-            references_apart(f"{info.func_src_info} for jit", call.leaves, closed,
-                             lambda: info.arg_names)
+        names = jaxpr.jaxpr.debug_info
+        if closed and names:
+            references_apart(f"{names.func_src_info} for jit", call.leaves, closed,
+                             lambda: names.arg_names)
         spec = self._spec(call, tracing)
         spec = spec._replace(donated_invars=(False,) * len(closed) + spec.donated_invars)
         places = places_of(jaxpr, spec, [*closed, *self._placed(call)])
-        return Traced(CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places, closed))
+        info = CallInfo(self._fun, spec, jaxpr, call.in_tree, out_tree, places, closed)
+        return Traced(info, functools.partial(self.trace, *args, **kwargs))
 
     @api_boundary
     def lower(self, *args, **kwargs) -> Lowered:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -46,6 +46,12 @@ def program_formats(self, program: Any) -> tuple[Sequence, Sequence, Any]:
 @point
 def check_places(self, program: Any, args: Sequence) -> None:
     """Raise ValueError if an argument is not where a `Compiled` program needs it."""
+
+
+@point
+def lower_elsewhere(self, trace: Any, platforms: tuple[str, ...]) -> Any:
+    """The stage after what `trace()` returns, for other platforms than this process's."""
+    raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,10 @@ class Traced(Stage):
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
     """
 
+    def __init__(self, info: CallInfo, again: Callable[[], Traced]):
+        super().__init__(info)
+        self._again = again  # the same for the platforms in force, which a trace can depend on
+
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The jaxpr."""
@@ -157,25 +167,29 @@ class Traced(Stage):
         """Translate the jaxpr to StableHLO.
 
         Args:
-          lowering_platforms: the platforms that the module is for, such as "cpu". It can only be
-            the one that the process runs on.
+          lowering_platforms: the platforms that the module is for, such as "cpu"; by default the
+            one that the process runs on. A module for others can be looked at, but not compiled.
 
         Raises:
-          NotImplementedError: a primitive has no lowering rule, or a platform is another one.
+          NotImplementedError: a primitive has no lowering rule, or uses what only this machine's
+            platform has.
+          TypeError: the platforms are not a tuple.
+          ValueError: the function calls Python, and is to run elsewhere.
         """
-        _check_own_platform(lowering_platforms)
+        if lowering_platforms and not _is_own_platform(lowering_platforms):
+            (lower_elsewhere,) = hooks.lower_elsewhere
+            return lower_elsewhere(self._again, lowering_platforms)
         info, spec = self._info, self._info.spec
         if info.places is not None:
             return Lowered(info, info.places.lower(info.jaxpr, spec))
         return Lowered(info, lower(info.jaxpr, spec))
 
 
-def _check_own_platform(platforms: Sequence[str] | None) -> None:
-    own = default_backend().replace("gpu", "cuda")
-    if platforms is not None and tuple(platforms) != (own,):
-        raise NotImplementedError(
-            f"lowering_platforms: a module can only be made for {own!r}, which this process runs "
-            f"on; got {tuple(platforms)}.")
+def _is_own_platform(platforms: Sequence[str]) -> bool:
+    if not isinstance(platforms, tuple):
+        raise TypeError(f"lower: lowering_platforms must be a tuple of names, got {platforms!r}, "
+                        "an unhashable type or a string.")
+    return platforms == (default_backend().replace("gpu", "cuda"),)
 
 
 def _other_structure(compiled_for: PyTreeDef, given: PyTreeDef) -> str:

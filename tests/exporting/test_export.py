@@ -36,7 +36,20 @@ def exported(jx, fun=model, *args, **kwargs):
 FACTS = """fun_name in_avals out_avals nr_devices platforms ordered_effects unordered_effects
     disabled_safety_checks calling_convention_version module_kept_var_idx uses_global_constants
     _in_named_shardings _out_named_shardings _has_named_shardings""".split()
+
+
+def in_place(jx):
+    """A function that works with a reference."""
+    def fun(x):
+        ref = jx.new_ref(x)
+        jx.lax.fori_loop(0, 3, lambda i, _: jx.ref.set(ref, 0, ref[0] * 2), None)
+        return ref[...] + x
+
+    return fun
+
+
 FUNCTIONS = {
+    "reference": (in_place, (X,)),
     "model": (model, ()),
     "unused": (lambda jx: lambda x, y: y, (X, Y)),
     "integers": (lambda jx: lambda x, n: (x * n, n + 1), (X, np.int32(2))),
@@ -132,6 +145,14 @@ REFUSED = {
     "no jit": (ValueError, lambda jx, f: exporting(jx).export(f)),
     "callback": (NotImplementedError, lambda jx, f: exporting(jx).export(
         jx.jit(lambda x: jx.pure_callback(np.sin, x, x)))(X)),
+    "ordered callback": (NotImplementedError, lambda jx, f: exporting(jx).export(
+        jx.jit(lambda x: jx.debug.print("{}", x, ordered=True)))(X)),
+    "callback elsewhere": (ValueError, lambda jx, f: exporting(jx).export(
+        jx.jit(lambda x: jx.debug.print("{}", x)), platforms=("tpu",))(X)),
+    "ordered callback elsewhere": (ValueError, lambda jx, f: exporting(jx).export(
+        jx.jit(lambda x: jx.debug.print("{}", x, ordered=True)), platforms=("tpu",))(X)),
+    "reference": (NotImplementedError, lambda jx, f: exporting(jx).export(
+        jx.jit(lambda r: r[...]))(jx.new_ref(jx.numpy.asarray(X)))),
     "other platform": (ValueError, lambda jx, f: exporting(jx).export(
         jx.jit(lambda x: x), platforms=("tpu", "cuda"))(X).call(X)),
     "namedtuple": (ValueError, lambda jx, f: exporting(jx).register_namedtuple_serialization(
