@@ -234,13 +234,23 @@ def _top_k_types(x, *, k, axis):
 
 
 def _top_k(x, *, k, axis):
-    """A stable sort of what is greatest first, so that of equal elements the first is first."""
+    """The greatest elements first; of equal elements, the first is first."""
     if not k:
         places = np.empty((*x.shape[:axis], 0, *x.shape[axis + 1:]), np.int32)
         return [places.astype(x.dtype), places]
-    order = _reversed_ranks(x).argsort(axis, kind="stable")
-    order = order[(slice(None),) * axis + (slice(k),)]
+    order = _places_of_least(_reversed_ranks(x), k, axis)
     return [_along(x, order, axis), order.astype(np.int32)]
+
+
+def _places_of_least(ranks, k, axis):
+    """The places of the `k` least integers, in order; of equal ones the first."""
+    n, first = ranks.shape[axis], (slice(None),) * axis + (slice(k),)
+    if n < 8 * k or ranks.dtype.itemsize > 4:
+        return ranks.argsort(axis, kind="stable")[first]
+    places = np.arange(n).reshape([n if d == axis else 1 for d in range(ranks.ndim)])
+    keys = ranks.astype(np.int64) * n + places  # in the same order, and no two are equal
+    least = np.partition(keys, k - 1, axis)[first]
+    return np.sort(least, axis) % n
 
 
 def _reversed_ranks(x):

@@ -48,6 +48,17 @@ def test_top_k(dtype, axis):
     both(program)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "complex64"])
+def test_top_few_of_many(dtype, axis):
+    """The first of equal elements, where they are not found by sorting all of them."""
+    def program(jx):
+        x = jx.numpy.tile(operand(jx, dtype), (10, 6))
+        return lambda: [jx.lax.top_k(x, k, axis=axis) for k in (1, 3)]
+
+    both(program)
+
+
 X = np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32)
 FUNCTIONS = {
     "sort": lambda jx, x: jx.lax.sort(x, dimension=0),
