@@ -250,7 +250,7 @@ class PlacedCreation(Extension):
             device = like.sharding
             if isinstance(device, NamedSharding) and len(device.spec) > x.ndim:
                 device = device.update(spec=P())
-        if device is None and type(like) not in (Array, PlacedArray):
+        if device is None and like is not None and not isinstance(like, Array):
             device = _sharding_of_model(like, x.shape)
         is_new = device is None and type(x) is Array and not state.trace.staging
         if is_new and (mesh := mesh_in_force()) is not None:

@@ -96,7 +96,8 @@ class Parameter:
     "jnp.empty_like(p)", "lax.full_like(p, 1)", "jax.jit(lambda: jnp.zeros_like(p))()",
     "jax.jit(lambda: jnp.zeros_like(array) + 1)()",
     "jax.vmap(lambda y: y + jnp.ones_like(p)[0, 0])(array)",
-    "jnp.zeros_like(whole)", "jnp.zeros_like(whole, shape=(3,))", "jnp.zeros_like(free)"])
+    "jnp.zeros_like(whole)", "jnp.zeros_like(whole, shape=(3,))", "jnp.zeros_like(free)",
+    "jnp.linspace(0, 1, 4, retstep=True)[1]"])
 @pytest.mark.parametrize("use_mesh", [False, True])
 def test_arrays_modelled_on_a_library_s_object(text, use_mesh):
     def program(jx):
