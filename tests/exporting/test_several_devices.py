@@ -154,6 +154,53 @@ def called(jx, name, jit=False, reverse=False):
     return out, [[d.id for d in x.sharding._device_assignment] for x in jx.tree.leaves(out)]
 
 
+def passed_on(jx, reverse):
+    return exported(jx, jx.shard_map(
+        lambda x: jx.lax.ppermute(x, "x", [(i, (i + 1) % 8) for i in range(8)]),
+        mesh=mesh(jx, reverse=reverse), in_specs=jx.P("x"), out_specs=jx.P("x")))
+
+
+def symbolic_shards(jx):
+    (b,) = exporting(jx).symbolic_shape("b")
+    total = jx.shard_map(lambda x: jx.lax.psum(x, "x"), mesh=mesh(jx), in_specs=jx.P("x"),
+                         out_specs=jx.P())
+    return exported(jx, total, jx.ShapeDtypeStruct((8 * b, 2), "float32"))
+
+
+CALLED = {
+    "ppermute": lambda jx, x: passed_on(jx, False).call(x),
+    "ppermute on another mesh": lambda jx, x: passed_on(jx, True).call(x),
+    "shards of unknown size": lambda jx, x: symbolic_shards(jx).call(x),
+    "with more work": lambda jx, x: jx.jit(
+        lambda x, y: FUNCTIONS["arguments"](jx).call(x) + y)(x, X),
+    "under jit with shardings": lambda jx, x: jx.jit(
+        FUNCTIONS["arguments"](jx).call, in_shardings=split(jx, None, reverse=True),
+        out_shardings=split(jx, reverse=True))(X),
+    "a jit within": lambda jx, x: exported(jx, lambda x: 2 * jx.jit(
+        wave(jx), in_shardings=split(jx), out_shardings=split(jx, None))(x)).call(x),
+    "a branch within": lambda jx, x: exported(jx, lambda x: jx.lax.cond(
+        x.sum() > 3, wave(jx), lambda x: x * 0, x), in_shardings=split(jx)).call(x),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_programs_of_exported_functions(name, reverse):
+    def program(jx):
+        out = CALLED[name](jx, jx.device_put(X, split(jx, reverse=reverse)))
+        return out, str(out.sharding), [d.id for d in out.sharding._device_assignment]
+
+    both(lambda jx: lambda: program(jx), tol=1e-6)
+
+
+def test_calls_within_a_mesh_in_force():
+    def program(jx):
+        with jx.set_mesh(mesh(jx)):
+            return FUNCTIONS["arguments"](jx).call(X), jx.jit(FUNCTIONS["arguments"](jx).call)(X)
+
+    both(lambda jx: lambda: program(jx), tol=1e-6)
+
+
 IN_OTHER_WORDS = {"constraint"}  # JAX fails to say how the result lies
 
 
@@ -231,6 +278,11 @@ def test_what_minijax_refuses():
     with pytest.raises(NotImplementedError, match="memory of the host"):
         exported(minijax, lambda x: x * 2, minijax.device_put(X, split(minijax)),
                  out_shardings=there)
+    (b,) = export.symbolic_shape("b")
+    ones = minijax.shard_map(lambda x: minijax.numpy.ones(x.shape) + x, mesh=mesh(minijax),
+                             in_specs=minijax.P("x"), out_specs=minijax.P("x"))
+    with pytest.raises(NotImplementedError, match="shard_map computes with the size b"):
+        exported(minijax, ones, minijax.ShapeDtypeStruct((8 * b, 2), "float32"))
     inner = FUNCTIONS["arguments"](minijax)
     inside = minijax.jit(minijax.shard_map(
         lambda x: inner.call(x), mesh=mesh(minijax), in_specs=minijax.P(), out_specs=minijax.P()))
