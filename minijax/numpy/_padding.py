@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..checks.primitives import any_symbolic
 from ..core.primitives import convert
 from ..core.tree import tree_map
 from ..lax import cutting
@@ -55,7 +56,8 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """
     array = ensure_array("pad", array)
     widths = _pairs(pad_width, array.ndim, "pad_width")
-    if any(not isinstance(n, (int, np.integer)) for pair in widths for n in pair):
+    if any(not (isinstance(n, (int, np.integer)) or any_symbolic(n))
+           for pair in widths for n in pair):
         raise TypeError(f"jnp.pad: `pad_width` must be of integral type, got {pad_width!r}.")
     if callable(mode):
         return _pad_with_function(array, widths, mode, kwargs)
@@ -113,6 +115,11 @@ def _pad(array, pad_width, mode, constant_values, stat_length, end_values, refle
 
 def _pad_axis(array, axis, before, after, mode, reflect_type, end_values, stat_length):
     """Pad one dimension."""
+    unknown = any_symbolic(before, after), any_symbolic(array.shape[axis])
+    if mode == "wrap" and any(unknown) or mode == "linear_ramp" and unknown[0]:
+        raise NotImplementedError(
+            f"jnp.pad: mode {mode!r} with sizes that are not known: {array.shape[axis]!s} elements "
+            f"and the widths {before!s} and {after!s}. Export the function for known sizes.")
     if mode == "wrap":
         return _pad_wrap(array, axis, before, after)
     if mode in ("reflect", "symmetric"):
