@@ -96,7 +96,7 @@ HOLES: dict[str, dict[str, str]] = {
     "sharding": {
         BY_ITS_JAXPR: """call_hi_primitive closed_call composite compute_on cond core_call
             xla_metadata_call
-            custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call jit
+            custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call jit
             linear_call remat2 scan shard_map while""",
         OF_MANUAL_AXES: """all_gather all_gather_invariant all_gather_reduced all_to_all axis_index
             pbroadcast pmax pmin ppermute preduced psum psum_invariant pvary reduce_scatter
@@ -106,7 +106,7 @@ HOLES: dict[str, dict[str, str]] = {
         BY_ARRAYS: "box_get box_set log_extend log_read new_box new_log",
         RULE_LOST: "rule_lost",
         OF_PYTHON: "io_callback pure_callback",
-        AUTO_AXES: """assert_consumed_value buffer_callback call_exported consume ffi_call
+        AUTO_AXES: """assert_consumed_value buffer_callback consume ffi_call
             rng_uniform shard_alike todense xla_metadata_value""",
     },
 }  # fmt: skip
