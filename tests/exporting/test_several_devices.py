@@ -13,7 +13,6 @@ import minijax
 from minijax import export
 from tests.oracle import both
 
-pytestmark = pytest.mark.skipif(minijax.device_count() < 8, reason="there are fewer devices")
 X = np.arange(16, dtype="float32").reshape(8, 2)
 SHARDINGS = "_in_named_shardings _out_named_shardings in_shardings_hlo out_shardings_hlo"
 FACTS = f"""fun_name in_avals out_avals nr_devices platforms module_kept_var_idx
