@@ -185,6 +185,22 @@ def test_auxiliary_data_that_is_equal_to_nothing():
     assert pytree.tree_structure(Pair(1, 2, nan)) != pytree.tree_structure(Pair(1, 2, math.nan + 1))
 
 
+def test_a_node_s_function_that_raises_is_called_once():
+    class Refused:
+        calls = 0
+
+        @classmethod
+        def unflatten(cls, aux, children):
+            cls.calls += 1
+            raise ValueError("no such node")
+
+    minijax.tree_util.register_pytree_node(Refused, lambda x: ((1, 2), None), Refused.unflatten)
+    structure = minijax.tree.structure([Refused()])
+    with pytest.raises(ValueError, match="no such node"):
+        minijax.tree.unflatten(structure, [1, 2])
+    assert Refused.calls == 1
+
+
 def test_types_that_are_registered_later_and_without_the_functions():
     class Later:
         pass

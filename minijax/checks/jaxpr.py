@@ -84,7 +84,7 @@ class JaxprInputEffect(Effect):
     """An effect on an input: it reads a reference, or writes to it.
 
     `input` is the variable of the operand. A primitive's rule has no variables, so it gives the
-    operand's position, and the equation puts its variable there.
+    operand's position, which the equation replaces by its variable.
     """
 
     __slots__ = ("input",)

@@ -23,7 +23,12 @@ from ..lax.control_flow.common import op_with_regions
 from ..runtime import load, xla
 from ..runtime.dispatch import apply_primitive
 from .dimensions import Dim, evaluate, is_symbolic
-from .exported import DisabledSafetyCheck, Exported, default_export_platform
+from .exported import (
+    DisabledSafetyCheck,
+    Exported,
+    default_export_platform,
+    for_several_devices,
+)
 from .solving import ArgumentShapes, argument_name, leaf_name
 from .words import lower_as_keys, lower_as_words, words_type
 
@@ -80,7 +85,7 @@ def _abstract_eval(*avals, exported):
     outs = [ShapedArray(tuple(evaluate(size, values) for size in aval.shape), aval.dtype,
                         aval.weak_type) for aval in exported.out_avals]
     if any(exported._out_named_shardings) or any(aval.placement is not None for aval in avals):
-        outs = _partitioned().placed_avals(outs, exported._out_named_shardings)
+        outs = for_several_devices().placed_avals(outs, exported._out_named_shardings)
     return outs, {*exported.ordered_effects, *exported.unordered_effects}
 
 
@@ -105,18 +110,11 @@ def _check_argument(exported, number, expected, found):
 _written: WeakKeyDictionary[Module, dict[Any, str]] = WeakKeyDictionary()
 
 
-def _partitioned() -> Any:
-    """Chapter 14's part, which calls on one device do without."""
-    from . import partitioned
-
-    return partitioned
-
-
 def _lower(ctx, *operands, exported):
     """The lowering rule. On several devices, arguments and results lie as the function says."""
     if exported.nr_devices == 1 and not getattr(ctx.module, "devices", ()):
         return _lower_call(ctx, operands, exported)
-    parallel = _partitioned()
+    parallel = for_several_devices()
     parallel.check_device_count(ctx, exported.fun_name, exported.nr_devices)
     avals = ctx.avals_out
     operands = [*map(partial(parallel.constrained, ctx), operands, exported._in_named_shardings)]
@@ -212,7 +210,7 @@ def _unrefined_function(module, exported) -> tuple[str, list[str], list[str]]:
 
 
 def _write(module: Module, exported: Exported, callee: Any) -> str:
-    """Write the functions of a module into another one; returns the name of `@main` there."""
+    """Write the functions of a module into another one; returns the name that `@main` gets."""
     if "cpu" in exported.platforms:
         xla().load_lapack()
     name = f"call_exported_{exported.fun_name}"

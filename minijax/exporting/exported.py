@@ -267,7 +267,7 @@ def _on_abstract_meshes(info, fun_jit, args, kwargs):
              *(aval.placement for aval in info.jaxpr.out_avals)]
     if info.places is not None or not any(x is not None for x in asked):
         return info
-    return info._replace(places=_partitioned().abstract_places(
+    return info._replace(places=for_several_devices().abstract_places(
         info.jaxpr, info.spec, [*info.closed, *placed]))
 
 
@@ -300,7 +300,7 @@ def lower_for(info: CallInfo, platforms: tuple[str, ...]) -> tuple:
     spec, places = _donating(spec, platforms), _places(info)
     lowered_jaxpr = on_words(jaxpr)
     module = _module(lowered_jaxpr, spec, platforms, info.in_tree, places)
-    with nullcontext() if places is None else _partitioned().lowering.of(places):
+    with nullcontext() if places is None else for_several_devices().lowering.of(places):
         lowered = lower_jaxpr(lowered_jaxpr, spec.name, spec.keep_unused or module.is_symbolic,
                               module)
     return jaxpr, places, module, lowered
@@ -325,7 +325,7 @@ def _export_traced(info, platforms, disabled_checks) -> Exported:
     _check_calls(lowered.text, platforms, disabled_checks)
     ins, outs = no_ins, no_outs = (None,) * len(jaxpr.in_avals), (None,) * len(jaxpr.out_avals)
     if places is not None:
-        ins, outs = _partitioned().kept_shardings(places, jaxpr, lowered.kept)
+        ins, outs = for_several_devices().kept_shardings(places, jaxpr, lowered.kept)
     return Exported(
         info.spec.name, info.in_tree, tuple(jaxpr.in_avals), info.out_tree, tuple(jaxpr.out_avals),
         True, ins, outs, no_ins, no_outs, 1 if places is None else len(places.devices), platforms,
@@ -333,8 +333,8 @@ def _export_traced(info, platforms, disabled_checks) -> Exported:
         lowered.kept, module.polymorphic, lambda exported: _export_vjp(exported, jaxpr, places))
 
 
-def _partitioned() -> Any:
-    """Chapter 14's part, which functions for the default device do without."""
+def for_several_devices() -> Any:
+    """Chapter 14's part, which functions for the default device, and their calls, do without."""
     from . import partitioned
 
     return partitioned
@@ -358,10 +358,10 @@ def _module(jaxpr, spec, platforms, tree, places) -> ExportedModule:
     """The empty module."""
     if places is None:
         return ExportedModule(jaxpr, spec, platforms, tree)
-    _partitioned().check_memories(places, jaxpr)
+    for_several_devices().check_memories(places, jaxpr)
     if len(places.devices) == 1:
         return ExportedModule(jaxpr, spec, platforms, tree)
-    return _partitioned().PartitionedExport(jaxpr, spec, platforms, tree, places)
+    return for_several_devices().PartitionedExport(jaxpr, spec, platforms, tree, places)
 
 
 _DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")

@@ -38,7 +38,8 @@ SHORT = {"add", "ceil", "div", "eq", "floor", "ge", "gt", "integer_pow", "is_fin
          "max", "min", "mul", "ne", "reduce_max", "reduce_min", "reduce_sum", "rsqrt", "sqrt",
          "square", "sub"}
 SHORTER = {"exp", "exp2", "expm1", "log", "tanh"}  # and for bfloat16 only.
-_SHORTS = {np.dtype("float16"), np.dtype(ml_dtypes.bfloat16)}
+_BFLOAT16 = {np.dtype(ml_dtypes.bfloat16)}
+_SHORTS = {np.dtype("float16"), *_BFLOAT16}
 # Primitives for which XLA takes several times as long.
 FAST = {"acos", "argmax", "argmin", "asin", "atan", "atan2", "cbrt", "cos", "cumlogsumexp",
         "cummax", "cummin", "cumprod", "cumsum", "fft", "sin", "sort", "tan", "top_k"}
@@ -132,11 +133,10 @@ class FastLarge(Extension):
 
     def evaluation_rule(self, primitive, rule, evaluate):
         name = primitive.name
-        if name not in SLOW | SHORT | SHORTER:
+        shorts = _SHORTS if name in SHORT else _BFLOAT16 if name in SHORTER else set()
+        if name not in SLOW and not shorts:
             return evaluate
         slow = _SLOW_IF.get(name) if name in SLOW else lambda *args, **params: False
-        shorts = _SHORTS if name in SHORT else _SHORTS - {np.dtype("float16")}
-        shorts = shorts if name in SHORT | SHORTER else set()
 
         def of_any_size(*args, **params):
             for x in args:

@@ -110,8 +110,9 @@ class PyTreeDef(tree.PyTreeDef):
         if isinstance(leaves, (list, tuple)):
             try:
                 return self._in_xla.unflatten(leaves)
-            except ValueError:  # another number of leaves
-                pass
+            except ValueError:
+                if len(leaves) == self.num_leaves:
+                    raise  # by the function of a node
         return super().unflatten(leaves)
 
     def flatten_up_to(self, tree):

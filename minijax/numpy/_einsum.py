@@ -104,7 +104,7 @@ def _einsum(operands, contractions, precision, preferred_element_type, _dot_gene
             out_sharding=None):
     """The products and sums of `opt_einsum`'s contractions, in their order.
 
-    JAX has this private function, too. Libraries that choose the order themselves call it.
+    JAX's private function of this name is called by libraries that choose the order themselves.
     """
     arrays = list(operands)
     if preferred_element_type is None:

@@ -7,7 +7,8 @@ and the program needs no large blocks of memory.
 
 The autotuner tries this as one of its variants, on the text of a module. It reads only text that
 our own lowering writes: one operation a line. A type says which values have rows: those whose first
-dimension is that of the largest argument. What is not in the tables below is refused.
+dimension is that of the largest argument. Operations that are in none of the tables below are
+refused.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _shape(kind: str) -> tuple[int, ...]:
 
 
 def _number_of_parts(shape: tuple[int, ...]) -> int:
-    """How many equal parts the rows are computed in; 0 if there are none of a good size."""
+    """How many equal parts the rows are computed in; 0 if no number gives parts of a good size."""
     size = math.prod(shape)
     if not shape or size < LEAST:
         return 0
