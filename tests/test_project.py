@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import subprocess
@@ -45,6 +46,22 @@ def test_nothing_is_left_undone():
     for path in PYTHON_FILES:
         text = path.read_text()
         assert not [word for word in words if word in text], path
+
+
+def test_parameters_of_tests_have_an_order():
+    """Each worker must collect the same tests in the same order, and a set has another one in each."""
+    for path in PYTHON_FILES:
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "parametrize":
+                assert not _is_set(call.args[1]), f"{path}:{call.lineno}"
+
+
+def _is_set(node: ast.expr) -> bool:
+    """Whether an expression is a set, as far as one can see."""
+    if isinstance(node, ast.BinOp):
+        return _is_set(node.left) or ast.unparse(node.left).endswith(".keys()")
+    is_call = isinstance(node, ast.Call) and ast.unparse(node.func) in ("set", "frozenset")
+    return is_call or isinstance(node, (ast.Set, ast.SetComp))
 
 
 def test_nothing_names_a_machine():
