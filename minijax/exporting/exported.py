@@ -19,7 +19,7 @@ from ..errors import api_boundary
 from ..runtime import load
 from ..runtime.devices import default_backend
 from ..runtime.jit import UNSPECIFIED, Wrapped, jit
-from ..runtime.platforms import lowered_for
+from ..runtime.platforms import canonical_platform, lowered_for
 from ..runtime.stages import CallInfo
 from ..runtime.structs import ShapeDtypeStruct
 from .dimensions import is_symbolic_dim
@@ -39,7 +39,7 @@ def default_export_platform() -> str:
     >>> export.default_export_platform()
     'cpu'
     """
-    return default_backend().replace("gpu", "cuda")
+    return canonical_platform(default_backend())
 
 
 class DisabledSafetyCheck:
@@ -436,12 +436,16 @@ def _check_calls(text: str, platforms, disabled_checks):
     check_platforms({target for target, _ in calls} - allowed, platforms, "ALL" in allowed)
 
 
+# The solvers of platforms, by the beginnings of their names. They stand in the branch for theirs.
+_SOLVERS = {"lapack_": "cpu", "tridiagonal_solve_perturbed_ffi": "cpu", "cusolver_": "cuda",
+            "cuhybrid_": "cuda", "cusparse_": "cuda", "cu_": "cuda"}
+
+
 def check_platforms(own: set[str], platforms: tuple[str, ...], unchecked: bool = False) -> None:
     """Raise NotImplementedError if these functions outside of StableHLO are for this process's
     platform only, and others are asked for."""
-    own -= _ON_ALL_PLATFORMS
-    if default_export_platform() in platforms:  # these stand in the branch for this platform
-        own = {target for target in own if not target.endswith(("potrf_ffi", "trsm_ffi"))}
+    solvers = tuple(name for name, platform in _SOLVERS.items() if platform in platforms)
+    own = {target for target in own - _ON_ALL_PLATFORMS if not target.startswith(solvers)}
     if own and not unchecked and set(platforms) != {default_export_platform()}:
         raise NotImplementedError(
             f"The function calls {sorted(own)}, which is for {default_export_platform()} only, "

@@ -90,7 +90,7 @@ class ExportedBody(ProgramBody):
     def rule_of(self, eqn: JaxprEqn) -> Callable:
         rule = super().rule_of(eqn)
         if eqn.primitive.name in _PER_PLATFORM and len(self.module.platforms) > 1:
-            return functools.partial(_for_each_platform, rule)
+            return functools.partial(_for_each_platform, rule, eqn.primitive.multiple_results)
         if not any(is_symbolic(v.aval) for v in (*eqn.invars, *eqn.outvars)):
             return rule
         rule = DYNAMIC_RULES.get(eqn.primitive.name, rule)
@@ -175,21 +175,23 @@ def _check_sizes(text):
 
 
 # Primitives whose operations are others on a CPU.
-_PER_PLATFORM = {"cholesky", "triangular_solve"}
+_PER_PLATFORM = {*"""cholesky triangular_solve lu lu_pivots_to_permutation geqrf geqp3 ormqr
+    householder_product eigh svd eig schur hessenberg tridiagonal tridiagonal_solve""".split()}
 
 
-def _for_each_platform(rule, ctx, *operands, **params):
+def _for_each_platform(rule, multiple_results, ctx, *operands, **params):
     """A branch for each platform, by the rule for it."""
     platforms, avals = ctx.module.platforms, ctx.avals_out
 
     def branch(platform):
         ctx.avals_out = avals
         with lowered_for((platform,)):
-            return [rule(ctx, *operands, **params)]
+            out = rule(ctx, *operands, **params)
+        return out if multiple_results else [out]
 
     regions = [([], functools.partial(branch, platform)) for platform in platforms]
-    (out,) = op_with_regions(ctx, "stablehlo.case", [ctx.platform_index()], avals, *regions)
-    return out
+    out = op_with_regions(ctx, "stablehlo.case", [ctx.platform_index()], avals, *regions)
+    return out if multiple_results else out[0]
 
 
 _PLATFORM = '%platform: tensor<i32> {jax.global_constant = "_platform_index"}'

@@ -20,7 +20,7 @@ from ..core.transposition import primitive_transposes
 from ..core.tree import tree_flatten, tree_leaves
 from ..errors import UnexpectedTracerError
 from ..runtime.devices import default_backend
-from ..runtime.platforms import lowered_for
+from ..runtime.platforms import canonical_platform, lowered_for
 from .attributes import HashableArray, attribute_text
 from .control_flow.common import stage
 from .control_flow.cond import switch
@@ -196,7 +196,7 @@ def platform_dependent(*args, default: Callable | None = None, **per_platform: C
             raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable.")
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
-    platforms = lowered_for.value or (default_backend().replace("gpu", "cuda"),)
+    platforms = lowered_for.value or (canonical_platform(default_backend()),)
     missing = [] if default else [p for p in platforms if p not in per_platform]
     if missing:
         raise NotImplementedError(

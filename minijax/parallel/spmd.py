@@ -19,7 +19,7 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from ..checks.jaxpr import ordered_effects, shardable_ordered_effects
@@ -32,6 +32,7 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, Var, jaxprs_in_params
 from ..core.jit import Program, Spec, array_of, lower, runner
 from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..runtime import timed, xla, xla_on_devices
+from ..runtime.platforms import canonical_platform, lowered_for
 from ..runtime.structs import ShapeDtypeStruct
 from .layouts import AUTO, Format, default_layout, given_layout
 from .memories import MemorySpace, is_elsewhere, space_of_kind
@@ -101,7 +102,7 @@ class Places(NamedTuple):
 
     def lower(self, jaxpr: ClosedJaxpr, spec: Spec) -> LoweredModule:
         """The module of a jaxpr, which says how the arguments lie."""
-        with lowering.of(self):
+        with lowering.of(self), _for_platform(self.devices[0]):
             spec = self._within_memories(jaxpr, spec)
             if len(self.devices) == 1:
                 return lower(jaxpr, spec)
@@ -169,6 +170,12 @@ class Places(NamedTuple):
         make = _SingleDeviceProgram if len(self.devices) == 1 else _PartitionedProgram
         with timed("backend_compile", f"jit({module.fun_name})"):
             return make(module, jaxpr, options, self)
+
+
+def _for_platform(device):
+    """A context for the platform of a device, if it is not the default one."""
+    name = canonical_platform(getattr(device, "platform", "cpu"))
+    return nullcontext() if name == xla().platforms()[0] else lowered_for((name,))
 
 
 def _as_said(ctx, x, sharding):

@@ -42,7 +42,7 @@ from ..core.lowering import tensor_type, with_dtype
 from ..errors import JaxRuntimeError
 from . import compiler_of, undisturbed
 from . import load as load_module
-from .platforms import accelerators, clients, peers, refuse_after_fork
+from .platforms import accelerators, canonical_platform, clients, peers, refuse_after_fork
 
 JAXLIB_VERSION = tuple(int(part) for part in _jaxlib_version.__version__.split(".")[:3])
 
@@ -101,15 +101,10 @@ def platforms() -> list[str]:
     (`jax_platform_name` comes before others); an accelerator that is not here gives way to others.
     """
     wanted = settings.platforms.value or ",".join([*accelerators, "cpu"])
-    names = [*map(_platform, wanted.split(","))]
+    names = [*map(canonical_platform, wanted.split(","))]
     names = [n for n in names if n not in accelerators or accelerators[n].is_here()] or names
-    first = _platform(settings.platform_name.value or "")
+    first = canonical_platform(settings.platform_name.value or "")
     return [first, *(name for name in names if name != first)] if first else names
-
-
-def _platform(name):
-    """The one name of a platform that may have two."""
-    return {"gpu": "cuda"}.get(name.strip(), name.strip())
 
 
 def backend(platform: str | None = None) -> xla_client.Client:
@@ -118,7 +113,7 @@ def backend(platform: str | None = None) -> xla_client.Client:
     Raises:
       RuntimeError: there is no such platform here.
     """
-    name = _platform(platform) if platform else platforms()[0]
+    name = canonical_platform(platform) if platform else platforms()[0]
     if name not in clients:
         undisturbed(functools.partial(_start, name))
     return clients[name]
@@ -482,7 +477,7 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
     Where Ctrl-C ends the call, jaxlib frees the module, which XLA's own threads may still be
     reading. So the call is made in a thread, which goes on.
     """
-    if (platform := _platform(devices[0].platform)) in accelerators:
+    if (platform := canonical_platform(devices[0].platform)) in accelerators:
         text = accelerators[platform].prepare(text, options)
     where, compile_and_load = _jax.DeviceList(devices), compiler_of(devices[0].client)
     try:
@@ -572,11 +567,29 @@ def load_lapack() -> None:
 def _register_lapack():
     from jaxlib import lapack
 
-    for name, function, api_version in lapack.registrations()["cpu"]:
-        xla_client.register_custom_call_target(
-            name, function, platform="cpu", api_version=api_version
-        )
+    _register(lapack, "cpu")
     lapack._lapack.initialize()
+
+
+def _register(module, platform):
+    for name, function, api_version in module.registrations()[platform]:
+        xla_client.register_custom_call_target(
+            name, function, platform=platform, api_version=api_version
+        )
+
+
+@functools.cache
+def load_gpu_solvers() -> None:
+    """Tell XLA of the routines for NVIDIA's GPUs, which their plugin brings."""
+    undisturbed(_register_gpu_solvers)
+
+
+def _register_gpu_solvers():
+    from jaxlib import gpu_linalg, gpu_solver, gpu_sparse
+
+    for module in (gpu_linalg, gpu_solver, gpu_sparse):
+        _register(module, "CUDA")
+    gpu_solver.initialize_hybrid_kernels()  # those that call LAPACK
 
 
 def _to_hlo(text):

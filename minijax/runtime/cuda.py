@@ -4,8 +4,8 @@ XLA's part for GPUs is a plugin: a shared library in a package of its own, which
 `pip install "minijax[cuda]"` installs together with NVIDIA's libraries. This file finds it in the
 namespace package `jax_plugins` without running that package's code, which would import JAX.
 
-Factorizations of matrices are computed by LAPACK, which is for CPUs. On a GPU there are only those
-that XLA has itself: Cholesky's, and triangular solves.
+Factorizations of matrices are computed by NVIDIA's libraries. Where those have none, a program that
+calls LAPACK is refused: that is for CPUs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from . import logger
+from . import logger, xla
 from .compilation_cache import flags_for_gpus
 from .platforms import accelerators
 
@@ -139,6 +139,7 @@ def start(load_plugin: Any) -> Any:
 
 
 _ON_CPU_ONLY = r"@(lapack_\w+)"
+_SOLVERS = re.compile(r"@cu(solver|hybrid|sparse)?_")
 
 
 def prepare(text: str, options: Any) -> str:
@@ -156,6 +157,8 @@ def prepare(text: str, options: Any) -> str:
             f"this program calls {call[1]}, which computes on CPUs only: there is no such "
             "factorization for the platform 'cuda' here. Put the arrays on a CPU, by "
             "`jax.device_put(x, jax.devices('cpu')[0])`.")
+    if _SOLVERS.search(text):
+        xla().load_gpu_solvers()
     for part in ("", "_partitioned"):
         text = text.replace(f"@xla_ffi{part}_python_cpu_callback",
                             f"@xla_ffi{part}_python_gpu_callback")

@@ -21,6 +21,11 @@ peers: dict[str, Any] = {}  # keyword arguments for the makers of clients
 lowered_for = settings.make_user_context()
 
 
+def canonical_platform(name: str) -> str:
+    """The platform of this name: NVIDIA's GPUs have two, "gpu" and "cuda"."""
+    return {"gpu": "cuda"}.get(name.strip(), name.strip())
+
+
 def is_started() -> bool:
     """Whether a client exists. It has read `peers` and the number of CPU devices by then."""
     return bool(clients)

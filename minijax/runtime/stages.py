@@ -28,6 +28,7 @@ from ..core.tree import PyTreeDef, tree_flatten
 from ..errors import api_boundary
 from . import xla
 from .devices import default_backend
+from .platforms import canonical_platform
 from .structs import ShapeDtypeStruct, stated_sharding
 
 
@@ -189,7 +190,7 @@ def _is_own_platform(platforms: Sequence[str]) -> bool:
     if not isinstance(platforms, tuple):
         raise TypeError(f"lower: lowering_platforms must be a tuple of names, got {platforms!r}, "
                         "an unhashable type or a string.")
-    return platforms == (default_backend().replace("gpu", "cuda"),)
+    return platforms == (canonical_platform(default_backend()),)
 
 
 def _other_structure(compiled_for: PyTreeDef, given: PyTreeDef) -> str:

@@ -8,7 +8,15 @@ from ...core.lowering import register_lowering
 from .. import elementwise as prim
 from ..shaping import expand_dims
 from .common import check_square, eye, linear_algebra_primitive, product, symmetrize, tril
-from .lapack import has_lapack, info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import (
+    info_type,
+    lapack_call,
+    nan_unless,
+    program_platform,
+    routine,
+    succeeded,
+    triangle,
+)
 from .triangular_solve import triangular_solve
 
 
@@ -61,10 +69,10 @@ def _lower_half(x):
 
 def _lower_cholesky(ctx, x):
     (out,) = ctx.avals_out
-    if not has_lapack():
+    if program_platform() not in ("cpu", "cuda"):
         return ctx.op(f"stablehlo.cholesky {x.name}, lower = true : {x.type}", out)
     factor, info = lapack_call(ctx, routine("potrf", x.aval.dtype), [x], [out, info_type(x)],
-                               {0: 0}, uplo="L")
+                               {0: 0}, **triangle(True))
     return nan_unless(ctx, succeeded(ctx, info), factor)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.core import ShapedArray, typeof
 from ...core.forward import primitive_jvps
-from ...core.lowering import emit, register_lowering
+from ...core.lowering import emit
 from ...core.primitives import convert
 from .. import complex_numbers
 from .. import elementwise as prim
@@ -26,12 +26,12 @@ from .common import (
     matrix_transpose,
     product,
 )
-from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import info_type, lapack_call, nan_unless, register_solver, routine, succeeded
 from .solve import solve
 
 
 class EigImplementation(enum.Enum):
-    """How the decomposition is computed: on the CPU by `LAPACK`."""
+    """How the decomposition is computed: on a CPU by `LAPACK`, and on a GPU there, too."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -151,4 +151,4 @@ def _eigenvector_tangents(w, v, t):
 
 
 primitive_jvps[eig_p] = _eig_jvp
-register_lowering(eig_p, _lower_eig)
+register_solver(eig_p, _lower_eig)

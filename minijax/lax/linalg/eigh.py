@@ -21,15 +21,29 @@ from .common import (
     real_dtype,
     symmetrize,
 )
-from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import (
+    has_lapack,
+    info_type,
+    lapack_call,
+    nan_unless,
+    routine,
+    succeeded,
+    triangle,
+)
 
 
 class EighImplementation(enum.Enum):
-    """How the decomposition is computed: on the CPU by `QR`."""
+    """How the decomposition is computed: on a CPU by `QR`, on a GPU by `JACOBI`, too."""
 
     QR = "qr"
     JACOBI = "jacobi"
     QDWH = "qdwh"
+
+
+# What routines are told.
+_METHODS_ON_CPUS = dict.fromkeys((None, EighImplementation.QR), {"mode": "V"})
+_METHODS_ON_GPUS = {method: {"algorithm": chr(number)} for number, method
+                    in enumerate((None, EighImplementation.QR, EighImplementation.JACOBI))}
 
 
 def _eigh_shapes(shape, *, subset_by_index, **params):
@@ -55,7 +69,7 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
       symmetrize_input: take the Hermitian part of `x` first.
       sort_eigenvalues: accepted for JAX's sake; they are always in ascending order here.
       subset_by_index: the whole range `(0, n)`; others are for other devices.
-      implementation: `None` or `EighImplementation.QR`; others are for other devices.
+      implementation: `None`, `EighImplementation.QR`, or on a GPU `EighImplementation.JACOBI`.
 
     Returns:
       the eigenvectors, as columns, of the shape of `x`; the eigenvalues, shape `(..., n)`, real.
@@ -102,12 +116,13 @@ def _lower_eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     if _is_part(subset_by_index, x.aval.shape[-1]):
         raise NotImplementedError("eigh computes all eigenvalues on this device: leave "
                                   "subset_by_index out.")
-    if algorithm not in (None, EighImplementation.QR):
+    methods = _METHODS_ON_CPUS if has_lapack() else _METHODS_ON_GPUS
+    if algorithm not in methods:
         raise NotImplementedError(f"eigh has no {algorithm} on this device: leave it out.")
     dtype = x.aval.dtype
     name = routine("heevd" if dtype.kind == "c" else "syevd", dtype)
     *results, info = lapack_call(ctx, name, [x], [*ctx.avals_out, info_type(x)], {0: 0},
-                                 mode="V", uplo="L" if lower else "U")
+                                 **methods[algorithm], **triangle(lower))
     ok = succeeded(ctx, info)
     return [nan_unless(ctx, ok, x) for x in results]
 

@@ -4,40 +4,86 @@ XLA has no factorizations of its own worth speaking of. It calls functions of th
 a `custom_call`, and jaxlib brings such functions for the LAPACK that SciPy is built with. They
 work in place on matrices stored by columns, as Fortran stores them, and say by a number, `info`,
 whether they succeeded: otherwise the result is NaN.
+
+On NVIDIA's GPUs the routines are those of cuSOLVER, which has most of LAPACK's under the same
+names, for real and complex matrices alike. `cusolver.py` calls those that differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...checks.primitives import any_symbolic
-from ...core.core import ShapedArray
-from ...core.lowering import Body, Value, compare, select, tensor_type
+from ...core.core import Primitive, ShapedArray
+from ...core.lowering import Body, Value, compare, register_lowering, select, tensor_type
 from ...runtime import xla
 from ...runtime.platforms import lowered_for
 
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
+# What cuSOLVER has of LAPACK, by its names for real and for complex matrices.
+_ON_GPUS = {name: name for name in "potrf getrf geqrf orgqr ormqr syevd sytrd".split()}
+_ON_GPUS |= {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "hetrd": "sytrd"}
+
+
 def routine(name: str, dtype: np.dtype) -> str:
-    """The name of the function for a LAPACK routine in this precision.
+    """The name of the function for a LAPACK routine in this precision, on the platform that the
+    program is for.
 
     Raises:
-      NotImplementedError: LAPACK computes with single and double precision only.
+      NotImplementedError: LAPACK computes with single and double precision only; or the platform
+        has no such routine.
     """
     if dtype.name not in LAPACK_DTYPES:
         raise NotImplementedError(
             f"Unsupported dtype {dtype.name}: linear algebra is computed in "
             f"{', '.join(LAPACK_DTYPES)}. Convert the array, with `astype`.")
+    if (platform := program_platform()) == "cuda" and name in _ON_GPUS:
+        return f"cusolver_{_ON_GPUS[name]}_ffi"
+    if platform != "cpu":
+        raise NotImplementedError(
+            f"There is no LAPACK routine {name} for the platform {platform!r}. Put the arrays on a "
+            "CPU, by `jax.device_put(x, jax.devices('cpu')[0])`.")
     return f"lapack_{LAPACK_DTYPES[dtype.name]}{name}_ffi"
 
 
+def program_platform() -> str:
+    """The platform that a program is lowered for: "cpu", "cuda" …"""
+    return (lowered_for.value or xla().platforms())[0]
+
+
 def has_lapack() -> bool:
-    """Whether programs run on a CPU (by default), so that they can call LAPACK."""
-    platforms = lowered_for.value or xla().platforms()
-    return platforms[0] == "cpu"
+    """Whether the program is for a CPU, so that it can call LAPACK."""
+    return program_platform() == "cpu"
+
+
+def triangle(lower: bool) -> dict[str, Any]:
+    """The attribute that says which triangle of a matrix is read."""
+    return {"uplo": "L" if lower else "U"} if has_lapack() else {"lower": bool(lower)}
+
+
+def register_solver(primitive: Primitive, rule: Callable) -> Callable:
+    """Give a primitive its lowering rule, and return it. For GPUs it may have another, in
+    `cusolver.py`."""
+
+    def lower(ctx, *operands, **params):
+        return _own_rules().get(primitive, rule)(ctx, *operands, **params)
+
+    register_lowering(primitive, lower)
+    return lower
+
+
+def _own_rules() -> dict[Primitive, Callable]:
+    """The rules that only the platform of the program has."""
+    if program_platform() != "cuda":
+        return {}
+    from .cusolver import rules  # few programs are for GPUs
+
+    return rules
 
 
 def lapack_call(
@@ -46,6 +92,7 @@ def lapack_call(
     operands: Sequence[Value],
     results: Sequence[ShapedArray],
     in_place: dict[int, int],
+    by_columns: bool = True,
     **attributes: str | int,
 ) -> list[Value]:
     """Append a call.
@@ -53,10 +100,12 @@ def lapack_call(
     Args:
       results: the types of the results.
       in_place: numbers of operands, and of the results that take their memory.
-      attributes: letters, as LAPACK has them, and integers.
+      by_columns: how matrices are stored; else by rows.
+      attributes: letters, as LAPACK has them, words, and integers.
     """
-    xla().load_lapack()
-    ndim = max(x.aval.ndim for x in operands)
+    if has_lapack():
+        xla().load_lapack()
+    ndim = max(x.aval.ndim for x in operands) if by_columns else 0
     sizes = _sizes_of_results(ctx, results)
     numbers = [*range(len(operands), len(operands) + len(sizes))]
     given = f"indices_of_shape_operands = dense<{numbers}> : tensor<{len(sizes)}xi64>, "
@@ -95,7 +144,9 @@ def _attributes(attributes):
 def _attribute(value):
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{ord(value)} : ui8" if isinstance(value, str) else f"{value} : i32"
+    if isinstance(value, str):
+        return f"{ord(value)} : ui8" if len(value) == 1 else f'"{value}"'
+    return f"{value} : i32"
 
 
 def _layout(aval, ndim):

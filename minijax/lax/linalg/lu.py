@@ -20,7 +20,7 @@ from ..reductions import reduce_sum
 from ..shaping import broadcasted_iota, expand_dims, full_like
 from ..slicing import dynamic_index_in_dim, size_value
 from .common import eye, linear_algebra_primitive, tril, triu
-from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import info_type, lapack_call, nan_unless, register_solver, routine, succeeded
 from .triangular_solve import triangular_solve
 
 # ----------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ lu_pivots_to_permutation_p = linear_algebra_primitive(
     "lu_pivots_to_permutation", (1,), _permutation_shape, accepted=[(np.int32,)])
 def_numpy(lu_pivots_to_permutation_p, _swap_in_turn)
 defjvp_zero(lu_pivots_to_permutation_p)
-register_lowering(lu_pivots_to_permutation_p, lower_fun(_swaps))
+_lower_swaps = register_solver(lu_pivots_to_permutation_p, lower_fun(_swaps))
 
 
 def lu_pivots_to_permutation(pivots, permutation_size: int):
@@ -152,9 +152,6 @@ def _lu_tangent(factors, t, permutation):
     t = triangular_solve(upper, t, left_side=False, lower=False)
     with settings.default_matmul_precision("highest"):
         return lower @ tril(t, -1) + triu(t) @ upper
-
-
-_lower_swaps = lower_fun(_swaps)
 
 
 def _lower_lu(ctx, x):

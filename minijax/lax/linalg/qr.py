@@ -27,7 +27,7 @@ from .common import (
     tril,
     triu,
 )
-from .lapack import lapack_call, routine
+from .lapack import lapack_call, register_solver, routine
 from .lu import lu
 from .solve import lu_solve
 from .triangular_solve import triangular_solve
@@ -126,7 +126,7 @@ def _lower_householder_product(ctx, a, taus):
 
 
 register_lowering(geqrf_p, _lower_geqrf)
-register_lowering(geqp3_p, _lower_geqp3)
+register_solver(geqp3_p, _lower_geqp3)
 register_lowering(householder_product_p, _lower_householder_product)
 
 # ----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from ... import settings
 from ...checks.primitives import lesser
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
-from ...core.lowering import register_lowering, with_shape
+from ...core.lowering import with_shape
 from ...core.primitives import convert
 from .. import elementwise as prim
 from ..families import lower_fun
@@ -24,11 +24,12 @@ from .common import (
     real,
     real_dtype,
 )
-from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import info_type, lapack_call, nan_unless, register_solver, routine, succeeded
 
 
 class SvdAlgorithm(enum.Enum):
-    """How the decomposition is computed: on the CPU by `DIVIDE_AND_CONQUER` or `QR`."""
+    """How the decomposition is computed: on a CPU by `DIVIDE_AND_CONQUER` or `QR`, on a GPU
+    by any but the former."""
 
     DEFAULT = "default"
     QR = "QR"
@@ -160,7 +161,7 @@ def _empty_svd(x, *, full_matrices, compute_uv):
     return [s, vectors(m), matrix_transpose(vectors(n))] if compute_uv else [s]
 
 
-_lower_empty_svd = lower_fun(_empty_svd, multiple_results=True)
+lower_empty_svd = lower_fun(_empty_svd, multiple_results=True)
 
 
 def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
@@ -170,7 +171,7 @@ def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=
         raise NotImplementedError("svd computes all singular values on this device: leave "
                                   "subset_by_index out.")
     if k == 0:
-        return _lower_empty_svd(ctx, x, full_matrices=full_matrices, compute_uv=compute_uv)
+        return lower_empty_svd(ctx, x, full_matrices=full_matrices, compute_uv=compute_uv)
     if algorithm not in _ROUTINES:
         raise NotImplementedError(f"svd has no {algorithm} on this device: leave it out.")
     u = with_shape(x.aval, (*batch, m, m if full_matrices else k))
@@ -184,4 +185,4 @@ def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=
 
 
 primitive_jvps[svd_p] = _svd_jvp
-register_lowering(svd_p, _lower_svd)
+register_solver(svd_p, _lower_svd)

@@ -12,7 +12,15 @@ from ..cutting import concatenate
 from ..elementwise import neg
 from ..shaping import full_like, reshape
 from .common import check_square, linear_algebra_primitive, real_dtype
-from .lapack import info_type, lapack_call, nan_unless, routine, succeeded
+from .lapack import (
+    info_type,
+    lapack_call,
+    nan_unless,
+    register_solver,
+    routine,
+    succeeded,
+    triangle,
+)
 
 # ----------------------------------------------------------------------------------------------
 # Reduction to tridiagonal form
@@ -58,7 +66,7 @@ def tridiagonal(a, *, lower: bool = True):
 def _lower_tridiagonal(ctx, a, *, lower):
     name = routine("hetrd" if a.aval.dtype.kind == "c" else "sytrd", a.aval.dtype)
     *results, info = lapack_call(ctx, name, [a], [*ctx.avals_out, info_type(a)], {0: 0},
-                                 uplo="L" if lower else "U")
+                                 **triangle(lower))
     ok = succeeded(ctx, info)
     return [nan_unless(ctx, ok, result) for result in results]
 
@@ -160,4 +168,4 @@ def _lower_solve(ctx, dl, d, du, b, *, perturb_singular):
 primitive_jvps[tridiagonal_solve_p] = _solve_jvp
 primitive_transposes[tridiagonal_solve_p] = _solve_transpose
 primitive_batchers[tridiagonal_solve_p] = _solve_batch
-register_lowering(tridiagonal_solve_p, _lower_solve)
+register_solver(tridiagonal_solve_p, _lower_solve)
