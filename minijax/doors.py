@@ -89,7 +89,7 @@ attributes("parallel", "sharding committed addressable_shards global_shards addr
 attributes("parallel", "committed addressable_shards global_shards is_fully_addressable "
            "is_fully_replicated devices addressable_data delete is_deleted on_device_size_in_bytes "
            "unsafe_buffer_pointer", Tracer)
-attributes("parallel", "sharding manual_axis_type", ShapedArray)
+attributes("parallel", "sharding manual_axis_type mat", ShapedArray)
 attributes("parallel", "format", ShapeDtypeStruct)
 watched(default_device, "parallel.placed", "watch_default_device")
 _places = Places()

@@ -650,6 +650,12 @@ def _hide_frames(error: Exception) -> None:
         error.add_note(_HIDDEN_FRAMES_NOTE)
 
 
+def leave_out_caller(error: Exception) -> None:
+    """Filters the caller's frame, too: it calls a boundary, and users call it."""
+    if settings.traceback_filtering.value != "off" and error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+
+
 def _frames(traceback: TracebackType | None) -> list[TracebackType]:
     entries = []
     while traceback is not None:

@@ -27,10 +27,13 @@ def safe_zip(*args: Iterable) -> list[tuple]:
 
     Raises:
       ValueError: the arguments differ in length.
+      TypeError: there is no argument.
 
     >>> safe_zip([1, 2], "ab")
     [(1, 'a'), (2, 'b')]
     """
+    if not args:
+        raise TypeError("safe_zip requires at least 1 argument")
     lists = [list(arg) for arg in args]
     _check_equal_lengths("safe_zip", lists)
     return list(zip(*lists, strict=True))

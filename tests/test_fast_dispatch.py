@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import traceback
 
 import numpy as np
 import pytest
@@ -234,3 +235,14 @@ def test_programs_with_references_are_called_again():
     jitted = jax.jit(doubled)
     for n in (1.0, 2.0, 3.0):
         assert jitted(jnp.full(3, n)).tolist() == [2 * n] * 3
+
+
+def test_errors_show_no_frame_of_the_fast_path():
+    def fails(x):
+        raise ValueError("mine")
+
+    outer = jax.jit(lambda x: jax.jit(fails)(x))
+    with pytest.raises(ValueError, match="mine") as info:
+        outer(1.0)
+    files = [entry.filename for entry in traceback.extract_tb(info.value.__traceback__)]
+    assert set(files) == {__file__}

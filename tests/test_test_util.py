@@ -81,6 +81,18 @@ def test_one_derivative():
     both(program, "wrong")
 
 
+def test_tolerances_are_those_of_the_dtype_of_arrays():
+    """The inner products are 64-bit, since the arguments are; JAX computes in 32 bits."""
+
+    def program(jx):
+        x = np.random.RandomState(0).randn(3, 2)
+        sums = lambda x: jx.numpy.sin(1e3 * x).sum()
+        tols = {np.float32: 0.5}
+        return lambda: jx.test_util.check_vjp(sums, functools.partial(jx.vjp, sums), (x,), tols, tols)
+
+    both(program)
+
+
 def test_the_message_says_which_derivative():
     """The first derivative is right; the second, backwards, is not."""
 

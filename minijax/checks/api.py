@@ -166,9 +166,9 @@ def _size_along(x, axis, i, name_of):
     if -len(shape) <= axis < len(shape):
         return shape[axis]
     raise ValueError(
-        f"vmap was requested to map its argument {name_of(i)} along axis {axis}, which implies "
+        f"vmap was requested to map its argument along axis {axis}, which implies "
         f"that its rank should be at least {axis + 1 if axis >= 0 else -axis}, but is only "
-        f"{len(shape)} (its shape is {shape})."
+        f"{len(shape)} (its shape is {shape}). The argument is {name_of(i)}."
     )
 
 
@@ -220,12 +220,22 @@ def linearize_tangents(derivative: Linearization, leaves: Sequence, tree: PyTree
                         f"{derivative.in_tree}, got {tree}.")
     for primal_aval, tangent in zip(derivative.in_avals, leaves):
         wanted, aval = primal_aval.to_tangent_aval(), typeof(tangent)
-        if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
+        hints = [] if wanted.dtype == dtypes.float0 else [
+            text for hint in hooks.tangent_hint if (text := hint(wanted, aval))]
+        if aval.shape != wanted.shape or aval.dtype != wanted.dtype or hints:
             raise ValueError(
                 "linearized function called on tangent values inconsistent with the original primal"
                 f" values:\nGot tangent aval {aval.str_short(False)} for primal aval "
-                f"{primal_aval.str_short(False)} but expected {wanted.str_short(False)}."
+                f"{primal_aval.str_short(False)} but expected {wanted.str_short(False)}. "
+                + "".join(hints)
             )
+
+
+@point
+def tangent_hint(self, wanted: ShapedArray, got: ShapedArray) -> str:
+    """What to do if a linearized function takes the type `wanted`, and the tangent is placed
+    otherwise; "" if it fits."""
+    return ""
 
 
 def vjp_cotangents(derivative: Linearization, leaves: Sequence, tree: PyTreeDef) -> None:
@@ -379,6 +389,7 @@ def linear_cotangents(cts: Sequence, tree: PyTreeDef, out_avals: Sequence[Shaped
         raise TypeError("cotangent tree does not match function output, expected "
                         f"{out_tree} but got {tree}")
     for aval, x in zip(out_avals, cts):
-        if (typeof(x).shape, typeof(x).dtype) != (aval.shape, aval.dtype):
+        fits = all(fits(aval, typeof(x)) for fits in hooks.cotangent_fits)
+        if (typeof(x).shape, typeof(x).dtype) != (aval.shape, aval.dtype) or not fits:
             raise TypeError("cotangent type does not match function output, expected "
                             f"{aval} but got {x}")

@@ -24,7 +24,7 @@ from ..core.dtypes import float0
 from ..core.extension import Extension, hooks, register
 from ..core.jit import JitFunction, Program, buffer_of, cache_of, remember, traces
 from ..core.util import partition_list
-from ..errors import api_boundary
+from ..errors import api_boundary, leave_out_caller
 from ..runtime import xla
 from ..runtime.jit import array_classes
 from ..settings import trace_context
@@ -189,7 +189,11 @@ class FastCall(JitFunction):
                 raise  # else it is no leaf, or a static argument without a hash
             return JitFunction.__call__(self, *args, **kwargs)
         if entry is None:
-            return self._first_call(key, args, kwargs)
+            try:
+                return self._first_call(key, args, kwargs)
+            except Exception as error:
+                leave_out_caller(error)
+                raise
         if entry.execute is None:
             results = entry.program(leaves)
             return results[0] if entry.unflatten is None else entry.unflatten(results)

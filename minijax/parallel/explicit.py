@@ -254,6 +254,28 @@ class ManualAxisType(NamedTuple):
     unreduced: frozenset = frozenset()
     reduced: frozenset = frozenset()
 
+    @property
+    def vur(self) -> frozenset:
+        """All axes that the type names."""
+        return self.varying | self.unreduced | self.reduced
+
+    @property
+    def empty(self) -> bool:
+        """Whether it names none."""
+        return not self.vur
+
+    def update(self, **changes: frozenset) -> ManualAxisType:
+        """The same with some of the three replaced."""
+        return self._replace(**changes)
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """What the type of a cotangent says: sums that are pending become sums that were done."""
+        return ManualAxisType(self.varying, self.reduced, self.unreduced)
+
+    def invarying(self, mesh: Any) -> frozenset:
+        """The manual axes of a mesh along which all devices have the same value."""
+        return frozenset(mesh.manual_axes) - self.vur
+
 
 def _manual_axis_type(aval):
     return ManualAxisType(varying_axes(aval), *(sums_of(aval) if mesh_of(aval) is None else ()))
@@ -262,5 +284,6 @@ def _manual_axis_type(aval):
 install_methods({
     "sharding": property(lambda aval: sharding_of_type(aval, get_abstract_mesh())),
     "manual_axis_type": property(_manual_axis_type),
+    "mat": property(_manual_axis_type),
     "memory_space": property(lambda aval: space_of(aval) or MemorySpace.Device),
 }, ShapedArray)

@@ -131,7 +131,7 @@ class MemorySpaces(Extension):
 
     def placement_hint(self, a, b):
         apart = space_of(a) is not space_of(b) and space_of(b) is None
-        return "`jax.device_put(…, jax.memory.Space.Device)` brings the first back" if apart else ""
+        return "applying `jax.device_put(..., jax.memory.Space.Device)`" if apart else ""
 
 
 def _has_rule(primitive):

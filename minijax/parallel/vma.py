@@ -270,6 +270,12 @@ def _meet(primitive):
                 or isinstance(primitive, Collective))
 
 
+def pcast_text(a: ShapedArray, b: ShapedArray) -> str:
+    """What makes a value of type `a` vary as `b` does; "" if it does."""
+    more = tuple(sorted(varying_axes(b) - varying_axes(a)))
+    return f"applying `jax.lax.pcast(..., {more}, to='varying')`" if more else ""
+
+
 class VaryingTypes(Extension):
     """Types of values that vary: results vary along all axes along which an operand does."""
 
@@ -281,10 +287,18 @@ class VaryingTypes(Extension):
             return [along(aval, axes) for aval in out]
         return along(out, axes)
 
+    def cotangent_fits(self, aval, ct):
+        return varying_axes(ct) <= varying_axes(aval)  # else it would not be summed
+
+    def tangent_hint(self, wanted, got):
+        casts = [f"\n  * {cast} to {what}" for cast, what in (
+            (pcast_text(wanted, got), "the primal value passed to `jax.linearize`"),
+            (pcast_text(got, wanted), "the tangent value passed to the linearized function"))
+            if cast]
+        return "\nThis might be fixed by:" + ";".join(casts) if casts else ""
+
     def placement_hint(self, a, b):
-        more = tuple(sorted(varying_axes(b) - varying_axes(a)))
-        cast = f"applying `jax.lax.pcast(..., {more}, to='varying')` to the first makes it vary"
-        return cast if more else ""
+        return pcast_text(a, b)
 
 
 register(VaryingTypes())

@@ -682,7 +682,8 @@ def test_safe_map_of_nothing():
 
 def test_safe_zip():
     assert util.safe_zip([1, 2], "ab") == [(1, "a"), (2, "b")]
-    assert util.safe_zip() == []
+    with pytest.raises(TypeError, match="at least 1 argument"):
+        util.safe_zip()
 
 
 @pytest.mark.parametrize("lists", [([1], [1, 2]), ([1, 2], [1]), ([], [1]), ([1], [2], [3, 4])])

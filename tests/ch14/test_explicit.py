@@ -123,3 +123,23 @@ def test_the_manual_axes_of_types():
         return [*seen, repr(kind), isinstance(kind, library.sharding.ManualAxisType)]
 
     both(lambda library: program(library))
+
+
+def test_questions_to_the_manual_axes_of_types():
+    def program(library):
+        seen = []
+
+        def f(x, y):
+            mesh = library.sharding.get_abstract_mesh()
+            for v in (x, y, library.lax.psum(x, "x")):
+                mat = library.typeof(v).mat
+                seen.extend([mat.invarying(mesh), mat.vur, mat.empty, repr(mat.to_ct_mat()),
+                             repr(mat.update(reduced=frozenset({"z"})))])
+            return x + y
+
+        mesh = library.make_mesh((4, 2), ("x", "y"), (library.sharding.AxisType.Auto,) * 2)
+        library.shard_map(f, mesh=mesh, in_specs=(library.P("x"), library.P()), out_specs=library.P("x"))(
+            library.numpy.arange(8.0), library.numpy.ones(2))
+        return seen
+
+    both(lambda library: program(library))

@@ -126,6 +126,22 @@ ERRORS = {
 }  # fmt: skip
 
 WITHOUT_A_MESH = {
+    "over(lambda x, y: lax.cond(True, lambda: (x, y), lambda: (y, x)), (P('i'), P('j')), P())(M, M)":
+        r"(?s)the manual axis types do not match.*This might be fixed by:\n  \* applying "
+        r"`jax.lax.pcast\(..., \('j',\), to='varying'\)` to the output of true_fun at path \[0\]",
+    "over(lambda x, y: lax.scan(lambda c, _: (c[::-1], ()), (x, y), (), length=2), (P('i'), P()), "
+    "P('i'))(M, M)":
+        r"This might be fixed by applying `jax.lax.pcast\(..., \('i',\), to='varying'\)`,? to the initial "
+        r"carry value corresponding to the input carry component c\[1\]",
+    "over(lambda t: jx.vjp(jnp.sin, M[:2])[1](t)[0], P('i'), P('i'))(M)":
+        r"got float32\[2,2\]{V:i}, but expected float32\[2,2\]",
+    "over(lambda t: jx.linearize(jnp.sin, M[:2])[1](t), P('i'), P('i'))(M)":
+        r"(?s)inconsistent with the original.*applying `jax.lax.pcast\(..., \('i',\), to='varying'\)` to "
+        "the primal value passed",
+    "over(lambda t: jx.linearize(jnp.sin, t)[1](M[:2]), P('i'), P('i'))(M)":
+        "(?s)inconsistent with the original.*to the tangent value passed",
+    "over(lambda t: jx.linear_transpose(lambda x: 2 * x, M[:2])(t)[0], P('i'), P('i'))(M)":
+        "cotangent type does not match function output",
     "jx.shard_map(lambda x: lax.with_sharding_constraint(x, N(auto, P('i', 'j'))), mesh=auto, "
     "in_specs=P('i'), out_specs=P('i'), check_vma=False)(M)": "contains a manual axes.*of mesh",
     "jx.vmap(over(lambda x: x, P('i'), P('i')), spmd_axis_name='i')(np.ones((8, 8), 'f'))":

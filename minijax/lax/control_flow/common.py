@@ -329,14 +329,18 @@ def check_carry(what: str, body: Callable, in_tree: PyTreeDef, in_avals: Sequenc
             "Revise the function so that the carry output has the same pytree structure as the "
             "carry input."
         )
-    lines = [f"the input carry {component(path)} has type {a.str_short(False)} but the "
+    apart = [(component(path), a, b) for path, a, b in
+             zip(leaf_paths(in_tree), in_avals, out_avals) if not same_type(a, b)]
+    lines = [f"the input carry {name} has type {a.str_short(False)} but the "
              f"corresponding output carry component has type {b.str_short(False)}, so "
-             f"{type_difference(a, b)}"
-             for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals) if not same_type(a, b)]
+             f"{type_difference(a, b)}" for name, a, b in apart]
     if lines:
+        fixes = [f"{hint} to the initial carry value corresponding to the input carry {name}"
+                 for name, a, b in apart for hint in placement_hints(a, b)]
         raise TypeError(
             f"{what} function carry input and carry output must have equal types, but they "
-            f"differ:\n\n{itemized(lines)}\n\nRevise the function so that all output types match "
+            f"differ:\n\n{itemized(lines)}\n\n{fixed_by(fixes)}Revise the function so that all "
+            "output types match "
             "the corresponding input types: give the initial value the type of the result, or "
             "convert the result (`.astype`)."
         )
@@ -375,9 +379,20 @@ def _tree_differences(component, in_tree, out_tree):
 def type_difference(a: ShapedArray, b: ShapedArray) -> str:
     """In words, what tells two types apart."""
     differing = ["dtypes"] * (a.dtype != b.dtype) + ["shapes"] * (a.shape != b.shape)
-    differing += ["axes along which they vary"] * (a.placement != b.placement)
-    hints = [f" ({text})" for hint in hooks.placement_hint if (text := hint(a, b))]
-    return ", and ".join(f"the {what} do not match" for what in differing) + "".join(hints)
+    differing += ["manual axis types"] * (a.placement != b.placement)
+    return ", and ".join(f"the {what} do not match" for what in differing)
+
+
+def placement_hints(a: ShapedArray, b: ShapedArray) -> list[str]:
+    """What may be done to a value of type `a`, for the placement of `b`."""
+    return [text for hint in hooks.placement_hint if (text := hint(a, b))]
+
+
+def fixed_by(fixes: Sequence[str]) -> str:
+    """What an error proposes, as a paragraph."""
+    if len(fixes) > 1:
+        return f"This might be fixed by:\n{itemized(fixes)}\n\n"
+    return "".join(f"This might be fixed by {fix}.\n\n" for fix in fixes)
 
 
 @point
@@ -397,7 +412,8 @@ def by_extension(function: Callable, *args: Any) -> Any:
 
 @point
 def placement_hint(self, a: ShapedArray, b: ShapedArray) -> str:
-    """How a value of type `a` can be given the placement of `b`; "" where it need not."""
+    """How a value of type `a` can be given the placement of `b`, as "applying …"; "" where it need
+    not."""
     return ""
 
 

@@ -62,10 +62,12 @@ from .common import (
     by_extension,
     check_references,
     either,
+    fixed_by,
     forwarded,
     itemized,
     keep_outputs,
     op_with_regions,
+    placement_hints,
     same_type,
     same_types,
     share_constants,
@@ -250,13 +252,15 @@ def _check_branches(what: str, funs: dict[str, Callable], staged: Sequence[Stage
         same_tree = staged[0].out_tree == other.out_tree
         lines = (_type_differences if same_tree else _tree_differences)(
             first_name, staged[0], name, other)
+        fixes = _fixes(first_name, staged[0], name, other) if same_tree else []
         if lines:
             raise TypeError(
                 (f"{what} branches must have equal output types but they differ.\n\n" if same_tree
                  else f"{what} branch outputs must have the same pytree structure, but they "
                  "differ:\n\n") +
                 f"{first_name} is {fun_sourceinfo(first_fun)}\n{name} is {fun_sourceinfo(fun)}\n\n"
-                + itemized(lines) + f"\n\nRevise {first_name} and/or {name} so that " +
+                + f"{itemized(lines)}\n\n{fixed_by(fixes)}"
+                f"Revise {first_name} and/or {name} so that " +
                 ("all output types match." if same_tree else
                  "they have the same pytree structure."))
 
@@ -272,10 +276,20 @@ def _tree_differences(name1, staged1, name2, staged2) -> list[str]:
 
 
 def _type_differences(name1, staged1, name2, staged2) -> list[str]:
-    types = zip(leaf_paths(staged1.out_tree), staged1.jaxpr.out_avals, staged2.jaxpr.out_avals)
     return [f"the output of {name1}{_at(path)} has type {a.str_short(False)} but the corresponding "
             f"output of {name2} has type {b.str_short(False)}, so {type_difference(a, b)}"
-            for path, a, b in types if not same_type(a, b)]
+            for path, a, b in _types_apart(staged1, staged2)]
+
+
+def _types_apart(staged1, staged2):
+    types = zip(leaf_paths(staged1.out_tree), staged1.jaxpr.out_avals, staged2.jaxpr.out_avals)
+    return [(path, a, b) for path, a, b in types if not same_type(a, b)]
+
+
+def _fixes(name1, staged1, name2, staged2) -> list[str]:
+    return [f"{hint} to the output of {name}{_at(path)}"
+            for path, a, b in _types_apart(staged1, staged2)
+            for name, x, y in ((name1, a, b), (name2, b, a)) for hint in placement_hints(x, y)]
 
 
 # ----------------------------------------------------------------------------------------------
