@@ -265,10 +265,17 @@ def put(
         _ZERO_COPY if owned else _COPY, True)
 
 
+def is_near(buffer: Buffer, device: Device) -> bool:
+    """Whether a buffer is on the device's platform, within which jaxlib moves it."""
+    return canonical_platform(buffer.platform()) == canonical_platform(device.platform)
+
+
 def copy_to_device(buffer: Buffer, device: Device) -> Buffer:
     """The same array in the memory of another device."""
     if buffer._sharding.device is device:
         return buffer
+    if not is_near(buffer, device):
+        return put(to_numpy(buffer), buffer.aval, device)
     sharding = placement(device)
     return xla_client.batched_device_put(
         buffer.aval, sharding, [buffer], sharding.devices, enable_x64=True

@@ -18,6 +18,7 @@ from .client import (
     XlaRuntimeError,
     compile_options,
     fetch,
+    is_near,
     load,
     our_error,
     read_foreign,
@@ -113,6 +114,8 @@ def put_shards(aval: ShapedArray, sharding: XlaSharding, shards: list) -> Buffer
     """An array on several devices, from one part for each device of this process. The parts are
     buffers, or NumPy arrays that are never written to again."""
     devices = list(sharding._addressable_device_assignment)
+    shards = [part if isinstance(part, np.ndarray) or is_near(part, device)
+              else shard_to_numpy(part, aval) for part, device in zip(shards, devices)]
     return xla_client.batched_device_put(aval, sharding, shards, devices, enable_x64=True)
 
 

@@ -19,7 +19,7 @@ from minijax import settings
 from minijax.core.array import Array
 from minijax.core.extension import registered
 from minijax.parallel import placed
-from minijax.runtime import cuda, xla
+from minijax.runtime import cuda, xla, xla_on_devices
 from minijax.runtime.platforms import lowered_for
 from tests.oracle import both, jax
 
@@ -311,6 +311,33 @@ def test_results_stay_on_the_device(one_by_one):
     x = minijax.numpy.asarray(X)
     for y in (x + x, x * 2.0, minijax.numpy.sin(x)[0], minijax.grad(lambda x: (x * x).sum())(x)):
         assert type(y) is Array and y._host is None and y._buffer is not None
+
+
+MOVES = {
+    "to a device": lambda m, x: m.device_put(x, m.devices()[1]),
+    "to copies": lambda m, x: m.device_put(x, m.NamedSharding(mesh_of_all(m), m.P())),
+    "to parts": lambda m, x: m.device_put(x, m.NamedSharding(mesh_of_all(m), m.P("i"))),
+    "by a program": lambda m, x: m.jit(lambda x: x + 1, device=m.devices()[2])(x),
+}
+
+
+def mesh_of_all(m):
+    return m.make_mesh((m.device_count(),), ("i",), (m.sharding.AxisType.Auto,))
+
+
+@pytest.mark.parametrize("second", MOVES)
+@pytest.mark.parametrize("first", MOVES)
+@pytest.mark.filterwarnings("ignore:backend and device:DeprecationWarning")
+def test_between_platforms_arrays_move_through_the_host(monkeypatch, first, second):
+    """jaxlib moves arrays within a platform only. Here all devices count as far from each other."""
+    for module in (xla(), xla_on_devices()):
+        monkeypatch.setattr(module, "is_near", lambda buffer, device: False)
+
+    def program(m):
+        x = m.numpy.arange(2 * m.device_count(), dtype="float32") * 2
+        return MOVES[second](m, MOVES[first](m, x))
+
+    both(lambda m: lambda: program(m))
 
 
 def test_python_sees_values_in_custom_rules(one_by_one):
