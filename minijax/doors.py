@@ -8,11 +8,14 @@ even if no name of it was used. Each loads the room, which takes its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from . import optional
 from .core.array import Array
 from .core.core import ShapedArray, Tracer, install_methods
 from .core.extension import Extension, register, remove
+from .core.jit import jit_p
 from .first_use import AttributeOnFirstUse, Postponed, doors, load
 from .runtime import cuda
 from .runtime.structs import ShapeDtypeStruct
@@ -97,6 +100,14 @@ register(_places)
 doors["minijax.parallel"] = [lambda: remove(_places)]
 if cuda.has_device():  # a look at files, which does not load XLA
     register(_parallel("placed").placed_evaluation)
+
+
+def _room_of_jit(function: str) -> Callable[[dict], dict]:
+    return lambda params: load(Postponed("minijax.parallel.nested_jit", function))(params)
+
+
+optional.set_rule(jit_p, optional.Rule("compiler_options_kvs", _room_of_jit("own_params"),
+                                       _room_of_jit("listed_params")))
 
 
 class OtherPlatforms(Extension):

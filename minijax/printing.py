@@ -139,7 +139,7 @@ def shared_jaxprs(root) -> dict[Any, str]:
         if visits[jaxpr] > 2:
             continue
         for eqn in jaxpr.eqns:
-            name = eqn.params.get("name")
+            name = eqn.own_params.get("name")
             for inner in eqn._jaxprs():
                 queue.append(inner)
                 if name is not None:
@@ -297,7 +297,7 @@ class Printer:
             return pp_eqn_rules[primitive](self, eqn)
         results = self.vars(eqn.outvars, binders=True)
         rule = pp_rules.get(primitive, _sorted_params) if custom else _sorted_params
-        params = yield from self.params(rule(eqn.params))
+        params = yield from self.params(rule(eqn.own_params))
         names = getattr(eqn.source_info, "name_stack", "")
         stack = f"[{names}]" if self.options.name_stack else None
         application = [Text(primitive, note=stack), *params, " ", self.vars(eqn.invars)]
@@ -306,7 +306,7 @@ class Printer:
         return Concat([results, Text(" = ", note=note or self.options.note(eqn)), *application])
 
     def name_after_caller(self, eqn) -> None:
-        inner = _open(eqn.params["jaxpr"])
+        inner = _open(eqn.own_params["jaxpr"])
         if inner not in self.shared:
             self.name_alike(inner.invars, eqn.invars)
             self.name_alike(inner.outvars, eqn.outvars)

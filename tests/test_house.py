@@ -29,7 +29,7 @@ BUDGETS = {
     "partial_eval": 144, "transposition": 172, "api": 212,
 }  # fmt: skip
 READING_ORDER = [*BUDGETS]
-BESIDE_THE_CORE = ("settings", "errors", "documents", "printing")
+BESIDE_THE_CORE = ("settings", "errors", "documents", "optional", "printing")
 
 
 # ----------------------------------------------------------------------------------------------

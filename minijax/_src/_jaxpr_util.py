@@ -23,7 +23,7 @@ def _all_eqns(jaxpr, seen):
     for eqn in jaxpr.eqns:
         yield jaxpr, eqn
     for eqn in jaxpr.eqns:
-        for inner in jaxprs_in_params(eqn.params):
+        for inner in jaxprs_in_params(eqn.own_params):
             if seen is None or id(inner) not in seen:
                 if seen is not None:
                     seen.add(id(inner))
@@ -91,7 +91,7 @@ def var_defs_and_refs(jaxpr: Jaxpr) -> Any:
                 definitions[v], readers[v] = eqn, []
     _read(readers, jaxpr.outvars, None)
     own = jaxpr, [(v, eqn, readers[v]) for v, eqn in definitions.items()]
-    inner = [var_defs_and_refs(j) for eqn in jaxpr.eqns for j in jaxprs_in_params(eqn.params)]
+    inner = [var_defs_and_refs(j) for eqn in jaxpr.eqns for j in jaxprs_in_params(eqn.own_params)]
     return [own, *inner] if inner else own
 
 

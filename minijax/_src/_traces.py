@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import optional
 from ..core import core
 from ..core.core import Primitive, eval_trace, install_methods, set_current_trace
 from ..custom_rules.common import as_fun
@@ -46,17 +47,18 @@ class Trace(core.Trace, metaclass=_AnyTrace):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = vars(cls).get("process_primitive")
-        if own is not None and hasattr(cls, "process_custom_jvp_call"):
-            cls.process_primitive = _with_rules_apart(own)  # type: ignore[method-assign]
+        theirs = vars(cls).get("process_primitive")
+        if theirs is not None:
+            cls.process_primitive = _as_in_jax(theirs)  # type: ignore[method-assign]
 
 
-def _with_rules_apart(own: Callable) -> Callable:
-    """`process_primitive` of a library's trace, which treats calls of `custom_jvp` apart."""
-    @functools.wraps(own)
+def _as_in_jax(theirs: Callable) -> Callable:
+    """`process_primitive` of a library's trace. It gets the parameters that JAX lists, and calls
+    of `custom_jvp` by its method for them."""
+    @functools.wraps(theirs)
     def process(trace, primitive, tracers, params):
-        if primitive is not custom_jvp_call_p:
-            return own(trace, primitive, tracers, params)
+        if primitive is not custom_jvp_call_p or not hasattr(trace, "process_custom_jvp_call"):
+            return theirs(trace, primitive, tracers, optional.listed(primitive, params))
         fun, jvp = wrap_init(as_fun(params["call_jaxpr"])), wrap_init(params["jvp_jaxpr_fun"])
         return trace.process_custom_jvp_call(primitive, fun, jvp, tracers,
                                              symbolic_zeros=params["symbolic_zeros"])

@@ -116,7 +116,7 @@ def of_operands(effects: frozenset, eqn: JaxprEqn) -> frozenset:
         return effects
     operands: dict[Any, Any] = dict(enumerate(eqn.invars))
     for jaxpr in eqn._jaxprs():
-        places = places_of_operands(jaxpr, eqn.params, len(eqn.invars))
+        places = places_of_operands(jaxpr, eqn.own_params, len(eqn.invars))
         operands.update(zip(jaxpr.invars, [eqn.invars[i] for i in places]))
     return frozenset(_renamed(effects, operands))
 

@@ -353,8 +353,8 @@ def _result_avals(eqn: JaxprEqn, in_avals: list[ShapedArray]) -> Sequence[Shaped
     rule = custom_typechecks.get(eqn.primitive.name)
     try:
         if rule is not None:
-            return rule(*in_avals, **eqn.params)
-        out = eqn.primitive.abstract_eval(*in_avals, **eqn.params)
+            return rule(*in_avals, **eqn.own_params)
+        out = eqn.primitive.abstract_eval(*in_avals, **eqn.own_params)
     except JaxprTypeError as error:
         raise _IllTyped(_escaped(str(error))) from error
     except (TypeError, ValueError) as error:

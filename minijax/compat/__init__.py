@@ -1,3 +1,3 @@
 """JAX's spellings that carry no idea: aliases, deprecated forms, ignored arguments."""
 
-from . import absl_flags, core, jaxpr
+from . import absl_flags, core, jaxpr, params

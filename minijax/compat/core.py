@@ -106,25 +106,6 @@ def _is_number(scalar_type: type) -> bool:
     return np.dtype(scalar_type).kind not in "OSUMm"
 
 
-# What operations of JAX can be asked for, and ours cannot: primitive -> parameter.
-_REQUESTS = {
-    **dict.fromkeys(["cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt",
-                     "sin", "sqrt", "tan", "tanh"], "accuracy"),
-    **dict.fromkeys(["broadcast_in_dim", "convert_element_type", "iota", "reshape"], "sharding"),
-    **dict.fromkeys(["conv_general_dilated", "dot_general", "ragged_dot_general",
-                     "reduce_max", "reduce_min", "reduce_prod", "reduce_sum",
-                     "rng_bit_generator"], "out_sharding"),
-    "mul": "out_dtype"}
-
-
-def bind(self: Primitive, *args: Any, **params: Any) -> Any:
-    """Apply the primitive: the current trace decides what that means. What JAX's primitive can be
-    asked for, and ours cannot, may be `None`: nothing is asked for."""
-    if params and params.get(request := _REQUESTS.get(self.name, ""), self) is None:
-        del params[request]
-    return state.trace.process_primitive(self, args, params)
-
-
 class CanonicalizeDtypeHandlers:
     """`jax.interpreters.xla.canonicalize_dtype_handlers`: how values of a class become arrays.
 
@@ -147,7 +128,7 @@ pytype_aval_mappings.update(
 install_methods({"at_least_vspace": ShapedArray.to_tangent_aval}, ShapedArray)
 install_methods({"main": property(_identity)}, Trace)
 install_methods({"__init__": init_tracer}, Tracer)
-install_methods({"bind": bind, "call_primitive": False, "map_primitive": False}, Primitive)
+install_methods({"call_primitive": False, "map_primitive": False}, Primitive)
 later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,
              pytype_aval_mappings=pytype_aval_mappings)
 later.update(

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors, printing
+from .. import errors, optional, printing
 from ..checks import core as checks
 from . import dtypes
 from .extension import hooks
@@ -385,7 +385,7 @@ class Primitive:
 
     def bind(self, *args, **params):
         """Apply the primitive: the current trace decides what that means."""
-        return state.trace.process_primitive(self, args, params)
+        return state.trace.process_primitive(self, args, params and optional.own(self, params))
 
     def impl(self, *args, **params):
         raise missing_rule(self, "Evaluation", 1)

@@ -20,7 +20,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, final
 
-from .. import printing
+from .. import optional, printing
 from ..checks import jaxpr as checks
 from ..errors import SourceInfo, at_sources
 from .core import Primitive, ShapedArray
@@ -83,30 +83,31 @@ class Record:
         changes = checks.replacements(changes, self)
         if changes.keys() & {"eqns", "primitive", "params", "invars", "constvars"}:
             changes.setdefault("effects", None)
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields = {name.removeprefix("own_"): getattr(self, name) for name in self.__slots__}
         return type(self)(**fields | changes)
 
 
-class JaxprEqn(Record):
+class JaxprEqn(optional.WithParams, Record):
     """`outvars = primitive[params] invars`
 
     Args:
       primitive: the operation.
       invars: its operands, variables or literals.
       outvars: fresh variables for its results, a list even for a single result.
-      params: everything that is not an operand.
+      params: everything that is not an operand. Our rules take the `own_params`; `eqn.params` has
+        besides what JAX lists (`optional.py`).
       source_info: the user's line that the equation comes from.
       effects: what the equation does besides computing its results, a set. By default these are
         the primitive's effects, and those of the jaxprs in `params`.
     """
 
-    __slots__ = ("primitive", "invars", "outvars", "params", "source_info", "effects")
+    __slots__ = ("primitive", "invars", "outvars", "own_params", "source_info", "effects")
 
     def __init__(self, primitive: Primitive, invars: list[Atom], outvars: list[Var],
                  params: dict[str, Any], source_info: SourceInfo | None = None,
                  effects: frozenset | None = None):
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
-        self.params, self.source_info = params, source_info
+        self.own_params, self.source_info = params and optional.own(primitive, params), source_info
         if effects is None:
             # A jaxpr returns a list, so a primitive that calls one has multiple results.
             can_have_effects = primitive.multiple_results or primitive.effects is not None
@@ -115,7 +116,7 @@ class JaxprEqn(Record):
 
     def _jaxprs(self) -> Iterator[Jaxpr]:
         """The jaxprs in the parameters."""
-        return jaxprs_in_params(self.params)
+        return jaxprs_in_params(self.own_params)
 
     def __repr__(self):
         return printing.print_eqn(self)
@@ -125,7 +126,7 @@ def _effects_of(eqn: JaxprEqn) -> frozenset:
     """The primitive's effects, and those of the jaxprs that it calls. An effect on an input names
     the operand."""
     rule = eqn.primitive.effects
-    effects = no_effects if rule is None else rule(*[v.aval for v in eqn.invars], **eqn.params)
+    effects = no_effects if rule is None else rule(*[v.aval for v in eqn.invars], **eqn.own_params)
     return checks.of_operands(effects.union(*[jaxpr.effects for jaxpr in eqn._jaxprs()]), eqn)
 
 
@@ -264,7 +265,7 @@ def _eval_eqn(eqn: JaxprEqn, env: dict[Var, Any], last: dict[Var, JaxprEqn | Non
     """Put the results that will be read into `env`. A note on an exception names the equation."""
     operands = [atom.val if type(atom) is Literal else env[atom] for atom in eqn.invars]
     try:
-        results = eqn.primitive.bind(*operands, **eqn.params)
+        results = eqn.primitive.bind(*operands, **eqn.own_params)
     except Exception as error:
         checks.note_equation(error, eqn)
         raise

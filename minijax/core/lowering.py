@@ -256,7 +256,7 @@ class Body:
         outside = self.avals_out
         for eqn in live_equations(jaxpr):
             self.avals_out = [v.aval for v in eqn.outvars]
-            outs = self.rule_of(eqn)(self, *map(read, eqn.invars), **eqn.params)
+            outs = self.rule_of(eqn)(self, *map(read, eqn.invars), **eqn.own_params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
         self.avals_out = outside
         return [read(atom) for atom in jaxpr.outvars]

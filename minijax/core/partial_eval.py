@@ -146,13 +146,13 @@ def without_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
 @rule_for_calls(dce_rules)
 def _dce_of_call(call: Call, used_outputs, eqn):
     """Drop what is dead inside a call, and the operands that only the dead equations needed."""
-    with call.inside(eqn.params):
-        jaxpr, used_inputs = dce_closed(eqn.params[call.jaxpr_param], tuple(used_outputs))
+    with call.inside(eqn.own_params):
+        jaxpr, used_inputs = dce_closed(eqn.own_params[call.jaxpr_param], tuple(used_outputs))
     in_sources = partition_list(used_inputs, range(len(used_inputs)))[1]
     out_sources = partition_list(used_outputs, range(len(used_outputs)))[1]
     return used_inputs, eqn.replace(
         invars=[eqn.invars[i] for i in in_sources], outvars=[eqn.outvars[i] for i in out_sources],
-        params=call.params(eqn.params, jaxpr, in_sources, out_sources))
+        params=call.params(eqn.own_params, jaxpr, in_sources, out_sources))
 
 
 # ----------------------------------------------------------------------------------------------

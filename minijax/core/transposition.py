@@ -123,7 +123,7 @@ def _linear_eqns(jaxpr: Jaxpr, env: dict) -> Iterator[tuple[JaxprEqn, list]]:
             yield eqn, operands
         else:
             for _ in at_sources([eqn]):
-                outs = eqn.primitive.bind(*operands, **eqn.params)
+                outs = eqn.primitive.bind(*operands, **eqn.own_params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
 
@@ -132,7 +132,7 @@ def _transpose_eqn(eqn: JaxprEqn, cts: Sequence, operands: Sequence) -> Sequence
     rule = primitive_transposes.get(eqn.primitive)
     if rule is None:
         raise missing_rule(eqn.primitive, "Transpose (reverse-mode differentiation)", 8)
-    return rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
+    return rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.own_params)
 
 
 # ----------------------------------------------------------------------------------------------

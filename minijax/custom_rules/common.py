@@ -390,7 +390,7 @@ def partial_eval_call(trace, primitive, args, params):
 def dce_call(eqn: JaxprEqn, used_outputs: tuple) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     """The jaxpr of a call with its used outputs only, and which of its inputs it keeps: all but
     values that the function closed over, because the rules may need them."""
-    jaxpr, n = eqn.params["call_jaxpr"], eqn.params["num_consts"]
+    jaxpr, n = eqn.own_params["call_jaxpr"], eqn.own_params["num_consts"]
     keep = (False,) * n + (True,) * (len(jaxpr.in_avals) - n)
     return dce_closed(jaxpr, used_outputs, keep)
 

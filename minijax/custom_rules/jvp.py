@@ -289,7 +289,7 @@ def _transpose(cts, *operands, call_jaxpr, **params):
 
 def _dce(used, eqn):
     """Dead code: drop the results that are not used, in the function and in the rule."""
-    used, rule = tuple(used), eqn.params["jvp_jaxpr_fun"]
+    used, rule = tuple(used), eqn.own_params["jvp_jaxpr_fun"]
     jaxpr, used_inputs = dce_call(eqn, used)
     dropped = [None] * used_inputs.count(False)
 
@@ -297,9 +297,9 @@ def _dce(used, eqn):
         n = len(args) // 2
         return keep_used(used * 2, rule(*dropped, *args[:n], *dropped, *args[n:]))
 
-    params = eqn.params | {
+    params = eqn.own_params | {
         "call_jaxpr": jaxpr, "jvp_jaxpr_fun": Named(rule_of_used, rule.name),
-        "num_consts": eqn.params["num_consts"] - len(dropped)}
+        "num_consts": eqn.own_params["num_consts"] - len(dropped)}
     return used_inputs, eqn.replace(invars=keep_used(used_inputs, eqn.invars),
                                     outvars=keep_used(used, eqn.outvars), params=params)
 

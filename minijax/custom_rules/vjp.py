@@ -406,7 +406,7 @@ def _batched_bwd(bwd, fwd, *leaves):
 
 def _dce(used, eqn):
     """Dead code: drop the results that are not used; `bwd` gets zeros for them."""
-    used, params = tuple(used), eqn.params
+    used, params = tuple(used), eqn.own_params
     jaxpr, used_inputs = dce_call(eqn, used)
     n_dropped = used_inputs.count(False)
     fwd, bwd, n_outs = params["fwd_jaxpr_thunk"], params["bwd"], len(used)

@@ -50,7 +50,7 @@ def compute_on(compute_type: str) -> Iterator[None]:
 
 def _calls_compute_on(jaxpr) -> bool:
     return any(eqn.primitive is compute_on_p or any(map(
-        _calls_compute_on, jaxprs_in_params(eqn.params))) for eqn in jaxpr.eqns)
+        _calls_compute_on, jaxprs_in_params(eqn.own_params))) for eqn in jaxpr.eqns)
 
 
 def _attributes(jaxpr, compute_type, out_memory_spaces, compiler_options_json):

@@ -186,7 +186,7 @@ primitive_jvps[rule_lost_p] = _refuse_derivative
 
 def _has_lost_rules(jaxpr: Jaxpr) -> bool:
     return any(eqn.primitive is rule_lost_p
-               or any(map(_has_lost_rules, jaxprs_in_params(eqn.params)))
+               or any(map(_has_lost_rules, jaxprs_in_params(eqn.own_params)))
                for eqn in jaxpr.eqns)
 
 

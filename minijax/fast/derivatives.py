@@ -195,7 +195,7 @@ class StagedLinearized:
             if eqn.primitive.multiple_results or eqn.effects:
                 raise NotImplementedError(eqn.primitive)
             operands = [atoms.index(id(v)) for v in eqn.invars]
-            self.equations.append((eqn.primitive, operands, eqn.params, eqn.outvars[0].aval))
+            self.equations.append((eqn.primitive, operands, eqn.own_params, eqn.outvars[0].aval))
             atoms.append(id(eqn.outvars[0]))
         self.out = atoms.index(id(jaxpr.outvars[0]))
 

@@ -80,7 +80,7 @@ def _work(closed: ClosedJaxpr) -> Iterator[tuple[str, int]]:
     """The names of the operations, and how many elements they read or make at most."""
     yield "", 0
     for eqn in closed.eqns:
-        if type(called := eqn.params.get("call_jaxpr")) is ClosedJaxpr:
+        if type(called := eqn.own_params.get("call_jaxpr")) is ClosedJaxpr:
             yield from _work(called)
         else:
             name, ins, outs = eqn.primitive.name, eqn.invars, eqn.outvars

@@ -87,7 +87,7 @@ class _Writer:
     def equations(self, closed: ClosedJaxpr) -> None:
         self.scope |= zip(self.names(closed.constvars), map(self.constant, closed.consts))
         for eqn in closed.eqns:
-            called = eqn.params.get("call_jaxpr") if self.fold else None
+            called = eqn.own_params.get("call_jaxpr") if self.fold else None
             if type(called) is ClosedJaxpr:
                 self._call(eqn, called)
             elif self.fold and eqn.primitive is stop_gradient_p:
@@ -212,8 +212,8 @@ class _Remembered(dict):
 
 def _operation_key(eqn: JaxprEqn, operands: Sequence[str]) -> Any:
     """What two equations with equal results have in common; `None` if that cannot be told."""
-    key = eqn.primitive, *operands, *eqn.params.items()
-    if any(type(x) is float and x == 0 for x in eqn.params.values()):  # 0.0 and -0.0 are equal
+    key = eqn.primitive, *operands, *eqn.own_params.items()
+    if any(type(x) is float and x == 0 for x in eqn.own_params.values()):  # 0.0 and -0.0 are equal
         return None
     try:
         hash(key)
@@ -318,7 +318,7 @@ def numpy_operation(eqn: JaxprEqn) -> tuple[Callable, dict]:
         if eqn.primitive.impl is not impl or not condition(*[v.aval for v in eqn.invars]):
             raise NotImplementedError(eqn.primitive)
     rule = numpy_rule(eqn)
-    return (numpy_rules[eqn.primitive], eqn.params) if rule is None else (rule, {})
+    return (numpy_rules[eqn.primitive], eqn.own_params) if rule is None else (rule, {})
 
 
 def numpy_constant(x: Any) -> Any:
@@ -340,4 +340,4 @@ def numpy_function(closed: ClosedJaxpr, casts: Sequence = (),
 
 def by_binding(closed: ClosedJaxpr) -> Callable:
     """The jaxpr as a Python function that binds the primitives."""
-    return python_function(closed, lambda eqn: (eqn.primitive.bind, eqn.params))
+    return python_function(closed, lambda eqn: (eqn.primitive.bind, eqn.own_params))

@@ -32,7 +32,7 @@ def numpy_rule(eqn: JaxprEqn) -> Callable | None:
     avals = [atom.aval for atom in eqn.invars]
     if specialise is None or not all(isinstance(aval.dtype, np.dtype) for aval in avals):
         return None
-    return specialise(*avals, **eqn.params)
+    return specialise(*avals, **eqn.own_params)
 
 
 def _select_n(which: Any, *cases: Any) -> Callable | None:

@@ -35,6 +35,7 @@ from ..core.forward import Zero
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import convert, make_primitive
 from ..core.transposition import defbilinear
+from ..optional import may_be_asked
 from ..remat import products
 from ..runtime.dispatch import apply_primitive
 from .complex_numbers import complex, imag, real
@@ -249,6 +250,7 @@ def _check_groups(lhs_shape, rhs_shape, feature_groups, batch_groups):
 # The primitive
 
 conv_general_dilated_p = make_primitive("conv_general_dilated", _shape_rule)
+may_be_asked(conv_general_dilated_p, "out_sharding")
 conv_general_dilated_p.def_impl(functools.partial(apply_primitive, conv_general_dilated_p))
 
 

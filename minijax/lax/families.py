@@ -33,8 +33,9 @@ from ..core.primitives import (
     make_primitive,
 )
 from ..core.staging import trace_to_jaxpr
+from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
-from .precision import AccuracyMode, Tolerance, check_accuracy
+from .precision import AccuracyMode, Tolerance, is_accuracy
 
 # Kinds of element types, besides those of the starters.
 INTEGER = (np.integer,)
@@ -106,13 +107,14 @@ def give_rules(primitive: Primitive, arity: int, numpy_rule: Callable | None, *,
 def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
     """The public function of a primitive of one operand."""
     name, has_accuracy = primitive.name, primitive.name in _WITH_ACCURACY
+    if has_accuracy:
+        may_be_asked(primitive, "accuracy", is_accuracy)
 
     def plain(x):
         return primitive.bind(x)
 
     def with_accuracy(x, *, accuracy: AccuracyMode | Tolerance | None = None):
-        if accuracy is not None:
-            check_accuracy(accuracy)
+        is_accuracy(accuracy)
         return primitive.bind(x)
 
     function = with_accuracy if has_accuracy else plain

@@ -14,6 +14,7 @@ from ..core.core import Primitive, ShapedArray, typeof
 from ..core.forward import defjvp_zero
 from ..core.lowering import register_lowering, tensor_type
 from ..core.primitives import make_primitive
+from ..optional import may_be_asked
 from ..runtime.dispatch import apply_primitive
 from .cutting import index_in_dim
 from .dtypes import check_and_canonicalize_user_dtype
@@ -75,6 +76,7 @@ def _batch_bits(args, dims, *, shape, **params):
 
 
 rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True)
+may_be_asked(rng_bit_generator_p, "out_sharding")
 rng_bit_generator_p.def_abstract_eval(_bits_types)
 rng_bit_generator_p.def_impl(functools.partial(apply_primitive, rng_bit_generator_p))
 primitive_batchers[rng_bit_generator_p] = _batch_bits

@@ -55,7 +55,12 @@ class Tolerance:
         self.atol, self.rtol, self.ulps = atol, rtol, ulps
 
 
-def check_accuracy(accuracy) -> None:
-    """Raise `NotImplementedError` unless it is a mode or a tolerance."""
-    if not isinstance(accuracy, (AccuracyMode, Tolerance)):
+def is_accuracy(accuracy) -> bool:
+    """Whether this is an accuracy: `None`, a mode or a tolerance. All are met in one way.
+
+    Raises:
+      NotImplementedError: it is anything else.
+    """
+    if not isinstance(accuracy, AccuracyMode | Tolerance | None):
         raise NotImplementedError(f"Accuracy {accuracy} not supported")
+    return True

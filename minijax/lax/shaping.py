@@ -36,6 +36,7 @@ from ..core.primitives import (
     transpose_p,
 )
 from ..core.transposition import deftranspose
+from ..optional import may_be_asked
 from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .out_shardings import bind_sharded, resharded
 
@@ -273,6 +274,7 @@ def _lower_iota(ctx, *, dtype, shape, dimension):
 
 # It has no operands, so it needs neither a batching nor a transpose rule.
 iota_p = make_primitive("iota", _iota_type, _iota)
+may_be_asked(iota_p, "sharding")
 defjvp_zero(iota_p)
 register_lowering(iota_p, _lower_iota)
 

@@ -137,7 +137,7 @@ _LOOPS = {"scan": ("num_consts",), "while": ("cond_nconsts", "body_nconsts")}
 def _check_loop(eqn: JaxprEqn) -> None:
     """Raise an error if a loop reads summands from outside, which XLA takes for copies."""
     name = eqn.primitive.name
-    n = sum(eqn.params[parameter] for parameter in _LOOPS[name])
+    n = sum(eqn.own_params[parameter] for parameter in _LOOPS[name])
     for v in eqn.invars[:n]:
         if _summed_mesh(v.aval):
             raise NotImplementedError(
@@ -154,7 +154,7 @@ def _summed_mesh(aval: Any) -> AbstractMesh | None:
 def _of_summands(rule: Callable, eqn: JaxprEqn, avals: Sequence) -> Callable:
     """The lowering rule of an equation that has results of which devices hold summands."""
     several, name = eqn.primitive.multiple_results, eqn.primitive.name
-    single = name in _SINGLE_OPERATIONS and not (name == "reshape" and eqn.params["dimensions"])
+    single = name in _SINGLE_OPERATIONS and not (name == "reshape" and eqn.own_params["dimensions"])
 
     def constrained(ctx, *operands, **params):
         if name == "pad":

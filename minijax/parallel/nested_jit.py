@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import settings
+from .. import optional, settings
 from ..core.array import Array
 from ..core.batching import WithTrace, primitive_batchers
 from ..core.core import ShapedArray, typeof
@@ -26,11 +26,42 @@ from ..runtime.jit import UNSPECIFIED
 from ..runtime.structs import ShapeDtypeStruct
 from .constraints import check_fits, check_spmd_name, lower_sharding
 from .layouts import AUTO, Format, given_layout, lower_layout, settled
+from .mesh import no_mesh
 from .partition_spec import UNCONSTRAINED, P
 from .sharding import NamedSharding, Sharding, is_unreduced, tile_assignment
 from .spmd import ToBePlaced, Wanted, committed_sharding, is_abstract
 
 PARAMS = ("in_shardings", "out_shardings", "in_layouts", "out_layouts", "device")
+
+
+# ----------------------------------------------------------------------------------------------
+# The parameters that JAX lists
+
+
+def listed_params(params: dict) -> dict:
+    """The parameters of a call with all of JAX's: shardings, layouts, a mesh, XLA's flags."""
+    jaxpr = params["jaxpr"]
+    sides = (("in", len(jaxpr.in_avals)), ("out", len(jaxpr.out_avals)))
+    nothing = {f"{side}_{what}": (entry,) * n for side, n in sides
+               for what, entry in (("shardings", UNSPECIFIED), ("layouts", None))}
+    flags = {"compiler_options_kvs": params.get("options", ()), "ctx_mesh": no_mesh}
+    return nothing | flags | {k: x for k, x in params.items() if k not in ("device", "options")}
+
+
+def own_params(params: dict) -> dict:
+    """The parameters of a call in JAX's form, without those that ask for nothing."""
+    own = {k: x for k, x in params.items() if k != "compiler_options_kvs"}
+    if params["compiler_options_kvs"]:
+        own["options"] = params["compiler_options_kvs"]
+    if getattr(own.get("ctx_mesh"), "empty", True):
+        own.pop("ctx_mesh", None)
+    entries = [x for name in PARAMS[:-1] for x in own.get(name, ())]
+    if any(entry is not UNSPECIFIED and entry is not None for entry in entries):
+        return {"device": None} | own
+    return {k: x for k, x in own.items() if k not in PARAMS}
+
+
+optional.set_rule(jit_p, optional.Rule("compiler_options_kvs", own_params, listed_params))
 
 
 def said(entry: Any) -> Sharding | None:

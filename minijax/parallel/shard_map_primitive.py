@@ -366,7 +366,7 @@ derive_linearization(shard_map_p, linear_inside=True)
 def _choose_in_body(eqn, used, policy):
     """The equation that returns also what is saved, that, and the equation of what has to be done
     again, if anything."""
-    params, closed = eqn.params, eqn.params["jaxpr"]
+    params, closed = eqn.own_params, eqn.own_params["jaxpr"]
     scope, jaxpr, n_outs = _scope_of(params), closed.jaxpr, len(eqn.outvars)
     wanted = partition_list(used, jaxpr.outvars)[1]
     eqns, saved, eqns_again = choose_saved(jaxpr, wanted, policy)

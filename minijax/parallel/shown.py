@@ -132,12 +132,12 @@ def _without_prints(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _eqn_without_prints(eqn: JaxprEqn) -> JaxprEqn:
-    inner = [*jaxprs_in_params(eqn.params)]
+    inner = [*jaxprs_in_params(eqn.own_params)]
     if not eqn.effects or not inner:
         return eqn
     left = no_effects.union(*[_without_prints(jaxpr).effects for jaxpr in inner])
     gone = no_effects.union(*[jaxpr.effects for jaxpr in inner]) - left
-    params = {name: _param_without_prints(x) for name, x in eqn.params.items()}
+    params = {name: _param_without_prints(x) for name, x in eqn.own_params.items()}
     return eqn.replace(params=params, effects=eqn.effects - gone)
 
 

@@ -424,12 +424,12 @@ _SEVERAL = {"device_put": ("devices",), "jit": ("in_shardings", "out_shardings")
 def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         several = [x for name in _SEVERAL.get(eqn.primitive.name, ())
-                   for x in eqn.params.get(name, ())]
-        for value in (*eqn.params.values(), *several):
+                   for x in eqn.own_params.get(name, ())]
+        for value in (*eqn.own_params.values(), *several):
             value = value.sharding if isinstance(value, Format) else value
             if isinstance(value, Sharding) or isinstance(value, Mesh) and not value.empty:
                 yield value
-        for inner in jaxprs_in_params(eqn.params):
+        for inner in jaxprs_in_params(eqn.own_params):
             yield from _find_shardings(inner)
 
 
@@ -637,7 +637,8 @@ class _PartitionedProgram(PlacedProgram):
 def _put_at_the_end(jaxpr) -> list:
     """For each result the sharding that it is put to last, if it is."""
     put = {v: where for eqn in jaxpr.jaxpr.eqns if eqn.primitive.name == "device_put"
-           for v, where in zip(eqn.outvars, eqn.params["devices"]) if isinstance(where, Sharding)}
+           for v, where in zip(eqn.outvars, eqn.own_params["devices"])
+           if isinstance(where, Sharding)}
     return [put.get(v) if isinstance(v, Var) else None for v in jaxpr.jaxpr.outvars]
 
 

@@ -69,7 +69,7 @@ def choose_saved(jaxpr: Jaxpr, wanted: Sequence, policy: Callable):
 
 def _choose_in_jit(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     """`choose_saved` inside a `jit`."""
-    closed = eqn.params["jaxpr"]
+    closed = eqn.own_params["jaxpr"]
     inner_of = dict(zip(eqn.outvars, closed.outvars))
     wanted = [inner_of[v] for v in partition_list(used, eqn.outvars)[1]]
     eqns, saved_inside, eqns_again = choose_saved(closed.jaxpr, wanted, policy)
@@ -94,7 +94,7 @@ def _jit_eqn(eqn, closed, invars, outvars, jaxpr) -> JaxprEqn:
     """The equation `eqn`, for another jaxpr with the same constants."""
     places, n = {v: i for i, v in enumerate(eqn.outvars)}, len(eqn.invars)
     params = calls[jit_p].params(
-        eqn.params, ClosedJaxpr(jaxpr, closed.consts),
+        eqn.own_params, ClosedJaxpr(jaxpr, closed.consts),
         [*range(n), *[None] * (len(invars) - n)], [*map(places.get, outvars)], shared=True)
     return eqn.replace(invars=invars, outvars=outvars, params=params)
 
@@ -102,13 +102,13 @@ def _jit_eqn(eqn, closed, invars, outvars, jaxpr) -> JaxprEqn:
 def _choose_in_scan(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     """`choose_saved` inside a `scan`. The values saved in each step are stacked: they are one more
     result of the loop, and one more array to loop over when the rest is done again."""
-    closed, num_carry = eqn.params["jaxpr"], eqn.params["num_carry"]
+    closed, num_carry = eqn.own_params["jaxpr"], eqn.own_params["num_carry"]
     ys_used = partition_list(used[num_carry:], closed.outvars[num_carry:])[1]
     wanted = [*closed.outvars[:num_carry], *ys_used]
     eqns, saved, eqns_again = choose_saved(closed.jaxpr, wanted, policy)
     if not saved:
         return eqn, [], eqn
-    length = eqn.params["length"]
+    length = eqn.own_params["length"]
     stacked = [Var(v.aval.update(shape=(length, *v.aval.shape))) for v in saved]
     whole = _scan_eqn(eqn, eqn.invars, [*eqn.outvars, *stacked], closed.jaxpr.replace(
         eqns=eqns, outvars=[*closed.outvars, *saved]))
@@ -119,14 +119,14 @@ def _choose_in_scan(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
 
 def _scan_eqn(eqn, invars, outvars, jaxpr) -> JaxprEqn:
     """The equation `eqn`, for another body with the same constants."""
-    closed = ClosedJaxpr(jaxpr, eqn.params["jaxpr"].consts)
-    return eqn.replace(invars=invars, outvars=outvars, params=eqn.params | {"jaxpr": closed})
+    closed = ClosedJaxpr(jaxpr, eqn.own_params["jaxpr"].consts)
+    return eqn.replace(invars=invars, outvars=outvars, params=eqn.own_params | {"jaxpr": closed})
 
 
 def _choose_in_cond(eqn: JaxprEqn, used: Sequence[bool], policy: Callable):
     """`choose_saved` inside each branch. What the branches save shares a place if it has the same
     type; the branch that has nothing for a place returns zeros."""
-    branches = eqn.params["branches"]
+    branches = eqn.own_params["branches"]
     chosen = [choose_saved(branch.jaxpr, partition_list(used, branch.outvars)[1], policy)
               for branch in branches]
     saved_avals = [[v.aval for v in saved] for _, saved, _ in chosen]

@@ -30,9 +30,9 @@ def origins(jaxpr: Jaxpr, residuals: Sequence,
 
 def _maker(eqn) -> str:
     if eqn.primitive is name_p:
-        return f"named '{eqn.params['name']}' from {eqn.source_info}"
+        return f"named '{eqn.own_params['name']}' from {eqn.source_info}"
     if eqn.primitive is jit_p:
-        return f"output of jitted function '{eqn.params['name']}' from {eqn.source_info}"
+        return f"output of jitted function '{eqn.own_params['name']}' from {eqn.source_info}"
     return f"output of {eqn.primitive.name} from {eqn.source_info}"
 
 

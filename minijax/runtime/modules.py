@@ -106,7 +106,7 @@ class ProgramBody(Body):
     def rule_of(self, eqn: JaxprEqn) -> Callable:
         if self.module.locations:
             self.names = eqn.source_info.names if eqn.source_info else ()
-            called = eqn.params["name"] if eqn.primitive is jit_p else None
+            called = eqn.own_params["name"] if eqn.primitive is jit_p else None
             self.location = _location(self.enclosing, self.names, eqn.primitive.name, called)
         return super().rule_of(eqn)
 

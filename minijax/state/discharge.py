@@ -115,13 +115,14 @@ def apply_discharged(primitive: Primitive, refs: Sequence, values: Sequence,
 def _run_eqn(eqn: JaxprEqn, values: Sequence) -> tuple[Sequence, Sequence]:
     """The results of an equation, and the new contents of the references among its operands."""
     refs = [v if is_ref_type(v.aval) else None for v in eqn.invars]
-    changed = eqn.invars[eqn.params.get("cond_nconsts", 0):]  # a condition may take the same ones
+    n_cond = eqn.own_params.get("cond_nconsts", 0)  # a condition may take the same ones
+    changed = eqn.invars[n_cond:]
     distinct_references([v.aval for v in changed], eqn.primitive.name, changed)
     if any(refs) or uses_refs(eqn):
         if eqn.primitive not in discharge_rules:
             raise missing_rule(eqn.primitive, "Discharge of references", 15)
-        return apply_discharged(eqn.primitive, refs, values, eqn.params)
-    outs = eqn.primitive.bind(*values, **eqn.params)
+        return apply_discharged(eqn.primitive, refs, values, eqn.own_params)
+    outs = eqn.primitive.bind(*values, **eqn.own_params)
     return outs if eqn.primitive.multiple_results else [outs], []
 
 

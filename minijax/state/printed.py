@@ -50,12 +50,12 @@ def _arrow(printer, eqn) -> AnyDoc:
 def _print_get(printer, eqn) -> AnyDoc:
     ref, *operands = eqn.invars
     out = printer.vars(eqn.outvars, binders=True)
-    return Concat([out, _arrow(printer, eqn), _selected(printer, ref, operands, **eqn.params)])
+    return Concat([out, _arrow(printer, eqn), _selected(printer, ref, operands, **eqn.own_params)])
 
 
 def _print_swap(printer, eqn) -> AnyDoc:
     ref, value, *operands = eqn.invars
-    part = _selected(printer, ref, operands, **eqn.params)
+    part = _selected(printer, ref, operands, **eqn.own_params)
     if printer.var_names.get(eqn.outvars[0]) == "_":
         return Concat([part, _arrow(printer, eqn), printer.atom(value)])
     out = printer.vars(eqn.outvars, binders=True)
@@ -64,7 +64,7 @@ def _print_swap(printer, eqn) -> AnyDoc:
 
 def _print_addupdate(printer, eqn) -> AnyDoc:
     ref, value, *operands = eqn.invars
-    part = _selected(printer, ref, operands, **eqn.params)
+    part = _selected(printer, ref, operands, **eqn.own_params)
     return Concat([part, Text(" += ", note=printer.options.note(eqn)), printer.atom(value)])
 
 

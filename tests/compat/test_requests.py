@@ -43,7 +43,13 @@ def test_what_is_not_asked_for_may_be_none(name, transformation):
 def test_what_is_asked_for_is_refused():
     import minijax as jax
 
-    for bind in (lambda: jax.lax.sin_p.bind(X, accuracy=1),
+    with pytest.raises(NotImplementedError):
+        jax.lax.sin_p.bind(X, accuracy=1)
+    for bind in (lambda: jax.lax.mul_p.bind(X, X, out_dtype=np.dtype(np.float16)),
                  lambda: jax.lax.reduce_sum_p.bind(X, axes=(0,), colour=None)):
         with pytest.raises(TypeError):
             bind()
+
+
+def test_an_accuracy_is_met_in_one_way():
+    both(lambda jx: lambda x: jx.lax.sin_p.bind(x, accuracy=jx.lax.AccuracyMode.HIGHEST), X)

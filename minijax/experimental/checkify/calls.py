@@ -95,10 +95,10 @@ def _checked_call(jaxpr: ClosedJaxpr, enabled, in_tree: PyTreeDef, avals) -> _Ch
 def _check_call(error, enabled, eqn, operands):
     """For `jit` and `checkpoint`."""
     leaves, in_tree = tree_flatten(error)
-    checked = _checked_call(eqn.params["jaxpr"], frozenset(enabled), in_tree,
+    checked = _checked_call(eqn.own_params["jaxpr"], frozenset(enabled), in_tree,
                             tuple(map(typeof, leaves)))
     new = [None] * len(leaves)
-    params = calls[eqn.primitive].params(eqn.params, checked.jaxpr,
+    params = calls[eqn.primitive].params(eqn.own_params, checked.jaxpr,
                                          [*new, *range(len(operands))],
                                          [*new, *range(len(eqn.outvars))])
     return checked.split(eqn.primitive.bind(*leaves, *operands, **params))
@@ -109,7 +109,7 @@ rules[jit_p.name] = rules[remat_p.name] = _check_call
 
 def _check_cond(error, enabled, eqn, operands):
     index, *operands = operands
-    branches = eqn.params["branches"]
+    branches = eqn.own_params["branches"]
     error, checked = _stage_all([_of_jaxpr(branch, enabled) for branch in branches], error, [],
                                 branches[0].in_avals, branches[0].debug_info)
     outs = cond_p.bind(index, *tree_leaves(error), *operands,
@@ -125,7 +125,7 @@ rules["cond"] = _check_cond
 
 def _check_scan(error, enabled, eqn, operands):
     """The error is one more carry."""
-    params = dict(eqn.params)
+    params = dict(eqn.own_params)
     jaxpr, length = params["jaxpr"], params["length"]
     consts, rest = split_list(operands, [params["num_consts"]])
     before, after = split_list(jaxpr.in_avals, [params["num_consts"]])
@@ -143,11 +143,11 @@ rules["scan"] = _check_scan
 def _check_while(error, enabled, eqn, operands):
     """The error is one more carry. What goes wrong in the condition is found out before the loop,
     and in each round for the next."""
-    cond_jaxpr, body_jaxpr = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    cond_jaxpr, body_jaxpr = eqn.own_params["cond_jaxpr"], eqn.own_params["body_jaxpr"]
     if cond_jaxpr.out_avals[0].shape:
         raise ValueError("Checkify does not support batched while-loops (checkify-of-vmap-of-"
                          "while). If possible, use vmap-of-checkify-of-while.")
-    counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    counts = eqn.own_params["cond_nconsts"], eqn.own_params["body_nconsts"]
     cond_consts, body_consts, carry = split_list(operands, counts)
     error, _ = interpret(cond_jaxpr, enabled, error, [*cond_consts, *carry])
 
@@ -175,7 +175,7 @@ rules["while"] = _check_while
 
 
 def _stage_custom(error, enabled, eqn):
-    jaxpr = eqn.params["call_jaxpr"]
+    jaxpr = eqn.own_params["call_jaxpr"]
     error, (checked,) = _stage_all([_of_jaxpr(jaxpr, enabled)], error, [], jaxpr.in_avals,
                                    jaxpr.debug_info)
     return error, checked, tree_leaves(error)
@@ -183,7 +183,7 @@ def _stage_custom(error, enabled, eqn):
 
 def _check_custom_jvp(error, enabled, eqn, operands):
     error, checked, leaves = _stage_custom(error, enabled, eqn)
-    rule, n = eqn.params["jvp_jaxpr_fun"], len(leaves)
+    rule, n = eqn.own_params["jvp_jaxpr_fun"], len(leaves)
     zeros = [SymbolicZero(typeof(x).to_tangent_aval()) for x in leaves]
 
     def jvp(*args):
@@ -192,7 +192,7 @@ def _check_custom_jvp(error, enabled, eqn, operands):
         middle = len(outs) // 2
         return [*errors, *outs[:middle], *zeros, *outs[middle:]]
 
-    outs = custom_jvp_call_p.bind(*leaves, *operands, **eqn.params | {
+    outs = custom_jvp_call_p.bind(*leaves, *operands, **eqn.own_params | {
         "call_jaxpr": checked.jaxpr, "jvp_jaxpr_fun": Named(jvp, rule.name), "num_consts": 0})
     return checked.split(outs)
 
@@ -202,8 +202,8 @@ rules["custom_jvp_call"] = _check_custom_jvp
 
 def _check_custom_vjp(error, enabled, eqn, operands):
     error, checked, leaves = _stage_custom(error, enabled, eqn)
-    fwd, bwd, n = eqn.params["fwd_jaxpr_thunk"], eqn.params["bwd"], len(leaves)
-    out_trees = eqn.params["out_trees"]
+    fwd, bwd, n = eqn.own_params["fwd_jaxpr_thunk"], eqn.own_params["bwd"], len(leaves)
+    out_trees = eqn.own_params["out_trees"]
     zeros = [Zero(typeof(x).to_cotangent_aval()) for x in leaves]
 
     def new_fwd(perturbed, *args):
@@ -215,7 +215,7 @@ def _check_custom_vjp(error, enabled, eqn, operands):
         residuals, _, cts = split_list(args, [out_trees()[1].num_leaves, n])
         return [*zeros, *bwd(*residuals, *cts)]
 
-    outs = custom_vjp_call_p.bind(*leaves, *operands, **eqn.params | {
+    outs = custom_vjp_call_p.bind(*leaves, *operands, **eqn.own_params | {
         "call_jaxpr": checked.jaxpr, "fwd_jaxpr_thunk": Named(new_fwd, fwd.name),
         "bwd": Named(new_bwd, bwd.name), "num_consts": 0})
     return checked.split(outs)

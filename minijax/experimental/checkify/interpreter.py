@@ -100,7 +100,7 @@ def interpret(closed: ClosedJaxpr, enabled: frozenset, error: Error, args: Seque
 
 
 def _bind(eqn: JaxprEqn, operands) -> list:
-    out = eqn.primitive.bind(*operands, **eqn.params)
+    out = eqn.primitive.bind(*operands, **eqn.own_params)
     return out if eqn.primitive.multiple_results else [out]
 
 
@@ -110,7 +110,7 @@ def _unchecked(error, enabled, eqn, operands):
 
 def _check_discharge(error, enabled, eqn, operands):
     """A `check`: its errors are no effects any more, but part of the value."""
-    new = eqn.params["err_tree"].unflatten(operands)
+    new = eqn.own_params["err_tree"].unflatten(operands)
     for kind, slot in new.slots.items():
         if kind.error_type in enabled:
             error = error.updated(kind, slot.failed, slot.code, slot.payload, new.places)
@@ -173,7 +173,7 @@ def _check_dynamic_slice(number_of_arrays):
         outs = _bind(eqn, operands)
         operand, starts = operands[0], operands[number_of_arrays:]
         if OOBError in enabled and starts:
-            sizes = eqn.params.get("slice_sizes") or typeof(operands[1]).shape
+            sizes = eqn.own_params.get("slice_sizes") or typeof(operands[1]).shape
             indices = jnp.stack([jnp.asarray(i) for i in starts])
             error = assert_in_bounds(error, indices, sizes, range(len(starts)), operand)
         return error, outs
@@ -184,9 +184,9 @@ def _check_dynamic_slice(number_of_arrays):
 def _check_gather(error, enabled, eqn, operands):
     outs = _bind(eqn, operands)
     operand, indices = operands
-    axes = eqn.params["dimension_numbers"].start_index_map
+    axes = eqn.own_params["dimension_numbers"].start_index_map
     if OOBError in enabled and typeof(indices).size:
-        sizes = [eqn.params["slice_sizes"][axis] for axis in axes]
+        sizes = [eqn.own_params["slice_sizes"][axis] for axis in axes]
         error = assert_in_bounds(error, indices, sizes, axes, operand)
     return error, outs
 
@@ -194,7 +194,7 @@ def _check_gather(error, enabled, eqn, operands):
 def _check_scatter(error, enabled, eqn, operands):
     outs = _bind(eqn, operands)
     operand, indices, updates = operands
-    numbers = eqn.params["dimension_numbers"]
+    numbers = eqn.own_params["dimension_numbers"]
     if OOBError not in enabled:
         return error, outs
     if typeof(indices).size:

@@ -17,7 +17,7 @@ from .interpreter import interpret, rules
 def _check_shard_map(error: Error, enabled, eqn, operands: Sequence):
     """Every device gets the error. Theirs come out side by side: the result has an error for each,
     as after `vmap`."""
-    params = eqn.params
+    params = eqn.own_params
     jaxpr = params["jaxpr"]
     scope = Scope(params["mesh"], params["newly_manual_axes"], params["check_vma"])
     leaves, in_tree = tree_flatten(error)

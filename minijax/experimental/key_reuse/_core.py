@@ -260,9 +260,9 @@ class _Walk:
           KeyReuseError: it uses a key for the second time.
           AssertionError: it says something about keys that is not true.
         """
-        signature = _signature(eqn.primitive, eqn.params, [x.aval for x in eqn.invars])
+        signature = _signature(eqn.primitive, eqn.own_params, [x.aval for x in eqn.invars])
         if eqn.primitive is assert_consumed_value_p:
-            _check_statement(eqn.params["value"].mask, self.mask(eqn.invars[0]))
+            _check_statement(eqn.own_params["value"].mask, self.mask(eqn.invars[0]))
         for in_idx, out_idx in signature.forwards:
             self.same_as[eqn.outvars[out_idx]] = eqn.invars[in_idx]
         for sink in sorted(signature.sinks, key=lambda sink: sink.idx):

@@ -102,7 +102,7 @@ def eval_sparse(closed: ClosedJaxpr, *args) -> list:
     for eqn in jaxpr.eqns:
         operands = [*map(read, eqn.invars)]
         rule = rule_for(eqn.primitive, {*map(type, operands)})
-        outs = rule(*operands, **eqn.params)
+        outs = rule(*operands, **eqn.own_params)
         env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
     return [*map(read, jaxpr.outvars)]
 

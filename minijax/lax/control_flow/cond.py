@@ -483,7 +483,7 @@ partial_eval_rules[cond_p] = _partial_eval
 
 def _dce(used_outputs, eqn):
     """Drop what is dead in all branches, and the operands that only that needed."""
-    branches, used = eqn.params["branches"], tuple(used_outputs)
+    branches, used = eqn.own_params["branches"], tuple(used_outputs)
     used_inputs = either(*(dce_closed(branch, used)[1] for branch in branches))
     pruned = tuple(dce_closed(branch, used, used_inputs)[0] for branch in branches)
     used_invars = [True, *used_inputs]

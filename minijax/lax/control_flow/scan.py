@@ -417,7 +417,7 @@ def _dce(used_outputs, eqn: JaxprEqn):
     """Drop what no used result needs. A carry may be needed only to compute another one."""
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
-    jaxpr, num_consts, num_carry = (eqn.params[k] for k in ("jaxpr", "num_consts", "num_carry"))
+    jaxpr, num_consts, num_carry = (eqn.own_params[k] for k in ("jaxpr", "num_consts", "num_carry"))
     num_xs = len(jaxpr.invars) - num_consts - num_carry
     carry, ys = split_list(used_outputs, [num_carry])
 
@@ -427,7 +427,7 @@ def _dce(used_outputs, eqn: JaxprEqn):
 
     live = fixpoint(lambda carry: live_body(carry)[1][num_consts:num_consts + num_carry], carry)
     body, used_inputs = live_body(live)
-    params = eqn.params | {"jaxpr": body, "num_carry": sum(live),
+    params = eqn.own_params | {"jaxpr": body, "num_carry": sum(live),
                            "num_consts": sum(used_inputs[:num_consts])}
     invars = partition_list(used_inputs, eqn.invars)[1]
     outvars = partition_list([*live, *ys], eqn.outvars)[1]

@@ -345,8 +345,8 @@ partial_eval_rules[while_p] = _partial_eval
 
 def _dce(used_outputs, eqn):
     """Carry only what a used result or the condition needs, in any round."""
-    cond_jaxpr, body_jaxpr = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
-    n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    cond_jaxpr, body_jaxpr = eqn.own_params["cond_jaxpr"], eqn.own_params["body_jaxpr"]
+    n_cond, n_body = eqn.own_params["cond_nconsts"], eqn.own_params["body_nconsts"]
     cond_used = dce_closed(cond_jaxpr, (True,))[1]
 
     def step(needed):
