@@ -139,7 +139,6 @@ IGNORED: dict[str, dict[str, str]] = {
         "experimental.sparse.bcoo_broadcast_in_dim": "sharding",
         "experimental.sparse.bcoo_reshape": "sharding",
         "experimental.sparse.bcsr_broadcast_in_dim": "sharding",
-        "pure_callback": "sharding", "experimental.io_callback": "sharding",
         "interpreters.mlir.emit_python_callback":
             "operand_avals returns_token sharding",
     },

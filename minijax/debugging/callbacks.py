@@ -49,12 +49,14 @@ from ..lax.compile_time import eval_context
 from ..lax.control_flow.cond import cond
 from ..lax.control_flow.scan import scan
 from ..lax.control_flow.tokens import TOKEN, ordered_token, set_token
+from ..optional import may_be_asked
 from ..parallel.collectives import axis_index
 from ..parallel.mesh import AxisType
 from ..parallel.modules import add_host_callback, devices_of_module, manual_context
 from ..parallel.partition_spec import P
 from ..parallel.placed import sees_to_places
 from ..parallel.shard_map_primitive import Scope, inside, shard_map_p
+from ..parallel.sharding import NamedSharding, SingleDeviceSharding
 from ..parallel.spmd import on_all_devices
 from ..runtime import logger
 from ..runtime.effects import effects_barrier  # noqa: F401  (a name that programs look for here)
@@ -178,13 +180,53 @@ def _evaluate(callback: Callable, args: Sequence, avals: Sequence[ShapedArray]) 
     return [Array(np.array(x), aval) for x, aval in zip(values, avals)]
 
 
+def _asked(sharding: Any) -> dict:
+    """The parameter of an equation if a sharding was given."""
+    return {} if sharding is None else {"sharding": sharding}
+
+
+def _check_sharding(sharding: Any, devices: Sequence, manual: bool = False) -> None:
+    """Refuse a sharding that is not on one of these devices.
+
+    Raises:
+      NotImplementedError: it can be on several devices, or each device calls for itself.
+      ValueError: its device does not run the program.
+    """
+    if manual:
+        raise NotImplementedError("callbacks take no sharding within a `shard_map`, where each "
+                                  "device calls Python for itself: leave `sharding` out.")
+    if not (isinstance(sharding, SingleDeviceSharding)
+            or isinstance(sharding, NamedSharding) and not sharding.mesh.axis_names):
+        raise NotImplementedError("pure_callback and io_callback take only a SingleDeviceSharding "
+                                  f"as `sharding`, but got {type(sharding)}.")
+    (device,) = sharding.device_set
+    if devices and device not in devices:
+        raise ValueError(f"the callback's sharding is on {device}, which is not among the devices "
+                         f"that run the program, {list(devices)}: name one of these.")
+
+
+def _evaluation_rule(api: str) -> Callable:
+    """The evaluation rule of a callback with results."""
+    def evaluate(*args, callback, result_avals, sharding=None, **params):
+        if sharding is not None:
+            on = {d for x in args if isinstance(x, Array) for d in x.devices()}
+            _check_sharding(sharding, sorted(on, key=lambda d: d.id))
+        return _evaluate(_reported(api, callback), args, result_avals)
+
+    return evaluate
+
+
 def lower_callback(ctx, callback: Callable, operands: Sequence, avals: Sequence[ShapedArray],
-                   effects: frozenset | set, partitioned: bool = False) -> list:
+                   effects: frozenset | set, partitioned: bool = False,
+                   sharding: Any = None) -> list:
     """Have the program call `callback`, from arrays to a list of arrays.
 
     XLA may call it in a thread of its own, where this thread's settings do not hold. If
-    `partitioned`, each device calls it with its own part of the operands.
+    `partitioned`, each device calls it with its own part of the operands. Otherwise, a `sharding`
+    may name one of the devices; the first one calls it, because XLA loses what others return.
     """
+    if sharding is not None:
+        _check_sharding(sharding, devices_of_module(ctx), manual_context(ctx)[0] is not None)
     in_avals = [x.aval.strip_weak_type() for x in operands]
     x64 = settings.enable_x64.value
 
@@ -281,7 +323,8 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
       result_shape_dtypes: a pytree of what has a `shape` and a `dtype`, such as `ShapeDtypeStruct`:
         the structure and the types of its result.
       *args, **kwargs: pytrees of arrays, passed on to the function.
-      sharding: accepted for JAX's sake.
+      sharding: a sharding on one device of those that run the program. The first of them calls the
+        function, with whole arrays, whichever is named.
       vmap_method: what `vmap` does. "sequential" and "sequential_unrolled" call the function for
         one example after the other. "expand_dims" and "broadcast_all" call it once, with the
         examples along a new first axis. Arguments that are the same for all examples have a first
@@ -307,7 +350,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     are_arrays("pure_callback", leaves, lambda: leaf_names("args", (args, kwargs)))
     avals, out_tree = _result_avals(result_shape_dtypes)
     outs = pure_callback_p.bind(*leaves, callback=_flat_callback(callback, in_tree),
-                                result_avals=avals, vmap_method=vmap_method)
+                                result_avals=avals, vmap_method=vmap_method, **_asked(sharding))
     return out_tree.unflatten(outs)
 
 
@@ -348,8 +391,8 @@ def _error(text: str) -> Callable:
     return rule
 
 
-pure_callback_p.def_impl(lambda *args, callback, result_avals, **params:
-                         _evaluate(_reported("pure_callback", callback), args, result_avals))
+may_be_asked(pure_callback_p, "sharding")
+pure_callback_p.def_impl(_evaluation_rule("pure_callback"))
 pure_callback_p.def_abstract_eval(lambda *avals, result_avals, **params: list(result_avals))
 primitive_jvps[pure_callback_p] = _error(
     "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking "
@@ -358,9 +401,10 @@ primitive_transposes[pure_callback_p] = _error(
     "Pure callbacks do not support transpose. Please use `jax.custom_vjp` to use callbacks while "
     "taking gradients.")
 primitive_batchers[pure_callback_p] = _pure_batch
-register_lowering(pure_callback_p, lambda ctx, *operands, callback, result_avals, **params:
-                  lower_callback(ctx, _reported("pure_callback", callback), operands, result_avals,
-                                 frozenset()))
+register_lowering(
+    pure_callback_p, lambda ctx, *operands, callback, result_avals, sharding=None, **params:
+    lower_callback(ctx, _reported("pure_callback", callback), operands, result_avals, frozenset(),
+                   sharding=sharding))
 
 # ----------------------------------------------------------------------------------------------
 # io_callback
@@ -380,7 +424,8 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
       result_shape_dtypes: a pytree of what has a `shape` and a `dtype`, such as `ShapeDtypeStruct`:
         the structure and the types of its result. `None` for a function that returns nothing.
       *args, **kwargs: pytrees of arrays, passed on to the function.
-      sharding: accepted for JAX's sake.
+      sharding: a sharding on one device of those that run the program. The first of them calls the
+        function, with whole arrays, whichever is named.
       ordered: whether the calls have to happen in the order of the program.
 
     Returns:
@@ -401,7 +446,7 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
     leaves, in_tree = tree_flatten((args, kwargs))
     avals, out_tree = _result_avals(result_shape_dtypes)
     outs = io_callback_p.bind(*leaves, callback=_flat_callback(callback, in_tree),
-                              result_avals=avals, ordered=ordered)
+                              result_avals=avals, ordered=ordered, **_asked(sharding))
     return out_tree.unflatten(outs)
 
 
@@ -417,16 +462,17 @@ def _io_batch(args, dims, *, ordered, **params):
     return outs, (0,) * len(outs)
 
 
-io_callback_p.def_impl(lambda *args, callback, result_avals, **params:
-                       _evaluate(_reported("io_callback", callback), args, result_avals))
+may_be_asked(io_callback_p, "sharding")
+io_callback_p.def_impl(_evaluation_rule("io_callback"))
 io_callback_p.def_effectful_abstract_eval(
     lambda *avals, result_avals, ordered, **params: (list(result_avals), _io_effects(ordered)))
 primitive_jvps[io_callback_p] = _error("IO callbacks do not support JVP.")
 primitive_transposes[io_callback_p] = _error("IO callbacks do not support transpose.")
 primitive_batchers[io_callback_p] = _io_batch
-register_lowering(io_callback_p, lambda ctx, *operands, callback, result_avals, ordered, **params:
-                  lower_callback(ctx, _reported("io_callback", callback), operands, result_avals,
-                                 _io_effects(ordered)))
+register_lowering(
+    io_callback_p, lambda ctx, *operands, callback, result_avals, ordered, sharding=None:
+    lower_callback(ctx, _reported("io_callback", callback), operands, result_avals,
+                   _io_effects(ordered), sharding=sharding))
 
 # ----------------------------------------------------------------------------------------------
 # debug_callback

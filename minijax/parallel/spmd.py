@@ -419,10 +419,14 @@ def _summary(jaxpr: ClosedJaxpr) -> tuple[frozenset[int], tuple[Mesh | Sharding,
 
 # The parameters that are tuples of shardings.
 _SEVERAL = {"device_put": ("devices",), "jit": ("in_shardings", "out_shardings")}
+# A callback's sharding names a device that has to run the program already.
+_NO_PLACES = ("pure_callback", "io_callback")
 
 
 def _find_shardings(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[Mesh | Sharding]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        if eqn.primitive.name in _NO_PLACES:
+            continue
         several = [x for name in _SEVERAL.get(eqn.primitive.name, ())
                    for x in eqn.own_params.get(name, ())]
         for value in (*eqn.own_params.values(), *several):
