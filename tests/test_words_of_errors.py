@@ -64,6 +64,20 @@ CALLS = {
     "jax.grad(f)(x=1., y=2.)": "requires at least 1 positional arguments to be passed by the caller, "
         "but got only 0 positional arguments",
     "jax.grad(lambda x: (1, 2, 3), has_aux=True)(1.)": "two-element tuple",
+    "jnp.cumulative_sum(1.)": "^The input must be non-scalar to take",
+    "jnp.cumulative_prod(1.)": "^The input must be non-scalar to take",
+    "jnp.cumulative_sum(jnp.ones((2, 3)))": r"^The input array has rank \d*, however",
+    "jnp.cumulative_prod(jnp.ones((2, 3)))": r"^The input array has rank \d*, however",
+    "jnp.quantile(jnp.ones((3, 4)), .5, weights=jnp.ones(4), method='inverted_cdf')":
+        "^Weights shape must match 'a' shape when axis is None",
+    "jnp.quantile(jnp.ones((3, 4)), .5, axis=0, weights=jnp.ones(4), method='inverted_cdf')":
+        r"^Weights shape \(4,\) must match reduction axes \(3,\)",
+    "jnp.array(2) * [1, 2]": r"^unsupported operand type\(s\) for \*: 'ArrayImpl' and 'list'",
+    "jnp.array(2) * (1, 2)": r"^unsupported operand type\(s\) for \*: 'ArrayImpl' and 'tuple'",
+    "(1, 2) * jnp.array(2)": r"^unsupported operand type\(s\) for \*: 'tuple' and 'ArrayImpl'",
+    "[1] + jnp.array(2)": r"^unsupported operand type\(s\) for \+: 'list' and 'ArrayImpl'",
+    "jnp.array(2) + [1]": r"^unsupported operand type\(s\) for \+: 'ArrayImpl' and 'list'",
+    "jax.jit(lambda x: x * [1, 2])(2)": r"^unsupported operand type\(s\) for \*: .* and 'list'",
     "jnp.sin(float0)": "float0s do not support any operations by design",
     "jnp.add(float0, 1)": "float0s do not support any operations by design",
     "lax.neg(float0)": "float0s do not support any operations by design",

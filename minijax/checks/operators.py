@@ -55,18 +55,27 @@ def broadcast(name: str, shapes: Sequence[tuple]) -> None:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
 
 
-def reflected_operand(function: Callable, x: Any, other: Any) -> None:
-    """The left operand is not a list or a tuple, which Python would repeat or extend."""
-    if isinstance(other, (list, tuple)):
-        raise TypeError(f"unsupported operand type(s) for {function.__name__}: "
-                        f"'{type(other).__name__}' and '{type(x).__name__}'")
+SEQUENCE_OPERATORS = {"add": "+", "multiply": "*"}  # these concatenate and repeat Python's sequences
 
 
-def compared(symbol: str, x: Any, other: Any) -> None:
-    """An array is not compared with a container. A named tuple may have an `==` of its own."""
+def foreign_operand(result: Any, function: Callable, x: Any, y: Any) -> Any:
+    """The result, unless Python would use an array as the length of a list or a tuple.
+
+    A named tuple may have operators of its own.
+    """
+    symbol = SEQUENCE_OPERATORS.get(function.__name__)
+    if symbol and (type(x) in (list, tuple) or type(y) in (list, tuple)):
+        raise TypeError(f"unsupported operand type(s) for {symbol}: "
+                        f"'{type(x).__name__}' and '{type(y).__name__}'")
+    return result
+
+
+def compared(result: Any, symbol: str, x: Any, other: Any) -> Any:
+    """The result, unless a container is compared. A named tuple may have an `==` of its own."""
     if type(other) in (list, tuple, dict, set):
         raise TypeError(f"unsupported operand type(s) for {symbol}: "
                         f"'{type(x).__name__}' and '{type(other).__name__}'")
+    return result
 
 
 def rank_promotion(shapes: Sequence[tuple], name: str) -> None:

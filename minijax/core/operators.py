@@ -144,15 +144,16 @@ def _operator(function):
     """A method `self ∘ other` that leaves foreign types to their own operators."""
 
     def method(self, other):
-        return function(self, other) if is_arraylike(other) else NotImplemented
+        return (function(self, other) if is_arraylike(other) else
+                checks.foreign_operand(NotImplemented, function, self, other))
 
     return method
 
 
 def _reflected(function):
     def method(self, other):
-        checks.reflected_operand(function, self, other)
-        return function(other, self) if is_arraylike(other) else NotImplemented
+        return (function(other, self) if is_arraylike(other) else
+                checks.foreign_operand(NotImplemented, function, other, self))
 
     return method
 
@@ -161,10 +162,8 @@ def _equality(function, symbol):
     """`==` and `!=`: an array refuses containers, and leaves foreign types to their operators."""
 
     def method(self, other):
-        if is_arraylike(other):
-            return function(self, other)
-        checks.compared(symbol, self, other)
-        return NotImplemented
+        return (function(self, other) if is_arraylike(other) else
+                checks.compared(NotImplemented, symbol, self, other))
 
     return method
 

@@ -198,9 +198,12 @@ def _with_weights(a, weights, axis, axes, method):
     a, weights = promote_dtypes_inexact(a, weights)
     if weights.shape != a.shape:
         reduced = tuple(a.shape[d] for d in axes)
-        if axis is None or weights.shape != reduced:
-            raise ValueError(f"Weights of shape {weights.shape} must match a, of shape {a.shape}, "
-                             f"or its reduced axes, of shape {reduced}, if some are named.")
+        if axis is None:
+            raise ValueError("Weights shape must match 'a' shape when axis is None, got "
+                             f"{weights.shape} and {a.shape}.")
+        if weights.shape != reduced:
+            raise ValueError(f"Weights shape {weights.shape} must match reduction axes {reduced}, "
+                             f"or 'a', of shape {a.shape}.")
         weights = broadcast_in_dim(weights, a.shape, axes)
     return a, weights
 

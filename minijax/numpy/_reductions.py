@@ -150,7 +150,7 @@ def start_value(start, dtype):
         integer = dtypes.issubdtype(dtype, np.integer)
         info = dtypes.iinfo(dtype) if integer else dtypes.finfo(dtype)
         start = info.min if start < 0 else info.max
-    return dtype.type(start)
+    return np.array(start).astype(dtype)[()]  # -1, all bits, of an unsigned dtype as well
 
 
 def _initial_value(initial, dtype):

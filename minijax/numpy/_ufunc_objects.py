@@ -153,7 +153,8 @@ class ufunc:
 
     def _reduce_by_scan(self, a, axis, dtype, keepdims, initial, where):
         dtype = dtype or self._out_dtype(a, a)
-        initial = self.identity if initial is None else initial
+        if initial is None and self.identity is not None:
+            initial = _reductions.start_value(self.identity, np.dtype(dtype))
         where = None if where is None else broadcast_to(where, a.shape)
         if isinstance(axis, tuple):
             raise NotImplementedError(f"{self.__name__}.reduce over a tuple of axes")

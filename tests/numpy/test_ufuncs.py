@@ -109,3 +109,15 @@ def test_as_values():
     assert len({jnp.frompyfunc(f, 1, 1), jnp.frompyfunc(f, 1, 1), jnp.add, jnp.add}) == 2
     assert sorted(n for n in dir(jnp) if isinstance(getattr(jnp, n), jnp.ufunc)) == NAMES
     both(lambda m: lambda x: m.numpy.frompyfunc(lambda a: a + 1, 1, 1).reduce(x), X)
+
+
+@pytest.mark.parametrize("text", [
+    "u.reduce(x, where=jnp.array([True, False, True]))",
+    "u.reduce(x, where=jnp.array([True, False, True]), initial=3)", "u.reduce(x[:0])",
+    "jnp.frompyfunc(jnp.bitwise_and, 2, 1, identity=-1).reduce(x)"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int8"])
+def test_the_identity_of_and_is_all_bits(text, dtype):
+    """-1 stands for all bits, and is no value of an unsigned dtype."""
+    x = np.array([7, 3, 6], dtype)
+    both(lambda m: lambda x: eval(
+        text, {"u": m.numpy.bitwise_and, "x": x, "jnp": m.numpy}), jax.numpy.asarray(x))
