@@ -55,7 +55,7 @@ def broadcast(name: str, shapes: Sequence[tuple]) -> None:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
 
 
-SEQUENCE_OPERATORS = {"add": "+", "multiply": "*"}  # these concatenate and repeat Python's sequences
+SEQUENCE_OPERATORS = {"add": "+", "multiply": "*"}  # Python concatenates or repeats sequences
 
 
 def foreign_operand(result: Any, function: Callable, x: Any, y: Any) -> Any:

@@ -86,8 +86,8 @@ def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initia
 def _axis_of_cumulative(name, x, axis):
     x = ensure_array(name, x)
     if x.ndim == 0:
-        raise ValueError(f"The input must be non-scalar to take a running sum or product, but {name} "
-                         "got a scalar.")
+        raise ValueError("The input must be non-scalar to take a running sum or product, but "
+                         f"{name} got a scalar.")
     if axis is None and x.ndim > 1:
         raise ValueError(f"The input array has rank {x.ndim}, however {name} got no axis. "
                          "The axis is only optional for one-dimensional arrays.")
