@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import settings
 from ..core import dtypes
 from ..core.core import typeof
-from ..core.forward import defjvp, defjvp2, jvpfun
+from ..core.forward import defjvp, defjvp2, instantiate_zeros, jvpfun
 from ..core.primitives import convert, select
 from . import elementwise as lax
 from .control_flow.while_loop import while_loop
@@ -32,18 +33,37 @@ MOST_STEPS = 10_000
 # The two expansions
 
 
-def _until_small(step: Callable, start: tuple, size: Callable, rounds: int):
-    """Repeat `step` on a state until `size(state)` is negligible. A second round of as many steps
+class Expansion(NamedTuple):
+    """An expansion of a function of a and x.
+
+    Attributes:
+      begin: the state before the first step, of `a` and `x`.
+      step: the next state, of the number of the step, `a`, `x` and the state.
+      moves: whether a step has changed the value by more than a part of it; of the states before
+        and after the step, and the part.
+      value: where the value is in the state.
+    """
+
+    begin: Callable
+    step: Callable
+    moves: Callable
+    value: int
+
+
+def _until_small(expansion: Expansion, a, x, rounds: int) -> tuple:
+    """Repeat the step until the change of the value is negligible. A second round of as many steps
     is for derivatives, which converge later than values. An element that needs no more steps keeps
     its state: thousands of steps that another element needs would spoil it by rounding."""
+    start = expansion.begin(a, x)
     eps = float(dtypes.finfo(typeof(start[0]).dtype).eps)
 
     def more(state):
-        n, needed, rest = state[0], state[1], state[2:]
+        n, needed, old = state[0], state[1], state[2:]
         active = rounds * needed > n
-        rest = [select(active, new, old) for new, old in zip(step(n, *rest), rest)]
-        large = active & (size(*rest) > eps)
-        return n + 1, select(large, full_like(needed, n + 2), needed), *rest
+        new = [select(active, y, z) for y, z in zip(expansion.step(n, a, x, *old), old)]
+        # An element that has converged stays so: later changes are rounding errors.
+        large = (needed > n) & expansion.moves(old, new, eps)
+        return n + 1, select(large, full_like(needed, n + 2), needed), *new
 
     def going_on(state):
         active = rounds * state[1] > state[0]
@@ -52,25 +72,32 @@ def _until_small(step: Callable, start: tuple, size: Callable, rounds: int):
     return while_loop(going_on, more, (0, full_like(start[0], 1, np.int32), *start))[2:]
 
 
-def series(a, x, rounds: int = 1):
+def _series() -> Expansion:
     """S(a, x) = 1/a + x / (a (a + 1)) + x² / (a (a + 1) (a + 2)) + …, for an x not far above a or
     1."""
 
-    def step(n, term, total):
+    def step(n, a, x, term, total):
         term = term * x / (a + (n + 1))
         return term, total + term
 
-    first = 1 / a
-    return _until_small(step, (first, first), lambda term, total: abs(term / total), rounds)[1]
+    def moves(old, new, part):
+        term, total = new
+        return abs(term / total) > part
+
+    return Expansion(lambda a, x: (1 / a, 1 / a), step, moves, 1)
 
 
-def continued_fraction(a, x, rounds: int = 1):
+def _continued_fraction() -> Expansion:
     """F(a, x) = 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - …))), for an x
     above a and 1. Numerators and denominators of its beginnings obey one recurrence; both are
     scaled down when they get large."""
-    eps = float(dtypes.finfo(typeof(x).dtype).eps)
 
-    def step(n, p0, p1, q0, q1, value, change):
+    def begin(a, x):
+        b, zero, one = x + 1 - a, full_like(x, 0), full_like(x, 1)
+        return zero, one, one, b, 1 / b, one
+
+    def step(n, a, x, p0, p1, q0, q1, value, change):
+        eps = float(dtypes.finfo(typeof(x).dtype).eps)
         i = n + 1
         numerator, b = i * (a - i), x + (2 * i + 1) - a
         p, q = b * p1 + numerator * p0, b * q1 + numerator * q0
@@ -78,9 +105,47 @@ def continued_fraction(a, x, rounds: int = 1):
         new = p / q
         return p1 * scale, p * scale, q1 * scale, q * scale, new, (new - value) / new
 
-    b, zero, one = x + 1 - a, full_like(x, 0), full_like(x, 1)
-    start = zero, one, one, b, 1 / b, one
-    return _until_small(step, start, lambda *state: abs(state[-1]), rounds)[4]
+    return Expansion(begin, step, lambda old, new, part: abs(new[-1]) > part, 4)
+
+
+SERIES, CONTINUED_FRACTION = _series(), _continued_fraction()
+
+
+def _value(expansion: Expansion, a, x):
+    """What the expansion converges to."""
+    return _until_small(expansion, a, x, rounds=1)[expansion.value]
+
+
+def _differentiated(expansion: Expansion) -> Expansion:
+    """The expansion whose state has the derivatives by a, too. Where a is an integer, the fraction
+    ends after a steps, but its derivative does not: both must have converged."""
+
+    def begin(a, x):
+        return _with_derivatives(lambda a: [*expansion.begin(a, x)], a)
+
+    def step(n, a, x, *state):
+        state, slopes = _halves(state)
+        return _with_derivatives(lambda a, *state: [*expansion.step(n, a, x, *state)], a, *state,
+                                 slopes=slopes)
+
+    def moves(old, new, part):
+        (old, old_slopes), (new, slopes) = _halves(old), _halves(new)
+        before, slope, value = old_slopes[at], slopes[at], new[at]
+        slope_moves = abs(slope - before) > part * (abs(slope) + abs(value))
+        return expansion.moves(old, new, part) | slope_moves
+
+    at = expansion.value
+    return Expansion(begin, step, moves, at)
+
+
+def _halves(state) -> tuple:
+    return state[:len(state) // 2], state[len(state) // 2:]
+
+
+def _with_derivatives(f: Callable, a, *state, slopes=()) -> tuple:
+    """The values of f(a, *state), then their derivatives by a, of which the state has `slopes`."""
+    outs, tangents = jvpfun(f, [a, *state], [full_like(a, 1), *slopes])
+    return *outs, *map(instantiate_zeros, tangents)
 
 
 def _is_large(a, x):
@@ -91,8 +156,8 @@ def _is_large(a, x):
 def _expand(expand: Callable, a, x, large) -> tuple:
     """Both expansions; each gets harmless arguments where it is not wanted."""
     one, two = full_like(x, 1), full_like(x, 2)
-    return (expand(series, select(large, one, a), select(large, one, x)),
-            expand(continued_fraction, select(large, a, one), select(large, x, two)))
+    return (expand(SERIES, select(large, one, a), select(large, one, x)),
+            expand(CONTINUED_FRACTION, select(large, a, one), select(large, x, two)))
 
 
 def _weight(a, x):
@@ -113,7 +178,7 @@ def _probability(a, x, upper: bool):
     special, one = certain | impossible | bad, full_like(x, 1)
     a, x = select(special, one, a), select(special, one, x)
     large = _is_large(a, x)
-    below, above = _expand(lambda expansion, a, x: expansion(a, x), a, x, large)
+    below, above = _expand(_value, a, x, large)
     weight = _weight(a, x)
     overflows = large & (weight == 0)  # the fraction may
     expanded = select(overflows, full_like(x, 0), weight * select(large, above, below))
@@ -179,20 +244,16 @@ def _in_double(program: Callable) -> Callable:
     return lower_fun(doubled)
 
 
-def _derivative_by_a(f: Callable, a) -> tuple:
-    """f(a) and f'(a)"""
-    value, derivative = jvpfun(lambda a: [f(a)], [a], [full_like(a, 1)])
-    return value[0], derivative[0]
-
-
-def _slope(a, x, rounds: int = 2):
+def _slope(a, x, rounds: int = 1):
     """∂P/∂a, divided by the weight w. The fraction's derivative loses digits near x = a, and the
     series' where P is nearly 1: they meet two standard deviations above the mean."""
     large = (x >= 1) & (x > a + 2 * lax.sqrt(a))
 
     def slope(expansion, a, x):
-        shifted = a + 1 if expansion is series else a
-        return _derivative_by_a(lambda a: expansion(a, x, rounds=rounds), shifted)
+        shifted = a + 1 if expansion is SERIES else a
+        value, slope = (part[expansion.value] for part in _halves(
+            _until_small(_differentiated(expansion), shifted, x, rounds)))
+        return value, slope
 
     (rest, rest_slope), (fraction, fraction_slope) = _expand(slope, a, x, large)
     # a S(a, x) = 1 + x S(a + 1, x): the 1/a² of a small a would cancel in S(a, x)'s derivative
@@ -202,22 +263,27 @@ def _slope(a, x, rounds: int = 2):
 
 
 def _grad_a(a, x):
-    return _or_nan(a, x, _weight(a, x) * _slope(a, x))
+    return _or_nan(lambda a, x: _weight(a, x) * _slope(a, x), a, x)
 
 
 def _movement(a, x):
     """-(∂P/∂a) / (∂P/∂x), and ∂P/∂x is w / x."""
-    return _or_nan(a, x, -x * _slope(a, x))
+    return _or_nan(lambda a, x: -x * _slope(a, x), a, x)
 
 
 def _movement_by_a(a, x):
-    return _or_nan(a, x, -x * _derivative_by_a(lambda a: _slope(a, x, rounds=3), a)[1])
+    def derivative(a, x):
+        return -x * _with_derivatives(lambda a: [_slope(a, x, rounds=2)], a)[1]
+
+    return _or_nan(derivative, a, x)
 
 
-def _or_nan(a, x, value):
-    """`value` inside of the domain; 0 at its end, NaN outside."""
-    bad = (x < 0) | (a <= 0) | (a != a) | (x != x)
-    return select(bad, full_like(x, math.nan), select(x == 0, full_like(x, 0), value))
+def _or_nan(function: Callable, a, x):
+    """f(a, x) inside of the domain; 0 at its end, NaN outside. There, the expansions would need all
+    of their steps."""
+    bad, zero, one = (x < 0) | (a <= 0) | (a != a) | (x != x), x == 0, full_like(x, 1)
+    value = function(select(bad, one, a), select(bad | zero, one, x))
+    return select(bad, full_like(x, math.nan), select(zero, full_like(x, 0), value))
 
 
 igamma_grad_a_p = special_primitive("igamma_grad_a", 2, _in_double(_grad_a))

@@ -72,3 +72,16 @@ def test_elements_of_a_batch_do_not_spoil_each_other(name):
     np.testing.assert_allclose(got, EXACT[name](*args), 1e-4, atol=1e-5)
     each = [getattr(minijax.lax, name)(*[x[i] for x in args]) for i in range(0, 4000, 100)]
     np.testing.assert_allclose(got[::100], each, 3e-6)
+
+
+def test_derivatives_where_the_fraction_ends():
+    """For an integer a the continued fraction ends after a steps, but its derivative goes on."""
+    a = np.array([1, 1, 1, 2, 2, 3, 4, 9], float)
+    x = np.array([3.5, 5, 10, 5, 9, 8, 9, 30], float)
+    h = 1e-3
+    p = [scipy.special.gammainc(a + k * h, x) for k in (-2, -1, 1, 2)]
+    want = (p[0] - 8 * p[1] + 8 * p[2] - p[3]) / (12 * h)
+    single = [y.astype("float32") for y in (a, x)]
+    np.testing.assert_allclose(minijax.lax.igamma_grad_a(*single), want, 1e-6)
+    density = np.exp((a - 1) * np.log(x) - x - scipy.special.gammaln(a))
+    np.testing.assert_allclose(minijax.lax.random_gamma_grad(*single), -want / density, 1e-6)
