@@ -25,11 +25,12 @@ from .evaluation import for_known_types
 
 SOME = 2**15  # elements: many operations in a row on so many can be as much work
 _WORK = 2**17  # elements, summed over the operations of a function
+FEW = 2**13  # elements: on so many floats of 16 bits, NumPy takes longer than a call of XLA's
 _SHORT = 64  # elements: NumPy reduces shorter rows one by one
 
 # Primitives for which NumPy takes more than one and a half times as long, or several passes.
 _SCATTERS = {"scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"}
-SLOW = {"acosh", "argmax", "argmin", "atanh", "clz", "convert_element_type", "dot_general",
+SLOW = {"acosh", "argmax", "argmin", "atanh", "clz", "convert_element_type", "div", "dot_general",
         "integer_pow", "log1p", "logistic", "mulhi", "pad", "population_count", "pow",
         "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "round", "select_n", "shift_left",
         "shift_right_arithmetic", "shift_right_logical", "sign", *_SCATTERS}
@@ -37,7 +38,11 @@ SLOW = {"acosh", "argmax", "argmin", "atanh", "clz", "convert_element_type", "do
 SHORT = {"add", "ceil", "div", "eq", "floor", "ge", "gt", "integer_pow", "is_finite", "le", "lt",
          "max", "min", "mul", "ne", "reduce_max", "reduce_min", "reduce_sum", "rsqrt", "sqrt",
          "square", "sub"}
-SHORTER = {"exp", "exp2", "expm1", "log", "tanh"}  # and for bfloat16 only.
+# for bfloat16 only,
+SHORTER = {"acosh", "asinh", "atanh", "cosh", "exp", "exp2", "expm1", "log", "log1p", "sinh",
+           "tanh"}
+# and those of these for which NumPy takes more than 10 ns an element.
+SLOWEST = {"acosh", "asinh", "atanh", "cosh", "expm1", "log1p", "rsqrt", "sinh", "sqrt", "tanh"}
 _BFLOAT16 = {np.dtype(ml_dtypes.bfloat16)}
 _SHORTS = {np.dtype("float16"), *_BFLOAT16}
 # Primitives for which XLA takes several times as long.
@@ -90,9 +95,15 @@ def _work(closed: ClosedJaxpr) -> Iterator[tuple[str, int]]:
 
 
 def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """Whether the last dimension is reduced, and is short."""
+    """Whether elements of short rows are combined, or the rows themselves."""
+    return 0 < len(axes) < x.aval.ndim and x.aval.shape[-1] < _SHORT
+
+
+def _sums_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
+    """The same for sums. Sums of rows of floats are faster: see `summation.py`."""
     aval = x.aval
-    return aval.ndim - 1 in axes and len(axes) < aval.ndim and aval.shape[-1] < _SHORT
+    return _reduces_short_rows(x, axes=axes) and (
+        aval.ndim - 1 in axes or aval.dtype.kind in "iu" or aval.size >= 4 * MANY)
 
 
 def _multiplies_vector(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> bool:
@@ -119,13 +130,28 @@ def _converts_slowly(x: Array, *, new_dtype: Any, **_: Any) -> bool:
     return new_dtype in _SHORTS or dtype.kind == "f" and new_dtype.kind == "u"
 
 
+def _never_slow(name: str, avals: Sequence[Any]) -> bool:
+    """Whether it is a primitive that is slow for other dtypes only."""
+    return name == "div" and avals[0].dtype.kind not in "iu"
+
+
 # For some of these primitives, when that is so.
 _SLOW_IF: dict[str, Callable[..., bool]] = {
     "argmax": _finds_in_few, "argmin": _finds_in_few, "convert_element_type": _converts_slowly,
     "pad": lambda x, value, **_: x.aval.shape[-1] < _SHORT,
-    "dot_general": _multiplies_vector, "integer_pow": lambda x, *, y: y not in (1, 2),
+    "div": lambda x, y: x.dtype.kind in "iu", "dot_general": _multiplies_vector,
+    "integer_pow": lambda x, *, y: y not in (1, 2),
     **dict.fromkeys(_SCATTERS, lambda x, indices, updates, **_: is_large(updates)),
-    **dict.fromkeys(["reduce_max", "reduce_min", "reduce_sum"], _reduces_short_rows)}
+    "reduce_max": _reduces_short_rows, "reduce_min": _reduces_short_rows,
+    "reduce_sum": _sums_short_rows}
+
+
+def _elements(avals: Sequence[Any], broadcast: bool) -> int:
+    """How many elements the largest of the operands has, or the shape to which they broadcast."""
+    most = max([aval.size for aval in avals])
+    if broadcast and len(avals) == 2 and avals[0].ndim == avals[1].ndim:
+        return max(most, math.prod(map(max, avals[0].shape, avals[1].shape)))
+    return most
 
 
 class FastLarge(Extension):
@@ -137,19 +163,24 @@ class FastLarge(Extension):
         if name not in SLOW and not shorts:
             return evaluate
         slow = _SLOW_IF.get(name) if name in SLOW else lambda *args, **params: False
+        broadcast, few = name not in _SLOW_IF, FEW if name in SLOWEST else MANY
 
         def of_any_size(*args, **params):
-            for x in args:
-                if type(x) is Array and x.aval.size >= MANY:
-                    if is_large(x) and (x.aval.dtype in shorts or slow is None
-                                        or slow(*args, **params)):
-                        return apply_primitive(primitive, *args, **params)
-                    break
+            arrays = [x for x in args if type(x) is Array]
+            size = _elements([x.aval for x in arrays], broadcast) if arrays else 0
+            if size >= few:
+                x = next((x for x in arrays if x.aval.size >= few), arrays[0])
+                is_short = x.aval.dtype in shorts
+                if size >= (few if is_short else MANY) and is_large(x, 0) and (
+                        is_short or slow is None or slow(*args, **params)):
+                    return apply_primitive(primitive, *args, **params)
             return evaluate(*args, **params)
 
         def is_on_numpy(*avals):
-            large = [x for x in avals if x.size >= MANY]
-            return not large or name not in SLOW and shorts.isdisjoint(x.dtype for x in large)
+            size = _elements(avals, broadcast) if avals else 0
+            if size >= few and not shorts.isdisjoint(x.dtype for x in avals):
+                return False
+            return size < MANY or name not in SLOW or _never_slow(name, avals)
 
         evaluation = for_known_types(primitive, rule, of_any_size)
         on_numpy_if[primitive] = evaluation, is_on_numpy

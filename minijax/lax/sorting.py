@@ -245,6 +245,10 @@ def _top_k(x, *, k, axis):
 def _places_of_least(ranks, k, axis):
     """The places of the `k` least integers, in order; of equal ones the first."""
     n, first = ranks.shape[axis], (slice(None),) * axis + (slice(k),)
+    if ranks.ndim == 1 and n >= _LONG and n >= 4 * _ROWS * k:
+        among = _candidates(ranks, k)
+        if 2 * among.size < n:
+            return among[_places_of_least(ranks[among], k, 0)]
     if n < 8 * k or ranks.dtype.itemsize > 4:
         return ranks.argsort(axis, kind="stable")[first]
     places = np.arange(n).reshape([n if d == axis else 1 for d in range(ranks.ndim)])
@@ -253,12 +257,24 @@ def _places_of_least(ranks, k, axis):
     return np.sort(least, axis) % n
 
 
+_LONG, _ROWS = 2**12, 32
+
+
+def _candidates(ranks, k):
+    """Places among which are those of the `k` least. The vector is a matrix of rows, and at least
+    `k` elements are not above the `k`th least of the columns' minima."""
+    columns = ranks.size // _ROWS
+    least = ranks[:_ROWS * columns].reshape(_ROWS, columns).min(0)
+    return np.flatnonzero(ranks <= np.partition(least, k - 1)[k - 1])
+
+
 def _reversed_ranks(x):
     """Integers in the opposite order of that which XLA sees in floats here, which is that of their
     bits: a negative zero is less than a positive one."""
     if dtypes.issubdtype(x.dtype, np.floating):
         bits = x.view(f"i{x.dtype.itemsize}")
-        return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).min, ~bits)
+        signs = bits >> (8 * x.dtype.itemsize - 1)  # all bits of an element, or none
+        return bits ^ ~(signs & np.iinfo(bits.dtype).max)
     if x.dtype.isbuiltin != 1:  # integers of less than a byte
         x = x.astype(np.int8 if x.dtype.name.startswith("int") else np.uint8)
     return ~x

@@ -16,6 +16,7 @@ from ..checks.sequences import integers, size_along
 from ..core.dtypes import lattice_result_type
 from ..core.primitives import convert, select
 from ..errors import user_stacklevel
+from ..fast_paths import with_fast_path
 from ..lax import cutting, tiling
 from ..lax import shaping as lax
 from ..lax.compile_time import concrete_or_error, dimension_or_error
@@ -547,6 +548,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return out if stays_weak else convert(out, out.dtype)
 
 
+@with_fast_path
 @repeatable("k")
 def diag(v, k: int = 0):
     """The matrix with a vector on a diagonal, or the diagonal of a matrix; `k` as for `eye`.

@@ -103,3 +103,19 @@ def test_one_mapped_operand():
 ])
 def test_errors(wrong):
     both(lambda jx: lambda: wrong(jx))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint32"])
+def test_top_k_of_long_vectors(dtype):
+    """They are searched among a few candidates, unless there are many ties."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=9000) * 40
+    sparse = np.where(rng.random(9000) < 0.1, [-0.0, 0.0, np.nan] * 3000, x)
+
+    def program(jx):
+        rows = [x, np.sort(x), x.round(-2), sparse] if dtype[0] in "fb" else [
+            abs(x), np.sort(abs(x)), abs(x) // 50]
+        return lambda: [jx.lax.top_k(jx.numpy.asarray(row.astype("float32")).astype(dtype), k)
+                        for row in rows for k in (1, 7, 60)]
+
+    both(program)

@@ -99,3 +99,19 @@ def test_pooling_has_as_many_dimensions_as_its_windows():
         return lambda: stax.MaxPool((2, 2))[0](None, (2, 5))
 
     both(program, raises=ValueError)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16", "complex64", "bool"])
+def test_diagonal_matrices(dtype):
+    """A vector of known contents is written into zeros; under `jit` places are compared."""
+    def program(jx):
+        x = jx.numpy.asarray([1, 0, 3]).astype(dtype)
+        return lambda: [(jx.numpy.diag(v, k), jx.jit(jx.numpy.diag, static_argnums=1)(v, k))
+                        for v in (x, x[:0], x[:1]) for k in (-2, 0, 3)]
+
+    both(program)
+
+
+def test_diagonal_matrices_of_weak_type():
+    both(lambda jx: lambda: (jx.numpy.diag(jx.numpy.asarray(2.0)[None]),
+                             jx.numpy.diag(jx.numpy.asarray([2.0]), np.int32(1))))
