@@ -233,7 +233,14 @@ states = MappingProxyType(_states)  # all settings by name, to be read
 
 def define(name: str, default: Any, parse: Callable[[Any], Any], help: str,
            from_env: Callable[[str], Any] = str, context_default: Any = _UNSET) -> State:
-    """Makes the setting ``name``; its environment variable is the name in capitals."""
+    """Makes the setting ``name``; its environment variable is the name in capitals.
+
+    Raises:
+      ValueError: there is such a setting, or the environment has a wrong value for it.
+    """
+    if name in _states:
+        raise ValueError(f"Config option {name} already defined: keep the object that its first "
+                         "definition returned.")
     word = os.environ.get(name.upper())
     try:
         value = parse(default if word is None else from_env(word))

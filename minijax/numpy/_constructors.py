@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.dtypes import valid_dtype
 from ..checks.operators import with_own_arrays
 from ..checks.primitives import any_symbolic
 from ..checks.sequences import integers
@@ -117,6 +118,8 @@ def _array(x, dtype, copy):
         return x if dtype is None else convert(x, dtype)
     if isinstance(x, (list, tuple)):
         return _from_list(x, dtype)
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
+        x = _plain_array(x, copy)
     if dtype is None and isinstance(x, (np.ndarray, np.generic)) and not _is_record(x.dtype):
         return known_array(x)
     if isinstance(x, python_scalars) and not isinstance(x, np.generic):
@@ -131,6 +134,15 @@ def _array(x, dtype, copy):
         raise TypeError(f"jnp.array: an array of records, of dtype {x.dtype}, cannot become an "
                         "array of numbers. Give one of its fields.")
     return known_array(np.asarray(x, dtype or dtypes.dtype(np.asarray(x))))
+
+
+def _plain_array(x: np.ndarray, copy: bool) -> np.ndarray:
+    """The values of an array of a subclass of NumPy's. As in NumPy, a copy of a masked array has
+    all values; without a copy it is refused, because nothing says that the mask may go."""
+    if copy:
+        return np.array(x)
+    valid_dtype(True, x, x.dtype)
+    return np.asarray(x)
 
 
 def _number_of_text(text: str | bytes, dtype) -> np.ndarray:

@@ -31,6 +31,25 @@ def test_a_mask_is_not_lost(use):
     both(lambda jx: lambda x: USES[use](jx, x), MASKED, raises=ValueError)
 
 
+COPIES = {
+    "array": lambda jx, x: jx.numpy.array(x),
+    "asarray": lambda jx, x: jx.numpy.asarray(x, copy=True),
+    "dtype": lambda jx, x: jx.numpy.array(x, np.int32),
+    "ndmin": lambda jx, x: jx.numpy.array(x, ndmin=2),
+    "list": lambda jx, x: jx.numpy.array([x, x]),
+    "constant": lambda jx, x: jx.jit(lambda: jx.numpy.array(x))(),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_of_a_masked_array_has_all_values(copy):
+    both(lambda jx: lambda x: COPIES[copy](jx, x), MASKED)
+
+
+def test_without_a_copy_a_mask_is_not_lost():
+    both(lambda jx: lambda x: jx.numpy.array(x, copy=False), MASKED, raises=ValueError)
+
+
 @pytest.mark.parametrize("use", USES)
 def test_a_swapped_byte_order_is_refused(use):
     both(lambda jx: lambda x: USES[use](jx, x), SWAPPED, raises=TypeError)
