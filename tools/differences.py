@@ -101,7 +101,7 @@ MISSING_MODULES: dict[str, dict[str, str]] = {
         "experimental": "fused jax2tf mosaic roofline source_mapper",
         "extend": "pallas",
     },
-    XLA_OBJECTS: {"extend": "lowering mlir xla"},
+    XLA_OBJECTS: {"extend": "lowering xla"},
     ACCELERATORS: {"experimental": "rnn"},
 }
 
@@ -185,8 +185,6 @@ OTHERWISE: dict[str, list[str]] = {
         "jnp.signbit(jnp.maximum(0.0, -0.0))", "jnp.signbit(jnp.minimum(-0.0, 0.0))"],
     "JAX drops a keyword argument; here it counts": [
         "jnp.vectorize(lambda a, b=1: a + b, excluded={'c'})(jnp.arange(3), b=3)"],
-    "JAX forgets the mask of a masked array; here it is refused": [
-        "jnp.array(np.ma.masked_array([1, 2], [0, 1]))"],
     "static arguments of `checkpoint` that are equal but of two types are two here": [
         "[f(jnp.arange(3), n).dtype.name for f in [jax.checkpoint(lambda x, n: x + n, "
         "static_argnums=1)] for n in (1, 1.0)]"],

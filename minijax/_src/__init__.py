@@ -36,7 +36,8 @@ SOURCES = {
     "core": "_src._names _src._traces _src._core core core.core extend.core core.jaxpr "
             "compat.core core.util random.keys custom_rules.calls lax.compile_time "
             "util errors checks.staging state.functions state.refs lax.order_tokens "
-            "experimental.hijax experimental.mutable_values core.batching parallel.vma",
+            "experimental.hijax experimental.mutable_values core.batching parallel.vma "
+            "compat.jaxpr _src._printing",
     "custom_batching": "custom_batching custom_rules.vmap",
     "custom_derivatives": "custom_derivatives custom_rules custom_rules.closures",
     "debugging": "debug _src._names debugging.callbacks debugging.debug",

@@ -130,7 +130,8 @@ install_methods({"main": property(_identity)}, Trace)
 install_methods({"__init__": init_tracer}, Tracer)
 install_methods({"call_primitive": False, "map_primitive": False}, Primitive)
 later.update(AbstractValue=ShapedArray, valid_jaxtype=valid_jaxtype,
-             pytype_aval_mappings=pytype_aval_mappings)
+             pytype_aval_mappings=pytype_aval_mappings, Value=Any,
+             OutputType=tuple[ShapedArray, ...], no_axis_name=None)  # `vmap` without a name
 later.update(
     Effect=Effect, InconclusiveDimensionOperation=InconclusiveDimensionOperation,
     JaxprTypeError=JaxprTypeError, check_jaxpr=check_jaxpr, is_constant_dim=is_constant_dim,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..core.core import Primitive, ShapedArray, install_methods
 from ..core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from ..core.tree import _HashableCallableShim
 from ..errors import SourceInfo
+from ..printing import Printer, PrintOptions, source_of
 
 
 class EqnContext:
@@ -65,6 +66,30 @@ def hash_of_literal(self: Literal) -> int | None:
     return None if np.shape(self.val) else hash((np.asarray(self.val).item(), self.aval))
 
 
+class JaxprPpSettings(NamedTuple):
+    """What the text of a jaxpr shows."""
+
+    print_shapes: bool = True
+    source_info: bool = False
+    name_stack: bool = False
+    custom_pp_eqn_rules: bool = True
+    print_effects: bool = False
+
+    def options(self) -> PrintOptions:
+        """The same, in the words of our printer."""
+        note = source_of if self.source_info else lambda eqn: None
+        return PrintOptions(self.print_shapes, self.name_stack, self.custom_pp_eqn_rules, note,
+                            self.print_effects)
+
+
+class JaxprPpContext(Printer):
+    """The names of the variables in a text. A variable gets its name when it is first printed."""
+
+    def __init__(self, var_names: Mapping[Var, str] | None = None):
+        super().__init__(PrintOptions())
+        self.var_names.update(var_names or {})
+
+
 def _private(name: str) -> property:
     """The attribute `name` under JAX's private name for it, which tests of jaxprs write to."""
     return property(attrgetter(name), lambda self, value: setattr(self, name, value))
@@ -83,4 +108,5 @@ install_methods({"literals": literals, "map_jaxpr": map_jaxpr}, ClosedJaxpr)
 install_methods({"args": property(lambda self: self.fun.args), "__eq__": equals_function,
                  "__hash__": lambda self: hash(self.fun)}, _HashableCallableShim)
 install_methods({f"_{name}": _private(name) for name in Jaxpr.__slots__}, Jaxpr)
-later.update(gensym=gensym, new_jaxpr_eqn=new_jaxpr_eqn)
+later.update(gensym=gensym, new_jaxpr_eqn=new_jaxpr_eqn, JaxprPpContext=JaxprPpContext,
+             JaxprPpSettings=JaxprPpSettings)
