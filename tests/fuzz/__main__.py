@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 MEMORY = 3000  # megabytes, after which a new process goes on
@@ -22,6 +23,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--laws", action="store_true", help="check laws, without JAX")
+    parser.add_argument("--large", action="store_true", help="single calls on large arrays")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--focus", help="a table of operations, or a block: sparse, reference, scan …")
     parser.add_argument("--allow", type=float, default=0,
@@ -29,6 +31,11 @@ def options() -> argparse.Namespace:
     parser.add_argument("--start", type=int, default=0, help="the number of the first program")
     parser.add_argument("--counts", default="{}", help="what a process before this one counted")
     return parser.parse_args()
+
+
+def modes(given: argparse.Namespace) -> list[str]:
+    """The options that say which kind of programs is run, for another process."""
+    return [f"--{mode}" for mode in ("laws", "large") if getattr(given, mode)]
 
 
 def main() -> int:
@@ -40,20 +47,22 @@ def main() -> int:
     if given.processes > 1:
         command = [sys.executable, "-m", "tests.fuzz", "--minutes", str(given.minutes),
                    "--out", str(given.out), "--allow", str(given.allow),
-                   *(["--laws"] if given.laws else [])]
+                   *modes(given)]
         children = [subprocess.Popen([*command, "--seed", f"{given.seed}.{i}"])
                     for i in range(given.processes)]
         return max(child.wait() for child in children)
     prepare()
+    from tests.fuzz.large import check_large
     from tests.fuzz.session import Session
 
     session = Session(given.out, given.laws)
     session.counts.update(json.loads(given.counts))
+    check = partial(check_large, session) if given.large else session.programs
     begun = told = time.monotonic()
     end = begun + 60 * given.minutes
     number = given.start
     while time.monotonic() < end:
-        session.programs(f"{given.seed}:{number}")
+        check(f"{given.seed}:{number}")
         number += 1
         if time.monotonic() - told > 30:
             told = time.monotonic()
@@ -77,7 +86,7 @@ def start_again(given: argparse.Namespace, number: int, minutes: float, counts: 
     os.execv(sys.executable, [
         sys.executable, "-m", "tests.fuzz", "--minutes", str(minutes), "--seed", given.seed,
         "--out", str(given.out), "--allow", str(given.allow), "--start", str(number), "--counts", json.dumps(counts),
-        *(["--laws"] if given.laws else []),
+        *modes(given),
     ])  # fmt: skip
 
 

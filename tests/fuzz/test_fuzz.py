@@ -16,6 +16,7 @@ from tests.fuzz.blocks import a_reference, a_shard_map
 from tests.fuzz.compare import Doubled, Mismatch, compare, rewritten, run, without_nan
 from tests.fuzz.generate import Program, Unusable
 from tests.fuzz.known import is_fault, known
+from tests.fuzz.large import check_large
 from tests.fuzz.laws import LAWS, check_law
 from tests.fuzz.session import Session, Writing, difference
 from tests.fuzz.shrink import shrink
@@ -36,6 +37,25 @@ def test_programs_follow_from_their_seed(tmp_path):
     first = texts()
     assert first == texts()
     assert len(set(first)) > 4
+
+
+def test_programs_of_large_arrays(tmp_path, monkeypatch):
+    """They follow from their seeds, both libraries run them, and a wrong number is found."""
+    def texts():
+        session, written = Session(tmp_path), []
+        session.ask_jax = lambda program, text, ask: written.append((text, ask))
+        for number in range(8):
+            check_large(session, f"same:{number}")
+        return written
+
+    first = texts()
+    assert [text for text, _ in first] == [text for text, _ in texts()]
+    assert len({text for text, _ in first}) == len(first) > 4
+    text = "x0 = jnp.array(10.0 * np.random.RandomState(1).normal(size=(70000,)), 'float32')\nresult = jnp.exp2(x0)\n"
+    ask = first[0][1]
+    assert ask(text) is None
+    monkeypatch.setattr(mnp, "exp2", lambda x: x.at[69_999].add(1))
+    assert ask(text).kind == "value"
 
 
 @pytest.mark.parametrize(("ours", "theirs", "kind"), [
