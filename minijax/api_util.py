@@ -3,7 +3,6 @@
 # chapter 3
 from .core.tree import (
     TreeCell,
-    argnums_partial,
     ensure_index,
     ensure_index_tuple,
     ensure_str_tuple,
@@ -11,7 +10,7 @@ from .core.tree import (
     positive_argnums,
 )
 from .pytree.flattening import (
-    check_aux_pair, flatten_fun, flatten_fun_has_aux, flatten_fun_nokwargs,
+    argnums_partial, check_aux_pair, flatten_fun, flatten_fun_has_aux, flatten_fun_nokwargs,
     flatten_fun_nokwargs_has_aux,
 )
 from .checks.arguments import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
@@ -201,6 +202,41 @@ def test_shardings_of_a_prefix():
         return lambda: flatten("test", jx.tree.structure({"a": 1, "b": 2}), {"a": None, "b": (None, None)}, False)
 
     both(wrong, raises=ValueError)
+
+
+def shardings_over(jx, spec, kind):
+    mesh = jx.make_mesh((1, 1), ("x", "y"), (getattr(jx.sharding.AxisType, kind), jx.sharding.AxisType.Explicit))
+    return mesh, jx.NamedSharding(mesh, jx.P(*spec))
+
+
+@pytest.mark.parametrize("spec", [(), ("y",), ("x",), (None, ("x", "y"))], ids=str)
+@pytest.mark.parametrize("kind", ["Explicit", "Auto"])
+@pytest.mark.parametrize("given", ["sharding", "spec", "spec outside", "sharding outside", "None", "string"])
+def test_a_sharding_over_explicit_axes(given, kind, spec):
+    def program(jx):
+        canonical = private(jx, "sharding_impls").canonicalize_sharding
+        mesh, sharding = shardings_over(jx, spec, kind)
+        x = {"None": None, "string": "x"}.get(given, sharding.spec if "spec" in given else sharding)
+
+        def f():
+            with jx.set_mesh(mesh) if "outside" not in given else nullcontext():
+                out = canonical(x, "here")
+            if out is None:
+                return None
+            names = "_any_axis_auto", "_any_axis_explicit", "_any_axis_manual"
+            return (str(out.spec), type(out.mesh).__name__, [getattr(out.mesh, name) for name in names],
+                    [str(kind) for kind in out.mesh._name_to_type.values()])
+
+        return f
+
+    auto = kind == "Auto" and "x" in str(spec)
+    wrong = {"string": TypeError, "spec outside": ValueError}.get(given, ValueError if auto and given != "None" else None)
+    both(program, **{} if wrong is None else {"raises": wrong})
+
+
+def test_no_sharding_of_an_array_on_one_device():
+    both(lambda jx: lambda: private(jx, "sharding_impls").canonicalize_sharding(
+        jx.typeof(jx.numpy.ones(3)).sharding, "here"))
 
 
 def test_flags_of_tests():

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..parallel.sharding import Sharding, _memory_kind
+from ..parallel.explicit import explicit_sharding
+from ..parallel.sharding import NamedSharding, Sharding, _memory_kind
 from ..runtime.client import xla_client
 
 
@@ -81,6 +82,19 @@ class GSPMDSharding(Sharding):
     def __repr__(self) -> str:
         memory = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
         return f"GSPMDSharding({self._hlo_sharding!r}{memory})"
+
+
+def canonicalize_sharding(sharding: Any, api_name: str, check_mesh_consistency: bool = True
+                          ) -> NamedSharding | None:
+    """What a user wrote for a sharding over axes of type Explicit, on an abstract mesh; `None` if
+    it is over no axes.
+
+    With `check_mesh_consistency`, the mesh has to be the one in force, if there is one.
+    """
+    if sharding is None or isinstance(sharding, NamedSharding) and sharding.mesh.empty:
+        return None
+    sharding = explicit_sharding(sharding, api_name, check_mesh_consistency)
+    return NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
 
 
 def common_devices_indices_map(s: Sharding, global_shape: tuple[int, ...]) -> dict:

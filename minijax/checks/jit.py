@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import settings
 from ..core.jaxpr import ClosedJaxpr
+from ..core.lowering import used_variables
 from ..errors import fun_sourceinfo, user_stacklevel
 from .tree import check_static_hashable
 
@@ -42,6 +43,26 @@ def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
     if settings.no_tracing.value:
         raise RuntimeError(
             f"re-tracing function {fun_sourceinfo(fun)} for `jit`, but 'no_tracing' is set")
+
+
+def have_values(jaxpr: ClosedJaxpr, args: Sequence[Any], without_value: Sequence[int],
+                all_are_passed: bool) -> None:
+    """Raise TypeError if the program reads an argument of those `without_value`."""
+    used = used_variables(jaxpr.jaxpr)
+    for i in without_value:
+        if not (all_are_passed or jaxpr.jaxpr.invars[i] in used):
+            continue
+        names = jaxpr.jaxpr.debug_info and jaxpr.jaxpr.debug_info.arg_names
+        number = i - len(args) + len(names or ())  # values that were closed over come first
+        if number < 0:
+            raise TypeError(
+                "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a "
+                "JAX function. Pass an array, or read only its shape and dtype.")
+        shape = jaxpr.in_avals[i].str_short(short_dtypes=False)
+        raise TypeError(
+            f"Argument '{names[number]}' of shape {shape} of type {type(args[i])} is "
+            "not a valid JAX type. It has no value, and the function reads it: pass an array, or "
+            "call .lower or .eval_shape.")
 
 
 def not_static_and_donated(static: Sequence[int], donated: Sequence[int]) -> None:

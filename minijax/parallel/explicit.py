@@ -80,8 +80,9 @@ def checked_sharding(sharding: Any, aval: ShapedArray, caller: str) -> NamedShar
     return sharding
 
 
-def explicit_sharding(sharding: Any, caller: str) -> NamedSharding:
-    """What a user wrote for a sharding over axes of type Explicit."""
+def explicit_sharding(sharding: Any, caller: str, in_context: bool = True) -> NamedSharding:
+    """What a user wrote for a sharding over axes of type Explicit; `in_context`, of the mesh in
+    force."""
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(_nonempty(get_abstract_mesh(), caller), sharding)
     if sharding is None or isinstance(sharding, NamedSharding) and sharding.mesh.empty:
@@ -89,7 +90,7 @@ def explicit_sharding(sharding: Any, caller: str) -> NamedSharding:
     if not isinstance(sharding, NamedSharding):
         raise TypeError(f"{caller}: expected NamedShardings or PartitionSpecs, got {sharding!r}.")
     _check_explicit(sharding, caller)
-    if caller != "reshard":
+    if in_context and caller != "reshard":
         _check_context(sharding.mesh.abstract_mesh, caller)
     return sharding
 

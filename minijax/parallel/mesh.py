@@ -146,6 +146,12 @@ class _NamedAxes(Immutable):
     def are_all_axes_manual(self) -> bool:
         return set(self.axis_types) == {AxisType.Manual}
 
+    # Private names of JAX's that libraries read
+    _any_axis_auto = property(lambda self: AxisType.Auto in self.axis_types)
+    _any_axis_explicit = property(lambda self: AxisType.Explicit in self.axis_types)
+    _any_axis_manual = property(lambda self: AxisType.Manual in self.axis_types)
+    _name_to_type = property(lambda self: dict(zip(self.axis_names, self.axis_types)))
+
 
 def _as_axis_types(types: Any, axis_names: Sequence, caller: str) -> tuple[AxisType, ...]:
     """The types of the axes as a tuple; `None` means that all are `Auto`."""

@@ -1,12 +1,13 @@
 """`flatten_fun` and its kin as `jax.api_util` has them.
 
-They differ from the engine's in two ways. They also take a `WrappedFun` (`extend.linear_util`), and
-two of them take functions that return auxiliary data.
+They differ from the engine's in three ways. They also take a `WrappedFun` (`extend.linear_util`),
+two of them take functions that return auxiliary data, and `argnums_partial` asks for hashes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..checks import tree as checks
 from ..core import tree
@@ -31,6 +32,29 @@ def flatten_fun_nokwargs(f: Callable, in_tree: PyTreeDef) -> tuple[Callable[...,
 def _wrapped_like(f, transformation, in_tree, flat_fun):
     """`flat_fun`; if `f` is a `WrappedFun`, `flat_fun` as one."""
     return f.wrap((transformation, (in_tree,)), flat_fun) if hasattr(f, "wrap") else flat_fun
+
+
+def argnums_partial(
+    f: Callable, dyn_argnums: int | Sequence[int], args: Sequence[Any],
+    require_static_args_hashable: bool = True,
+) -> tuple[Callable, tuple[Any, ...]]:
+    """`f` as a function of the chosen positional arguments only; and their values.
+
+    Args:
+      f: the function, or a `WrappedFun`.
+      dyn_argnums: which arguments to choose. Negative numbers count from the end.
+      args: all arguments. Those that are not chosen keep their values.
+      require_static_args_hashable: raise ValueError if an argument that is not chosen has no hash.
+    """
+    partial_fun, dyn_args = tree.argnums_partial(f, dyn_argnums, args, {})
+    chosen = tree.positive_argnums(tree.ensure_index_tuple(dyn_argnums), len(args))
+    static = tuple([(i, x) for i, x in enumerate(args) if i not in chosen])
+    if require_static_args_hashable:
+        for i, x in static:
+            checks.check_static_hashable(x, str(i))
+    if hasattr(f, "wrap") and partial_fun is not f:
+        partial_fun = f.wrap((argnums_partial, (chosen, static)), partial_fun)
+    return partial_fun, dyn_args
 
 
 def flatten_fun_has_aux(

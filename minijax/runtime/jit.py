@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from .. import settings
@@ -27,9 +28,9 @@ from ..checks.arguments import (
 )
 from ..core.array import Array
 from ..core.calls import call_rules
-from ..core.core import install_methods
+from ..core.core import eval_trace, install_methods, state
 from ..core.extension import Extension, hooks, point, register
-from ..core.jaxpr import Jaxpr, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
 from ..core.jit import (
     Call,
     JitFunction,
@@ -43,10 +44,12 @@ from ..core.jit import (
     program_of,
     static_positions,
 )
-from ..core.staging import staging_rules
+from ..core.lowering import used_variables
+from ..core.staging import staging_rules, weakref_cache
 from ..errors import SourceInfo, api_boundary, fun_name, user_location
 from .modules import DonatingModule, ProgramModule
 from .stages import CallInfo, Lowered, Traced
+from .structs import ShapeDtypeStruct
 
 # ----------------------------------------------------------------------------------------------
 # Options
@@ -230,7 +233,23 @@ class Wrapped(JitFunction):
         return self.trace(*args, **kwargs).out_info
 
     def _program(self, call: Call, tracing: Tracing) -> Program:
+        tracing = self._of_values(call, tracing)
         return program_of(tracing.jaxpr, self._spec(call, tracing), self._placed(call))
+
+    def _bind(self, call: Call, tracing: Tracing) -> list:
+        if state.trace is eval_trace:
+            tracing = self._of_values(call, tracing)
+        return super()._bind(call, tracing)
+
+    def _of_values(self, call: Call, tracing: Tracing) -> Tracing:
+        """An argument without a value, a `ShapeDtypeStruct`, may be given where none is read."""
+        args = *tracing.outer_tracers, *call.leaves
+        without_value = [i for i, x in enumerate(args) if isinstance(x, ShapeDtypeStruct)]
+        if not without_value:
+            return tracing
+        jaxpr = passing_what_is_read(tracing.jaxpr)
+        checks.have_values(jaxpr, args, without_value, self._options.more.keep_unused)
+        return tracing._replace(jaxpr=jaxpr)
 
     def _placed(self, call: Call) -> Sequence:
         """The arguments as the program gets them."""
@@ -340,6 +359,29 @@ def _stage(trace, args, params):
     if params.get("inline") and "in_shardings" not in params:
         return eval_jaxpr(_called_here(params["jaxpr"].jaxpr), params["jaxpr"].consts, *args)
     return trace.default_process_primitive(jit_p, args, params)
+
+
+@weakref_cache
+def passing_what_is_read(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr whose calls of jitted functions pass them only what they read."""
+    eqns = [_without_unread(eqn) if eqn.primitive is jit_p else eqn for eqn in jaxpr.jaxpr.eqns]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(eqns=eqns), jaxpr.consts)
+
+
+def _without_unread(eqn: JaxprEqn) -> JaxprEqn:
+    """The call of a jitted function without the operands that the function does not read."""
+    inner = passing_what_is_read(eqn.params["jaxpr"])
+    used = used_variables(inner.jaxpr)
+    read = [v in used for v in inner.jaxpr.invars]
+    inner = ClosedJaxpr(inner.jaxpr.replace(invars=[*compress(inner.jaxpr.invars, read)]),
+                        inner.consts)
+    params = {name: tuple(compress(eqn.params[name], read)) for name in _BY_OPERAND
+              if name in eqn.params}
+    return eqn.replace(invars=[*compress(eqn.invars, read)],
+                       params=eqn.params | params | {"jaxpr": inner})
+
+
+_BY_OPERAND = ("donated_invars", "in_shardings", "in_layouts")  # parameters with an item for each
 
 
 def _called_here(jaxpr: Jaxpr) -> Jaxpr:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from minijax import api_util, pytree
+from minijax.core import tree
+from minijax.extend import linear_util
 from tests.ch03.trees import Attributes, Pair, Point
 from tests.oracle import jax
 
@@ -148,17 +150,30 @@ def test_argnums_partial(argnums):
         partial, chosen = library_function(f, argnums, (1, {"a": 2}, 3), {"k": 4})
         return chosen, partial(*chosen)
 
-    ours = outcome(select, api_util.argnums_partial)
+    ours = outcome(select, tree.argnums_partial)
     assert ours == outcome(select, jax_api_util.argnums_partial2)
 
 
 def test_argnums_partial_replaces_the_chosen():
     collect = lambda *args, **kwargs: (args, kwargs)
-    partial, chosen = api_util.argnums_partial(collect, (-1, 0), (1, 2, 3), {"k": 4})
+    partial, chosen = tree.argnums_partial(collect, (-1, 0), (1, 2, 3), {"k": 4})
     assert chosen == (3, 1)
     assert partial("last", "first") == (("first", 2, "last"), {"k": 4})
-    partial, _ = api_util.argnums_partial(collect, (0, 1), (1, 2), {})
+    partial, _ = tree.argnums_partial(collect, (0, 1), (1, 2), {})
     assert partial is collect
+
+
+@pytest.mark.parametrize("options", [{}, {"require_static_args_hashable": False}], ids=str)
+@pytest.mark.parametrize("argnums", [0, -1, (0, 2), (2, 0), [-3], (), 3, -4, (0, 7)], ids=str)
+@pytest.mark.parametrize("last", [3, [3]], ids=str)
+def test_argnums_partial_of_wrapped_functions(last, argnums, options):
+    def select(library_function, linear_util):
+        wrapped = linear_util.wrap_init(f, {"k": 4}, debug_info=jax_api_util.debug_info("test", f, (), {}))
+        partial, chosen = library_function(wrapped, argnums, (1, {"a": 2}, last), **options)
+        return chosen, partial.call_wrapped(*chosen), hasattr(partial, "transforms")
+
+    ours = outcome(select, api_util.argnums_partial, linear_util)
+    assert ours == outcome(select, jax_api_util.argnums_partial, jax.extend.linear_util)
 
 
 def test_check_argnums_passed():
