@@ -333,6 +333,10 @@ log_checkpoint_residuals = bool_state(
 log_compiles = bool_state(
     "jax_log_compiles",
     "Whether every compilation by XLA is logged as a warning (else at level DEBUG).")
+logging_level = choice_state(
+    "jax_logging_level",
+    ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", None), "NOTSET",
+    "From which level on the library's log is shown on stderr; NOTSET leaves that to `logging`.")
 numpy_rank_promotion = choice_state(
     "jax_numpy_rank_promotion", ("allow", "warn", "raise"), "allow",
     "What happens when broadcasting joins arrays of different rank.")

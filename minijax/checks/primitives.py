@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from .. import settings
 from ..core import dtypes
 from ..core.core import ShapedArray, typeof
-from ..errors import user_stacklevel
+from ..errors import InconclusiveDimensionOperation, user_stacklevel
 from .core import raw_value_watchers, registered_type, watched
 from .dtypes import FLOAT0
 
@@ -173,6 +173,14 @@ def lesser(x, y):
 def greater(x, y):
     """The greater of two sizes, either of which may be symbolic."""
     return (x if any_symbolic(x) else y).greater(x, y) if any_symbolic(x, y) else max(x, y)
+
+
+def surely(holds: Callable[[], bool]) -> bool:
+    """Whether a statement about sizes holds, whatever the symbolic ones are."""
+    try:
+        return holds()
+    except InconclusiveDimensionOperation:
+        return False
 
 
 def size_of(size) -> int:

@@ -5,9 +5,11 @@ The names of the events are JAX's, so that programs that count compilations find
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from .. import settings
 from ..core.extension import Extension, register
@@ -140,6 +142,26 @@ def _log(message, *args):
     (log.warning if settings.log_compiles.value else log.debug)(message, *args)
 
 
+def _show_log(*_: Any) -> None:
+    """Show the log from the level in force on; `logging` would show warnings only."""
+    level = settings.logging_level.value
+    log = logger("minijax")
+    log.setLevel(level or "NOTSET")
+    for handler in [handler for handler in log.handlers if handler.get_name() == _SHOWN]:
+        log.removeHandler(handler)
+    if level not in (None, "NOTSET"):
+        logging = importlib.import_module("logging")  # it takes a while to load
+        shown = logging.StreamHandler()
+        shown.set_name(_SHOWN)
+        shown.setFormatter(logging.Formatter(
+            "{levelname}:{asctime}:{name}:{lineno}: {message}", style="{"))
+        log.addHandler(shown)
+
+
+_SHOWN = "jax_logging_level"
+settings.logging_level.watchers.append(_show_log)
+if settings.logging_level.value not in (None, "NOTSET"):
+    _show_log()
 register(Monitoring())
 
 

@@ -7,6 +7,7 @@ answered if the answer is the same for all values of the variables.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from ..core.tree import tree_flatten
 from ..errors import InconclusiveDimensionOperation
 from ..pytree.functions import broadcast_prefix
 from ..runtime.structs import ShapeDtypeStruct
+from .equalities import Rules, add_rule, rewritten
 
 INFINITY = float("inf")
 
@@ -43,7 +45,8 @@ class SymbolicScope:
     """The variables of one exported function, and what is known of them.
 
     Args:
-      constraints_str: what holds, as "a >= 2", "a <= 8" or "a >= b".
+      constraints_str: what holds, as "a >= 2", "a >= b", or "floordiv(a, 4) == b". The right side
+        of an equality replaces the left side.
 
     >>> from minijax import export
     >>> a, b = export.symbolic_shape("a, b", scope=export.SymbolicScope(("a >= b",)))
@@ -58,23 +61,38 @@ class SymbolicScope:
         self.constraints = tuple(constraints_str)
         self.nonnegative: list[Dim] = []  # what is at least 0
         self.differences: list[tuple[str, Dim]] = []  # the same, with the constraint
+        self.rules: Rules = {}  # equalities
         for text in self.constraints:
             self._add(text)
 
     def _add(self, text):
-        parts = re.split(r"(>=|<=)", text)
+        parts = re.split("(==|>=|<=)", text)
         if len(parts) != 3:
-            raise ValueError(f"Constraint {text!r} must have the form `e1 >= e2` or `e1 <= e2`. "
-                             "minijax knows no others.")
+            raise ValueError(f"Constraint parsing error: {text!r} must contain one of '==' or '>=' "
+                             "or '<=', with an expression on either side.")
         left, kind, right = parts
         (left, right) = (parse(part, self, text)[0] for part in (left, right))
-        difference = left - right if kind == ">=" else right - left
+        difference = right - left if kind == "<=" else left - right
         if isinstance(difference, int):
-            if difference < 0:
+            if difference < 0 or (kind == "==" and difference):
                 raise ValueError(f"Unsatisfiable explicit constraint: {text}")
             return
-        self.nonnegative.append(difference)
+        if kind == "==":
+            add_rule(self.rules, text, getattr(left, "coefficients", left),
+                     {m: k for m, k in _coefficients(right, difference).items() if k})
+            self._add_bounds(left, right)
+        else:
+            self.nonnegative.append(difference)
         self.differences.append((text, difference))
+
+    def _add_bounds(self, left, right):
+        """What follows from `max(a, b) == right`, or from `min(a, b) == right`."""
+        ((factor, _), *_), = left.coefficients
+        if (getattr(factor, "name", "") in ("max", "min")
+                and left.coefficients == {((factor, 1),): 1}):
+            sign = 1 if factor.name == "max" else -1
+            differences = [(right - operand) * sign for operand in (factor.left, factor.right)]
+            self.nonnegative.extend(d for d in differences if isinstance(d, Dim))
 
     def bounds_of_variable(self, name: str) -> tuple[float, float]:
         """The least and the greatest value of a variable, as far as constraints state them."""
@@ -95,6 +113,7 @@ class Dim:
     """A size that is not known: `coefficients` maps monomials to integers."""
 
     __slots__ = ("coefficients", "scope", "_hash")
+    __array_priority__ = 1000  # so that NumPy's scalars and arrays leave operators to this class
 
     def __init__(self, coefficients: Mapping[Monomial, int], scope: SymbolicScope):
         self.coefficients, self.scope = dict(coefficients), scope
@@ -117,23 +136,25 @@ class Dim:
 
     def __add__(self, other):
         if not _is_size(other):
-            return _with_arrays(self, other, lambda x, y: x + y)
+            return _with_arrays(self, other, operator.add)
         return _sum(self, other, 1)
 
     def __sub__(self, other):
         if not _is_size(other):
-            return _with_arrays(self, other, lambda x, y: x - y)
+            return _with_arrays(self, other, operator.sub)
         return _sum(self, other, -1)
 
     def __rsub__(self, other):
-        return _sum(-self, other, 1) if _is_size(other) else NotImplemented
+        if not _is_size(other):
+            return _with_arrays(self, other, _reflected(operator.sub))
+        return _sum(-self, other, 1)
 
     def __neg__(self):
         return _made({m: -k for m, k in self.coefficients.items()}, self.scope)
 
     def __mul__(self, other):
         if not _is_size(other):
-            return _with_arrays(self, other, lambda x, y: x * y)
+            return _with_arrays(self, other, operator.mul)
         out: dict = {}
         for m, k in self.coefficients.items():
             for n, j in _coefficients(other, self).items():
@@ -144,15 +165,30 @@ class Dim:
     __radd__, __rmul__ = __add__, __mul__
 
     def __pow__(self, power: int):
+        if power != int(power):
+            raise ValueError("Symbolic dimension cannot be raised to non-integer powers: "
+                             f"'{self!s}' ** '{power}'. `jnp.asarray` makes an array of it first.")
         out: Any = 1
-        for _ in range(power):
+        for _ in range(int(power)):
             out = out * self
         return out
 
+    def __rpow__(self, other):
+        return _with_arrays(self, other, lambda x, y: y ** x.astype("int32"))
+
     def __truediv__(self, other):
-        return _with_arrays(self, other, lambda x, y: x / y)
+        return _with_arrays(self, other, operator.truediv)
+
+    def __rtruediv__(self, other):
+        return _with_arrays(self, other, _reflected(operator.truediv))
 
     def __divmod__(self, other):
+        if not _is_size(other):
+            return _with_arrays(self, other, divmod)
+        if not isinstance(other, Dim):
+            other = operator.index(other)
+            if other == 0:
+                raise ZeroDivisionError(f"Division of the symbolic dimension '{self!s}' by zero")
         exact = _divided(self, other)
         if exact is not None:
             return exact
@@ -160,16 +196,29 @@ class Dim:
         return quotient, rest
 
     def __floordiv__(self, other):
-        return divmod(self, other)[0] if _is_size(other) else NotImplemented
+        if not _is_size(other):
+            return _with_arrays(self, other, operator.floordiv)
+        return divmod(self, other)[0]
 
     def __mod__(self, other):
-        return divmod(self, other)[1] if _is_size(other) else NotImplemented
+        if not _is_size(other):
+            return _with_arrays(self, other, operator.mod)
+        return divmod(self, other)[1]
+
+    def __rdivmod__(self, other):
+        if not _is_size(other):
+            return _with_arrays(self, other, _reflected(divmod))
+        return other // self, other % self
 
     def __rfloordiv__(self, other):
-        return _operation("floordiv", other, self)
+        if not _is_size(other):
+            return _with_arrays(self, other, _reflected(operator.floordiv))
+        return _operation("floordiv", int(other), self)
 
     def __rmod__(self, other):
-        return _operation("mod", other, self)
+        if not _is_size(other):
+            return _with_arrays(self, other, _reflected(operator.mod))
+        return _operation("mod", int(other), self)
 
     def __abs__(self):
         return self if self >= 0 else -self
@@ -253,15 +302,28 @@ class Dim:
 symbolic_sizes.add(Dim)
 
 
-def _with_arrays(dim: Dim, other: Any, operator: Callable) -> Any:
-    """The result of an operation with what is no size: arrays and floats."""
-    if hasattr(other, "__jax_array__") or hasattr(other, "dtype") or isinstance(other, float):
-        return operator(dim.__jax_array__(), other)
+def _with_arrays(dim: Dim, other: Any, operation: Callable) -> Any:
+    """The result of an operation whose operands are not both sizes: arrays and numbers."""
+    if isinstance(other, Dim):
+        other = other.__jax_array__()
+    if (hasattr(other, "__jax_array__") or hasattr(other, "dtype")
+            or isinstance(other, int | float | complex)):
+        return operation(dim.__jax_array__(), other)
     return NotImplemented
 
 
+def _reflected(operation: Callable) -> Callable:
+    return lambda x, y: operation(y, x)
+
+
 def _is_size(x: Any) -> bool:
-    return isinstance(x, Dim) or hasattr(x, "__index__") and not hasattr(x, "aval")
+    """Whether it is an integer that can be part of a size. An array of NumPy may be one."""
+    if isinstance(x, int | Dim):
+        return True
+    try:
+        return not hasattr(x, "aval") and operator.index(x) is not None
+    except TypeError:
+        return False
 
 
 def is_symbolic_dim(p: Any) -> bool:
@@ -300,6 +362,8 @@ def _coefficients(x, like: Dim) -> Mapping[Monomial, int]:
 
 def _made(coefficients, scope) -> Any:
     """A polynomial, or an integer if it is constant."""
+    if scope.rules:
+        coefficients = rewritten(coefficients, scope.rules, _product)
     kept = {m: k for m, k in coefficients.items() if k}
     return kept.get((), 0) if kept.keys() <= {()} else Dim(kept, scope)
 
@@ -364,7 +428,7 @@ def _operation(name: str, x: Any, y: Any) -> Any:
             return x if name == "max" else y
         if _is_nonnegative(y - x, scope):
             return y if name == "max" else x
-    return Dim({((Operation(name, x, y), 1),): 1}, scope)
+    return _made({((Operation(name, x, y), 1),): 1}, scope)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -432,7 +496,7 @@ def _bounds_of_factor(factor, scope) -> tuple[float, float]:
 def _floor_divided(x: float, y: float) -> float:
     if abs(x) == INFINITY:
         return x if y > 0 else -x
-    return float(x * y >= 0) - 1 if abs(y) == INFINITY else x // y
+    return float(not x or x * y > 0) - 1 if abs(y) == INFINITY else x // y
 
 
 def evaluate(x: Any, values: Mapping[str, Any]) -> Any:
@@ -627,7 +691,7 @@ class _Parser:
                 left // right if token == "floordiv" else left % right)
         elif token[:1].isalpha():
             self.tokens.pop(0)
-            out = Dim({((token, 1),): 1}, self.scope)
+            out = _made({((token, 1),): 1}, self.scope)
         else:
             raise self.error(f"expecting a name or a number but found {token!r}")
         if self.next() == "^":

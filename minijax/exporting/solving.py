@@ -140,7 +140,10 @@ class ArgumentShapes:
         """The constraints of the scope hold for these values."""
         scope = self.places[0][0].scope if self.places else None
         for text, e in scope.differences if scope else ():
-            if variables(e) <= values.keys() and not _is_at_least(evaluate(e, values), 0):
+            if not variables(e) <= values.keys():
+                continue
+            found = evaluate(e, values)
+            if found != 0 if "==" in text else not _is_at_least(found, 0):
                 what = "equal" if "==" in text else "greater or equal"
                 raise self._error(f"Expected '{e!s}' to be {what} to 0, but found "
                                   f"{evaluate(e, values)!s}", values, avals,

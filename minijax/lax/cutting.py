@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, same_dtypes, size_of
+from ..checks.primitives import any_symbolic, greater, same_dtypes, size_of
 from ..checks.sequences import integers, size_along
 from ..core.array import def_numpy
 from ..core.batching import (
@@ -304,10 +304,10 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
       IndexError: `index` is out of bounds.
     """
     size = size_along("index_in_dim", typeof(operand).shape, axis)
-    index = operator.index(index)
+    index = size_of(index)
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
-    index %= size
+    index = index + size if index < 0 else index
     piece = slice_in_dim(operand, index, index + 1, 1, axis)
     return piece if keepdims else squeeze(piece, (axis,))
 
@@ -328,7 +328,7 @@ def _pad_type(x, value, *, padding_config):
 
 def _padded_size(n: int, low: int, high: int, interior: int) -> int:
     """The size of a padded dimension."""
-    return low + high + n + max(n - 1, 0) * interior
+    return low + high + n + (greater(n - 1, 0) * interior if interior else 0)
 
 
 def _check_pad(x, value, padding_config):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, greater, lesser, size_of
+from ..checks.primitives import any_symbolic, greater, lesser, size_of, surely
 from ..core import dtypes
 from ..core.core import Tracer, install_methods, state, typeof
 from ..core.extension import hooks, point
@@ -116,7 +116,7 @@ def _simple_getitem(x, index):
         return None
     size, rest = shape[0], (0,) * (len(shape) - 1)
     if type(index) is int:
-        if not -size <= index < size:
+        if type(size) is not int or not -size <= index < size:
             return None
         index = index + size if index < 0 else index
         row = x if size == 1 else slice_p.bind(
@@ -185,7 +185,7 @@ def _cut(entry, size: int, position: int) -> Cut:
         raise no_index(entry, position) from None
     if size == 0:
         raise IndexError(f"index is out of bounds for axis {position} with size 0")
-    if -size <= index < size:
+    if surely(lambda: -size <= index < size):
         return Cut(index, index + 1, 1, True)
     return Cut(np.int32(index), None, 1, True)
 

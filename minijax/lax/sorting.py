@@ -6,12 +6,11 @@ numbers by their real parts and then by their imaginary parts.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic, numeric
+from ..checks.primitives import any_symbolic, numeric, size_of
 from ..core import dtypes
 from ..core.array import def_numpy
 from ..core.batching import moveaxis, primitive_batchers
@@ -337,4 +336,4 @@ def top_k(operand, k: int, *, axis: int = -1):
     ([9.0, 6.0], [1, 2])
     """
     axis = canonical_axis(axis, typeof(operand).ndim)
-    return top_k_p.bind(operand, k=operator.index(k), axis=axis)
+    return top_k_p.bind(operand, k=size_of(k), axis=axis)

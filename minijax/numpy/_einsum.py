@@ -86,7 +86,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     (subscripts,) = with_own_arrays([subscripts])
     try:
         arrays, contractions = _opt_einsum().contract_path(
-            subscripts, *map(_with_known_sizes, operands), einsum_call=True, use_blas=True,
+            *map(_with_known_sizes, (subscripts, *operands)), einsum_call=True, use_blas=True,
             optimize=_optimizer(optimize))
     except KeyError as error:
         raise KeyError(f"einsum: the dimension {error} of the result is not one of the operands'."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks.primitives import any_symbolic
+from ..checks.primitives import any_symbolic, lesser
 from ..core import dtypes
 from ..core.primitives import convert, div_p
 from ..fast_paths import with_fast_path
@@ -166,7 +166,7 @@ def _gather_along(arr, indices, axis, line_shape, out_shape, mode, fill_value):
     kept = [d for d in range(arr.ndim) if d not in repeated]
     both = [d for d in walked if d != axis and d not in repeated]
     windows = [d for d in kept if d not in walked]
-    sizes = [line_shape[d] if d in windows else min(line_shape[d], 1) for d in kept]
+    sizes = [line_shape[d] if d in windows else lesser(line_shape[d], 1) for d in kept]
     numbers = GatherDimensionNumbers(
         tuple(windows), (kept.index(axis),), (kept.index(axis),),
         tuple(kept.index(d) for d in both), tuple(walked.index(d) for d in both))

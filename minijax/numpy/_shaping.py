@@ -406,6 +406,13 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     if out_sharding is not None:
         return call_sharded(repeat, a, repeats, axis, total_repeat_length=total_repeat_length,
                             out_sharding=out_sharding)
+    if any_symbolic(repeats):
+        if total_repeat_length is not None:
+            raise ValueError("jnp.repeat with a non-constant `repeats` is supported only without "
+                             f"`total_repeat_length`; got {total_repeat_length}.")
+        a = ensure_array("repeat", a)
+        a, axis = (ravel(a), 0) if axis is None or a.ndim == 0 else (a, axis)
+        return repeat_all(a, repeats, canonical_axis(axis, a.ndim))
     check_arraylike("repeat", a, repeats)
     a, (dtype, _) = ensure_array("repeat", a), lattice_result_type(repeats)
     if dtype.kind not in "biu":

@@ -156,6 +156,18 @@ class ArrayImpl(metaclass=_TypeOfContents):
         return place_shards(buffers, aval, sharding, bool(committed))
 
 
+def _apart(wanted: set[int], found: set[int]) -> str:
+    """What an error says of arrays that are on other devices than a sharding says."""
+    missing, foreign = wanted - found, found - wanted
+    text = "Addressable devices and per-device arrays devices do not match."
+    if missing:
+        text += (f" Sharding contains devices {missing} that are not present in per-device arrays.")
+    if foreign:
+        text += (f" Per-device arrays contain devices {foreign} that are not present in the "
+                 "sharding.")
+    return text
+
+
 def _check_parts(aval: ShapedArray, sharding: Sharding, arrays: list) -> None:
     """Raise an error if these arrays are not the parts of an array of this type and sharding."""
     if not isinstance(arrays, list):
@@ -174,8 +186,7 @@ def _check_parts(aval: ShapedArray, sharding: Sharding, arrays: list) -> None:
         raise ValueError("ArrayImpl: the arrays must be from distinct devices, but are on "
                          f"{devices}.")
     if {*devices} != {*wanted}:
-        raise ValueError("ArrayImpl: Addressable devices and per-device arrays devices do not "
-                         f"match: {list(wanted)} are needed, the arrays are on {devices}.")
+        raise ValueError(_apart({d.id for d in wanted}, {d.id for d in devices}))
     shape = sharding.shard_shape(aval.shape)
     for x in arrays:
         if x.dtype != aval.dtype:

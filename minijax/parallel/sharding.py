@@ -139,9 +139,10 @@ def _shard_shape(sharding: Sharding, shape: Shape) -> Shape:
     for dimension, (size, count) in enumerate(zip(shape, parts, strict=True)):
         if size % count:
             raise IndivisibleError(
-                f"{sharding} cuts dimension {dimension} into {count} equal parts, which is "
-                f"impossible for size {size} (of shape {shape}). Pad the array, or split "
-                "another dimension.")
+                f"Sharding {sharding} implies that array axis {dimension} is partitioned {count} "
+                f"times, but the dimension size is {size} (full shape: {shape}, per-dimension "
+                f"tiling factors: {list(parts)} should evenly divide the shape). Pad the array, or "
+                "split another dimension.")
     return tuple(size // count for size, count in zip(shape, parts, strict=True))
 
 

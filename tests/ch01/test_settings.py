@@ -22,6 +22,7 @@ VALUES = {
     "jax_platforms": "cpu", "jax_compilation_cache_dir": "/nowhere", "jax_num_cpu_devices": 8,
     "jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "warn", "jax_threefry_partitionable": False,
     "jax_cpu_collectives_implementation": None, "jax_default_device": None,
+    "jax_logging_level": "ERROR",
     "jax_persistent_cache_enable_xla_caches": "all",
     **{name: "log" for name in NAMES if name.startswith("jax_transfer_guard")}}
 

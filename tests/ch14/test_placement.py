@@ -468,3 +468,14 @@ def test_donated_memory_is_not_shared_with_what_stays():
         assert y.is_deleted()
         np.testing.assert_array_equal(x + 0, np.arange(1024.0))
         np.testing.assert_array_equal(minijax.jit(lambda x: x + 0)(x), np.arange(1024.0))
+
+
+def test_array_impl_names_the_devices_of_parts_that_are_elsewhere():
+    from minijax._src.array import ArrayImpl
+
+    devices = minijax.devices()
+    sharding = minijax.NamedSharding(minijax.sharding.Mesh(np.array(devices[:2]), ("x",)), minijax.P("x"))
+    parts = [minijax.device_put(np.ones(2, "f"), d) for d in devices[1:3]]
+    with pytest.raises(ValueError, match=r"per-device arrays devices do not match. Sharding contains devices \{0\} that "
+                       r"are not present in per-device arrays. Per-device arrays contain devices \{2\} that are not"):
+        ArrayImpl(minijax.core.ShapedArray((4,), "f"), sharding, parts, committed=True)

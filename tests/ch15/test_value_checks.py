@@ -129,6 +129,21 @@ def test_log_compiles(caplog):
         assert words in caplog.text
 
 
+def test_logging_level(capsys):
+    """The log is shown from a level on, and no more when the setting is as before."""
+    try:
+        minijax.config.update("jax_logging_level", "DEBUG")
+        minijax.jit(lambda x: x * 5)(2.0)
+        shown = capsys.readouterr().err
+        assert "DEBUG:" in shown and "Finished XLA compilation of jit(<lambda>) in" in shown
+        with pytest.raises(ValueError, match="jax_logging_level: new enum value must be in.*got LOUD"):
+            minijax.config.update("jax_logging_level", "LOUD")
+    finally:
+        minijax.config.update("jax_logging_level", "NOTSET")
+    minijax.jit(lambda x: x * 7)(2.0)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_literal_that_is_nan_is_of_no_operation():
     f = minijax.jit(lambda x: (np.nan, x + 2))
     with minijax.debug_nans(True), pytest.raises(
