@@ -164,16 +164,17 @@ class FastLarge(Extension):
             return evaluate
         slow = _SLOW_IF.get(name) if name in SLOW else lambda *args, **params: False
         broadcast, few = name not in _SLOW_IF, FEW if name in SLOWEST else MANY
+        least = math.isqrt(few) if broadcast else few  # smaller operands broadcast to fewer
 
         def of_any_size(*args, **params):
-            arrays = [x for x in args if type(x) is Array]
-            size = _elements([x.aval for x in arrays], broadcast) if arrays else 0
-            if size >= few:
-                x = next((x for x in arrays if x.aval.size >= few), arrays[0])
-                is_short = x.aval.dtype in shorts
-                if size >= (few if is_short else MANY) and is_large(x, 0) and (
-                        is_short or slow is None or slow(*args, **params)):
-                    return apply_primitive(primitive, *args, **params)
+            for x in args:
+                if type(x) is Array and x.aval.size >= least:
+                    size = _elements([y.aval for y in args if type(y) is Array], broadcast)
+                    is_short = x.aval.dtype in shorts
+                    if size >= (few if is_short else MANY) and is_large(x, 0) and (
+                            is_short or slow is None or slow(*args, **params)):
+                        return apply_primitive(primitive, *args, **params)
+                    break
             return evaluate(*args, **params)
 
         def is_on_numpy(*avals):
