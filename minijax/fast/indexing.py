@@ -222,9 +222,11 @@ def fast_set(function: Callable) -> Callable:
 
 def fast_diag(function: Callable) -> Callable:
     """A vector is written into zeros: the core's way compares the places of all elements."""
-    def diag(v, k=0):
-        if not (type(k) is int and is_concrete(v) and v.aval.ndim == 1):
-            return function(v, k)
+    def diag(v, *args, **options):
+        k = args[0] if args else 0
+        if type(v) is not Array or v.aval.ndim != 1 or options or len(args) > 1 or (
+                type(k) is not int or not is_concrete(v)):
+            return function(v, *args, **options)
         n = v.aval.shape[0] + abs(k)
         out = np.zeros((n, n), v.aval.dtype)
         out.reshape(-1)[max(k, -k * n)::n + 1][:v.aval.shape[0]] = v._host
