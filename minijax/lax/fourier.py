@@ -97,7 +97,8 @@ def _lower_fft(ctx, x, *, fft_type, fft_lengths):
     (out,) = ctx.avals_out
     if not x.aval.size or not out.size:
         return ctx.constant(out.dtype.type(0), out)
-    return ctx.op(f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {list(fft_lengths)} : "
+    lengths = [*map(int, fft_lengths)]
+    return ctx.op(f"stablehlo.fft {x.name}, type = {fft_type.name}, length = {lengths} : "
                   f"({x.type}) -> {tensor_type(out)}", out)
 
 

@@ -27,7 +27,7 @@ from .control_flow.common import op_with_regions
 from .cutting import pad
 from .cutting import slice as static_slice
 from .families import lower_fun
-from .reducing import combining_region, int_array
+from .reducing import combining_region, int_array, pads_text
 from .reductions import highest
 from .windowed_reductions import (
     Windows,
@@ -57,7 +57,7 @@ def _check_windows(name, window_dimensions, window_strides):
 
 def _lower_select_and_scatter(ctx, *operands, select_jaxpr, select_consts, scatter_jaxpr,
                               scatter_consts, window_dimensions, window_strides, padding):
-    pads = f"dense<{[list(pair) for pair in padding]}>" if padding else "dense<>"
+    pads = pads_text(padding)
     attributes = (f"padding = {pads} : tensor<{len(padding)}x2xi64>, "
                   f"window_dimensions = {int_array(window_dimensions)}, "
                   f"window_strides = {int_array(window_strides)}")

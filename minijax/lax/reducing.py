@@ -113,6 +113,11 @@ def combining_region(ctx: Body, jaxpr: ClosedJaxpr) -> Region:
     return arguments, lambda: ctx.inline(jaxpr, arguments)
 
 
+def pads_text(padding) -> str:
+    """`dense<[[0, 1], [0, 0]]>`."""
+    return f"dense<{[[*map(int, pair)] for pair in padding] if padding else ''}>"
+
+
 def int_array(values: Sequence[int]) -> str:
     """`array<i64: 1, 2>`, an attribute."""
     return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"

@@ -32,7 +32,14 @@ from . import elementwise as prim
 from . import reductions
 from .control_flow.common import op_with_regions
 from .cutting import pad
-from .reducing import check_trees, combining_region, int_array, known_scalar, reducer_jaxpr
+from .reducing import (
+    check_trees,
+    combining_region,
+    int_array,
+    known_scalar,
+    pads_text,
+    reducer_jaxpr,
+)
 from .sliding import dilated_shape, pads_of_transpose, padtype_to_pads, places
 
 # ----------------------------------------------------------------------------------------------
@@ -103,7 +110,7 @@ def reduce_window_shape_tuple(operand_shape, window_dimensions, window_strides, 
 
 def emit_windows(ctx, operands, inits, avals, jaxpr: ClosedJaxpr, windows: Windows):
     """Append the reduction of windows by a jaxpr."""
-    pads = f"dense<{[list(pair) for pair in windows.padding]}>" if windows.padding else "dense<>"
+    pads = pads_text(windows.padding)
     attributes = ", ".join([
         f"base_dilations = {int_array(windows.base_dilation)}",
         f"padding = {pads} : tensor<{len(windows.padding)}x2xi64>",

@@ -267,8 +267,13 @@ def result_order(numbers: GatherDimensionNumbers, window: list[int], n_batch: in
 
 def attribute(kind: str, **entries) -> str:
     """`#stablehlo.gather<offset_dims = [0], …>`."""
-    text = ", ".join(f"{k} = {list(v) if isinstance(v, tuple) else v}" for k, v in entries.items())
+    text = ", ".join(f"{k} = {numbers_text(v)}" for k, v in entries.items())
     return f"#stablehlo.{kind}<{text}>"
+
+
+def numbers_text(value) -> str:
+    """An integer, or some in brackets. They may be NumPy's, whose `repr` names their type."""
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
 
 
 def flag(value) -> str:
