@@ -168,6 +168,12 @@ def test_other_programs_of_large_arrays_give_what_numpy_gives(name):
         np.testing.assert_allclose(np.asarray(out), np.asarray(numpys), rtol=3e-5, atol=1e-4)
 
 
+def test_extrema_of_rows_are_nan_where_an_element_is():
+    """XLA's are not, of so many floats."""
+    x = jnp.asarray(ROWS).at[77_777].set(np.nan)
+    assert np.isnan(jnp.max(x, 0)).all() and np.isnan(jnp.min(x, 0)).all()
+
+
 def test_many_operations_are_much_work_on_fewer_elements():
     x = jnp.linspace(-2.0, 2.0, 200**2)
     for call in (minijax.nn.softplus, jnp.tril, minijax.nn.gelu):

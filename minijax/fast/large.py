@@ -95,15 +95,18 @@ def _work(closed: ClosedJaxpr) -> Iterator[tuple[str, int]]:
 
 
 def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """Whether elements of short rows are combined, or the rows themselves."""
-    return 0 < len(axes) < x.aval.ndim and x.aval.shape[-1] < _SHORT
+    """Whether elements of short rows are combined, or short rows of integers. XLA's extrema of many
+    floats are no NaN where an element is: NumPy computes those that it computes fast enough."""
+    aval = x.aval
+    return 0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT and (
+        aval.ndim - 1 in axes or aval.dtype.kind in "iu")
 
 
 def _sums_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """The same for sums. Sums of rows of floats are faster: see `summation.py`."""
+    """The same for sums. Sums of not too many rows of floats are faster: see `summation.py`."""
     aval = x.aval
-    return _reduces_short_rows(x, axes=axes) and (
-        aval.ndim - 1 in axes or aval.dtype.kind in "iu" or aval.size >= 4 * MANY)
+    return _reduces_short_rows(x, axes=axes) or aval.size >= 4 * MANY and (
+        0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT)
 
 
 def _multiplies_vector(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> bool:
