@@ -30,10 +30,10 @@ from ..lax.shaping import full_like
 __all__ = [  # what the other files of the room import from here
     "canonical_axis", "canonical_shape", "check_arraylike", "check_mask", "check_no_out",
     "complex_input", "constant_like", "convert", "convert_element_type", "ensure_array",
-    "ensure_arrays", "index_tuple", "is_integer", "known_array", "known_sizes", "optional_axes",
-    "promote_args", "promote_args_inexact", "promote_args_numeric", "promote_dtypes",
-    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes", "static_index",
-    "strong_constant", "to_bool", "user_dtype", "zeros_like",
+    "ensure_arrays", "index_tuple", "is_inexact", "is_integer", "known_array", "known_sizes",
+    "optional_axes", "promote_args", "promote_args_inexact", "promote_args_numeric",
+    "promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_shapes",
+    "static_index", "strong_constant", "to_bool", "user_dtype", "zeros_like",
 ]
 
 
@@ -97,6 +97,11 @@ def to_bool(x):
 def complex_input(x) -> bool:
     """Whether `x` has complex elements."""
     return typeof(x).dtype.kind == "c"
+
+
+def is_inexact(x) -> bool:
+    """Whether `x` has floating-point or complex elements. Random keys, for example, have not."""
+    return dtypes.issubdtype(typeof(x).dtype, np.inexact)
 
 
 def is_integer(x) -> bool:

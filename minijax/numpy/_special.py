@@ -31,7 +31,7 @@ from ._arguments import (
     convert,
     ensure_array,
     ensure_arrays,
-    is_integer,
+    is_inexact,
     promote_args,
     promote_args_inexact,
     promote_dtypes,
@@ -82,12 +82,12 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     """`x` with numbers in the place of NaN and infinities.
 
     Args:
-      x: an array; integers are returned as they are.
+      x: an array; integers and random keys are returned as they are.
       nan, posinf, neginf: what to put; by default 0 and the largest and least finite numbers.
     """
     x = ensure_array("nan_to_num", x)
     check_arraylike("nan_to_num", nan, *(y for y in (posinf, neginf) if y is not None))
-    if is_integer(x):
+    if not is_inexact(x):
         return x
     if complex_input(x):
         return complex_numbers.complex(

@@ -26,6 +26,7 @@ from ._arguments import (
     convert,
     ensure_array,
     ensure_arrays,
+    is_inexact,
     is_integer,
     promote_args,
     promote_args_inexact,
@@ -396,7 +397,7 @@ def modf(x, /, out=None):
 def isfinite(x, /):
     """Elementwise: neither infinite nor NaN."""
     x = ensure_array("isfinite", x)
-    if is_integer(x):
+    if not is_inexact(x):
         return full_like(x, True, dtype=bool)
     if complex_input(x):
         real = rounding.is_finite(complex_numbers.real(x))
@@ -414,7 +415,7 @@ def isnan(x, /):
 def isinf(x, /):
     """Elementwise: plus or minus infinity, in either part of a complex number."""
     x = ensure_array("isinf", x)
-    if is_integer(x):
+    if not is_inexact(x):
         return full_like(x, False, dtype=bool)
     if complex_input(x):
         re, im = complex_numbers.real(x), complex_numbers.imag(x)
@@ -431,7 +432,7 @@ def _is_one_infinity(name, infinity, doc):
         x = ensure_array(name, x)
         if out is not None:
             raise NotImplementedError("The 'out' argument to isneginf/isposinf is not supported.")
-        if is_integer(x):
+        if not is_inexact(x):
             return full_like(x, False, dtype=bool)
         if complex_input(x):
             raise ValueError("isposinf/isneginf are not well defined for complex types")

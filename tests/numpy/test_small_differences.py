@@ -115,3 +115,23 @@ def test_diagonal_matrices(dtype):
 def test_diagonal_matrices_of_weak_type():
     both(lambda jx: lambda: (jx.numpy.diag(jx.numpy.asarray(2.0)[None]),
                              jx.numpy.diag(jx.numpy.asarray([2.0]), np.int32(1))))
+
+
+@pytest.mark.parametrize("shape", [(), (2,)], ids=str)
+@pytest.mark.parametrize("name", ["isfinite", "isinf", "isposinf", "isneginf"])
+def test_random_keys_are_finite(name, shape):
+    """Samplers check a whole state, with its keys, for numbers that are not finite."""
+    def program(jx):
+        keys, function = jx.random.split(jx.random.key(0), shape), getattr(jx.numpy, name)
+        return lambda: (function(keys), jx.jit(function)(keys))
+
+    both(program)
+
+
+@pytest.mark.parametrize("shape", [(), (2,)], ids=str)
+def test_nan_to_num_returns_random_keys_unchanged(shape):
+    def program(jx):
+        keys, function = jx.random.split(jx.random.key(0), shape), jx.numpy.nan_to_num
+        return lambda: [jx.random.key_data(f(keys)) for f in (function, jx.jit(function))]
+
+    both(program)
