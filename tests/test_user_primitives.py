@@ -311,6 +311,51 @@ def test_checked_and_printed():
     both(checked, np.ones(3, F), raises="JaxprTypeError")
 
 
+def primitive_as_a_class(jx, multiple_results: bool, effects: frozenset) -> Any:
+    """The rules are methods; the rule for types returns the effects as well."""
+    mlir, ad, batching = jx.interpreters.mlir, jx.interpreters.ad, jx.interpreters.batching
+
+    class Tag(jx.extend.core.Primitive):
+        def __init__(self):
+            super().__init__("tag_of_a_class")
+            self.multiple_results = multiple_results
+            mlir.register_lowering(self, lambda context, *args: args)
+            ad.primitive_jvps[self] = lambda xs, ts: (self.bind(*xs), ts if multiple_results else ts[0])
+            batching.primitive_batchers[self] = lambda xs, dims: (
+                self.bind(*xs), dims if multiple_results else dims[0])
+
+        def impl(self, *args):
+            return args if multiple_results else args[0]
+
+        def abstract_eval(self, *avals):
+            return (avals if multiple_results else avals[0]), effects
+
+    tag = Tag()
+    return lambda *args: tag.bind(*args)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_rules_that_are_methods(count):
+    def program(jx):
+        tag = primitive_as_a_class(jx, count > 1, frozenset())
+
+        def f(x):
+            out = tag(*[x * 2.0] * count)
+            return jx.numpy.sin(out[-1] if count > 1 else out)
+
+        return lambda x: (f(x[0]), jx.jit(f)(x[0]), jx.jit(jx.vmap(jx.grad(f)))(x),
+                          jx.make_jaxpr(f)(x[0]))
+
+    same(program, np.arange(3, dtype=F))
+
+
+def test_effects_of_a_method_are_refused():
+    """They would be lost: only `def_effectful_abstract_eval` records effects."""
+    tag = primitive_as_a_class(subject, True, frozenset([object()]))
+    with pytest.raises(NotImplementedError, match="def_effectful_abstract_eval"):
+        subject.make_jaxpr(tag)(1.0)
+
+
 def test_a_rule_may_be_replaced():
     def program(jx):
         p = jx.extend.core.Primitive("changing")

@@ -236,8 +236,20 @@ def unbound_axis(axis_name, axis_sizes) -> str:
 
 
 def result_types(out: Any, primitive: Any) -> Any:
-    """What `abstract_eval` returned; a ValueError unless it is a type, or the list of them if the
-    primitive has multiple results."""
+    """The types that `abstract_eval` returned; a ValueError unless it is one type, or a list of
+    types if the primitive has multiple results.
+
+    A class of primitives may define `abstract_eval` as a method. As in JAX, the method also returns
+    the effects: `(types, effects)`.
+    """
+    if "abstract_eval" not in vars(primitive) and type(out) is tuple and len(out) == 2 \
+            and isinstance(out[1], (set, frozenset)):
+        out, effects = out
+        if effects and primitive.effects is None:
+            raise NotImplementedError(
+                f"the method {type(primitive).__name__}.abstract_eval returned the effects "
+                f"{effects}, which minijax does not read from a method. Give the rule to "
+                "`def_effectful_abstract_eval`.")
     if isinstance(out, (list, tuple)) is not primitive.multiple_results:
         raise ValueError(f"{primitive.name}.abstract_eval() method should return a tuple or list "
                          "of types if multiple_results is True, else one type; "
