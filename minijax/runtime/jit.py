@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import settings
 from ..checks import jit as checks
@@ -28,7 +31,7 @@ from ..checks.arguments import (
 )
 from ..core.array import Array
 from ..core.calls import call_rules
-from ..core.core import eval_trace, install_methods, state
+from ..core.core import Tracer, eval_trace, install_methods, state
 from ..core.extension import Extension, hooks, point, register
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr
 from ..core.jit import (
@@ -46,6 +49,7 @@ from ..core.jit import (
 )
 from ..core.lowering import used_variables
 from ..core.staging import staging_rules, weakref_cache
+from ..core.util import partition_list, split_list
 from ..errors import SourceInfo, api_boundary, fun_name, user_location
 from .modules import DonatingModule, ProgramModule
 from .stages import CallInfo, Lowered, Traced
@@ -236,11 +240,6 @@ class Wrapped(JitFunction):
         tracing = self._of_values(call, tracing)
         return program_of(tracing.jaxpr, self._spec(call, tracing), self._placed(call))
 
-    def _bind(self, call: Call, tracing: Tracing) -> list:
-        if state.trace is eval_trace:
-            tracing = self._of_values(call, tracing)
-        return super()._bind(call, tracing)
-
     def _of_values(self, call: Call, tracing: Tracing) -> Tracing:
         """An argument without a value, a `ShapeDtypeStruct`, may be given where none is read."""
         args = *tracing.outer_tracers, *call.leaves
@@ -287,6 +286,20 @@ class Wrapped(JitFunction):
             params |= context()
         return params
 
+    def _bind(self, call: Call, tracing: Tracing) -> list:
+        """As in JAX, references from outside stand behind the arguments, and arrays beside them
+        are constants of the jaxpr. Beside tracers, everything from outside stands in front."""
+        if state.trace is eval_trace:
+            tracing = self._of_values(call, tracing)
+        outside = tracing.outer_tracers
+        if not outside or any(isinstance(x, Tracer) for x in outside):
+            return super()._bind(call, tracing)
+        references = [x for x in outside if not _is_array(x)]
+        params = {name: (*value[len(outside):], *value[:len(references)])
+                  if name in _OF_OPERANDS else value
+                  for name, value in self._params(call, tracing).items()}
+        return jit_p.bind(*call.leaves, *references, jaxpr=_references_last(tracing), **params)
+
     def _spec(self, call: Call, tracing: Tracing) -> Spec:
         more = self._options.more
         return Spec(fun_name(self._fun), self._donated(call), more.keep_unused, more.inline,
@@ -330,6 +343,31 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     # The traces of a function that has no hash cannot be found again.
     hashable = fun if getattr(fun, "__hash__", None) else functools.partial(fun)
     return jit(hashable).eval_shape(*args, **kwargs)
+
+
+_OF_OPERANDS = ("donated_invars", "in_shardings", "in_layouts")  # an entry for each operand
+
+
+_with_references_last: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Array, np.ndarray))
+
+
+def _references_last(tracing: Tracing) -> ClosedJaxpr:
+    """The jaxpr of a traced function, with the arrays from outside as constants, and the
+    references from outside as its last arguments."""
+    closed, outside = tracing.jaxpr, tracing.outer_tracers
+    known = _with_references_last.get(closed)
+    if known is None:
+        are_arrays = [*map(_is_array, outside)]
+        first, invars = split_list(closed.jaxpr.invars, [len(outside)])
+        references, constvars = partition_list(are_arrays, first)
+        jaxpr = closed.jaxpr.replace(constvars=constvars, invars=[*invars, *references])
+        known = ClosedJaxpr(jaxpr, partition_list(are_arrays, outside)[1])
+        known = _with_references_last.setdefault(closed, known)
+    return known
 
 
 @functools.cache
