@@ -3,12 +3,12 @@
 # chapter 1
 from .core.dtypes import dtype as _dtype
 
-_NAMES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
-    complex64 complex128""".split()
+_NAMES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 bfloat16 float16 float32
+    float64 complex64 complex128""".split()
 
 
 def is_supported_dtype(dtype) -> bool:
-    """Whether arrays of this dtype can be shared. (Through NumPy, which has no bfloat16.)
+    """Whether other libraries can read arrays of this dtype.
 
     Raises:
       TypeError: `dtype` is `None`.

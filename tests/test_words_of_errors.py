@@ -78,6 +78,13 @@ CALLS = {
     "[1] + jnp.array(2)": r"^unsupported operand type\(s\) for \+: 'list' and 'ArrayImpl'",
     "jnp.array(2) + [1]": r"^unsupported operand type\(s\) for \+: 'ArrayImpl' and 'list'",
     "jax.jit(lambda x: x * [1, 2])(2)": r"^unsupported operand type\(s\) for \*: .* and 'list'",
+    "jnp.fft.fftfreq([0, 1, 2])": r"^The n argument of jax.numpy.fft.fftfreq only takes an int. "
+        r"Got n = \[0, 1, 2\].",
+    "jnp.fft.rfftfreq(10, [0, 1])": r"^The d argument of jax.numpy.fft.rfftfreq only takes a single "
+        r"value. Got d = \[0, 1\].",
+    "jnp.einsum('i,i', jnp.ones(2), jnp.ones(2), optimize='foo')": "Path optimizer 'foo' not found",
+    "jnp.put(jnp.ones(2), 0, 1.)": "^jax.numpy.put cannot modify arrays in-place",
+    "jnp.add.at(jnp.ones(2), 0, 1.)": "(?s)JAX arrays are immutable.*cannot operate inplace",
     "jnp.sin(float0)": "float0s do not support any operations by design",
     "jnp.add(float0, 1)": "float0s do not support any operations by design",
     "lax.neg(float0)": "float0s do not support any operations by design",

@@ -12,6 +12,7 @@ from ..core.core import Tracer, install_methods
 from ..core.jit import buffer_of
 from ..lax.operators import contents_refused
 from ..lax.shaping import copy_p
+from ..runtime import xla
 
 
 def _tobytes(self, order="C") -> bytes:
@@ -43,6 +44,8 @@ def restored(value: np.ndarray, aval) -> Array:
 def _dlpack(self, *, max_version=None, **kwargs):
     """The contents, read-only; a copy for readers that do not support read-only memory."""
     checks.numeric(self, "shared through DLPack")
+    if self.dtype.isbuiltin != 1:  # bfloat16 and its like, which NumPy does not share
+        return xla().to_dlpack(buffer_of(self, self.aval))
     supports_read_only = max_version is not None and max_version[0] >= 1
     value = np.asarray(self) if supports_read_only else np.array(self._numpy())
     return value.__dlpack__(max_version=max_version, **kwargs)
@@ -50,6 +53,8 @@ def _dlpack(self, *, max_version=None, **kwargs):
 
 def _dlpack_device(self):
     checks.numeric(self, "shared through DLPack")
+    if self.dtype.isbuiltin != 1:
+        return np.empty(0).__dlpack_device__()
     return np.asarray(self._numpy()).__dlpack_device__()
 
 

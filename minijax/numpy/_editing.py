@@ -38,8 +38,8 @@ from ._ufuncs import divmod
 
 def _refuse_in_place(name: str, inplace: bool, error: type[Exception] = ValueError) -> None:
     if inplace:
-        raise error(f"jax.numpy.{name} cannot change an array, as NumPy's does: pass inplace=False "
-                    "and take the result.")
+        raise error(f"jax.numpy.{name} cannot modify arrays in-place, as NumPy's does: JAX arrays "
+                    "are immutable. Pass inplace=False and take the result.")
 
 
 def _repeated_to(x, size: int):

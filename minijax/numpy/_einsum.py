@@ -89,6 +89,8 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
             *map(_with_known_sizes, (subscripts, *operands)), einsum_call=True, use_blas=True,
             optimize=_optimizer(optimize))
     except KeyError as error:
+        if "optimizer" in str(error):  # the name of one, which opt_einsum says
+            raise
         raise KeyError(f"einsum: the dimension {error} of the result is not one of the operands'."
                        ) from None
     arrays = [ensure_array("einsum", getattr(x, "stands_for", x)) for x in arrays]

@@ -228,8 +228,9 @@ class ufunc:
         """
         if inplace:
             raise NotImplementedError(
-                "jnp.ufunc.at() cannot change an array, as np.ufunc.at() does: pass inplace=False "
-                "and take the result, as in arr = jnp.add.at(arr, i, x, inplace=False).")
+                "JAX arrays are immutable, so jnp.ufunc.at() cannot operate inplace, as "
+                "np.ufunc.at() does. Pass inplace=False and take the result, as in "
+                "arr = jnp.add.at(arr, i, x, inplace=False).")
         own, a = self._own["at"] or self._at_by_scan, ensure_array(f"{self.__name__}.at", a)
         return own(a, indices) if b is None else own(a, indices, b)
 

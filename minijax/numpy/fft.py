@@ -250,10 +250,10 @@ def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
 def _check_scalars(name, n, d):
     if isinstance(d, str):
         raise ValueError(f"The d argument of jax.numpy.fft.{name} must be a number. Got {d!r}.")
-    for what, value in (("n", n), ("d", d)):
+    for what, value, kind in (("n", n, "an int"), ("d", d, "a single value")):
         if isinstance(value, (list, tuple)):
-            raise ValueError(f"The {what} argument of jax.numpy.fft.{name} only takes a single "
-                             f"number. Got {what} = {value}.")
+            raise ValueError(f"The {what} argument of jax.numpy.fft.{name} only takes {kind}. "
+                             f"Got {what} = {value}.")
 
 
 def _frequencies_dtype(dtype, name):

@@ -378,6 +378,16 @@ def _view_foreign(buffer, aval):
     return view
 
 
+def to_dlpack(buffer: Buffer) -> Any:
+    """A DLPack capsule that shares a buffer's memory. It has names for dtypes that NumPy lacks."""
+    return _jax.buffer_to_dlpack_managed_tensor(buffer, stream=None)
+
+
+def from_dlpack(capsule: Any) -> Buffer:
+    """A buffer of the host that shares a DLPack capsule's memory."""
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, devices("cpu")[0], None)
+
+
 # ----------------------------------------------------------------------------------------------
 # Programs.
 

@@ -279,7 +279,8 @@ def test_stages_and_dlpack():
     x = minijax.numpy.arange(3.0)
     assert np.from_dlpack(x).tolist() == [0, 1, 2]
     assert minijax.dlpack.from_dlpack(np.arange(3, dtype=F32)).tolist() == [0, 1, 2]
-    both(lambda jx: lambda: [jx.dlpack.is_supported_dtype(t) for t in ("float32", "int8", bool)])
+    both(lambda jx: lambda: [jx.dlpack.is_supported_dtype(t) for t in (
+        "float32", "int8", bool, "bfloat16", "float8_e5m2", "int4")])
     both(lambda jx: lambda: jx.dlpack.is_supported_dtype(None))
 
 

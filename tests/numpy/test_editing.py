@@ -130,3 +130,23 @@ def test_files():
     assert np.shares_memory(np.from_dlpack(x), np.asarray(jnp.from_dlpack(x)))
     shared = np.arange(3.0, dtype=np.float32)
     assert not np.shares_memory(shared, np.asarray(jnp.from_dlpack(shared, copy=True)))
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize("text", [
+    "x.astype('{}')", "x.astype('{}').T", "x[:0].astype('{}')", "x[0, 0].astype('{}')",
+    "jx.jit(lambda x: (x + 1).astype('{}'))(x)"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e8m0fnu", "int4", "bool"])
+def test_dtypes_that_numpy_does_not_share(dtype, text):
+    """XLA has DLPack's names of bfloat16 and the types of 8 bits, and refuses int4."""
+    both(lambda jx: lambda x: jx.dlpack.from_dlpack(
+        eval(text.format(dtype), {"jx": jx, "x": jx.numpy.asarray(x)})).astype("float32"),
+         X, raises="JaxRuntimeError" if dtype == "int4" else None)
+
+
+def test_where_such_an_array_is():
+    both(lambda jx: lambda: tuple(map(int, jx.numpy.ones(2, "bfloat16").__dlpack_device__())))
+    x = minijax.numpy.ones(2, "bfloat16")
+    assert minijax.dlpack.from_dlpack(x, copy=True).dtype == x.dtype

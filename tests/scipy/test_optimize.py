@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-import minijax.scipy.optimize  # noqa: F401
+import minijax.scipy.optimize
 from tests.oracle import both
 
 X0 = np.array([-1.2, 1.0], np.float32)
@@ -82,3 +84,11 @@ ERRORS = {
 @pytest.mark.parametrize("error", ERRORS)
 def test_errors(error):
     both(lambda jx: lambda: ERRORS[error](jx.scipy.optimize.minimize))
+
+
+def test_lbfgs_shortens_a_start_in_double_precision_silently():
+    """JAX's BFGS warns, and so does ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = minijax.scipy.optimize.minimize(lambda x: (x * x).sum(), np.ones(2), method=LBFGS)
+    assert found.x.dtype == np.float32

@@ -32,6 +32,7 @@ class _State(NamedTuple):
 
 def minimize_lbfgs(fun, x0, maxiter=None, norm=np.inf, maxcor: int = 10, ftol: float = 2.22e-9,
                    gtol: float = 1e-5, maxfun=None, maxgrad=None, maxls: int = 20) -> _State:
+    x0 = jnp.asarray(x0)  # whose dtype is the state's
     if maxiter is None and maxfun is None and maxgrad is None:
         maxiter = len(x0) * 200
     maxiter, maxfun, maxgrad = (np.inf if n is None else n for n in (maxiter, maxfun, maxgrad))
