@@ -95,18 +95,23 @@ def _work(closed: ClosedJaxpr) -> Iterator[tuple[str, int]]:
 
 
 def _reduces_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """Whether elements of short rows are combined, or short rows of integers. XLA's extrema of many
-    floats are no NaN where an element is: NumPy computes those that it computes fast enough."""
+    """Whether short rows are combined, or elements of them. XLA's extrema of many floats are no NaN
+    where an element is, so those are left to NumPy."""
     aval = x.aval
     return 0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT and (
-        aval.ndim - 1 in axes or aval.dtype.kind in "iu")
+        aval.dtype.kind in "iu" or aval.dtype.kind == "f" and not _has_nan(x))
+
+
+def _has_nan(x: Array) -> bool:
+    return bool(np.isnan(np.min(x._numpy())))
 
 
 def _sums_short_rows(x: Array, *, axes: tuple, **_: Any) -> bool:
-    """The same for sums. Sums of not too many rows of floats are faster: see `summation.py`."""
+    """Whether such sums are slow. Those of not too many rows of floats are not: see
+    `summation.py`."""
     aval = x.aval
-    return _reduces_short_rows(x, axes=axes) or aval.size >= 4 * MANY and (
-        0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT)
+    return 0 < len(axes) < aval.ndim and aval.shape[-1] < _SHORT and (
+        aval.ndim - 1 in axes or aval.dtype.kind in "iu" or aval.size >= 4 * MANY)
 
 
 def _multiplies_vector(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> bool:
