@@ -118,6 +118,6 @@ def test_as_values():
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int8"])
 def test_the_identity_of_and_is_all_bits(text, dtype):
     """-1 stands for all bits, and is no value of an unsigned dtype."""
-    x = np.array([7, 3, 6], dtype)
     both(lambda m: lambda x: eval(
-        text, {"u": m.numpy.bitwise_and, "x": x, "jnp": m.numpy}), jax.numpy.asarray(x))
+        text, {"u": m.numpy.bitwise_and, "x": m.numpy.asarray(x), "jnp": m.numpy}),
+         np.array([7, 3, 6], dtype))
