@@ -82,7 +82,7 @@ CALLS = {
         r"Got n = \[0, 1, 2\].",
     "jnp.fft.rfftfreq(10, [0, 1])": r"^The d argument of jax.numpy.fft.rfftfreq only takes a single "
         r"value. Got d = \[0, 1\].",
-    "jnp.einsum('i,i', jnp.ones(2), jnp.ones(2), optimize='foo')": "Path optimizer 'foo' not found",
+    "jnp.einsum('i,i,i', *[jnp.ones(2)] * 3, optimize='foo')": "Path optimizer 'foo' not found",
     "jnp.put(jnp.ones(2), 0, 1.)": "^jax.numpy.put cannot modify arrays in-place",
     "jnp.add.at(jnp.ones(2), 0, 1.)": "(?s)JAX arrays are immutable.*cannot operate inplace",
     "jnp.sin(float0)": "float0s do not support any operations by design",
