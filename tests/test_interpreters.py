@@ -50,8 +50,7 @@ def examine(jx: Any, closed: Any) -> list:
                  float(v.val) if isinstance(v, core.Literal) else None) for v in atoms]
 
     def params(eqn: Any) -> dict:
-        left_out = {"sharding", "out_sharding", "accuracy", "out_dtype"}  # here no primitive has
-        return {k: str(v) for k, v in eqn.params.items() if k not in left_out}
+        return {k: str(v) for k, v in sorted(eqn.params.items())}
 
     eqns = [(show(e.invars), str(e.primitive), show(e.outvars), params(e)) for e in jaxpr.eqns]
     return [show(jaxpr.invars), show(jaxpr.outvars), show(jaxpr.constvars), eqns]

@@ -52,7 +52,7 @@ def backward_pass(jaxpr, consts, args, cts, sums=()):
     with a message that names the primitive and both shapes.
 
     From `minijax.core.transposition`: `UndefinedPrimal(aval)`, `is_undefined_primal`, and
-    `primitive_transposes`, whose rules are called as `rule(ct, *operands, **eqn.params)`; with
+    `primitive_transposes`, whose rules are called as `rule(ct, *operands, **eqn.own_params)`; with
     `eqn.primitive.multiple_results`, ct is the list of all. A rule returns an entry for each
     operand: a cotangent, a `Zero`, or `None`. From `minijax.core.forward`: `Zero(aval)` and
     `add_tangents(s, t)`. From `minijax.core.jaxpr`: `Literal`, with a `val`. `minijax.typeof(ct)`

@@ -53,7 +53,7 @@ def backward_pass(jaxpr, consts, args, cts, sums=()):
             linear_eqns.append(eqn)
             values.update((v, UndefinedPrimal(v.aval)) for v in eqn.outvars)
         else:
-            outs = eqn.primitive.bind(*operands, **eqn.params)
+            outs = eqn.primitive.bind(*operands, **eqn.own_params)
             values.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
     ct_of = {v: ct for v, ct in zip(jaxpr.invars, sums) if ct is not None}
@@ -71,7 +71,7 @@ def backward_pass(jaxpr, consts, args, cts, sums=()):
         rule = primitive_transposes[eqn.primitive]
         ct = out_cts if eqn.primitive.multiple_results else out_cts[0]
         operands = [value_of(v) for v in eqn.invars]
-        for v, operand_ct in zip(eqn.invars, rule(ct, *operands, **eqn.params)):
+        for v, operand_ct in zip(eqn.invars, rule(ct, *operands, **eqn.own_params)):
             if operand_ct is not None and type(operand_ct) is not Zero:
                 check_shape(eqn.primitive, v.aval.shape, typeof(operand_ct).shape)
             accumulate(v, operand_ct)

@@ -1,7 +1,17 @@
-"""What JAX's starter primitives can be asked for: rows of `optional.py`."""
+"""Parameters of primitives as libraries see them.
+
+Here are the rows of `optional.py` for the starters: what JAX's primitives can be asked for. Rule
+tables, as libraries see them, have rules that take the parameters that JAX lists.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+from .. import optional
+from ..core import batching, forward, transposition
+from ..core.core import Primitive
 from ..core.primitives import (
     broadcast_in_dim_p,
     convert_element_type_p,
@@ -17,3 +27,37 @@ for primitive in (broadcast_in_dim_p, convert_element_type_p, reshape_p):
 for primitive in (dot_general_p, reduce_sum_p):
     may_be_asked(primitive, "out_sharding")
 may_be_asked(mul_p, "out_dtype")
+
+
+class RulesInJaxsForm(MutableMapping):
+    """A view of a rule table, in which rules take the parameters that JAX lists."""
+
+    def __init__(self, rules: MutableMapping[Primitive, Any]):
+        self._rules = rules
+
+    def __getitem__(self, primitive: Primitive) -> Any:
+        rule = self._rules[primitive]
+        if primitive not in optional.rules or not callable(rule):
+            return rule
+        return lambda *args, **params: rule(*args, **optional.own(primitive, params))
+
+    def __setitem__(self, primitive: Primitive, rule: Callable) -> None:
+        if primitive not in optional.rules:
+            self._rules[primitive] = rule
+        else:
+            self._rules[primitive] = lambda *args, **params: rule(
+                *args, **optional.listed(primitive, params))
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        del self._rules[primitive]
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+
+primitive_jvps = RulesInJaxsForm(forward.primitive_jvps)
+primitive_batchers = RulesInJaxsForm(batching.primitive_batchers)
+primitive_transposes = RulesInJaxsForm(transposition.primitive_transposes)

@@ -1,6 +1,7 @@
 """The public names of `jax.interpreters.mlir`: StableHLO here is text, see `minijax.core`."""
 
 # chapter 6
+from .. import optional as _optional
 from ..checks.jaxpr import lowerable_effects
 from ..core import lowering as _lowering
 from ..core.lowering import Body as LoweringRuleContext, Value, tensor_type as _tensor_type
@@ -37,7 +38,7 @@ def register_lowering(prim, rule, platform=None, inline=True, cacheable=True):
     def lower(ctx, *operands, **params):
         outside = vars(ctx).get("avals_in")
         ctx.avals_in, ctx.module_context = [x.aval for x in operands], _ModuleContext()
-        out = rule(ctx, *operands, **params)
+        out = rule(ctx, *operands, **_optional.listed(prim, params))
         ctx.avals_in = outside
         if prim.multiple_results or not isinstance(out, (list, tuple)):
             return out

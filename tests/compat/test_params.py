@@ -240,6 +240,68 @@ def test_a_trace_of_a_library_gets_the_parameters():
 
 
 # ----------------------------------------------------------------------------------------------
+# Rule tables
+
+NEEDED = {"sin": {"accuracy": None}, "mul": {"out_dtype": None}, "reshape": {
+    "new_sizes": (2, 2), "dimensions": None, "sharding": None}}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_derivative_rules_take_the_parameters(name):
+    def of(jx):
+        ad = import_module(f"{jx.__name__}.interpreters.ad")
+        p = getattr(jx.lax, f"{name}_p")
+
+        def run(x):
+            xs = (x, x) if name == "mul" else (x,)
+            return ad.primitive_jvps[p](xs, xs, **NEEDED[name])
+
+        return run
+
+    both(of, X)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_batching_rules_take_the_parameters(name):
+    """JAX gives the rules only to `vmap`."""
+    p, x = getattr(minijax.lax, f"{name}_p"), minijax.numpy.stack([X, 2 * X])
+    xs = (x, x) if name == "mul" else (x,)
+    rule = minijax.interpreters.batching.primitive_batchers[p]
+    out, d = rule(xs, (0,) * len(xs), **NEEDED[name])
+    want = minijax.vmap(lambda *xs: p.bind(*xs, **NEEDED[name]))(*xs)
+    np.testing.assert_array_equal(minijax.numpy.moveaxis(out, d, 0), want)
+
+
+def test_a_transpose_rule_takes_the_parameters():
+    def of(jx):
+        ad = import_module(f"{jx.__name__}.interpreters.ad")
+
+        def run(x):
+            linear = ad.UndefinedPrimal(jx.typeof(x))
+            by_two, _ = ad.primitive_transposes[jx.lax.mul_p](x, linear, 2 * x, out_dtype=None)
+            flat, = ad.get_primitive_transpose(jx.lax.reshape_p)(
+                x.reshape(2, 2), linear, new_sizes=(2, 2), dimensions=None, sharding=None)
+            return by_two, flat
+
+        return run
+
+    both(of, X)
+
+
+def test_a_rule_of_a_library_gets_the_parameters(monkeypatch):
+    """A library may replace the rule of a primitive, and then calls the one that was there."""
+    ad, sin_p, seen = minijax.interpreters.ad, minijax.lax.sin_p, []
+    before = ad.primitive_jvps[sin_p]
+
+    def rule(primals, tangents, *, accuracy):
+        seen.append(accuracy)
+        return before(primals, tangents, accuracy=accuracy)
+
+    monkeypatch.setitem(ad.primitive_jvps, sin_p, rule)
+    assert minijax.jvp(minijax.lax.sin, (0.0,), (2.0,))[1] == 2.0 and seen == [None]
+
+
+# ----------------------------------------------------------------------------------------------
 # What it must not cost
 
 

@@ -43,7 +43,7 @@ class Spread:
                 self.linear.append(i)
             else:
                 operands = [self.value(v) for v in eqn.invars]
-                self.values[eqn.outvars[0]] = eqn.primitive.bind(*operands, **eqn.params)
+                self.values[eqn.outvars[0]] = eqn.primitive.bind(*operands, **eqn.own_params)
         self.cotangents: dict[Any, Any] = {closed.jaxpr.outvars[1]: 1.0}
         self.given: dict[int, list[tuple[Any, Any]]] = {}
         for i in reversed(self.linear):
@@ -58,7 +58,7 @@ class Spread:
         operands = [self.value(v) if isinstance(v, Literal) or v in self.values
                     else UndefinedPrimal(v.aval) for v in eqn.invars]
         cts = primitive_transposes[eqn.primitive](
-            self.cotangents[eqn.outvars[0]], *operands, **eqn.params)
+            self.cotangents[eqn.outvars[0]], *operands, **eqn.own_params)
         given = [(v, ct) for v, ct in zip(eqn.invars, cts) if ct is not None]
         for v, ct in given:
             self.cotangents[v] = self.cotangents[v] + ct if v in self.cotangents else ct
