@@ -82,6 +82,12 @@ class Places(Extension):
     def program_formats(self, program):
         return _parallel("sharded_jit").sharded_jit.program_formats(program)
 
+    def struct_sharding(self, sharding, shape):
+        return _parallel("struct_types").struct_types.struct_sharding(sharding, shape)
+
+    def struct_axes(self, axes):
+        _parallel("struct_types").struct_types.struct_axes(axes)
+
 
 def _parallel(module: str) -> Any:
     return load(Postponed(f"minijax.parallel.{module}", ""))
@@ -118,6 +124,19 @@ class OtherPlatforms(Extension):
 
 
 register(OtherPlatforms())
+
+# ----------------------------------------------------------------------------------------------
+# References
+
+
+class References(Extension):
+    """Asks the room of references for the type of a reference without contents."""
+
+    def reference_type(self, aval):
+        return load(Postponed("minijax.state.refs", "AbstractRef"))(aval)
+
+
+register(References())
 
 # ----------------------------------------------------------------------------------------------
 # Settings that forbid something

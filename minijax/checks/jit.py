@@ -47,10 +47,11 @@ def may_trace(fun: Callable, key: tuple, seen: Mapping[tuple, Any]) -> None:
 
 def have_values(jaxpr: ClosedJaxpr, args: Sequence[Any], without_value: Sequence[int],
                 all_are_passed: bool) -> None:
-    """Raise TypeError if the program reads an argument of those `without_value`."""
+    """Raise TypeError if the program reads an argument of those `without_value`, or it stands for
+    a reference: a program writes the contents of all references."""
     used = used_variables(jaxpr.jaxpr)
     for i in without_value:
-        if not (all_are_passed or jaxpr.jaxpr.invars[i] in used):
+        if not (all_are_passed or args[i].is_ref or jaxpr.jaxpr.invars[i] in used):
             continue
         names = jaxpr.jaxpr.debug_info and jaxpr.jaxpr.debug_info.arg_names
         number = i - len(args) + len(names or ())  # values that were closed over come first

@@ -37,6 +37,7 @@ from ..core.primitives import (
 )
 from ..core.transposition import deftranspose
 from ..optional import may_be_asked
+from ..settings import check_vma
 from .dtypes import check_and_canonicalize_user_dtype, of_any_size
 from .out_shardings import bind_sharded, resharded
 
@@ -381,7 +382,7 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     """`full` with the shape and the dtype of `x`, unless given; and with its sharding, unless
     `sharding` or another shape is given."""
     aval = typeof(x) if hasattr(x, "aval") or not hasattr(x, "shape") \
-        else ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype, True))
+        else ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype, True), False, _manual(x))
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else check_and_canonicalize_user_dtype(dtype)
     shape = aval.shape if shape is None else shape
@@ -395,6 +396,12 @@ def full_like(x, fill_value, dtype=None, shape: Sequence[int] | None = None, sha
     placed = isinstance(filled, Array) and type(x) is not Array and (
         isinstance(x, Array) or getattr(x, "sharding", None) is not None)
     return on_device(filled, None, like=x) if placed else filled
+
+
+def _manual(x):
+    """What types of arrays like the struct `x` say of manual axes, inside `shard_map`."""
+    said = check_vma.value and getattr(x, "manual_axis_type", None) is not None
+    return x.placement if said else None
 
 
 def _filled_like(value, shape, aval):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ..core.core import ShapedArray, Tracer, install_methods, typeof
 from ..core.staging import shaped_abstractify
@@ -248,12 +249,25 @@ def _with_types(mesh, names, axis_type):
 # Shardings of types
 
 
-class ManualAxisType(NamedTuple):
-    """What a type says of the axes along which `shard_map` splits by hand."""
+@dataclass(frozen=True, kw_only=True)
+class ManualAxisType:
+    """What a type says of the axes along which `shard_map` splits by hand.
+
+    Raises:
+      ValueError: values vary along an axis and are also sums over it.
+    """
 
     varying: frozenset = frozenset()
     unreduced: frozenset = frozenset()
     reduced: frozenset = frozenset()
+
+    def __post_init__(self):
+        for name in ("unreduced", "reduced"):
+            if twice := self.varying & getattr(self, name):
+                raise ValueError(f"ManualAxisType: varying and {name} cannot have common mesh "
+                                 f"axes, but both name {set(twice)}.")
+        for part in fields(self):  # they may be given as sets, which have no hash
+            object.__setattr__(self, part.name, frozenset(getattr(self, part.name)))
 
     @property
     def vur(self) -> frozenset:
@@ -267,11 +281,11 @@ class ManualAxisType(NamedTuple):
 
     def update(self, **changes: frozenset) -> ManualAxisType:
         """The same with some of the three replaced."""
-        return self._replace(**changes)
+        return replace(self, **changes)
 
     def to_ct_mat(self) -> ManualAxisType:
         """What the type of a cotangent says: sums that are pending become sums that were done."""
-        return ManualAxisType(self.varying, self.reduced, self.unreduced)
+        return replace(self, unreduced=self.reduced, reduced=self.unreduced)
 
     def invarying(self, mesh: Any) -> frozenset:
         """The manual axes of a mesh along which all devices have the same value."""
@@ -279,7 +293,8 @@ class ManualAxisType(NamedTuple):
 
 
 def _manual_axis_type(aval):
-    return ManualAxisType(varying_axes(aval), *(sums_of(aval) if mesh_of(aval) is None else ()))
+    unreduced, reduced = sums_of(aval) if mesh_of(aval) is None else (frozenset(), frozenset())
+    return ManualAxisType(varying=varying_axes(aval), unreduced=unreduced, reduced=reduced)
 
 
 install_methods({

@@ -34,9 +34,9 @@ from ..core.lowering import LoweredModule, lower_jaxpr, stored, used_variables
 from ..runtime import timed, xla, xla_on_devices
 from ..runtime.platforms import canonical_platform, lowered_for
 from ..runtime.structs import ShapeDtypeStruct
-from .layouts import AUTO, Format, default_layout, given_layout
-from .memories import MemorySpace, is_elsewhere, space_of_kind
-from .mesh import AbstractMesh, Mesh, concrete_mesh, get_abstract_mesh
+from .layouts import Format, default_layout, given_layout
+from .memories import MemorySpace, is_elsewhere
+from .mesh import AbstractMesh, Mesh, concrete_mesh
 from .modules import (
     PartitionedModule,
     as_summands,
@@ -46,7 +46,7 @@ from .modules import (
     mesh_symbol,
     open_constraint,
 )
-from .partition_spec import P, PartitionSpec
+from .partition_spec import P
 from .placed import (
     Place,
     PlacedArray,
@@ -65,7 +65,12 @@ from .sharding import (
     tile_assignment,
     with_prime_axes,
 )
-from .typed import entries_of, in_space, mesh_of, sharding_of_type, space_of, with_sharding
+from .typed import (
+    entries_of,
+    mesh_of,
+    sharding_of_type,
+    space_of,
+)
 
 # ----------------------------------------------------------------------------------------------
 # Where a program runs
@@ -306,40 +311,11 @@ def committed_sharding(x) -> Sharding | None:
     return x.sharding
 
 
-def struct_sharding(sharding: Any, shape: tuple) -> Sharding:
-    """The sharding of a `ShapeDtypeStruct`, which may be given as a spec of the mesh in force."""
-    if isinstance(sharding, PartitionSpec):
-        if get_abstract_mesh().empty:
-            raise TypeError(f"ShapeDtypeStruct: {sharding} needs a mesh in force: jax.set_mesh.")
-        sharding = NamedSharding(concrete_mesh.value or get_abstract_mesh(), sharding)
-    if isinstance(sharding, Format):
-        if sharding.layout is AUTO:
-            raise TypeError("ShapeDtypeStruct: Layout.AUTO says nothing of the type of an "
-                            f"argument; give it to jit's in_shardings. Got {sharding}.")
-        sharding = sharding.sharding
-    if not isinstance(sharding, Sharding):
-        raise ValueError("ShapeDtypeStruct: sharding should be an instance of "
-                         "`jax.sharding.Sharding`, a PartitionSpec or a Format, got "
-                         f"{sharding!r}.")
-    sharding.check_compatible_aval(shape)
-    return sharding
-
-
 class PlacedPrograms(Extension):
     """Programs run where their arguments lie. It costs nothing once a program is compiled."""
 
     def program_places(self, jaxpr, spec, args):
         return program_places(jaxpr, spec, args)
-
-    def struct_sharding(self, sharding, shape):
-        return struct_sharding(sharding, shape)
-
-    def struct_placement(self, struct):
-        aval = in_space(ShapedArray(struct.shape, struct.dtype),
-                        space_of_kind(struct.sharding.memory_kind))
-        if isinstance(struct.sharding, NamedSharding):
-            aval = with_sharding(aval, struct.sharding)
-        return aval.placement
 
 
 register(PlacedPrograms())

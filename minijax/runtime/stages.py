@@ -29,7 +29,7 @@ from ..errors import api_boundary
 from . import xla
 from .devices import default_backend
 from .platforms import canonical_platform
-from .structs import ShapeDtypeStruct, stated_sharding
+from .structs import ShapeDtypeStruct, stated_axes, stated_sharding
 
 
 @point
@@ -124,7 +124,8 @@ class Stage:
         return self.out_tree.unflatten(
             [ShapeDtypeStruct(a.shape, a.dtype,
                               weak_type=a.weak_type and isinstance(self, Traced),
-                              sharding=sharding or self._stated_sharding(a))
+                              sharding=sharding or self._stated_sharding(a),
+                              manual_axis_type=stated_axes(a))
              for a, sharding in zip(outs, shardings)]
         )
 

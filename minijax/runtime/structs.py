@@ -16,9 +16,11 @@ import numpy as np
 from ..checks import staging as checks
 from ..checks.core import pytype_aval_mappings, sized
 from ..core import dtypes
-from ..core.core import ShapedArray, typeof
+from ..core.array import Array
+from ..core.core import ShapedArray, Tracer, typeof
 from ..core.extension import Extension, hooks, point, register
 from ..core.staging import shaped_abstractify
+from ..settings import check_vma
 
 
 @point
@@ -29,11 +31,19 @@ def struct_sharding(self, sharding: Any, shape: tuple) -> Any:
 
 @point
 def struct_placement(self, struct: Any) -> Any:
-    """The placement in the type of an array like a `ShapeDtypeStruct` that has a sharding."""
+    """The placement in the type of an array like a `ShapeDtypeStruct` that says something of it."""
     return None
 
 
-_IGNORED = {"manual_axis_type", "is_ref", "vma"}  # arguments of JAX that say nothing here
+@point
+def struct_axes(self, axes: Any) -> None:
+    """Check the `manual_axis_type` of a `ShapeDtypeStruct`."""
+
+
+@point
+def reference_type(self, aval: ShapedArray) -> Any:
+    """The type of a reference to an array of this type."""
+    return aval
 
 
 @dataclass(init=False, repr=False, unsafe_hash=True, slots=True, weakref_slot=True)
@@ -43,10 +53,14 @@ class ShapeDtypeStruct:
     Args:
       shape: a sequence of ints.
       dtype: an element type.
+      sharding: a sharding, a `Format`, or a spec of the mesh in force.
       weak_type: whether the dtype yields in promotions.
+      manual_axis_type: a `jax.sharding.ManualAxisType`, for an array inside `shard_map`.
+      is_ref: whether it stands for a reference to such an array.
 
     Raises:
-      ValueError: `dtype` is `None`.
+      ValueError: `dtype` is `None`, or `sharding` is not a sharding.
+      TypeError: `manual_axis_type` is not a `ManualAxisType`.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -56,33 +70,60 @@ class ShapeDtypeStruct:
     dtype: Any
     weak_type: bool
     sharding: Any
+    manual_axis_type: Any  # chapter 14: the axes that `shard_map` splits by hand
+    is_ref: Any
     _layout: Any = field(init=False)  # chapter 14: the order of the elements in memory
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_ignored):
+    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
+                 manual_axis_type=None, is_ref: bool = False):
         checks.struct_dtype(dtype)
         if not isinstance(shape, Iterable):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of sizes, got {shape!r}.")
-        if unknown := _ignored.keys() - _IGNORED:
-            raise TypeError("ShapeDtypeStruct got an unexpected keyword argument: "
-                            f"{', '.join(unknown)}.")
         is_extended = isinstance(dtype, dtypes.ExtendedDType)
         self.shape, self.dtype = tuple(shape), dtype if is_extended else np.dtype(dtype)
         self.weak_type, self._layout = weak_type, getattr(sharding, "layout", None)
         if sharding is not None:
             for struct_sharding in hooks.struct_sharding:
                 sharding = struct_sharding(sharding, self.shape)
-        self.sharding = sharding
+        if manual_axis_type is not None:
+            for struct_axes in hooks.struct_axes:
+                struct_axes(manual_axis_type)
+        self.sharding, self.manual_axis_type, self.is_ref = sharding, manual_axis_type, is_ref
 
     @classmethod
     def like(cls, x) -> ShapeDtypeStruct:
-        """The shape and dtype of the array, number or struct `x`."""
+        """The shape and dtype of the array, number or struct `x`, and where it lies if the user
+        chose that.
+
+        Raises:
+          NotImplementedError: `x` is a reference, or a value of a type of a library.
+        """
         aval = typeof(x)
-        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        if not isinstance(aval, ShapedArray):
+            raise NotImplementedError("ShapeDtypeStruct.like takes an array, a number or a struct, "
+                                      f"got a value of type {aval}. Of a reference, pass the "
+                                      "contents, ref[...].")
+        axes = stated_axes(aval)
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=_chosen_sharding(x),
+                   manual_axis_type=None if axes is None or axes.empty else axes)
+
+    @property
+    def aval(self) -> Any:
+        """The type of the reference that it stands for. One for an array has no such attribute,
+        like an array of NumPy."""
+        if not self.is_ref:
+            raise AttributeError("'ShapeDtypeStruct' object has no attribute 'aval'")
+        aval = ShapedArray(self.shape, dtypes.canonicalize_dtype(self.dtype, True),
+                           self.weak_type, self.placement)
+        for reference_type in hooks.reference_type:
+            aval = reference_type(aval)
+        return aval
 
     @property
     def placement(self) -> Any:
         """What the type of such an array says of a mesh."""
-        if self.sharding is None or not hooks.struct_placement:
+        nothing_said = self.sharding is None and self.manual_axis_type is None
+        if nothing_said or not hooks.struct_placement:
             return None
         (placement,) = hooks.struct_placement
         return placement(self)
@@ -96,7 +137,7 @@ class ShapeDtypeStruct:
         return math.prod(self.shape)
 
     def update(self, **changes) -> ShapeDtypeStruct:
-        """The same with some of `shape`, `dtype`, `weak_type`, `sharding` replaced.
+        """The same with some of its arguments replaced.
 
         Raises:
           ValueError: it has a layout, and the new sharding says none.
@@ -118,7 +159,10 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         place = "" if self.sharding is None else f", sharding={self.sharding}"
         place += "" if self._layout is None else f", format={self._layout}"
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"
+        axes = "" if self.manual_axis_type is None else (
+            f", manual_axis_type={self.manual_axis_type}")
+        axes += f", is_ref={self.is_ref}" if self.is_ref else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak}{axes})"
 
 
 class Structs(Extension):
@@ -126,12 +170,29 @@ class Structs(Extension):
 
     def shape_struct(self, aval: ShapedArray) -> ShapeDtypeStruct:
         return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
-                                sharding=stated_sharding(aval))
+                                sharding=stated_sharding(aval),
+                                manual_axis_type=stated_axes(aval))
+
+
+def _chosen_sharding(x: Any) -> Any:
+    """The sharding, with the layout, that the user chose for `x`; `None` without a choice."""
+    if isinstance(x, Tracer):
+        return stated_sharding(x.aval)
+    if type(x) is Array or not getattr(x, "_committed", True):
+        return None
+    sharding = getattr(x, "sharding", None)
+    return getattr(x, "format", sharding) if isinstance(x, Array) else sharding  # keys have none
 
 
 def stated_sharding(aval: ShapedArray) -> Any:
     """The sharding that a type states (chapter 14); `None` if it states none."""
     return None if aval.placement is None else aval.placement.stated_sharding(aval.ndim)
+
+
+def stated_axes(aval: ShapedArray) -> Any:
+    """What a type says of the axes that `shard_map` splits by hand (chapter 14); `None` where
+    types say nothing of them."""
+    return getattr(aval, "manual_axis_type") if check_vma.value else None  # noqa: B009 (mypy)
 
 
 register(Structs())

@@ -283,6 +283,73 @@ def test_calls(row):
     both(call_program(row))
 
 
+STRUCTS = {
+    "zeros_like": lambda jx, s: jx.numpy.zeros_like(s),
+    "ones_like": lambda jx, s: jx.numpy.ones_like(s, dtype="int32"),
+    "empty_like": lambda jx, s: jx.numpy.empty_like(s, shape=(7,)),
+    "full_like": lambda jx, s: jx.numpy.full_like(s, 2.0),
+    "lax.full_like": lambda jx, s: jx.lax.full_like(s, 2.0),
+    "like": lambda jx, s: jx.numpy.zeros_like(jx.ShapeDtypeStruct.like(jx.numpy.ones_like(s))),
+    "new": lambda jx, s: jx.numpy.zeros_like(jx.ShapeDtypeStruct(
+        s.shape, s.dtype, sharding=s.sharding, manual_axis_type=s.manual_axis_type)),
+    "its update": lambda jx, s: jx.numpy.zeros_like(s.update(shape=(3,))),
+    "only its shape": lambda jx, s: jx.numpy.zeros(s.shape, s.dtype),
+    "traced again": lambda jx, s: jx.numpy.zeros_like(jx.eval_shape(lambda x: 2 * x, s)),
+    "a trace's": lambda jx, s: jx.numpy.zeros_like(jx.jit(lambda x: x).trace(s).out_info),
+    "under vmap": lambda jx, s: jx.vmap(lambda x: jx.numpy.zeros_like(jx.eval_shape(
+        lambda y: y * x, x)))(jx.numpy.zeros_like(s)),
+}
+
+
+def said(axes):
+    """What a struct says of manual axes; the order of sets differs between processes."""
+    return axes and [sorted(names) for names in (axes.varying, axes.unreduced, axes.reduced)]
+
+
+@pytest.mark.parametrize("spec, check_vma", [
+    ("P('i')", True), ("P('i', 'j')", True), ("P()", True), ("P('i')", False)])
+def test_structs_say_along_which_axes_values_vary(spec, check_vma):
+    def program(jx):
+        def body(x):
+            struct = jx.eval_shape(lambda x: x[0] * 2, x)
+            seen.append(said(struct.manual_axis_type))
+            seen.append(said(jx.ShapeDtypeStruct.like(x).manual_axis_type))
+            seen.extend((name, str(jx.typeof(make(jx, struct)))) for name, make in STRUCTS.items())
+            return x
+
+        def run():
+            seen.clear()
+            return shard_map(jx, body, spec, spec, check_vma=check_vma)(X), list(seen)
+
+        seen = []
+        return run
+
+    both(program)
+
+
+def test_structs_of_foreign_axes():
+    """JAX takes them only with the sharding of a type, and then an assertion of its own fails."""
+    axes = subject.sharding.ManualAxisType(varying=frozenset({"k"}))
+    struct = subject.ShapeDtypeStruct((2,), "float32", manual_axis_type=axes)
+    with pytest.raises(ValueError, match="should be of type `Manual`.*{'k'} are not"):
+        subject.eval_shape(lambda x: x, struct)
+    with pytest.raises(ValueError, match="manual axes of the mesh in force are"):
+        shard_map(subject, lambda x: subject.numpy.zeros_like(struct), "P('i')", "P('i')")(X)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_loop_starts_with_zeros_of_the_type_of_its_body(jitted):
+    def program(jx):
+        def body(x):
+            zeros = jx.numpy.zeros_like(jx.eval_shape(lambda x: x * x, x[0]))
+            return jx.lax.scan(lambda total, x: (total + x * x, None), zeros, x)[0]
+
+        mapped = shard_map(jx, body, "P('i', 'j')", "P(('i', 'j'))")
+        return lambda: (jx.jit(mapped) if jitted else mapped)(X)
+
+    both(program)
+
+
 def test_the_mesh_in_force():
     def program(jx):
         def run():

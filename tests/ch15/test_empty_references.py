@@ -75,3 +75,56 @@ def test_values(f, transform):
     ours = transform(jax, f(jax))(jax.numpy.asarray(X))
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, 1e-5)
+
+
+# ----------------------------------------------------------------------------------------------
+# Structs that stand for references
+
+
+def doubled(ref):
+    ref[0] = ref[0] * 2
+    return ref[...] + 1
+
+
+STRUCTS = {
+    "make_jaxpr": lambda jx, s: jx.make_jaxpr(doubled)(s),
+    "eval_shape": lambda jx, s: jx.eval_shape(doubled, s),
+    "trace": lambda jx, s: jx.jit(doubled).trace(s).jaxpr,
+    "typeof": lambda jx, s: str(jx.typeof(s)),
+    "keys": lambda jx, s: str(jx.typeof(s.update(dtype=jx.random.key(0).dtype))),
+    "float64": lambda jx, s: str(jx.typeof(s.update(dtype="float64"))),
+    "placed": lambda jx, s: jx.jit(doubled).trace(s.update(
+        sharding=jx.sharding.SingleDeviceSharding(jx.devices()[0]))).jaxpr,
+    "zeros": lambda jx, s: jx.numpy.zeros_like(s),
+    "repr": lambda jx, s: (repr(s), repr(s.update(shape=(2,))), repr(s.update(is_ref=False))),
+    "equal": lambda jx, s: (s == s.update(), s == s.update(is_ref=False), s.is_ref),
+    "vmap": lambda jx, s: jx.eval_shape(jx.vmap(lambda ref: ref[...]), s),
+    "grad": lambda jx, s: jx.eval_shape(jx.grad(lambda x, ref: (x * ref[...]).sum()), X, s),
+}
+REFUSED = {
+    "like": (lambda jx, s: jx.ShapeDtypeStruct.like(s), NotImplementedError),
+    "like a reference": (lambda jx, s: jx.ShapeDtypeStruct.like(jx.new_ref(X)),
+                         NotImplementedError),
+    "returned": (lambda jx, s: jx.eval_shape(lambda ref: ref, s), ValueError),
+    "called": (lambda jx, s: jx.jit(doubled)(s), TypeError),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_structs_of_references(name):
+    both(lambda jx: lambda: STRUCTS[name](
+        jx, jx.ShapeDtypeStruct((3,), "float32", is_ref=True)))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_structs_of_references(name):
+    program, error = REFUSED[name]
+    both(lambda jx: lambda: program(jx, jx.ShapeDtypeStruct((3,), "float32", is_ref=True)),
+         raises=error)
+
+
+def test_a_struct_has_no_contents_to_write():
+    """JAX calls a program that does not use the reference."""
+    struct = jax.ShapeDtypeStruct((3,), "float32", is_ref=True)
+    with pytest.raises(TypeError, match="It has no value"):
+        jax.jit(lambda x, ref: x)(1.0, struct)

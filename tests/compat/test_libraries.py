@@ -123,6 +123,12 @@ def test_zero_from_primal_takes_trees(symbolic):
 # Structs are values of traced programs
 
 
+def like_of_tracer(jx: Any, x: Any) -> list[str]:
+    seen: list[str] = []
+    jx.jit(lambda x: seen.append(str(jx.ShapeDtypeStruct.like(x))))(x)
+    return seen
+
+
 STRUCTS = {
     "result": lambda jx: jx.eval_shape(lambda: struct(jx, 2)),
     "weak": lambda jx: jx.eval_shape(lambda x: (x, struct(jx, dtype="int8", weak_type=True)), 1.0),
@@ -135,6 +141,15 @@ STRUCTS = {
     "like array": lambda jx: jx.ShapeDtypeStruct.like(jx.numpy.ones((2, 1), "int8")),
     "like number": lambda jx: jx.ShapeDtypeStruct.like(1.0),
     "like struct": lambda jx: jx.ShapeDtypeStruct.like(struct(jx, 2, weak_type=True)),
+    "like keys": lambda jx: jx.ShapeDtypeStruct.like(jx.random.key(0)),
+    "like committed": lambda jx: jx.ShapeDtypeStruct.like(
+        jx.device_put(np.ones(2, "f"), jx.devices()[1])),
+    "like committed keys": lambda jx: jx.ShapeDtypeStruct.like(
+        jx.device_put(jx.random.key(0), jx.devices()[1])),
+    "like placed struct": lambda jx: jx.ShapeDtypeStruct.like(struct(
+        jx, 2, sharding=jx.sharding.SingleDeviceSharding(jx.devices()[1]))),
+    "like split": lambda jx: on_a_mesh(jx, lambda x: jx.ShapeDtypeStruct.like(x)),
+    "like split tracer": lambda jx: on_a_mesh(jx, lambda x: like_of_tracer(jx, x)),
     "like list": lambda jx: jx.ShapeDtypeStruct.like([1.0]),
     "jit": lambda jx: jx.jit(lambda: struct(jx, 2))(),
     "jnp": lambda jx: jx.numpy.sin(struct(jx, 2)),
