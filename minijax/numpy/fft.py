@@ -203,6 +203,9 @@ def ihfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     _check_one_axis("ihfft", axis)
     a = asarray(a)
     size = a.shape[axis] if n is None else n
+    if size == 0:
+        raise ValueError(f"ihfft takes at least one number, got an array of shape {a.shape} and "
+                         f"{n=} for axis {axis}.")
     return conj(_over_one("ihfft", FftType.RFFT, a, n, axis, norm)) * (1 / size)
 
 

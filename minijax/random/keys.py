@@ -29,7 +29,7 @@ from ..lax.complex_numbers import complex_p, imag_p, real_p
 from ..lax.cutting import index_in_dim, stack
 from ..lax.dtypes import prng_key
 from ..lax.families import lower_fun
-from ..lax.shaping import broadcast, copy_p, full, reshape
+from ..lax.shaping import broadcast_in_dim, copy_p, full, reshape
 from ..printing import pp_rules
 from .settings import threefry_partitionable
 
@@ -109,9 +109,10 @@ class KeyTy(ExtendedDType):
         return _unwrap(value).reshape(*np.shape(value), *self._impl.key_shape)
 
     def full(self, shape, fill_value):
-        """Keys that are all `fill_value`, or whose words are."""
+        """Keys that are all `fill_value`, or whose words are. Several keys are broadcast."""
         if is_key_array(fill_value):
-            return broadcast(fill_value, shape)
+            return broadcast_in_dim(
+                fill_value, shape, range(len(shape) - fill_value.ndim, len(shape)))
         return wrap(full((*shape, *self._impl.key_shape), fill_value, np.uint32), self._impl)
 
     def __repr__(self) -> str:

@@ -64,7 +64,6 @@ PROGRAMS = {
     "moveaxis": lambda m: lambda x: m.numpy.moveaxis(x, ZERO, TWO),
     "einsum": lambda m: lambda x: m.numpy.tensordot(x, x, axes=((TWO,), (TWO,))),
     "segment_sum": lambda m: lambda x: m.ops.segment_sum(x, np.array([0, 1]), num_segments=TWO),
-    "vmap": lambda m: m.vmap(lambda x: x.sum(), in_axes=ONE, out_axes=ZERO),
 }
 
 

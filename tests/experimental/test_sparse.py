@@ -407,3 +407,12 @@ def test_largest_eigenvalues_like_jax(name):
         return lambda: EIGENVALUES[name](jx, import_module(f"{jx.__name__}.experimental.sparse.linalg").lobpcg_standard)
 
     both(program, raises=ValueError if name not in ("few steps", "loose", "types") else None)
+
+
+def test_rows_come_to_an_end():
+    """NumPy asks for rows until there is an error; a row past the end is none."""
+    matrix = sparse.BCOO.fromdense(minijax.numpy.eye(2))
+    assert [row.todense().tolist() for row in matrix] == [[1, 0], [0, 1]]
+    assert np.asarray(matrix).dtype == object
+    with pytest.raises(TypeError, match="BCOO"):
+        minijax.numpy.array(matrix)

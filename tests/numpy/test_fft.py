@@ -142,3 +142,8 @@ def test_more_sizes_than_dimensions():
 
 def test_frequencies_of_a_size_that_is_not_an_integer():
     both(lambda jx: lambda: (jx.numpy.fft.rfftfreq(2.5), jx.numpy.fft.rfftfreq(5.0)))
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_the_inverse_of_hfft_of_few_numbers(size):
+    both(lambda jx: jx.numpy.fft.ihfft, np.ones(size), raises=None if size else ValueError)

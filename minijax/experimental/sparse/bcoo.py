@@ -76,6 +76,9 @@ class JAXSparse:
     def __len__(self):
         return self.shape[0]
 
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
     buffers = property(lambda self: tuple(getattr(self, name) for name in self._buffers))
     _bufs = buffers
     _info = property(lambda self: SparseInfo(*(getattr(self, name) for name in self._static)))
