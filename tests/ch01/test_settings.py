@@ -66,10 +66,11 @@ def test_a_setting_with_one_value_refuses_others(name, monkeypatch):
         config.update(name, other)
     with pytest.raises(ValueError, match="is always"):
         state(other).__enter__()
-    monkeypatch.setitem(settings._states, name, state)  # and afterwards it is there again
+    monkeypatch.delitem(settings._states, name)  # afterwards it is there again
     again = name, value, "Again."
     monkeypatch.setenv(name.upper(), str(int(value) if isinstance(value, bool) else value))
     assert settings.fixed_state(*again).value == value
+    del settings._states[name]
     monkeypatch.setenv(name.upper(), str(int(other) if isinstance(other, bool) else other))
     with pytest.raises(ValueError, match="The environment variable .* is always"):
         settings.fixed_state(*again)
