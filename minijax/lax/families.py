@@ -114,7 +114,8 @@ def unary_function(primitive: Primitive, accepted: tuple, doc: str) -> Callable:
         return primitive.bind(x)
 
     def with_accuracy(x, *, accuracy: AccuracyMode | Tolerance | None = None):
-        is_accuracy(accuracy)
+        if accuracy is not None:
+            is_accuracy(accuracy)
         return primitive.bind(x)
 
     function = with_accuracy if has_accuracy else plain
