@@ -651,7 +651,7 @@ def _hide_frames(error: Exception) -> None:
 
 
 def leave_out_caller(error: Exception) -> None:
-    """Filters the caller's frame, too: it calls a boundary, and users call it."""
+    """Filters the caller's frame as well: it calls a boundary, and users call it."""
     if settings.traceback_filtering.value != "off" and error.__traceback__ is not None:
         error.__traceback__ = error.__traceback__.tb_next
 

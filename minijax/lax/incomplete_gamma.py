@@ -61,7 +61,7 @@ def _until_small(expansion: Expansion, a, x, rounds: int) -> tuple:
         n, needed, old = state[0], state[1], state[2:]
         active = rounds * needed > n
         new = [select(active, y, z) for y, z in zip(expansion.step(n, a, x, *old), old)]
-        # An element that has converged stays so: later changes are rounding errors.
+        # After an element has converged, its changes are rounding errors.
         large = (needed > n) & expansion.moves(old, new, eps)
         return n + 1, select(large, full_like(needed, n + 2), needed), *new
 
@@ -117,8 +117,8 @@ def _value(expansion: Expansion, a, x):
 
 
 def _differentiated(expansion: Expansion) -> Expansion:
-    """The expansion whose state has the derivatives by a, too. Where a is an integer, the fraction
-    ends after a steps, but its derivative does not: both must have converged."""
+    """The expansion whose state has the derivatives by a as well. Where a is an integer, the
+    fraction ends after a steps, but its derivative does not: both must have converged."""
 
     def begin(a, x):
         return _with_derivatives(lambda a: [*expansion.begin(a, x)], a)

@@ -408,18 +408,15 @@ def passing_what_is_read(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
 
 def _without_unread(eqn: JaxprEqn) -> JaxprEqn:
     """The call of a jitted function without the operands that the function does not read."""
-    inner = passing_what_is_read(eqn.params["jaxpr"])
+    inner = passing_what_is_read(eqn.own_params["jaxpr"])
     used = used_variables(inner.jaxpr)
     read = [v in used for v in inner.jaxpr.invars]
     inner = ClosedJaxpr(inner.jaxpr.replace(invars=[*compress(inner.jaxpr.invars, read)]),
                         inner.consts)
-    params = {name: tuple(compress(eqn.params[name], read)) for name in _BY_OPERAND
-              if name in eqn.params}
+    params = {name: tuple(compress(eqn.own_params[name], read)) for name in _OF_OPERANDS
+              if name in eqn.own_params}
     return eqn.replace(invars=[*compress(eqn.invars, read)],
-                       params=eqn.params | params | {"jaxpr": inner})
-
-
-_BY_OPERAND = ("donated_invars", "in_shardings", "in_layouts")  # parameters with an item for each
+                       params=eqn.own_params | params | {"jaxpr": inner})
 
 
 def _called_here(jaxpr: Jaxpr) -> Jaxpr:

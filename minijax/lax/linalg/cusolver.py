@@ -10,16 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...core.core import Primitive, ShapedArray, typeof
-from ...core.lowering import emit, with_shape
+from ...core.core import Primitive, typeof
+from ...core.lowering import with_shape
 from ..cutting import pad
 from ..families import lower_fun
 from .common import adjoint
 from .eig import EigImplementation, eig_p
-from .lapack import info_type, lapack_call, nan_unless, succeeded
+from .lapack import info_type, lapack_call
 from .lu import lu_pivots_to_permutation_p
 from .qr import geqp3_p
-from .svd import SvdAlgorithm, lower_empty_svd, svd_p
+from .svd import SvdAlgorithm, svd_p
 from .tridiagonal import tridiagonal_solve_p
 
 # ----------------------------------------------------------------------------------------------
@@ -30,21 +30,12 @@ _SMALL = 1024  # rows and columns up to which Jacobi's method is the fastest
 _TINY = 32  # rows or columns up to which it computes batches at once, but only square vectors
 
 
-def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
-    *batch, m, n = x.aval.shape
-    k = min(m, n)
-    if subset_by_index is not None and tuple(subset_by_index) != (0, k):
-        raise NotImplementedError("svd computes all singular values on this device: leave "
-                                  "subset_by_index out.")
-    if k == 0:
-        return lower_empty_svd(ctx, x, full_matrices=full_matrices, compute_uv=compute_uv)
+def _svd(ctx, x, s, full_matrices, compute_uv, algorithm):
     if algorithm is SvdAlgorithm.DIVIDE_AND_CONQUER:
         raise NotImplementedError(f"svd has no {algorithm} on this device: leave it out.")
-    method = _METHODS.get(algorithm, "gesvdj" if max(m, n) <= _SMALL else "gesvd")
+    method = _METHODS.get(algorithm, "gesvdj" if max(x.aval.shape[-2:]) <= _SMALL else "gesvd")
     call = _svd_by_rows if method == "gesvd" else _svd_by_turns
-    *results, info = call(ctx, x, method, ctx.avals_out[0], full_matrices, compute_uv)
-    ok = succeeded(ctx, info)
-    return [nan_unless(ctx, ok, result) for result in results]
+    return call(ctx, x, method, s, full_matrices, compute_uv)
 
 
 def _svd_by_turns(ctx, x, method, s, full_matrices, compute_uv):
@@ -86,22 +77,12 @@ def _svd_by_rows(ctx, x, method, s, full_matrices, compute_uv):
 _MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
 
 
-def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors,
-         enable_eigvec_derivs, implementation):
+def _eig(ctx, x, results, left, right, implementation):
     if implementation not in _MAGMA:
         raise NotImplementedError(f"eig has no {implementation} here: leave it out.")
-    w = ctx.avals_out[0]
-    is_complex, vectors = x.aval.dtype.kind == "c", ShapedArray(x.aval.shape, w.dtype)
-    parts = [ShapedArray(w.shape, x.aval.dtype)] * (1 if is_complex else 2)
-    *values, left, right, info = lapack_call(
-        ctx, f"cuhybrid_eig_{'comp' if is_complex else 'real'}", [x],
-        [*parts, vectors, vectors, info_type(x)], {}, magma=_MAGMA[implementation],
-        left=bool(compute_left_eigenvectors), right=bool(compute_right_eigenvectors))
-    if not is_complex:
-        values = [emit(ctx, "complex", *values, out=w)]
-    ok = succeeded(ctx, info)
-    results = values + [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
-    return [nan_unless(ctx, ok, result) for result in results]
+    return lapack_call(
+        ctx, f"cuhybrid_eig_{'comp' if x.aval.dtype.kind == 'c' else 'real'}", [x], results, {},
+        magma=_MAGMA[implementation], left=bool(left), right=bool(right))
 
 
 def _geqp3(ctx, a, pivots, *, use_magma):
@@ -150,7 +131,7 @@ def _solve_larger(dl, d, du, b):
 
 _with_more_rows = lower_fun(_solve_larger)
 
-rules: dict[Primitive, Callable] = {
+calls: dict[Primitive, Callable] = {
     svd_p: _svd,
     eig_p: _eig,
     geqp3_p: _geqp3,

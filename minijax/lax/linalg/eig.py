@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.core import ShapedArray, typeof
 from ...core.forward import primitive_jvps
-from ...core.lowering import emit
+from ...core.lowering import emit, register_lowering
 from ...core.primitives import convert
 from .. import complex_numbers
 from .. import elementwise as prim
@@ -26,12 +26,12 @@ from .common import (
     matrix_transpose,
     product,
 )
-from .lapack import info_type, lapack_call, nan_unless, register_solver, routine, succeeded
+from .lapack import by_platform, info_type, lapack_call, nan_unless, routine, succeeded
 from .solve import solve
 
 
 class EigImplementation(enum.Enum):
-    """How the decomposition is computed: on a CPU by `LAPACK`, and on a GPU there, too."""
+    """How the decomposition is computed: by `LAPACK` on a CPU, also for arrays on a GPU."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -84,20 +84,27 @@ def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors
 
 def _lower_eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors,
                enable_eigvec_derivs, implementation):
-    if implementation not in (None, EigImplementation.LAPACK):
-        raise ValueError(f"eig has no {implementation} on this device: leave it out.")
     values_type = ctx.avals_out[0]
     dtype, vectors_type = x.aval.dtype, ShapedArray(x.aval.shape, values_type.dtype)
     parts = [ShapedArray(values_type.shape, dtype)] * (1 if dtype.kind == "c" else 2)
-    *values, left, right, info = lapack_call(
-        ctx, routine("geev", dtype), [x], [*parts, vectors_type, vectors_type, info_type(x)], {},
-        compute_left="V" if compute_left_eigenvectors else "N",
-        compute_right="V" if compute_right_eigenvectors else "N")
+    *values, left, right, info = _write_call(
+        ctx, x, [*parts, vectors_type, vectors_type, info_type(x)], compute_left_eigenvectors,
+        compute_right_eigenvectors, implementation)
     if len(values) == 2:
         values = [emit(ctx, "complex", *values, out=values_type)]
     ok = succeeded(ctx, info)
     results = values + [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
     return [nan_unless(ctx, ok, result) for result in results]
+
+
+def _call_lapack(ctx, x, results, left, right, implementation):
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise ValueError(f"eig has no {implementation} on this device: leave it out.")
+    return lapack_call(ctx, routine("geev", x.aval.dtype), [x], results, {},
+                       compute_left="V" if left else "N", compute_right="V" if right else "N")
+
+
+_write_call = by_platform(eig_p, _call_lapack)
 
 
 def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors,
@@ -151,4 +158,4 @@ def _eigenvector_tangents(w, v, t):
 
 
 primitive_jvps[eig_p] = _eig_jvp
-register_solver(eig_p, _lower_eig)
+register_lowering(eig_p, _lower_eig)

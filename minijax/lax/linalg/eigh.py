@@ -33,7 +33,7 @@ from .lapack import (
 
 
 class EighImplementation(enum.Enum):
-    """How the decomposition is computed: on a CPU by `QR`, on a GPU by `JACOBI`, too."""
+    """How the decomposition is computed: on a CPU by `QR`, on a GPU also by `JACOBI`."""
 
     QR = "qr"
     JACOBI = "jacobi"

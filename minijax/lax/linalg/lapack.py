@@ -67,23 +67,24 @@ def triangle(lower: bool) -> dict[str, Any]:
 
 
 def register_solver(primitive: Primitive, rule: Callable) -> Callable:
-    """Give a primitive its lowering rule, and return it. For GPUs it may have another, in
-    `cusolver.py`."""
-
-    def lower(ctx, *operands, **params):
-        return _own_rules().get(primitive, rule)(ctx, *operands, **params)
-
+    """Give a primitive its lowering rule, and return it. For GPUs it may have another."""
+    lower = by_platform(primitive, rule)
     register_lowering(primitive, lower)
     return lower
 
 
-def _own_rules() -> dict[Primitive, Callable]:
-    """The rules that only the platform of the program has."""
+def by_platform(primitive: Primitive, call: Callable) -> Callable:
+    """A function that writes the calls of a primitive: by `call`, or by that of the platform of the
+    program, in `cusolver.py`."""
+    return lambda *args, **params: _own_calls().get(primitive, call)(*args, **params)
+
+
+def _own_calls() -> dict[Primitive, Callable]:
     if program_platform() != "cuda":
         return {}
-    from .cusolver import rules  # few programs are for GPUs
+    from .cusolver import calls  # few programs are for GPUs
 
-    return rules
+    return calls
 
 
 def lapack_call(

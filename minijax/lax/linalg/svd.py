@@ -10,7 +10,7 @@ from ... import settings
 from ...checks.primitives import lesser
 from ...core.core import typeof
 from ...core.forward import primitive_jvps
-from ...core.lowering import with_shape
+from ...core.lowering import register_lowering, with_shape
 from ...core.primitives import convert
 from .. import elementwise as prim
 from ..families import lower_fun
@@ -24,7 +24,7 @@ from .common import (
     real,
     real_dtype,
 )
-from .lapack import info_type, lapack_call, nan_unless, register_solver, routine, succeeded
+from .lapack import by_platform, info_type, lapack_call, nan_unless, routine, succeeded
 
 
 class SvdAlgorithm(enum.Enum):
@@ -161,28 +161,33 @@ def _empty_svd(x, *, full_matrices, compute_uv):
     return [s, vectors(m), matrix_transpose(vectors(n))] if compute_uv else [s]
 
 
-lower_empty_svd = lower_fun(_empty_svd, multiple_results=True)
+_lower_empty_svd = lower_fun(_empty_svd, multiple_results=True)
 
 
 def _lower_svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
-    *batch, m, n = x.aval.shape
-    k = lesser(m, n)
+    k = lesser(*x.aval.shape[-2:])
     if subset_by_index is not None and tuple(subset_by_index) != (0, k):
         raise NotImplementedError("svd computes all singular values on this device: leave "
                                   "subset_by_index out.")
     if k == 0:
-        return lower_empty_svd(ctx, x, full_matrices=full_matrices, compute_uv=compute_uv)
-    if algorithm not in _ROUTINES:
-        raise NotImplementedError(f"svd has no {algorithm} on this device: leave it out.")
-    u = with_shape(x.aval, (*batch, m, m if full_matrices else k))
-    vt = with_shape(x.aval, (*batch, n if full_matrices else k, n))
-    mode = "N" if not compute_uv else "A" if full_matrices else "S"
-    _, *results, info = lapack_call(
-        ctx, routine(_ROUTINES[algorithm], x.aval.dtype), [x],
-        [x.aval, ctx.avals_out[0], u, vt, info_type(x)], {0: 0}, mode=mode)
+        return _lower_empty_svd(ctx, x, full_matrices=full_matrices, compute_uv=compute_uv)
+    *results, info = _write_call(ctx, x, ctx.avals_out[0], full_matrices, compute_uv, algorithm)
     ok = succeeded(ctx, info)
     return [nan_unless(ctx, ok, x) for x in results[: len(ctx.avals_out)]]
 
 
+def _call_lapack(ctx, x, s, full_matrices, compute_uv, algorithm):
+    if algorithm not in _ROUTINES:
+        raise NotImplementedError(f"svd has no {algorithm} on this device: leave it out.")
+    *batch, m, n = x.aval.shape
+    k = lesser(m, n)
+    u = with_shape(x.aval, (*batch, m, m if full_matrices else k))
+    vt = with_shape(x.aval, (*batch, n if full_matrices else k, n))
+    mode = "N" if not compute_uv else "A" if full_matrices else "S"
+    return lapack_call(ctx, routine(_ROUTINES[algorithm], x.aval.dtype), [x],
+                       [x.aval, s, u, vt, info_type(x)], {0: 0}, mode=mode)[1:]
+
+
+_write_call = by_platform(svd_p, _call_lapack)
 primitive_jvps[svd_p] = _svd_jvp
-register_solver(svd_p, _lower_svd)
+register_lowering(svd_p, _lower_svd)
