@@ -24,7 +24,7 @@ from ..settings import numpy_dtype_promotion, trace_context
 def is_concrete(x: Any) -> bool:
     """Whether NumPy has the contents of `x`, and nothing is traced."""
     return (type(x) is Array and x._host is not None and isinstance(x.aval.dtype, np.dtype)
-            and state.trace is eval_trace and not hooks.evaluate)
+            and state.trace is eval_trace and not (hooks.evaluate or hooks.after_evaluation))
 
 
 def taken(x: Any, indices: Any, axis: int | None, along: bool = False,
@@ -37,10 +37,9 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False,
       axis: an int. With `None`, `x` is flattened first, and `along` must be false.
       fill: whether the usual value stands where an index is out of bounds.
     """
-    if not (is_concrete(x) and type(indices) is Array and indices.aval.dtype.kind == "i"
-            and (axis is None or type(axis) is int)):
+    if not (is_concrete(x) and (axis is None or type(axis) is int)):
         return None
-    value, places, aval = x._host, indices._host, x.aval
+    value, places, aval = x._host, _places(indices), x.aval
     if places is None or fill and places.size >= MANY:  # then the function is a program of XLA's
         return None
     try:
@@ -51,7 +50,8 @@ def taken(x: Any, indices: Any, axis: int | None, along: bool = False,
         else:
             out = value.take(places, axis)
     except IndexError:
-        out = _filled(value, places, axis, along) if fill else None
+        # A large index of NumPy's is another number in 32 bits.
+        out = _filled(value, places, axis, along) if fill and type(indices) is Array else None
         if out is None:
             return None
     return Array(out, ShapedArray(out.shape, aval.dtype, aval.weak_type))
@@ -102,10 +102,11 @@ def _grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     return tuple(np.ogrid[tuple(slice(n) for n in shape)])
 
 
-def updated(x: Any, index: Any, y: Any) -> Array | None:
+def updated(x: Any, index: Any, y: Any, combine: np.ufunc | None = None) -> Array | None:
     """A copy of `x` with `y` at the index, or `None` where NumPy would not do.
 
-    `y` must be a number, or have the dtype of `x`.
+    `y` must be a number, or have the dtype of `x`. It replaces the elements, or is combined with
+    them.
     """
     if not is_concrete(x):
         return None
@@ -120,20 +121,51 @@ def updated(x: Any, index: Any, y: Any) -> Array | None:
         return None
     out = np.array(x._host)
     try:
-        if np.ndim(y) and np.ndim(y) > out[entries].ndim:
+        if combine is not None:
+            quiet.run(_combine, combine, out, entries, y)
+        elif np.ndim(y) and np.ndim(y) > out[entries].ndim:
             return None
-        quiet.run(out.__setitem__, entries, y)
+        else:
+            quiet.run(out.__setitem__, entries, y)
     except (IndexError, TypeError, ValueError, OverflowError):
         return None
     return Array(out, x.aval)
 
 
+def _combine(combine: np.ufunc, out: np.ndarray, entries: tuple, y: Any) -> None:
+    """Combine `y` with the elements at the index, in place and one by one.
+
+    Raises:
+      ValueError: NumPy would not do, or would take long.
+    """
+    entries = tuple(int(e) if np.ndim(e) == 0 and type(e) is np.ndarray else e for e in entries)
+    part, y = out[entries], np.asarray(y, out.dtype)
+    arrays = np.ndarray in map(type, entries)
+    single = len(entries) == out.ndim and slice not in map(type, entries)
+    if y.ndim > part.ndim or out.dtype.kind not in "iufc" or part.size >= (
+            MANY if single or not arrays else _FEW_WINDOWS):
+        raise ValueError
+    if arrays:
+        combine.at(out, entries, y)
+    else:
+        combine(part, y, out=out[(*entries, ...)])
+
+
 def _entry(entry: Any) -> Any:
     """An integer, a slice or an array of integers, for NumPy; `None` for what else may index."""
-    if type(entry) is Array:
-        return entry._host if entry.aval.dtype.kind == "i" else None
+    if type(entry) in (Array, np.ndarray):
+        return _places(entry)
     return entry if type(entry) in (int, slice) else None
 
+
+def _places(indices: Any) -> np.ndarray | None:
+    """An array of integers that NumPy has, or `None`."""
+    if type(indices) is Array:
+        return indices._host if indices.aval.dtype.kind == "i" else None
+    return indices if type(indices) is np.ndarray and indices.dtype.kind == "i" else None
+
+
+_FEW_WINDOWS = 1024  # elements: NumPy combines windows slowly
 
 # ----------------------------------------------------------------------------------------------
 # Views
@@ -202,6 +234,21 @@ def fast_take_along_axis(function: Callable) -> Callable:
     return take_along_axis
 
 
+def fast_put_along_axis(function: Callable) -> Callable:
+    """Each index stands beside those of its line, as in `taken`."""
+    def put_along_axis(arr, indices, values, axis, inplace=True, **options):
+        found, places = None, _places(indices)
+        if is_concrete(arr) and places is not None and inplace is False and not options and (
+                type(axis) is int and -arr.ndim <= axis < arr.ndim == places.ndim
+                and np.shape(values) in ((), places.shape)):
+            index = [*_grid(arr.shape)]
+            index[axis] = places
+            found = updated(arr, tuple(index), values)
+        return function(arr, indices, values, axis, inplace, **options) if found is None else found
+
+    return put_along_axis
+
+
 def fast_take_index(function: Callable) -> Callable:
     def take_index(x, index, **options):
         entry = index[0] if type(index) is tuple and len(index) == 1 else index
@@ -212,12 +259,20 @@ def fast_take_index(function: Callable) -> Callable:
     return take_index
 
 
-def fast_set(function: Callable) -> Callable:
-    def set(self, values, **options):
-        found = None if options else updated(self.array, self.index, values)
-        return function(self, values, **options) if found is None else found
+def fast_write(combine: np.ufunc | None = None) -> Callable:
+    """A fast `x.at[index].set`, or the method that combines by this function."""
+    def fast(function: Callable) -> Callable:
+        def write(self, values, **options):
+            usual = not options or options == _NO_MODE
+            found = updated(self.array, self.index, values, combine) if usual else None
+            return function(self, values, **options) if found is None else found
 
-    return set
+        return write
+
+    return fast
+
+
+_NO_MODE = {"mode": None}
 
 
 def fast_diag(function: Callable) -> Callable:
@@ -266,8 +321,10 @@ def _aval_of_cross(a: ShapedArray, b: ShapedArray, context: int) -> ShapedArray 
     return ShapedArray(a.shape, promote_types(a.dtype, b.dtype)) if plain else None
 
 
-FAST = {"cross": fast_cross, "diag": fast_diag, "take": fast_take,
-        "take_along_axis": fast_take_along_axis, "take_index": fast_take_index,
-        "IndexUpdateRef.set": fast_set}
+FAST = {"cross": fast_cross, "diag": fast_diag, "put_along_axis": fast_put_along_axis,
+        "take": fast_take, "take_along_axis": fast_take_along_axis, "take_index": fast_take_index,
+        "IndexUpdateRef.set": fast_write(), "IndexUpdateRef.add": fast_write(np.add),
+        "IndexUpdateRef.subtract": fast_write(np.subtract),
+        "IndexUpdateRef.multiply": fast_write(np.multiply)}
 register(FastFunctions(FAST))
 install_methods({"__getitem__": fast_getitem}, Array)

@@ -556,14 +556,17 @@ class IndexUpdateRef:
         """`x[index] = values`; of several for one element, any one may win."""
         return scatter_index(self.array, self.index, values, scatter, **options)
 
+    @with_fast_path
     def add(self, values, **options):
         """`x[index] += values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_add, **options)
 
+    @with_fast_path
     def subtract(self, values, **options):
         """`x[index] -= values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_sub, **options)
 
+    @with_fast_path
     def multiply(self, values, **options):
         """`x[index] *= values`, repeated indices as often as they occur."""
         return scatter_index(self.array, self.index, values, scatter_mul, **options)

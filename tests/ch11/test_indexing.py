@@ -130,6 +130,47 @@ def test_methods(method, dtype):
         same(lambda m: m.jit(lambda x: getattr(x.at[A, 1], method)(values, mode="drop")), x)
 
 
+PLACES = {
+    "twice": np.int32([0, 2, -1, 2]), "outside": np.int32([0, 2, -9, 7]), "0-d": np.int32(-1),
+    "beyond 32 bits": np.array([1, 2**32 + 1]),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("method", ["set", "add", "subtract", "multiply"])
+def test_writes_of_arrays(method, name):
+    """Eager, and with arrays of the library's: NumPy writes many of these."""
+    def program(m):
+        def f(x, place, y):
+            x, y = m.numpy.asarray(x), m.numpy.asarray(y)
+            place = m.numpy.asarray(place) if place.dtype == np.int32 else place
+            return [getattr(x.at[index], method)(value)
+                    for index in (place, S[:, place], S[place, place], S[1, place])
+                    for value in (2, y)]
+        return f
+
+    for dtype in ("float32", "uint8"):
+        x = np.arange(12, dtype=dtype).reshape(3, 4) * 3
+        both(program, x, PLACES[name], x[1, 1])
+
+
+@pytest.mark.parametrize("index", [0, S[1:3], np.array([1, 1])])
+def test_writes_are_looked_at_for_nan(index):
+    def program(m):
+        def f(x):
+            x, error = m.numpy.asarray(x), []
+            with m.debug_nans(True):
+                for method in ("set", "add"):
+                    try:
+                        getattr(x.at[index], method)(float("nan"))
+                    except FloatingPointError as e:
+                        error.append(type(e).__name__)
+            return error
+        return f
+
+    assert program(minijax)(X[0, 0]) == program(jax)(X[0, 0]) == ["FloatingPointError"] * 2
+
+
 @pytest.mark.parametrize("method", ["set", "add", "subtract", "divide", "min", "max"])
 def test_gradients(method):
     def program(m):
