@@ -496,6 +496,9 @@ def load(text: str, options, devices: tuple[Device, ...], callbacks: Sequence[Ca
     """
     if (platform := canonical_platform(devices[0].platform)) in accelerators:
         text = accelerators[platform].prepare(text, options)
+    if "channel_handle" in text:  # XLA fails at collectives of several ranks on one device without
+        build = options.executable_build_options
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
     where, compile_and_load = _jax.DeviceList(devices), compiler_of(devices[0].client)
     try:
         if callbacks:  # the overload for text takes no functions

@@ -163,3 +163,17 @@ def test_one_axis_left_to_the_compiler(check_vma):
         return jx.jit(lambda x: (mapped(x), jx.grad(loss(jx, mapped))(x)))
 
     both(program, np.random.default_rng(0).normal(size=(16, 8)).astype("f"))
+
+
+@pytest.mark.parametrize("name", ["psum", "pmax", "pmean", "all_gather", "all_to_all", "psum_scatter"])
+def test_a_tree_of_several_ranks_on_one_device(name):
+    """XLA puts collectives together, and on one device it failed if their ranks differ."""
+    def program(jx):
+        collective = getattr(jx.lax, name)
+        args = (0, 0) if name == "all_to_all" else ()
+        f = lambda *xs: [collective(x * 2, "i", *args) for x in xs]
+        spec = jx.P("i") if args else jx.P()
+        g = jx.shard_map(f, mesh=mesh(jx, 1), in_specs=spec, out_specs=spec, check_vma=False)
+        return lambda *xs: (jx.jit(g)(*xs), jx.pmap(f, axis_name="i")(*(x[None] for x in xs)))
+
+    both(program, np.ones(1, "f"), np.ones((1, 3), "f"), np.ones((1, 2, 2), "f"))
